@@ -11,18 +11,19 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from posixpath import dirname
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS, VAGUE_WORDS
+from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.snippets import stem
 from sire_core.explore.browse import PAGE, PARTS, Page, TableRow, document_label
 from sire_core.explore.highlight import plain_text
 from sire_core.explore.paths import Names
+from sire_core.extraction.headings import is_everyday
 from sire_core.metadata_values import shown_value
 from sire_core.search.explanation import text_below_title
 from sire_core.types import UnitKind, digest
@@ -35,10 +36,12 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit
 
-_VERSION = 3
+_VERSION = 4
 """Of the map as it is kept in files: another one where the layout, the labels or the format change."""
 _LANDMARKS = 1000
 _NEAREST = 5
+_STEPS = 256
+"""Values between 0 and 1 that numbers of vectors have."""
 _BLOCK = 8192
 _FEW = 8
 """Fewer documents have no topics: they stand in a circle."""
@@ -49,16 +52,14 @@ _LETTERS = 3000
 """Letters of a first passage that are read for a label."""
 _PHRASES, _LONGEST, _SHORTEST = 2, 3, 3
 """Phrases of a label, words of a phrase, and letters of a word in small letters that is one alone."""
-_SHARE, _FEW_TITLES = 0.2, 3
-"""Part of the titles of a topic that have a phrase of its label, and how many of them at least."""
+_SHARE, _FEW_TITLES, _OUTSIDE = 0.5, 3, 0.25
+"""More than this share of a topic has a phrase of its label, so many at least, and less than that of the others."""
 _NAMES = 2
 """How much more a name in prose says of a topic than other words."""
 _SHORT = 30
 """Letters of a title on the map."""
 _WORD = re.compile(r"[^\W\d_][\w'-]*|\S")
 _FILE_WORD = re.compile(r"[^\W\d_][^\W_]*|[^\s_-]")
-_SPREAD = 4
-"""A phrase in more than one of so many topics tells none of them from the others."""
 _COLOURS = 9
 """Values of a key with a colour of their own; those after them share one."""
 _KEYS = 12
@@ -178,17 +179,25 @@ def _made(snapshot: SearchSnapshot) -> CorpusMap:
     shown &= view.kinds[positions] == list(view.kind_names).index(UnitKind.CHUNK.value)
     positions, chunks = positions[shown], pool.indices[shown]
     documents, rows = np.unique(pool.chunk_documents[chunks], return_inverse=True)
+    # In the order of the ids: that of the pool depends on what was added and deleted before.
+    ids = view.derived("explore documents", pool.document_ids)
+    by_id = np.array(sorted(range(len(documents)), key=lambda at: ids[documents[at]]), dtype=np.int64)
+    place = np.argsort(by_id)
+    documents, rows = documents[by_id], place[rows]
     order = np.lexsort((chunks, rows))
     first = order[np.searchsorted(rows[order], np.arange(len(documents)))]
     members = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, positions)), (len(documents), view.size))
-    points, topics = _layout(unit_rows(np.asarray(members @ view.matrix, dtype=np.float32)))
+    # Rounded: an embedder differs in the last digit with its batch, and t-SNE makes another map of that.
+    vectors = np.round(unit_rows(np.asarray(members @ view.matrix, dtype=np.float32)) * _STEPS) / _STEPS
+    points, topics = _layout(vectors)
+    labels = _labels(snapshot, points, topics, (documents, chunks[first], positions[first]))
     return CorpusMap(
-        documents=documents,
-        passages=positions[first],
-        points=points,
-        topics=topics,
-        labels=tuple(_labels(snapshot, points, topics, (documents, chunks[first], positions[first]))),
-        colours=dict(_colours(snapshot, documents, chunks[first])),
+        documents=documents[place],
+        passages=positions[first][place],
+        points=points[place],
+        topics=topics[place],
+        labels=tuple(labels),
+        colours=dict(_colours(snapshot, documents[place], chunks[first][place])),
     )
 
 
@@ -228,21 +237,21 @@ def _layout(vectors: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 def _labels(snapshot: SearchSnapshot, points: FloatArray, topics: IntArray, ends: Sequence[IntArray]) -> list[str]:
-    """Labels of topics: phrases of their titles, else of their first passages, else the titles in its middle."""
+    """Labels of topics: phrases of their titles, else of their first passages, else the title in its middle."""
     documents, chunks, passages = ends
     labels = topic_labels(lambda at: document_label(snapshot, int(documents[at]), int(chunks[at])), topics)
     if not all(labels):
         texts = snapshot.view.units
-        of_texts = topic_labels(
-            lambda at: plain_text(text_below_title(texts([passages[at]])[0])[:_LETTERS]), topics, prose=True
-        )
-        labels = [label or other for label, other in zip(labels, of_texts, strict=True)]
+        of_texts = topic_labels(lambda at: text_below_title(texts([passages[at]])[0])[:_LETTERS], topics, prose=True)
+        known = set(", ".join(labels).split(", "))
+        told = [", ".join(phrase for phrase in label.split(", ") if phrase not in known) for label in of_texts]
+        labels = [label or other for label, other in zip(labels, told, strict=True)]
     for topic in [topic for topic, label in enumerate(labels) if not label]:
         members = np.flatnonzero(topics == topic)
         distances = np.linalg.norm(points[members] - points[members].mean(axis=0), axis=1)
         middle = members[np.argsort(distances, kind="stable")][:_READ].tolist()
         titles = (document_label(snapshot, int(documents[at]), int(chunks[at]), _SHORT) for at in middle)
-        labels[topic] = ", ".join(list(dict.fromkeys(titles))[:_PHRASES])
+        labels[topic] = f"around {next(titles)}"
     return labels
 
 
@@ -252,31 +261,29 @@ def topic_labels(title_of: Callable[[int], str], topics: IntArray, *, prose: boo
     In prose, where all words occur, a phrase counts in topics that often have it, and names come before other words.
     """
     random = np.random.default_rng(0)
-    counts: list[Counter[tuple[str, ...]]] = []
-    spelled: dict[tuple[str, ...], Counter[str]] = {}
+    read: list[list[str]] = []
     for topic in range(int(topics.max(initial=-1)) + 1):
         members = np.flatnonzero(topics == topic)
-        read = members[random.choice(len(members), min(_READ, len(members)), replace=False)]
-        counts.append(Counter())
-        for title in map(title_of, np.sort(read).tolist()):
-            for key, phrase in _phrases(title).items():
-                if prose and any(map(_is_weak, phrase.split())):
-                    continue
-                counts[-1][key] += 1
-                spelled.setdefault(key, Counter())[phrase] += 1
-    if len(counts) == 1:
+        chosen = members[random.choice(len(members), min(_READ, len(members)), replace=False)]
+        read.append([title_of(at) for at in np.sort(chosen).tolist()])
+    if len(read) == 1:
         return ["all documents"]
+    if prose:
+        read = _own_lines(read)
+    found_in = [[_phrases(title, prose=prose) for title in titles] for titles in read]
+    counts = [Counter(key for found in topic for key in found) for topic in found_in]
+    spelled: dict[tuple[str, ...], Counter[str]] = {}
+    for key, phrase in chain.from_iterable(found.items() for topic in found_in for found in topic):
+        spelled.setdefault(key, Counter())[phrase] += 1
     sizes = np.minimum(np.bincount(topics), _READ).tolist()
     everywhere = sum(counts, Counter[tuple[str, ...]]())
-    least = [max(min(_FEW_TITLES, size), size * _SHARE) for size in sizes]
-    topics_with = Counter(
-        key for found, few in zip(counts, least, strict=True) for key, n in found.items() if n >= few or not prose
-    )
+    read_in_all = sum(sizes)
     rates = {
-        (topic, key): n / sizes[topic] * np.log(n / sizes[topic] / (everywhere[key] / sum(sizes))) * (1 + len(key) / 2)
+        (topic, key): n / sizes[topic] * np.log(n / sizes[topic] / (everywhere[key] / read_in_all)) * (1 + len(key) / 2)
         for topic, found in enumerate(counts)
         for key, n in found.items()
-        if n >= least[topic] and topics_with[key] <= max(1, len(counts) // _SPREAD)
+        if n > max(min(_FEW_TITLES, sizes[topic]) - 1, sizes[topic] * _SHARE)
+        and everywhere[key] - n < _OUTSIDE * (read_in_all - sizes[topic])
     }
     labels: list[list[str]] = [[] for _ in counts]
     used: set[str] = set()
@@ -292,8 +299,24 @@ def topic_labels(title_of: Callable[[int], str], topics: IntArray, *, prose: boo
     return [", ".join(phrases) for phrases in labels]
 
 
-def _phrases(title: str) -> dict[tuple[str, ...], str]:
-    """Phrases of up to three words of a title by their stems, without numbers, words of grammar and names of parts."""
+def _own_lines(read: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Texts without headings and without lines that several of them share."""
+    lines = [[set(text.split("\n")) for text in texts] for texts in read]
+    documents = Counter(line for texts in lines for own in texts for line in own)
+    return [
+        [
+            plain_text("\n".join(sorted(line for line in own if documents[line] < _FEW_TITLES and line[:1] != "#")))
+            for own in texts
+        ]
+        for texts in lines
+    ]
+
+
+def _phrases(title: str, *, prose: bool = False) -> dict[tuple[str, ...], str]:
+    """Phrases of up to three words of a title by their stems, without numbers, words of grammar and names of parts.
+
+    Of prose without phrases that have a word which any text may have.
+    """
     is_file_name = " " not in title
     found: dict[tuple[str, ...], str] = {}
     run: list[re.Match[str]] = []
@@ -305,7 +328,8 @@ def _phrases(title: str) -> dict[tuple[str, ...], str]:
         for length in range(1, _LONGEST + 1):
             for start in range(len(run) - length + 1):
                 words = run[start : start + length]
-                if length > 1 or not _is_weak(words[0][0]):
+                weak = [_is_weak(word[0]) or (prose and word[0].islower() and is_everyday(word[0])) for word in words]
+                if not any(weak) or (length > 1 and not prose):
                     found[tuple(stem(word[0].lower()) for word in words)] = title[words[0].start() : words[-1].end()]
         run = []
     return found
@@ -314,7 +338,8 @@ def _phrases(title: str) -> dict[tuple[str, ...], str]:
 def _is_weak(word: str) -> bool:
     """Whether a word alone says little of a topic: a verb of instructions, or a word that fits any subject."""
     is_short = len(word) < _SHORTEST and word.islower()
-    return is_short or word in ACTIONS or word.lower() in VAGUE_WORDS or word.lower() in VAGUE_NOUNS
+    known = VAGUE_WORDS | VAGUE_NOUNS | OPENERS
+    return is_short or word in ACTIONS or word.lower() in known
 
 
 def _colours(

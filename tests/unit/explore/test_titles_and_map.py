@@ -104,6 +104,31 @@ def test_topics_of_the_map_are_called_by_phrases_of_their_titles():
     assert topic_labels([f"mod_{name}_file" for name in "abcdefgh"].__getitem__, np.repeat([0, 1], 4)) == ["", ""]
 
 
+def test_labels_are_true_of_most_documents_of_a_topic_and_of_few_others():
+    some = [*(f"Arabic {n}" for n in range(4)), *"Aztec Inuit Korean Maya Navajo Ojibwe Sami Tonga Tupi Zulu".split()]
+    assert topic_labels((some + [f"Norse {n}" for n in range(14)]).__getitem__, np.repeat([0, 1], 14)) == ["", "Norse"]
+    shared = "# External links\n\nThe Polynesian Press grants it to all.\n"
+    texts = [f"{shared}Of {('Karn', 'Vale')[n // 20]}, unless {n} differs." for n in range(40)]
+    assert topic_labels(texts.__getitem__, np.repeat([0, 1], 20), prose=True) == ["Karn", "Vale"]
+
+
+def test_topics_are_the_same_after_documents_went_and_came_back(tmp_path):
+    def topics(index):
+        snapshot = index.snapshot()
+        made = CorpusMap.of(snapshot)
+        ids = [made.title(snapshot, point)[0] for point in range(len(made.documents))]
+        return made.labels, dict(zip(ids, made.topics.tolist(), strict=True))
+
+    documents = list(demo_documents())
+    index = Index(tmp_path, recipe="flat")
+    index.build(documents)
+    before = topics(index)
+    index.delete([documents[3].id, documents[20].id])
+    index.add([documents[20], documents[3]])
+    assert topics(index) == before
+    assert len(set(before[1].values())) > 1
+
+
 def test_topics_without_words_in_their_titles_are_called_by_names_of_their_texts():
     names = ("Frank Churchill", "Fanny Price")
     texts = [f"It was said of {names[n // 20]} that evening, number {n}." for n in range(40)]
