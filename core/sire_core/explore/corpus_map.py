@@ -188,7 +188,8 @@ def _made(snapshot: SearchSnapshot) -> CorpusMap:
     first = order[np.searchsorted(rows[order], np.arange(len(documents)))]
     members = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, positions)), (len(documents), view.size))
     # Rounded: an embedder differs in the last digit with its batch, and t-SNE makes another map of that.
-    vectors = np.round(unit_rows(np.asarray(members @ view.matrix, dtype=np.float32)) * _STEPS) / _STEPS
+    vectors = unit_rows(np.asarray(members @ view.matrix, dtype=np.float32))
+    vectors = np.asarray(np.round(vectors * _STEPS) / _STEPS, dtype=np.float32)
     points, topics = _layout(vectors)
     labels = _labels(snapshot, points, topics, (documents, chunks[first], positions[first]))
     return CorpusMap(

@@ -164,11 +164,12 @@ window.sireMap = (() => {
     }
     canvas.dataset.ranks = spots.map(spot => spot.label).join('; ');
     canvas.dataset.signs = JSON.stringify(spots.map(({x, y, wide}) => [x, y, wide, high]));
-    for (const {x, y, title} of spots)
+    const isInside = (x, y) => x >= 0 && y >= 0 && x <= canvas.width && y <= canvas.height;
+    for (const {x, y, title} of spots.filter(({x, y}) => isInside(x, y)))
       write(title, 12, (wide, high) => [24, -24].map(rows => [x, y + rows * ratio()]), {taken});
     for (const {point, title} of found.passed) {
       const [x, y] = place(point);
-      write(title, 12, (wide, high) => AROUND.map(([rows, columns]) => [x + columns * wide, y + (2 * rows + 1.8) * high]),
+      if (isInside(x, y)) write(title, 12, (wide, high) => AROUND.map(([rows, columns]) => [x + columns * wide, y + (2 * rows + 1.8) * high]),
         {taken, weight: 400});
     }
     writeTopics(taken, covered);
@@ -276,16 +277,21 @@ window.sireMap = (() => {
   function paint(key) {
     colour = key;
     labels = key === 'topic' ? data.topics : middles(data.colours[key]);
-    const shown = key === 'topic' ? [] : data.colours[key].names;
+    legend();
+    redraw();
+  }
+
+  function legend() {  // while a question is shown, points have no colours
+    const searched = found.hits.length > 0, shown = searched || colour === 'topic' ? [] : data.colours[colour].names;
     root.querySelector('ul').replaceChildren(...shown.map((name, value) => {
       const item = document.createElement('li'), sign = document.createElement('i');
       sign.style.background = tint(value); item.append(sign, name);
       return item;
     }));
     document.querySelectorAll('[data-topic]').forEach((sign, value) => {  // the list of topics is their legend
-      sign.style.background = tint(value); sign.style.clipPath = mark(value).path; sign.hidden = key !== 'topic';
+      sign.style.background = tint(value); sign.style.clipPath = mark(value).path;
+      sign.hidden = searched || colour !== 'topic';
     });
-    redraw();
   }
 
   async function start() {
@@ -303,9 +309,19 @@ window.sireMap = (() => {
     paint(choice.value);
   }
 
+  function showHits() {  // where some hits are out of sight, a view that has them all
+    const hits = found.hits.map(({point}) => [points[2 * point] / 65535, points[2 * point + 1] / 65535]);
+    const isSeen = ([x, y]) => Math.max(Math.abs(x - view.x), Math.abs(y - view.y)) * view.zoom < 0.47;
+    if (!hits.length || hits.every(isSeen)) return;
+    const ends = [0, 1].map(side => [Math.min(...hits.map(at => at[side])), Math.max(...hits.map(at => at[side]))]);
+    const zoom = Math.min(view.zoom, 0.8 / Math.max(0.01, ...ends.map(([low, high]) => high - low)));
+    Object.assign(view, {x: (ends[0][0] + ends[0][1]) / 2, y: (ends[1][0] + ends[1][1]) / 2, zoom: Math.max(0.92, zoom)});
+  }
+
   function find(result) {
     found = result;
     if (!root) return;
+    if (data) { showHits(); legend(); }
     near = -1; asked++; root.querySelector('[role=tooltip]').hidden = true;
     redraw();
   }
