@@ -12,11 +12,10 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS, OPENERS, VAGUE_NOUNS
-from sire_core.algorithms.pluralize import excerpt, shorten
-from sire_core.algorithms.snippets import readable_sentences
+from sire_core.algorithms.pluralize import shorten
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.explore.frequent_names import frequent_names, is_told
-from sire_core.explore.highlight import first_words
+from sire_core.explore.highlight import first_words, sentence_with
 from sire_core.explore.name_kinds import kind_of_name
 from sire_core.explore.paths import Names
 from sire_core.explore.titles import compact_title, distinct_titles, document_titles, short_title
@@ -371,11 +370,8 @@ def _with_sentence(snapshot: SearchSnapshot, position: int, entity_id: str) -> t
     """Id and title of a passage, and the sentence that names an entity, or the first one."""
     unit_id, title = _titled(snapshot, position)
     [unit] = snapshot.view.units([position])
-    sentences = readable_sentences(text_below_title(unit))
     name = Names.of(snapshot).entity(entity_id, unit_id)
-    whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")  # `path` does not stand in `filepath`
-    sentence = next((text for text in sentences if name and whole.search(text)), next(iter(sentences), ""))
-    return unit_id, title, excerpt(sentence, name, _SENTENCE)
+    return unit_id, title, sentence_with(text_below_title(unit), name, _SENTENCE)
 
 
 def filter_example(snapshot: SearchSnapshot) -> str:

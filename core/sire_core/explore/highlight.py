@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
-from sire_core.algorithms.pluralize import shorten
+from sire_core.algorithms.pluralize import excerpt, shorten
 from sire_core.algorithms.snippets import form_stem, readable_sentences
 from sire_core.algorithms.text import bare_text, find_words, word_pattern
 
@@ -51,6 +51,15 @@ def plain_text(text: str) -> str:
 def first_words(text: str) -> str:
     """How a text without a title is called: its first words."""
     return shorten(plain_text(text), 80)
+
+
+def sentence_with(text: str, name: str, size: int) -> str:
+    """The sentence or row of a table that has a name, else the first one; cut around the name."""
+    sentences = readable_sentences(text)
+    whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")  # `path` does not stand in `filepath`
+    at = next((at for at, sentence in enumerate(sentences) if name and whole.search(sentence)), 0)
+    ends = at + 1 + (sentences[at : at + 1] == [name])  # a heading, or one of rows: with what follows
+    return excerpt(" ".join(sentences[at:ends]), name, size)
 
 
 def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.pluralize import shorten
-from sire_core.algorithms.text import split_sentences
-from sire_core.explore.highlight import plain_text
+from sire_core.explore.highlight import sentence_with
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import Link, Picture, PictureBuilder
 from sire_core.search.explanation import text_below_title
@@ -170,8 +168,8 @@ def _mention(builder: PictureBuilder, names: Names, passage: str, entity: str, *
     unit, spelled = names.unit(passage), names.entity(entity, passage)
     if unit is None or not spelled:
         return
-    sentence = next((text for text in split_sentences(text_below_title(unit)) if spelled in text), "")
-    text = shorten(plain_text(sentence), _SENTENCE) or "mentions it"
+    body = text_below_title(unit)
+    text = sentence_with(body, spelled, _SENTENCE) if spelled in body else "mentions it"
     if forward:
         _add(builder, names, entity, passage, text)
     else:

@@ -107,6 +107,7 @@ svg.sire a:focus rect,svg.sire a:hover rect{{stroke-width:3;stroke:var(--accent)
 """.strip()
 """Styles inside an element of the class `sire`; the contrast of colours is at least 4.5 to 1."""
 
+NEAREST = "Nearest sentences, word for word"
 PAGE_STYLE = f"""{STYLE}
 .sire-page{{padding:16px 20px;border-radius:8px;overflow-wrap:break-word}}
 .sire-page h1{{font-size:24px;margin:0;line-height:1.3;font-weight:600}}
@@ -613,7 +614,7 @@ def _extracts(result: QueryResult, name: str) -> str:
         f'<p>{highlighted(sentence.quoted, result.question)} <a href="#{name}-{sentence.hit}">[{sentence.hit}]</a></p>'
         for sentence in result.extracts
     )
-    return f'<h3>Nearest sentences, word for word</h3><div class="text">{sentences}</div>' if sentences else ""
+    return f'<h3>{NEAREST}</h3><div class="text">{sentences}</div>' if sentences else ""
 
 
 def hits_html(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.pluralize import count
+from sire_core.explore.frequent_names import frequent_names
 from sire_core.explore.highlight import marked, question_words
 from sire_core.explore.paths import Names, path_picture
 from sire_core.explore.picture import Picture
@@ -157,17 +158,21 @@ def _shared_names(unit: Unit, hits: list[int], question: str, names: Names) -> l
     inside = None if names.allowed is None else names.allowed[graph.chunk_positions]
     linked = graph.link(question, inside)
     in_both = dict.fromkeys(name for entity, name in linked.items() if entity in own)
-    linked_names = ", ".join(dict.fromkeys(linked.values())) or "nothing that a passage mentions"
-    chunk_position = [
-        (
-            "names of the question",
-            f"The question mentions {linked_names}; the passage mentions {', '.join(in_both) or 'none of them'}.",
-        )
+    linked_names = ", ".join(dict.fromkeys(linked.values()))
+    pieces = marked(question, "", frequent_names(names.snapshot))
+    frequent = ", ".join(dict.fromkeys(piece for piece, kind in pieces if kind == "name" and piece not in linked_names))
+    notes = [
+        f"The question mentions {linked_names}; the passage mentions {', '.join(in_both) or 'none of them'}."
+        if linked_names
+        else "The question mentions no name that a few passages have."
     ]
+    if frequent:
+        notes.append(f"Too many passages mention {frequent}: only titles with it count as a link.")
+    of_question = [("names of the question", " ".join(notes))]
     others = {number[hit] for hit in hits if hit in number and hit != position}
     theirs = set(graph.entities[np.isin(graph.passages, list(others))].tolist())
     counts = {entity: len(names.mentions(graph.entity_ids[entity])) for entity in own & theirs}
     shared = sorted(counts, key=lambda entity: (counts[entity], entity))[:_MANY]
     links = [f"{names.entity(graph.entity_ids[e])} (in {count(counts[e], 'passage')})" for e in shared]
     note = f"It shares {', '.join(links)} with the hits." if links else "It shares no name with a hit."
-    return [*chunk_position, ("names of the hits", note)]
+    return [*of_question, ("names of the hits", note)]

@@ -684,6 +684,21 @@ def test_names_that_most_passages_have_are_counted_listed_and_searched():
     assert "Vane Licence" not in html, "the same sentence everywhere"
 
 
+def test_lines_of_a_picture_carry_the_row_of_a_table_that_has_the_name():
+    rows = "".join(f"| Star {n} | A long explanation of what number {n} means | Hill |\n" for n in range(9))
+    index = Index(recipe="sire")
+    index.build(
+        [Document("a", f"| Name | Meaning | Place |\n| --- | --- | --- |\n{rows}| Bunya | Possum | Karn |", "Sky")]
+    )
+    snapshot = index.snapshot()
+    [row] = browse.entities(snapshot, "karn").rows
+    assert {
+        link.label
+        for link in neighbours.neighbour_picture(snapshot, row.id).links
+        if row.id in (link.source, link.target)
+    } == {"Bunya: Possum; Karn"}
+
+
 def test_a_folder_that_never_was_an_index_is_not_missed(tmp_path):
     with pytest.raises(IndexMissingError, match="There is no index in"):
         Explorer(lambda *_: Index(tmp_path / "index")).recipes()

@@ -141,7 +141,7 @@ def reason_panel(explorer: Explorer, asked: str, strategy: str) -> None:
 
 async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) -> None:
     """Draw the steps as they come, and stream the answer; without a model it is extracted."""
-    from sire_core.reason import Answer, AnswerPiece, PassageSource, extract_answer, reason
+    from sire_core.reason import Answer, AnswerPiece, PassageSource, reason
 
     snapshot = await explorer.snapshot()
     piece = None
@@ -161,7 +161,9 @@ async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) ->
             elif isinstance(step, Answer):
                 if piece:  # the answer repeats it
                     piece.delete()
-                show_html(answer_html(step if explorer.model else extract_answer(question, step.hits), snapshot))
+                show_html(
+                    answer_html(step, snapshot) if explorer.model else views.nearest_html(question, step.hits, snapshot)
+                )
             else:
                 show_html(step_html(step, snapshot))
 

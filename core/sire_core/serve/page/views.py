@@ -11,12 +11,13 @@ from sire_core.algorithms.pluralize import count
 from sire_core.corpus.document_names import citation, cited_names
 from sire_core.explore.browse import PAGE, Page
 from sire_core.explore.highlight import escaped, plain_text
-from sire_core.explore.markdown import OutlineEntry, markdown_html
+from sire_core.explore.markdown import OutlineEntry, highlighted, markdown_html
 from sire_core.explore.name_kinds import NAME_KINDS
-from sire_core.explore.page import left_out_html, legend, mark, region, table
+from sire_core.explore.page import NEAREST, left_out_html, legend, mark, region, table
 from sire_core.explore.picture import kind_name
 from sire_core.explore.titles import distinct_titles
 from sire_core.metadata_values import shown_value
+from sire_core.search.extracts import extract_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from sire_core.explore.why_not import WhyNot
     from sire_core.protocols import Recipe
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Failure, Unit
+    from sire_core.types import Failure, Hit, Unit
 
 
 def address(recipe: str, kind: str, name: str) -> str:
@@ -90,6 +91,17 @@ def unit_links(snapshot: SearchSnapshot, units: Sequence[Unit]) -> list[str]:
     titles = distinct_titles(snapshot, units)
     links = zip(units, titles, strict=True)
     return [link(title, address(snapshot.recipe.name, unit.kind.value, unit.id)) for unit, title in links]
+
+
+def nearest_html(question: str, hits: Sequence[Hit], snapshot: SearchSnapshot) -> str:
+    """HTML of the sentences that answer best, each with a link to its passage, where no model answers."""
+    links = unit_links(snapshot, [hit.unit for hit in hits])
+    sentences = "".join(
+        f"<p>{highlighted(sentence.quoted, question)} <small>from {links[sentence.hit - 1]}</small></p>"
+        for sentence in extract_sentences(question, hits)
+    )
+    shown = f'<div class="text">{sentences}</div>' if sentences else "<p>No sentence of the passages answers it.</p>"
+    return f'<h2>{NEAREST}</h2>{shown}<p class="meta">No model has judged whether they suffice.</p>'
 
 
 def page_html(
