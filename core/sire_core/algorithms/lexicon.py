@@ -46,7 +46,7 @@ OPENERS = _set(
     "furthermore alternatively likewise conversely accordingly admittedly presumably fortunately importantly anyway "
     "interestingly surprisingly obviously nowadays meantime henceforth thereafter hereafter incidentally inversely "
     "curiously regrettably luckily sadly undoubtedly arguably hopefully thankfully albeit notwithstanding "
-    "jan feb mar apr jun jul aug sep sept oct nov dec fig "
+    "jan feb mar apr jun jul aug sep sept oct nov dec tue wed thu fri fig "
     "opened formed created recorded performed considered elected appointed married died won worked played"
 )
 """Words that often open a sentence and are not names."""
@@ -259,6 +259,7 @@ VAGUE_NOUNS = _set(
     "sample scenario scenarios screen section sections see set setting settings setup side situation size solution "
     "solutions start status step steps string structure summary support syntax system table task tasks term "
     "terminology terms test thing things time times tip tips title tool tools topic topics troubleshooting tutorial "
-    "tutorials type types usage use uses user users value values version versions video way ways window work world"
+    "tutorials type types usage use uses user users value values version versions video warning warnings way ways "
+    "window work world abstract acknowledgements appendix caution caveat caveats disclaimer footnote footnotes synopsis"
 )
 """Nouns that occur on every page of a manual: alone or after vague words they name nothing."""

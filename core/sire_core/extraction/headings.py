@@ -79,7 +79,7 @@ def base_title(title: str) -> str:
 
 def heading_term(heading: str, *, explained: bool = True) -> str:
     """The subject of a heading; empty for instructions, questions, and headings that any page has."""
-    text = _NUMBERING.sub("", heading.strip(), count=1).strip(" *:#`\"'")
+    text = _NUMBERING.sub("", heading.strip(), count=1).strip(" *:#`\"'\u00b6")
     text = _KIND.sub("", text, count=1)
     if call := _CALL.match(text):
         return call.group(1) if "." in call.group(1) else f"{call.group(1)}()"

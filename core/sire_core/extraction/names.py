@@ -35,11 +35,26 @@ _ALIAS = re.compile(
 )
 _SUBJECT = re.compile(r"[\"\u201d]?(?:,[^,(]{3,40}|,)? ?(?:\(|,? (?:is|was|are|were) )")
 _ALIAS_REACH = 50
+_OPENS = ":|!?;"
+_LAST_MARK = re.compile(r"[\w:|!?;,.](?=[^\w:|!?;,.]*\Z)")
+_WORDS = re.compile(r"(?<![\w.$@\\-])[^\W\d_A-Z]+(?![\w-])")
+_VERB_TAIL = re.compile(
+    r" (?:the|this|these|those|your|its|their|each|any|les?|la|une?|des|vos|votre|que|den|die|das|el|los|las|una)\b"
+    r"(?! [A-Z][a-z])"
+)
+"""Behind a verb at the start of a sentence; not as in `Conan the Barbarian`."""
+_DERIVED = re.compile(r"(?:re-|(?:un|re)(?=[a-z]{4}))([a-z]{3,})")
 _VALUES = frozenset(("Date", "Quantity"))
 _UNCAPITALISED = _VALUES | {"Code", "Term"}
 _UNNAMED = _VALUES | {"Location"}  # `in Scandinavia (known as ...)` says what something else is called
 _CERTAIN = frozenset(("Work", "Code", "Term"))  # quoted, or found by more than a capital letter
 _PLAIN = frozenset(("Name", "Person"))
+
+
+def _opens(sentence: str, start: int) -> bool:
+    """Whether a place is the start of a sentence, of a comment, of a cell or of what stands behind a colon."""
+    before = _LAST_MARK.search(sentence, max(0, start - 9), start)
+    return before is None or before.group() in _OPENS
 
 
 def instructs(words: Sequence[str]) -> bool:
@@ -52,7 +67,10 @@ def says_nothing(words: Sequence[str]) -> bool:
     lower = [word.lower().strip(".,:'\u2019") for word in words]
     if len(words) == 1:
         return (
-            is_everyday(lower[0]) or lower[0] in _CELLS or bool(_COMPOUND.match(words[0]) or _MADE_UP.match(words[0]))
+            is_everyday(lower[0])
+            or lower[0] in _CELLS
+            or lower[0] in VAGUE_NOUNS
+            or bool(_COMPOUND.match(words[0]) or _MADE_UP.match(words[0]))
         )
     if (
         lower[0] in _CELLS
@@ -145,6 +163,8 @@ class NameTable:
         self._full: dict[str, tuple[str, str]] = {}
         self._partial: dict[str, tuple[str, str] | None] = {}
         self._inside: set[str] = set()
+        self._sentences = sentences
+        self._uncapitalised: frozenset[str] | None = None
         self._rows = [self._with_title(*item) for item in zip(sentences, spans, strict=True)]
         self._collect()
         if self._rows and self._rows[0]:
@@ -174,12 +194,12 @@ class NameTable:
         """Collect full names, their short forms, and words that are capitalised inside sentences."""
         words = self.title.split()
         self._inside.update(words[1:] or words)
-        for row in self._rows:
+        for sentence, row in zip(self._sentences, self._rows, strict=True):
             for span in row:
                 if span.type in _UNCAPITALISED:
                     continue
                 words = span.name.split()
-                self._inside.update(words if span.start else words[1:])
+                self._inside.update(words[1:] if _opens(sentence, span.start) else words)
                 if span.type in _PLAIN and len(words) > 1 and not instructs(words):
                     self._note_parts(without_honorifics(span.name), span.type)
 
@@ -236,13 +256,13 @@ class NameTable:
         for span in self._rows[number]:
             if span.type in _VALUES:
                 mentions.append(Mention(*span, about=False))
-            elif (vetted := self._vetted(span)) is not None:
+            elif (vetted := self._vetted(span, self._sentences[number])) is not None:
                 name, kind = self._resolve(vetted.name, vetted.type)
                 mentions.append(Mention(vetted.start, vetted.end, name, kind, name == self.title))
         return mentions
 
-    def _vetted(self, span: TextSpan) -> TextSpan | None:
-        """The span if it is a name; at the start of a sentence a capital letter is not enough."""
+    def _vetted(self, span: TextSpan, sentence: str) -> TextSpan | None:
+        """The span if it is a name; at the start of a sentence, a comment or a cell a capital letter is not enough."""
         if span.type in _CERTAIN or cached_key(span.name) in self._full or self._is_title(span.name):
             return span
         first, _, rest = span.name.partition(" ")
@@ -253,9 +273,27 @@ class NameTable:
         if says_nothing(span.name.split(" ")) and (rest or not part):
             return None
         known = part or first in self._inside
+        if not (known or rest) and _opens(sentence, span.start) and self._is_word(first, sentence, span.end):
+            return None
         if span.start > 1 or (known and not (rest and acts(first.lower()))):
             return span
         return self._vetted_start(span, first, rest)
+
+    def _is_word(self, capitalised: str, sentence: str, end: int) -> bool:
+        """Whether a first word is one that the passage has in small letters, too, or a verb in front of its object."""
+        if not capitalised[1:].islower():
+            return False
+        if self._uncapitalised is None:
+            code = {span.name.lower() for row in self._rows for span in row if span.type == "Code"}
+            words = {word for text in self._sentences for word in _WORDS.findall(text)}
+            self._uncapitalised = frozenset(words - code)
+        word = capitalised.lower()
+        derived = _DERIVED.fullmatch(word)  # `Uncomment`, `Re-run`
+        return (
+            word in self._uncapitalised
+            or (derived is not None and is_everyday(derived[1]))
+            or _VERB_TAIL.match(sentence, end) is not None
+        )
 
     def _vetted_start(self, span: TextSpan, first: str, rest: str) -> TextSpan | None:
         """The name in a span at the start of a sentence that occurs nowhere else in the passage."""

@@ -286,12 +286,20 @@ _FUNCTION_WORDS = {
         "le la les l un une des du de d et ou mais pas ne est sont était a ont avec dans en au aux sur sous par "
         "pour sans vers chez que qui quoi dont où quand comme il elle ils elles nous vous je tu on se son sa ses "
         "leur leurs ce cet cette ces depuis avant après environ aujourd'hui quel quelle quels quelles à y plus "
-        "très"
+        "très ceci cela ça lorsque lorsqu'il si ainsi donc puis alors aussi car votre vos notre nos tous toutes tout "
+        "voici voilà seul c'est n'est s'il qu'il qu'elle d'un d'une mon ma mes"
     ),
     "es": _set(
         "el la los las un una unos unas y o pero no es son era está están ha han con en de del al a por para sin "
         "sobre entre desde hasta que quien donde cuando como él ella ellos ellas nosotros se su sus este esta "
         "estos estas qué cuál dónde cuándo quién muy más allí aquí también antes después según unos"
+    ),
+    "ru": _set(
+        "и в во не на что с со как а то по но из у за от до о об для к ко или если при это этот "  # noqa: RUF001
+        "эта эти этого этой этих этом том тот все всё так также вы вам вас ваш ваша ваше ваши "
+        "вашего вашей вашем вашу мы нам нас наш я он она оно они их его её ему им который которая "  # noqa: RUF001
+        "которое которые чтобы только можно нужно уже когда где есть был была было были быть "
+        "будет бы же ли через после перед без под над между даже здесь там потом"
     ),
 }
 _GERMAN_NOUNS = _set(

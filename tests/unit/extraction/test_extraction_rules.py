@@ -167,6 +167,27 @@ def test_words_that_open_sentences_name_nothing(opener):
     assert names_of(extract(f"It rains. {opener}, it snows. {opener} it is cold.")) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("%%% Uncomment the following line to add a quote page.", []),
+        ("//////////// Symlink the following file to Norway.", ["Norway"]),
+        ("The lines are optional. Uncomment to use them at once.", []),
+        ("Lines | Uncomment each of them | none of them at all", []),
+        ("Note: Re-run it in Norway when the yard is full.", ["Norway"]),
+        ("Remarquez que la valeur est une adresse de la machine.", []),
+        ("Packets are lost here. The packets go to Norway.", ["Norway"]),
+        ("Packets are lost here. The firm Packets has packets.", ["Packets"]),
+        ("Docker is here. It is started by `docker` at once.", ["Docker"]),
+        ("Conan the Barbarian is here with all of them.", ["Conan", "Barbarian"]),
+        ("| Name | Description |\n| --- | --- |\n| `a` | Synopsis |", []),
+        ("It is shown on Tue and on Wed at once.", []),
+    ],
+)
+def test_first_words_that_are_ordinary_name_nothing(text, wanted):
+    assert [name for name in names_of(extract(text)) if name[0].isupper()] == wanted
+
+
 def test_a_choice_in_a_path_is_whole_or_no_name():
     text = "Files go to /usr/lib{,32} and /etc/cron.{daily,weekly}, not to /srv/www{a, b}, /var/log or /opt/{name}."
     names = [name for name in names_of(extract(text)) if name.startswith("/")]
@@ -255,6 +276,16 @@ def lines(language, name):
             "Desde la primavera, Amparo Villalta dirige la empresa Peñalba. En Hoyales está la sede.",
             "Amparo Villalta|Peñalba|Hoyales",
             "Desde|En",
+        ),
+        (
+            "C'est la société Bonval qui est à Isleval depuis le printemps. Voici son adresse et tous ses ports.",
+            "Bonval|Isleval",
+            "C'est|Voici",
+        ),
+        (
+            "Если Вы пишете на адрес фирмы Ромашка, то это не верфь. Ваш порт уже не в городе Волна.",
+            "Ромашка|Волна",
+            "Если Вы|Если|Вы|Ваш",
         ),
         (
             "陆明远现在担任远山机械公司的总经理。公司总部位于临河市，他写了《长河》。",
