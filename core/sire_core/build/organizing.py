@@ -73,7 +73,7 @@ class BuildContext:
     @property
     def summarizer_fingerprint(self) -> str:
         """Fingerprint of the summarizer."""
-        return f"model/1:{self.model_fingerprint}" if self.language_model is not None else "extractive/1"
+        return f"model/1:{self.model_fingerprint}" if self.language_model is not None else "extractive/2"
 
     @property
     def refitted(self) -> bool:

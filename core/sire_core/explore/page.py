@@ -125,10 +125,10 @@ linear-gradient(90deg,var(--ground) 40%,transparent) 0 0/56px 100%,
 linear-gradient(270deg,var(--ground) 40%,transparent) 100% 0/56px 100%,
 linear-gradient(var(--ground) 40%,transparent) 0 0/100% 56px,
 linear-gradient(0deg,var(--ground) 40%,transparent) 0 100%/100% 56px,
-linear-gradient(90deg,var(--line),transparent) 0 0/16px 100%,
-linear-gradient(270deg,var(--line),transparent) 100% 0/16px 100%,
-linear-gradient(var(--line),transparent) 0 0/100% 16px,
-linear-gradient(0deg,var(--line),transparent) 0 100%/100% 16px;
+linear-gradient(90deg,var(--edge),transparent) 0 0/16px 100%,
+linear-gradient(270deg,var(--edge),transparent) 100% 0/16px 100%,
+linear-gradient(var(--edge),transparent) 0 0/100% 16px,
+linear-gradient(0deg,var(--edge),transparent) 0 100%/100% 16px;
 background-repeat:no-repeat;background-attachment:local,local,local,local,scroll,scroll,scroll,scroll}}
 .sire-page .picture button{{font:inherit;min-width:34px;min-height:28px;margin-right:6px;color:var(--ink);
 background:var(--box);border:1px solid var(--line);border-radius:6px}}
@@ -500,11 +500,11 @@ def parts(
         f"recipe {result.search}",
         *([f"filter {result.filter}"] if result.filter else []),
         f"{result.units:,} texts searched in {result.seconds * 1000:.0f} ms{', loading included' * result.is_first}",
-        count(result.tokens, "token"),
     ]
+    size = f"The texts of the hits have {count(result.tokens, 'token')}."
     return (
         f'<section class="sire sire-page"><h2>{escaped(heading or shorten(result.question, HEADING))}</h2>'
-        f'<p class="meta">{escaped("; ".join(notes))}</p>'
+        f'<p class="meta" title="{size}">{escaped("; ".join(notes))}</p>'
         f"{f'<p><b>{escaped(result.note)}</b></p>' if result.note else ''}{_extracts(result, name)}"
         f"{drawn}"
         f"{hits_html(result, name, address, target)}</section>"
@@ -638,7 +638,8 @@ def _hit(
     target: Callable[[str, str], str] | None,
 ) -> str:
     page = f", page {hit.page}" if hit.page else ""
-    about = f"{kind_name(hit.kind)}, score {hit.score:.4f}, from {hit.documents}{page}"
+    about = f"{kind_name(hit.kind)} from {hit.documents}{page}"
+    score = f"Score {hit.score:.4f}; comparable with those of this question and recipe only."
     title = escaped(hit.name)
     if address is not None:
         title = f'<a href="{escaped(address(hit.kind, hit.id))}">{title}</a>'
@@ -647,7 +648,7 @@ def _hit(
     over = {label: kinds.get(name, "") for reason in hit.reasons for name, label in reason.over}
     names = {name: over.get(name, "") for name in hit.names}
     return (
-        f'<li id="{name}-{hit.rank}"><h3>[{hit.rank}] {title}</h3><p class="meta">{escaped(about)}</p>'
+        f'<li id="{name}-{hit.rank}"><h3>[{hit.rank}] {title}</h3><p class="meta" title="{score}">{escaped(about)}</p>'
         f'{_folded(hit, question, names, of_document)}<ul class="why">{why}</ul></li>'
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +42,7 @@ class ExtractiveSummarizer:
     @property
     def fingerprint(self) -> str:
         """Method and settings."""
-        return f"extractive/1:{self.max_tokens}:{self.diversity:g}"
+        return f"extractive/2:{self.max_tokens}:{self.diversity:g}"
 
     async def summarize(self, clusters: Sequence[Sequence[Unit]]) -> Sequence[tuple[str, tuple[str, ...]]]:
         """Summarise each cluster; see `Summarizer`."""
@@ -122,12 +123,17 @@ def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, dive
         row[vectors.indices[own]] = 0
 
 
+_MARKUP = re.compile(r"\s*(?:#{1,6} |[|\s:-]*$)")
+"""Lines that say nothing by themselves: headings, and rules and empty rows of tables."""
+
+
 def _sentences(unit: Unit) -> list[str]:
     lines = [line for line in unit.text.splitlines() if line.strip()]
     if unit.kind is not UnitKind.CHUNK:
         # Derived texts hold one self-contained statement a line.
         return lines if len(lines) > 1 else split_sentences(unit.text)
-    sentences = [sentence for line in lines for sentence in split_sentences(line)]
+    told = [line for line in lines if not _MARKUP.match(line)] or lines
+    sentences = [sentence for line in told for sentence in split_sentences(line)]
     title = unit.title
     return [s if not title or title.casefold() in s.casefold() else f"{title}: {s}" for s in sentences]
 

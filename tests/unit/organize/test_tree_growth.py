@@ -305,3 +305,13 @@ async def test_twenty_elements_share_a_call_and_their_passages_are_sent_once():
     assert found["e7"] == "About name 7: text 0"
     assert list(found) == [element.id for element in elements]
     assert failures == []
+
+
+async def test_headings_and_rules_of_tables_are_no_sentences_of_a_summary():
+    texts = ("## Notes\n\nThe lamp of Karn burns.\n\n| Name | Sky |\n| --- | --- |\n| Bunya | Cross |", "# Alone")
+    units = [Unit(f"{n}", UnitKind.CHUNK, text, (f"{n}",), title="Vale") for n, text in enumerate(texts)]
+    [(summary, _), (alone, _)] = await ExtractiveSummarizer().summarize([units[:1], units[1:]])
+    assert summary.splitlines() == [
+        f"Vale: {line}" for line in ("The lamp of Karn burns.", "| Name | Sky |", "| Bunya | Cross |")
+    ]
+    assert alone == "Vale: # Alone", "nothing else to say"
