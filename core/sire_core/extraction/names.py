@@ -35,8 +35,8 @@ _ALIAS = re.compile(
 )
 _SUBJECT = re.compile(r"[\"\u201d]?(?:,[^,(]{3,40}|,)? ?(?:\(|,? (?:is|was|are|were) )")
 _ALIAS_REACH = 50
-_OPENS = ":|!?;"
-_LAST_MARK = re.compile(r"[\w:|!?;,.](?=[^\w:|!?;,.]*\Z)")
+_OPENS = ":|!?;%#"
+_LAST_MARK = re.compile(r"[\w:|!?;%#,.](?=[^\w:|!?;%#,.]*\Z)")
 _WORDS = re.compile(r"(?<![\w.$@\\-])[^\W\d_A-Z]+(?![\w-])")
 _VERB_TAIL = re.compile(
     r" (?:the|this|these|those|your|its|their|each|any|les?|la|une?|des|vos|votre|que|den|die|das|el|los|las|una)\b"

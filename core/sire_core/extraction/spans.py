@@ -350,7 +350,7 @@ def split_unspaced(sentence: str) -> list[str]:
 
 
 def language_of(text: str) -> str:
-    """Language of a passage by its function words: `de`, `fr` or `es`; empty for English and others."""
+    """Language of a passage by its function words: `de`, `fr`, `es` or `ru`; empty for English and others."""
     words = list(map(str.lower, _LETTERS_ONLY.findall(text[:_LOOKED_AT])))
     counts = {
         language: sum(map(function_words.__contains__, words)) for language, function_words in _FUNCTION_WORDS.items()

@@ -173,6 +173,7 @@ def test_words_that_open_sentences_name_nothing(opener):
         ("%%% Uncomment the following line to add a quote page.", []),
         ("//////////// Symlink the following file to Norway.", ["Norway"]),
         ("The lines are optional. Uncomment to use them at once.", []),
+        ("The picture is drawn] % % Uncomment to see the marks.", []),
         ("Lines | Uncomment each of them | none of them at all", []),
         ("Note: Re-run it in Norway when the yard is full.", ["Norway"]),
         ("Remarquez que la valeur est une adresse de la machine.", []),
