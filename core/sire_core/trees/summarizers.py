@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -123,8 +122,10 @@ def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, dive
         row[vectors.indices[own]] = 0
 
 
-_MARKUP = re.compile(r"\s*(?:#{1,6} |[|\s:-]*$)")
-"""Lines that say nothing by themselves: headings, and rules and empty rows of tables."""
+def _is_said(line: str) -> bool:
+    """Whether a line is no heading, and no rule or empty row of a table."""
+    is_heading = line.startswith("#") and line.lstrip("#").startswith(" ")
+    return not is_heading and bool(line.strip("|:- \t"))
 
 
 def _sentences(unit: Unit) -> list[str]:
@@ -132,7 +133,7 @@ def _sentences(unit: Unit) -> list[str]:
     if unit.kind is not UnitKind.CHUNK:
         # Derived texts hold one self-contained statement a line.
         return lines if len(lines) > 1 else split_sentences(unit.text)
-    told = [line for line in lines if not _MARKUP.match(line)] or lines
+    told = [line for line in lines if _is_said(line)] or lines
     sentences = [sentence for line in told for sentence in split_sentences(line)]
     title = unit.title
     return [s if not title or title.casefold() in s.casefold() else f"{title}: {s}" for s in sentences]
