@@ -187,3 +187,57 @@ def test_a_line_of_code_that_several_pages_show_is_searched() -> None:
         note = index.search("smtp_tls_security_level", 1)[0].path[-1].note
         assert "smtp_tls_security_level" in note or "shares the words" in note
         assert "shares no word" not in note
+
+
+BREW = (
+    "Roast the barley",
+    "Crush the roasted malt",
+    "Boil the crushed malt",
+    "Cool the boiled wort",
+    "Bottle the beer",
+)
+
+
+def test_a_table_of_contents_ranks_behind_what_it_lists_and_leads_nowhere() -> None:
+    """Its entries have all words of the question, and name the pages."""
+    pages = [
+        Document(f"s{n}", f"# {head}\n\nStep {n} takes {n} hours at the mill.", head) for n, head in enumerate(BREW)
+    ]
+    listed = "\n".join(f"- {head}" for head in BREW)
+    guide = Document("guide", f"# Brewing\n\n{listed}\n\n## Safety\n\nWear gloves near the copper.", "Brewing")
+    question = "How many hours does it take to crush the roasted malt and to boil the crushed malt?"
+    with Index(recipe="sire") as index:
+        index.build([guide, *pages, *map(written, pages)])
+        hits = index.search(question, 20)
+    ranks = [hit.doc_ids[0] for hit in hits if hit.doc_ids != ("guide",) or "Roast" in hit.unit.text]
+    assert ranks.index("guide") > max(ranks.index("s1"), ranks.index("s2"))
+    contents = next(hit.unit.id for hit in hits if hit.doc_ids == ("guide",) and "Roast" in hit.unit.text)
+    assert not any(contents in step.ids for hit in hits for step in hit.path if step.step == "entity")
+
+
+DUST = "Dust lies on the shelf of the hall. " * 60
+WHEELS = [Document(f"w{n}", f"# Wheel {n}\n\n{DUST}\n\n## Use {n}\n\nWheel {n} turns.") for n in range(9)]
+
+
+def test_pages_with_one_outline_are_not_linked_by_its_headings() -> None:
+    skies = {"Xhosa": "The Digging Stars tell them when to plant.", "Zulu": "They plant when the Seven Sisters rise."}
+    pages = [Document(name, f"# {name}\n\n{DUST}\n\n## Starlore\n\n{text} {DUST}") for name, text in skies.items()]
+    with Index(recipe="sire") as index:
+        index.build([*pages, *WHEELS])
+        hits = index.search("Which stars do the Xhosa plant by?", 3)
+    assert [hit.doc_ids[0] for hit in hits] == ["Xhosa", "Xhosa", "Zulu"]
+    assert not [step for hit in hits for step in hit.path if "Starlore" in step.note]
+
+
+def test_a_page_that_another_names_comes_behind_it() -> None:
+    gate = Document("gate", f"# Mill gate\n\n{DUST}\n\n## Orders\n\nThe gate of the mill is shut by the Varn Guild.")
+    guild = Document("guild", f"# Varn Guild\n\nA keeper and brewers founded it.\n\n## Links\n\n{DUST}")
+    with Index(recipe="sire") as index:
+        index.build([gate, guild, *WHEELS])
+        hits = index.search("Who founded the society of brewers whose keeper shuts the gate?", 2)
+    assert [hit.doc_ids[0] for hit in hits] == ["gate", "guild"]
+
+
+def written(page: Document) -> Document:
+    """A longer document that mentions a page in its text, so that the page is no entry of it."""
+    return Document(f"log {page.id}", f"# Log {page.id}\n\n## Day\n\nWe did: {page.title}.\n\n## Night\n\nWe slept.")

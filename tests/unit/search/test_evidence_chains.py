@@ -439,7 +439,7 @@ def test_passages_of_one_title_lead_to_the_nearest_of_them_alone(filtered: bool)
         allowed = np.arange(len(found.chunks)) % 2 == 0 if filtered else None
         evidence = QueryFeatures("Which whale is told of?", found, KnownSimilarities(cosines), view.matrix, allowed, 10)
         first = np.array([0, 4, 148])
-        steps = evidence.hops(first, np.zeros(3), 40)
+        steps = evidence.hops(first, np.zeros(3), 0.0, 40)
         best = np.flatnonzero(np.ones(150) if allowed is None else allowed)[-40:]
         for passage in first.tolist():
             led = np.unique(steps.targets[steps.sources == passage])

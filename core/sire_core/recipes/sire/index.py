@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import by_appearance, distinct, ranges
+from sire_core.algorithms.grouping import by_appearance, distinct, positions_in, ranges
 from sire_core.algorithms.lists import Lists, arrays_of, record_of, word_keys
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.corpus.sections import SEPARATOR, path_of, plain_heading
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.word_vectors import word_vectors
-from sire_core.recipes.sire.names import EvidenceNames, NameKeys, SentenceNames, SpelledText
+from sire_core.recipes.sire.names import EvidenceNames, NameKeys, SentenceNames, SpelledText, beginnings
 from sire_core.recipes.sire.passages import PassageWords, name_words, passage_fragments, stem_keys
 from sire_core.search.ranking import ScoredRanking
 from sire_core.storage.array_file import map_arrays, save_arrays
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.algorithms.lists import Ints, Ragged
-    from sire_core.protocols import FloatArray, View
+    from sire_core.protocols import BoolArray, FloatArray, View
 
     Floats = NDArray[np.float64]
     Keys = NDArray[np.uint64]
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-_NAME = "evidence-13"
+_NAME = "evidence-14"
 _FILE = "arrays.bin"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
@@ -45,6 +45,8 @@ _PROSE, _MANY, _SHARE = 8, 20, 0.1
 """A sentence of so many words, or a line of code, is boilerplate only in so many documents and such a share of all."""
 _HALF = 0.5
 """Share of documents in which a line alone is boilerplate; and of words of a sentence that hide its names."""
+_ENTRY, _ENTRIES = 12, 4
+"""Words of the longest entry of a table of contents, and the fewest entries of one."""
 _ALIKE, _MOST_ALIKE = 0.5, 15
 """Least cosine of words that are alike in meaning, and how many of them count for a word of a question."""
 _PATH_KEYS = ("source", "file_path", "url", "file_name")
@@ -67,6 +69,7 @@ class EvidenceIndex:
     heading_words: Lists  # stems of a heading
     source: Ints  # what each passage was cut from
     copied: Ints  # the first passage with the text of each, whatever its title
+    contents: BoolArray  # whether a passage is a table of contents
     members: Lists  # passages of a source, in their order there
     place: Ints  # place of each passage among those of its source
     path_words: Lists  # stems of the path, file name or address of each source
@@ -241,6 +244,9 @@ def _made(
     sentences = int(passages.parts["sentences"].counts.sum())
     mentions, graph_pairs = _without_boilerplate(text, recurring, mentions, graph, sentences)
     entities = names.entities(text, graph_pairs, mentions)
+    holders = entities.inverted(len(names.labels))
+    heading_keys = _phrase_keys(passages.vocabulary.keys[passages.headings.values], passages.headings)
+    mentions = _without_headings(mentions, holders, names, heading_keys, passages.parts["headings"].groups())
     lists = graph.names.lists
     labels = [label.encode("utf-8", "surrogatepass") for label in names.labels[len(graph.entity_ids) :]]
     return EvidenceIndex(
@@ -256,6 +262,7 @@ def _made(
         heading_words=_known(passages.headings, number),
         source=source,
         copied=_copied(passages.parts["fragments"]),
+        contents=_contents(passages, heading_keys),
         members=members,
         place=place,
         path_words=paths,
@@ -265,7 +272,7 @@ def _made(
         own=names.own,
         mentions=mentions,
         entities=entities,
-        holders=entities.inverted(len(names.labels)),
+        holders=holders,
         owners=Lists.of_pairs(names.own[names.own >= 0], np.flatnonzero(names.own >= 0), len(names.labels)),
         recorded=Lists.of_runs(graph.passages, graph.entities, size),
         name_ends=_ends(lengths := np.diff(lists.ends)[graph.names.numbers]),
@@ -327,6 +334,48 @@ def _copied(fragments: Ragged) -> Ints:
     sums = np.add.reduceat(hashes, starts) - hashes[starts] if len(starts) else hashes
     _, first, same = np.unique(sums, return_index=True, return_inverse=True)
     return np.where(sums == 0, np.arange(len(sums)), first[same.ravel()])
+
+
+def _phrase_keys(words: Keys, phrases: Lists) -> Keys:
+    """The key of every phrase as a name; 0 of those without a word."""
+    lengths = np.diff(phrases.starts)
+    keys, _ = beginnings(words, lengths)
+    return np.where(lengths > 0, np.append(keys, np.uint64(0))[phrases.starts[1:] - 1], np.uint64(0))
+
+
+def _contents(passages: PassageWords, heading_keys: Keys) -> BoolArray:
+    """Which passages are tables of contents: half of their words stand in lines that are headings of others."""
+    fragments, headings = passages.parts["fragments"], passages.parts["headings"]
+    lengths, owners = fragments["lengths"].astype(np.int64), fragments.groups()
+    is_text = np.ones(len(lengths), dtype=bool)
+    is_text[fragments.starts()] = False
+    lines = np.flatnonzero(is_text & (lengths > 0) & (lengths <= _ENTRY))
+    starts = np.cumsum(lengths) - lengths
+    spelled = Lists.of_lengths(lengths[lines], passages.words.values[ranges(starts[lines], lengths[lines])])
+    known, number = np.unique(heading_keys, return_inverse=True)
+    heading = positions_in(known, _phrase_keys(passages.vocabulary.keys[spelled.values], spelled))
+    width = len(passages.ids)
+    own = np.isin(heading * width + owners[lines], number.ravel() * width + headings.groups())
+    entries = lines[(heading >= 0) & ~own]
+    listed = np.bincount(owners[entries], lengths[entries], minlength=width)
+    words = np.bincount(owners[is_text], lengths[is_text], minlength=width)
+    return (np.bincount(owners[entries], minlength=width) >= _ENTRIES) & (listed >= _HALF * words)
+
+
+def _without_headings(
+    mentions: Lists, holders: Lists, names: EvidenceNames, heading_keys: Keys, passages: Ints
+) -> Lists:
+    """Mentions, without those of names that are headings of all passages that have them: outlines are alike."""
+    first = np.searchsorted(names.keys, heading_keys)
+    counts = np.searchsorted(names.keys, heading_keys, side="right") - first
+    width = max(1, len(names.labels))
+    headed = distinct(passages.repeat(counts) * width + names.owners[ranges(first, counts)]) % width
+    known = np.diff(holders.starts)
+    only = (known > 0) & (np.bincount(headed, minlength=len(known)) >= known)
+    only[names.own[names.own >= 0]] = False
+    kept = ~only[mentions.values]
+    owners = np.arange(len(mentions)).repeat(np.diff(mentions.starts))
+    return Lists.of_runs(owners[kept], mentions.values[kept], len(mentions))
 
 
 def boilerplate(view: View, documents: Sequence[str]) -> list[str]:

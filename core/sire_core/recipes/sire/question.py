@@ -315,11 +315,12 @@ class Hops:
     sentences: Ints  # sentence of it that has the name
     entities: Ints  # the name
     targets: Ints  # where the step hops
+    begun: Floats  # score of the passage of its beginning
     features: Floats  # see `STEP`, `[steps, len(STEP)]`
 
 
 _NOWHERE = np.zeros(0, dtype=np.int64)
-NO_HOPS = Hops(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, len(STEP))))
+NO_HOPS = Hops(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros(0), np.zeros((0, len(STEP))))
 """No steps."""
 
 
@@ -449,9 +450,14 @@ class QueryFeatures:
         shares[best_first(fused.astype(np.float32), len(ranks))] = -np.log(ranks * (1.0 / ranks).sum())
         return shares
 
-    def hops(self, sources: Ints, shares: Floats, max_passages_per_name: int) -> Hops:
-        """Steps from some passages to others over the names in their sentences."""
+    def hops(self, sources: Ints, scores: Floats, whole: float, max_passages_per_name: int) -> Hops:
+        """Steps from some passages to others over the names in their sentences; tables of contents lead nowhere.
+
+        `scores` are those of the passages, `whole` the logarithm of the sum of the exponentials of all.
+        """
         index = self.index
+        told = ~index.contents[sources]
+        sources, scores = sources[told], scores[told]
         rows, sentences, entities, counts = self._named_in(sources)
         names, number = np.unique(entities, return_inverse=True)
         mentioned, titles = index.holders.lengths(names), index.owners.lengths(names)
@@ -462,7 +468,7 @@ class QueryFeatures:
         lengths = counts_held[number]
         held = np.arange(len(entities)).repeat(lengths)
         targets = holders[ranges((counts_held.cumsum() - counts_held)[number], lengths)]
-        other = np.flatnonzero(targets != sources[rows[held]])
+        other = np.flatnonzero((targets != sources[rows[held]]) & ~index.contents[targets])
         held, targets = held[other], targets[other]
         about = index.own[targets] == entities[held]
         from_row = rows[held]
@@ -470,7 +476,7 @@ class QueryFeatures:
         rarity = (np.log1p(len(index.chunks) / np.maximum(1, mentioned)) / self._rarity)[number]
         features = np.array(
             [
-                np.maximum(shares, _LEAST_SHARE)[from_row] / -_LEAST_SHARE,
+                np.maximum(scores - whole, _LEAST_SHARE)[from_row] / -_LEAST_SHARE,
                 self.texts.share(self.texts.sentences[sentences])[held],
                 self.texts.share(target_masks & ~mask),
                 self.texts.share(target_masks | mask),
@@ -486,7 +492,7 @@ class QueryFeatures:
                 np.ones(len(held)),
             ]
         ).T
-        return Hops(sources[from_row], sentences[held], entities[held], targets, features)
+        return Hops(sources[from_row], sentences[held], entities[held], targets, scores[from_row], features)
 
     def _is_linked(self, entities: Ints) -> BoolArray:
         """Whether the question names some entities."""

@@ -51,8 +51,9 @@ def unit_sentences(unit: Unit) -> list[str]:
 class EvidenceReasons:
     """How a passage was reached; worked out for the hits only."""
 
-    def __init__(self, view: View, scored: _ScoredPassages, cosines: Similarities) -> None:
+    def __init__(self, view: View, scored: _ScoredPassages, cosines: Similarities, rounds: int) -> None:
         self._view = view
+        self._rounds = rounds
         self._scored = scored
         self._evidence = scored.evidence
         self._best = scored.best()
@@ -100,8 +101,10 @@ class EvidenceReasons:
     def _steps(self, passage: int) -> tuple[PathStep, ...]:
         """What the question names, and the steps to a passage from the one on the way that says most by itself."""
         way = [passage]
-        while passage in self._best and not self._is_named(passage) and self._best[passage][0] not in way:
+        while len(way) <= self._rounds and passage in self._best and not self._is_named(passage):
             passage = self._best[passage][0]
+            if passage in way:
+                break
             way.append(passage)
         way = way[: int(np.argmax([self._strength(passage) for passage in way])) + 1]
         if len(way) > 1 and self._needs_no_way(way):
@@ -123,10 +126,16 @@ class EvidenceReasons:
         return tuple(steps)
 
     def _needs_no_way(self, way: list[int]) -> bool:
-        """Whether a passage has all words of the question that its way begins with, or the question the last name."""
-        begun, ended = self._evidence.texts.passages[np.array([way[-1], way[0]])]
-        covers = np.any(begun) and not np.any(begun & ~ended)
-        return bool(covers) or self._best[way[0]][2] in self._evidence.named
+        """Whether the question by itself leads to a passage.
+
+        The passage has all words of the question that its way begins with, others in its title, or the last name is
+        one of the question.
+        """
+        ended, begun = (self._evidence.texts.words_in(passage) for passage in (way[0], way[-1]))
+        title = {stem(word) for word in name_words(self._unit(way[0]).title)}
+        covers = bool(begun) and set(begun) <= set(ended)
+        is_titled = any(stem(word) in title for word in ended if word not in begun)
+        return covers or is_titled or self._best[way[0]][2] in self._evidence.named
 
     def _strength(self, passage: int) -> float:
         """How well the question by itself explains a passage."""
@@ -203,7 +212,8 @@ class _EvidenceRanking(ReachedRanking):
 _READ = 2.0  # how much what a model reads counts for a part of a document
 _LEAST_READ = 0.3  # share of that for a document that the question surely names; on musique-more, 2Wiki, HotpotQA
 _SHOWN_LIFT = 1.0
-_COPY = 2.0  # what a passage loses whose text one that ranks before it has
+_COPY = 2.0  # what a passage loses whose text one that ranks before it has; and a table of contents
+_BEHIND_IT = 1e-3  # by how much less a part of a document scores than the passage that names it
 _FIT = 2.0  # weight of how well the end of a step fits what was read with the question, on the even questions
 _LEAST_KNOWN = 1e-6
 _ENOUGH = 1 / 3  # where less of the question is known to the corpus, its words alone do not decide
@@ -259,7 +269,7 @@ class EvidencePaths:
         if scored is None or not (self.read_steps and len(scored.steps)):
             return ranking
         scored = await self._read(query, scored, view)
-        return await asyncio.to_thread(scored.ranking, view, cosines, allowed)
+        return await asyncio.to_thread(scored.ranking, view, cosines, allowed, self.rounds)
 
     def _score(
         self, query: str, cosines: Similarities, view: View, allowed: BoolArray | None
@@ -274,7 +284,7 @@ class EvidencePaths:
         weights = Weights.of(view.embedder_fingerprint)
         passages, own, hops = self.evidence(evidence, weights)
         scored = _ScoredPassages.of(evidence, passages, own, hops, weights)
-        return scored, scored.ranking(view, cosines, allowed)
+        return scored, scored.ranking(view, cosines, allowed, self.rounds)
 
     async def _read(self, query: str, scored: _ScoredPassages, view: View) -> _ScoredPassages:
         """Steps whose ends fit the question and the sentence together count for more."""
@@ -302,9 +312,8 @@ class EvidencePaths:
         hops = NO_HOPS
         for last in range(self.rounds, 0, -1):
             order = best_first(scores.astype(np.float32), self.first)
-            hops = evidence.hops(
-                passages[order], scores[order] - np.logaddexp.reduce(scores), self.max_passages_per_name
-            )
+            whole = float(np.logaddexp.reduce(scores))
+            hops = evidence.hops(passages[order], scores[order], whole, self.max_passages_per_name)
             ends = distinct(hops.targets)
             new = ends[~np.isin(ends, known)]
             known, evident = np.concatenate([known, new]), np.concatenate([evident, evidence.own(new)])
@@ -341,6 +350,9 @@ class _ScoredPassages:
             steps += _SUPPORT * (1.0 - evidence.known) * np.log(np.maximum(_LEAST_KNOWN, begun))
         alone = evidence.alone(passages, own, weights)
         lifted = alone[target] + evidence.unit * weights.document.lift(hops.features)
+        # What a passage names comes behind it, as far as it has no more evidence of its own.
+        is_named = evidence.index.own[hops.targets] == hops.entities
+        lifted = np.where(is_named, np.maximum(alone[target], np.minimum(lifted, hops.begun - _BEHIND_IT)), lifted)
         steps = np.where(evidence.is_cut(passages)[target], lifted, steps)
         repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * _SHOWN_LIFT
         return cls(evidence, passages, alone, hops, target, steps, repeat, shown)
@@ -363,7 +375,8 @@ class _ScoredPassages:
         index = self.evidence.index
         of_document = self._places(totals, index.source[self.passages])
         is_copy = self._places(totals, index.copied[self.passages]) > 0
-        return totals - self.repeat * of_document - self.evidence.unit * _COPY * is_copy
+        is_less = is_copy | index.contents[self.passages]
+        return totals - self.repeat * of_document - self.evidence.unit * _COPY * is_less
 
     def _places(self, scores: Floats, groups: Ints) -> Floats:
         """How many passages of the same group come before each passage, `[passages]`."""
@@ -389,10 +402,10 @@ class _ScoredPassages:
             for i in np.flatnonzero((self.steps >= most[self.target]) & (self.steps > least[self.target])).tolist()
         }
 
-    def ranking(self, view: View, cosines: Similarities, allowed: BoolArray | None) -> Ranking:
+    def ranking(self, view: View, cosines: Similarities, allowed: BoolArray | None, rounds: int) -> Ranking:
         """All units: what was reached by its score, the rest behind by cosine."""
         reached = self.evidence.index.chunks[self.passages]
-        reasons = EvidenceReasons(view, self, cosines)
+        reasons = EvidenceReasons(view, self, cosines, rounds)
         scores = self.scores().astype(np.float32)
         reached_ranking = _EvidenceRanking(reached, scores, cosines, _BEHIND, allowed, reasons.path)
         reached_ranking.reading = reasons.reading
