@@ -20,6 +20,9 @@ _BULLET = re.compile(r"[ \t]*(?:>[ \t]*)*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[
 _STARTS_BLOCK = re.compile(r"[ \t]*(?:[-*+][ \t]|\d{1,3}[.)][ \t]|[|#])")
 _LINK = re.compile(rf"!?\[([^\[\]]{{0,1000}})(?:{LINK_TARGET}|\]\[[^\[\]]{{0,200}}\])")
 _CODE = r"(`[^`]{1,500}`)"
+_SPAN = re.compile(r"(?<![\w`])(`{1,2})([^`]{1,500})\1")
+_LONE_MARK = re.compile(r"(?<!\w)`|`(?!\w)|(?<=[.!?,;)\"\u2019\u201d])\[\d{1,3}\]")
+"""Backticks around code, not those of `Makali`i`; and numbers of footnotes behind a sentence."""
 _EMPHASIS = re.compile(
     rf"{_CODE}|(?<!\*)(\*{{2,3}})(?=[^\s*])([^\n]{{0,200}}?[^\s*])\2(?!\*)"
     r"|(?<![\w*])(\*|_{1,3})(?=[^\s*_])([^\n]{0,200}?[^\s*_])\4(?![\w*])"
@@ -163,11 +166,11 @@ def _row(line: str, *, is_head: bool) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text without marks of links, emphasis, code and HTML; what stands in code, or in angles of its own, stays."""
+    """A text without marks of links, emphasis, code, footnotes, HTML; what stands in code, or in its angles, stays."""
     text = _ADDRESS.sub(r"\1", _TAG.sub(lambda match: match[1] or " ", text))
     for _ in range(2):  # a picture may be a link, and words in a bold sentence may lean
         text = _EMPHASIS.sub(lambda match: match[1] or match[3] or match[5], _LINK.sub(r"\1", text))
-    return text.replace("`", "")
+    return _LONE_MARK.sub("", _SPAN.sub(r"\2", text))
 
 
 def rate_sentences(sentences: Sequence[Sentence], question: str) -> list[float]:

@@ -10,9 +10,11 @@ from functools import cache
 from math import log, sqrt
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sire_core.algorithms.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.algorithms.neighbors import unit_rows
-from sire_core.algorithms.snippets import Sentence, cut_around, identifiers, rate_sentences, read_sentences, stems
+from sire_core.algorithms.snippets import Sentence, cut_around, identifiers, rate_sentences, read_sentences, stem, stems
 from sire_core.algorithms.text import find_words, is_plain
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.models.lexical_embedder import keys_of_stems, stem_keys
@@ -40,6 +42,14 @@ _HEADED_BONUS, _HEADED = 0.5, 0.6  # Of the first sentence under a heading that 
 _FEWEST = 3  # Content words of a sentence without any of the question
 _REACHED_BONUS = 0.5  # Of the sentences of a hit to which a chosen sentence leads
 _LONGEST = 600  # Characters of a sentence that are quoted; longer ones are tables and lists in one line
+FIT = {"question": 11.2, "sentence": 2.3, "turn": -0.8, "words": -0.4, "short": -1.1, "code": -0.4, "time": 3.0}
+"""Of sentences of parts of documents, learned on even questions of `ops`, `frameworks` and `manuals` by
+`benchmarks/extracts.py`: share of the question in the sentence, its label and title; share of the sentence in the
+question; logarithms of when its hit is read and of how many words it has; whether these are fewer than `_SHORT`;
+whether it is code; whether it has a time where one is asked for (5.3 was learned; most such questions ask for more)."""
+_SHORT, _ABOVE = 6, 0.7  # And how much a word counts that only the label or the title of the passage has
+_BONUS = 1.0  # What the bonuses below are in units of `FIT`
+_WITHIN = 3.0  # By how much less than the best a sentence of parts of documents may fit
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
 _ASKS_NUMBER = re.compile(
     r"\b(?:when|how (?:many|much|long|old|far|large)|(?:what|which) (?:year|date)|numbers?)\b",
@@ -92,7 +102,7 @@ class Extract:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class Candidate:
     """A sentence that may be chosen."""
 
     extract: Extract
@@ -102,6 +112,12 @@ class _Candidate:
     rate: float  # how well it answers, 1 for the best sentence of the hit
     bonus: float
     leads: frozenset[int]  # numbers of the hits that it leads to
+    features: Mapping[str, float]  # those of `FIT`
+
+    @property
+    def fit(self) -> float:
+        """How well it answers by itself, if hits are parts of documents."""
+        return sum(weight * self.features[name] for name, weight in FIT.items()) + _BONUS * self.bonus
 
     def value(self, weights: Mapping[str, float], covered: Counter[str], of_hit: int, *, reached: bool) -> float:
         """What it adds to sentences that have words of the question `covered` times, `of_hit` of them its hit's."""
@@ -113,71 +129,72 @@ class _Candidate:
 
 
 _MARKS = "?!.,;:()[]{}<>\"'`\u2018\u2019\u201c\u201d"  # Around words of a question
-_SHARED = 3  # A question of this many words for each that a passage shares, or none does, is about something else
+_SHARED = 3  # Where no hit has one of so many words of a question, hits are about something else
+_VAGUE_VERBS = "know tell say explain connect"
 
 
 def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
-    """A warning if hits are only the nearest passages, as they lack words of the question, or share one; else empty."""
-    asked = stems(question)
+    """A warning if hits are only the nearest passages: they lack words of the question, or none has two; else empty."""
+    every = _whole_stems(question)
+    asked = every - _vague_stems() or every
     if not hits or not is_plain(question):  # scripts without spaces have no words to compare
         return ""
     if not asked:
         return "The question has no word to search for; these are only the nearest passages."
     ways = ("\n".join(step.sentence for step in hit.path) for hit in hits)
-    shares = [stems(f"{hit.unit.title}\n{hit.unit.text}\n{way}") & asked for hit, way in zip(hits, ways, strict=True)]
-    shared = max(shares, key=len)
-    if len(shared) > 1 or len(shared) * _SHARED > len(asked):
-        missing = asked.difference(*shares, _vague_stems())
-        if len(missing) * _SHARED < len(asked):
-            return ""
+    texts = (f"{hit.unit.title}\n{hit.unit.text}\n{way}" for hit, way in zip(hits, ways, strict=True))
+    shares = [_whole_stems(text) & asked for text in texts]
+    if not any(shares):
+        return "No hit shares a word with the question; these are only the nearest."
+    missing = asked.difference(*shares)
+    if len(missing) * _SHARED >= len(asked):
         spelled = dict.fromkeys(word.strip(_MARKS) for word in question.split())
-        lacking = [repr(word) for word in spelled if stems(word) & missing]
+        lacking = [repr(word) for word in spelled if _whole_stems(word) & missing]
         return f"No hit mentions {' or '.join(lacking[:_SHARED])}."
-    words = [word for word in find_words(question) if stems(word) & shared]
-    more = f"more than {words[0]!r}" if words else "a word"
-    return f"No hit shares {more} with the question; these are only the nearest."
+    if len(asked) > 1 and max(map(len, shares)) == 1:
+        return "No hit has more than one word of the question; these are only the nearest."
+    return ""
+
+
+def _whole_stems(text: str) -> frozenset[str]:
+    """As `stems`, but words that only begin alike are told apart: `Tonga`, `Tongann`."""
+    words = map(str.lower, find_words(text))
+    return frozenset(stem(word) for word in words if word not in FUNCTION_WORDS) | identifiers(text)
 
 
 @cache
 def _vague_stems() -> frozenset[str]:
-    return stems(" ".join(VAGUE_NOUNS))
+    return _whole_stems(" ".join(VAGUE_NOUNS) + f" {_VAGUE_VERBS}")
 
 
 def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -> list[Extract]:
     """Choose the sentences that answer a question, in the order in which hits are read, and of their texts.
 
     Hits are read by rank, without those to which a passage leads that only mentions what the question names and is not
-    about it, unless there are no others. Each next sentence is what adds most to those chosen: words of the question
-    that they lack, or others of that meaning. Once they and their headings have all words of the question, what adds
-    little is left out: less is asked of sentences that lead to another hit, or stand in one that is led to. Hits that
-    hardly answer give two.
+    about it, unless there are no others. Of hits that are parts of longer documents the sentences that fit best are
+    taken. Of others each next sentence is what adds most to those chosen: words of the question that they lack, or
+    others of that meaning. Once they have all words of the question, what adds little is left out: less is asked of
+    sentences that lead to another hit, or stand in one that is led to. Hits that hardly answer give two.
     """
     n = min(n, _NEAREST) if unanswered_note(question, hits) else n
-    order = [place for place, hit in enumerate(hits) if not _follows_a_mention(hit)] or list(range(len(hits)))
-    leading = _linking_sentences(hits, order)
-    words = _Question(question)
-    texts = {place: _sentences(hits[place]) for place in order}
-    explained = words.names & identifiers("\n".join(one.label for place in order for one in texts[place]))
-    candidates = [
-        candidate
-        for turn, place in enumerate(order)
-        for candidate in _candidates(
-            words, explained, turn, hits[place], place + 1, texts[place], leading.get(place + 1, {})
-        )
-    ]
+    order, candidates = sentence_candidates(question, hits)
+    chosen = _fitting(candidates, n) if _are_parts(hits) else _adding(stems(question), candidates, n)
+    return sorted(chosen, key=lambda extract: (order.index(extract.hit - 1), extract.place))
+
+
+def _adding(asked: frozenset[str], candidates: Sequence[Candidate], n: int) -> list[Extract]:
+    """The sentences that add most, one after the other, to those chosen before."""
     counts = Counter(stem for candidate in candidates for stem in candidate.shared)
     weights = {stem: log(1 + len(candidates) / count) for stem, count in counts.items()}
     chosen: list[Extract] = []
     covered, of_hit, reached = Counter[str](), Counter[int](), set[int]()
 
-    def value(one: _Candidate) -> float:
+    def value(one: Candidate) -> float:
         hit = one.extract.hit
         return one.value(weights, covered, of_hit[hit], reached=hit in reached)
 
     while len(chosen) < n:
-        titles = (hits[one.hit - 1].unit.title for one in chosen)
-        headings = (stems(title) for title in titles if SEPARATOR in title)
-        if not words.stems.difference(covered, *headings):
+        if not asked.difference(covered):
             candidates = [
                 one
                 for one in candidates
@@ -192,27 +209,83 @@ def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -
         covered.update(best.shared)
         of_hit[best.extract.hit] += 1
         candidates = [one for one in candidates if one.extract.text != best.extract.text]
-    return sorted(chosen, key=lambda extract: (order.index(extract.hit - 1), extract.place))
+    return chosen
+
+
+def _are_parts(hits: Sequence[Hit]) -> bool:
+    """Whether most hits are parts of longer documents."""
+    documents = Counter(document for hit in hits for document in hit.doc_ids)
+    parts = [SEPARATOR in hit.unit.title or any(documents[one] > 1 for one in hit.doc_ids) for hit in hits]
+    return 2 * sum(parts) > len(hits)
+
+
+def _fitting(candidates: Sequence[Candidate], n: int) -> list[Extract]:
+    """The sentences that fit best, each text once, and none that fits much less than the best."""
+    ranked = sorted(candidates, key=lambda one: -one.fit)
+    texts = {one.extract.text: one for one in reversed(ranked)}
+    return [one.extract for one in ranked if texts[one.extract.text] is one and one.fit >= ranked[0].fit - _WITHIN][:n]
+
+
+def sentence_candidates(question: str, hits: Sequence[Hit]) -> tuple[list[int], list[Candidate]]:
+    """The places of hits in the order in which they are read, and their sentences that may answer a question."""
+    order = [place for place, hit in enumerate(hits) if not _follows_a_mention(hit)] or list(range(len(hits)))
+    leading = _linking_sentences(hits, order)
+    texts = {place: _sentences(hits[place]) for place in order}
+    words = _Question(question, [one for place in order for one in texts[place]])
+    explained = words.names & identifiers("\n".join(one.label for place in order for one in texts[place]))
+    return order, [
+        candidate
+        for turn, place in enumerate(order)
+        for candidate in _candidates(
+            words, explained, turn, hits[place], place + 1, texts[place], leading.get(place + 1, {})
+        )
+    ]
 
 
 class _Question:
-    """A question, the stems of its words, its identifiers, and vectors of what its words mean."""
+    """A question, its words as stems, identifiers and vectors of what they mean; how rare words are in sentences."""
 
-    def __init__(self, question: str) -> None:
+    def __init__(self, question: str, sentences: Sequence[Sentence]) -> None:
         self.text, self.stems, self.names = question, stems(question), identifiers(question)
         self._words, self._vectors = _meanings(question)
+        self._number = len(sentences)
+        self._counts = Counter(stem for sentence in sentences for stem in stems(sentence.text))
+        self._spelled = [stems(word) for word in self._words]
+        self._weights = np.array([max(map(self._weight, spelled), default=0.0) for spelled in self._spelled])
+        self._asks_time = bool(_ASKS_TIME.search(question))
 
-    def alike(self, sentence: str, shared: frozenset[str]) -> dict[str, float]:
-        """By stem that a sentence lacks, the cosine of its word that comes nearest in meaning, if one is near."""
+    def _weight(self, stem: str) -> float:
+        return log(1 + self._number / max(self._counts[stem], 0.5))
+
+    def nearest(self, sentence: str) -> FloatArray:
+        """Of every word of the question, the cosine of the word of a sentence that comes nearest in meaning."""
         words, vectors = _meanings(sentence)
         if not words or not self._words:
-            return {}
-        nearest = (self._vectors @ vectors.T).max(axis=1).tolist()
+            return np.zeros(len(self._words), dtype=np.float32)
+        return np.asarray((self._vectors @ vectors.T).max(axis=1))
+
+    def alike(self, nearest: FloatArray, shared: frozenset[str]) -> dict[str, float]:
+        """By stem that a sentence lacks, the cosine of its word that comes nearest in meaning, if one is near."""
         return {
             stem: cosine
-            for word, cosine in zip(self._words, nearest, strict=True)
-            for stem in stems(word) - shared
+            for spelled, cosine in zip(self._spelled, nearest.tolist(), strict=True)
+            for stem in spelled - shared
             if cosine >= _LEAST_ALIKE
+        }
+
+    def features(self, sentence: Sentence, title: frozenset[str], nearest: FloatArray, turn: int) -> dict[str, float]:
+        """Those of `FIT` of a sentence whose hit is read at a turn, from 0."""
+        own, above = stems(sentence.text), stems(sentence.label) | title
+        had = np.array([1.0 if own & word else _ABOVE if above & word else 0.0 for word in self._spelled])
+        words = len(sentence.text.split())
+        return {
+            "question": float(np.maximum(had, nearest) @ self._weights) / (float(self._weights.sum()) or 1.0),
+            "sentence": sum(map(self._weight, own & self.stems)) / (sum(map(self._weight, own)) or 1.0),
+            "turn": log(1 + turn),
+            "words": log(1 + words),
+            "short": words < _SHORT,
+            "code": sentence.kind == "code",
+            "time": self._asks_time and bool(_TIME.search(sentence.text)),
         }
 
 
@@ -235,7 +308,7 @@ def _candidates(
     number: int,
     sentences: Sequence[Sentence],
     leading: Mapping[str, int],
-) -> list[_Candidate]:
+) -> list[Candidate]:
     """Sentences of a hit; none if nothing connects it with the question.
 
     Where hits explain identifiers of the question, what is said of others answers nothing.
@@ -243,7 +316,8 @@ def _candidates(
     rates = rate_sentences(sentences, question.text)
     best = max(rates, default=0.0)
     is_reached = any(step.step == "entity" for step in hit.path)
-    if not best and not leading and not stems(hit.unit.title) & question.stems and not is_reached:
+    title = stems(hit.unit.title)
+    if not best and not leading and not title & question.stems and not is_reached:
         return []
     candidates, headed = [], set[str]()
     for place, (sentence, rate) in enumerate(zip(sentences, rates, strict=True)):
@@ -264,11 +338,13 @@ def _candidates(
         is_said = sentence.label.lower() in text.lower()
         label = "" if is_said or not (of or _DEPENDS.match(text)) else sentence.label
         shared = stems(f"{sentence.label} {text}" if of & explained else text) & question.stems
-        alike = question.alike(text, shared)
+        nearest = question.nearest(text)
+        alike = question.alike(nearest, shared)
         if shared or alike or leads or is_headed or (is_reached and len(stems(text)) >= _FEWEST):
             quoted = text if len(text) <= _LONGEST else cut_around(text, question.stems, _LONGEST)
             extract = Extract(quoted, number, place, label)
-            candidates.append(_Candidate(extract, turn, shared, alike, share, bonus, leads))
+            features = question.features(sentence, title, nearest, turn)
+            candidates.append(Candidate(extract, turn, shared, alike, share, bonus, leads, features))
     return candidates
 
 

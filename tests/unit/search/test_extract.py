@@ -142,9 +142,11 @@ def test_a_hit_that_a_quoted_sentence_leads_to_is_quoted_by_what_means_the_same(
         ("xyzzy qwfp", "No hit shares a word with the question; these are only the nearest."),
         (
             "lemons on a painted meringue?",
-            "No hit shares more than 'painted' with the question; these are only the nearest.",
+            "No hit mentions 'lemons' or 'meringue'.",
         ),
         ("Which lemons are painted?", "No hit mentions 'lemons'."),
+        ("What do we know of the Arnee Bridge?", "No hit mentions 'Arnee'."),
+        ("Which boats are sold?", "No hit has more than one word of the question; these are only the nearest."),
         ("Is the green Arne Bridge painted every year?", ""),
         ("\u6771\u4eac\u306f\u3069\u3053", ""),
         ("where is it?", "The question has no word to search for; these are only the nearest passages."),
@@ -231,3 +233,31 @@ def test_of_an_endless_sentence_the_part_that_has_words_of_the_question_is_quote
     (found,) = extract_sentences("Who opened the lock?", [hit("a", text, "Lock")])
     assert "Ann opened the lock" in found.text
     assert len(found.text) < 620
+
+
+def test_letters_that_look_like_marks_stay_and_numbers_of_footnotes_go():
+    text = "The Makali`i are the eyes of `Kane`s chief.[4] The Ka`a rise at dusk; see argv[1]."
+    chosen = extract_sentences(
+        "Which chief has the Makali`i as eyes, and when do the Ka`a rise?", [hit("sky", text)], 2
+    )
+    assert [one.text for one in chosen] == [
+        "The Makali`i are the eyes of Kanes chief.",
+        "The Ka`a rise at dusk; see argv[1].",
+    ]
+
+
+def test_of_parts_of_documents_the_sentences_that_fit_best_are_quoted_from_each():
+    """The same fact of two documents, and none of a part that shares a word or two with the question."""
+    ojibwe = "Maang is the loon. Ojiig, the fisher, is the Big Dipper. Mooz is the moose of autumn."
+    sami = "The bow of Favdna is the Big Dipper. Sarvva is the elk that he hunts all the winter long."
+    other = "The dipper is a bird of rivers. It is big. Constellations are not told of here."
+    hits = [
+        hit("ojibwe", ojibwe, "Ojibwe > Sky"),
+        hit("sami", sami, "Sami > Stars"),
+        hit("birds", other, "Birds > Dipper"),
+    ]
+    chosen = extract_sentences("What is the Big Dipper to the Ojibwe and to the Sami?", hits, 2)
+    assert [one.text for one in chosen] == [
+        "Ojiig, the fisher, is the Big Dipper.",
+        "The bow of Favdna is the Big Dipper.",
+    ]
