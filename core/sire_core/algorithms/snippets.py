@@ -66,7 +66,8 @@ class Sentence:
     Attributes:
         text: The sentence; of a table a row, of code a line.
         kind: `prose`, `heading`, `code`, `head` (of a table) or `row`.
-        label: What it is said of: the term that opens its paragraph or item, or the heading above; may be empty.
+        label: What it is said of: the term that opens its paragraph or item, of code the sentence that leads to it, or
+            the heading above; may be empty.
         head: Number of the sentence that is the head of its table; -1 for others.
     """
 
@@ -84,7 +85,7 @@ def readable_sentences(text: str) -> list[str]:
 def read_sentences(text: str, label: str = "") -> list[Sentence]:
     """The sentences of a text, and what each is said of; `label` is the heading that the text stands under."""
     found: list[Sentence] = []
-    head = -1
+    head, lead = -1, ""
     for block, kind in _blocks(text):
         has_words = any(map(str.isalnum, block))
         if kind != "row":
@@ -96,8 +97,11 @@ def read_sentences(text: str, label: str = "") -> list[Sentence]:
             if identifiers(label) and not identifiers(term):  # `Default: 4.` under `worker_pool` is said of that
                 term = ""
             found += [Sentence(part, kind, term or label) for part in _cut(block)]
+            lead = found[-1].text[:-1] if block.endswith(":") and has_words else ""
         elif has_words:
-            found.append(Sentence(block, kind, label, head if kind == "row" else -1))
+            found.append(Sentence(block, kind, (kind == "code" and lead) or label, head if kind == "row" else -1))
+        if kind not in ("prose", "code"):
+            lead = ""
     return found
 
 

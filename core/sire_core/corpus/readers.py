@@ -275,6 +275,9 @@ class LoadedDocuments:
     def __len__(self) -> int:
         return len(self.documents)
 
+    def __getitem__(self, number: int) -> Document:
+        return self.documents[number]
+
     @property
     def ids(self) -> set[str]:
         """Ids of all documents, known files included."""

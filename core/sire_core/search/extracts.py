@@ -17,6 +17,7 @@ from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.snippets import Sentence, cut_around, identifiers, rate_sentences, read_sentences, stem, stems
 from sire_core.algorithms.text import find_words, is_plain
 from sire_core.corpus.sections import SEPARATOR
+from sire_core.extraction.headings import is_everyday
 from sire_core.models.lexical_embedder import keys_of_stems, stem_keys
 from sire_core.models.word_vectors import word_vectors
 from sire_core.search.explanation import text_below_title
@@ -48,6 +49,7 @@ FIT = {"question": 11.2, "sentence": 2.3, "turn": -0.8, "words": -0.4, "short": 
 question; logarithms of when its hit is read and of how many words it has; whether these are fewer than `_SHORT`;
 whether it is code; whether it has a time where one is asked for (5.3 was learned; most such questions ask for more)."""
 _SHORT, _ABOVE = 6, 0.7  # And how much a word counts that only the label or the title of the passage has
+_LEADING = 2  # Words of the question in what leads to code that answers, where it does not ask for code
 _BONUS = 1.0  # What the bonuses below are in units of `FIT`
 _WITHIN = 3.0  # By how much less than the best a sentence of parts of documents may fit
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
@@ -67,7 +69,7 @@ _TIME = re.compile(
 )
 _FRAGMENT = re.compile(
     r"[:?]$|^\W*\d*\W*$|^[\])}>;,%\u2013\u2014]|^\([a-z]|^(?:[^\W\d_]|[-/])+(?: (?:[^\W\d_]|[-/])+){0,2}$"
-    r"|^\. |(?: \.){3}|^See(?: \S+){1,7}$|^(?:Copyright|\(c\)|\u00a9) |^\[(?:[^\]]*\d\d:\d\d|\d{1,3}\])"
+    r"|^\. |(?: \.){3}|^\w+$|^See(?: \S+){1,7}$|^(?:Copyright|\(c\)|\u00a9) |^\[(?:[^\]]*\d\d:\d\d|\d{1,3}\])"
 )
 """Of what answers nothing: headings, labels, questions, signatures, entries of a table of contents, notices, pointers,
 lines of a log, footnotes, and what begins within a sentence or line."""
@@ -147,10 +149,13 @@ def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
     if not any(shares):
         return "No hit shares a word with the question; these are only the nearest."
     missing = asked.difference(*shares)
-    if len(missing) * _SHARED >= len(asked):
-        spelled = dict.fromkeys(word.strip(_MARKS) for word in question.split())
-        lacking = [repr(word) for word in spelled if _whole_stems(word) & missing]
-        return f"No hit mentions {' or '.join(lacking[:_SHARED])}."
+    first = question.split(maxsplit=1)[0]
+    spelled = dict.fromkeys(word.strip(_MARKS) for word in question.split())
+    lacking = [word for word in spelled if _whole_stems(word) & missing]
+    if len(missing) * _SHARED < len(asked):  # what is lacked is a name, or says little
+        lacking = [word for word in lacking if not is_everyday(word) or (word[0].isupper() and word not in first)]
+    if lacking:
+        return f"No hit mentions {' or '.join(map(repr, lacking[:_SHARED]))}."
     if len(asked) > 1 and max(map(len, shares)) == 1:
         return "No hit has more than one word of the question; these are only the nearest."
     return ""
@@ -278,14 +283,15 @@ class _Question:
         own, above = stems(sentence.text), stems(sentence.label) | title
         had = np.array([1.0 if own & word else _ABOVE if above & word else 0.0 for word in self._spelled])
         words = len(sentence.text.split())
+        question = float(np.maximum(had, nearest) @ self._weights) / (float(self._weights.sum()) or 1.0)
         return {
-            "question": float(np.maximum(had, nearest) @ self._weights) / (float(self._weights.sum()) or 1.0),
+            "question": question,
             "sentence": sum(map(self._weight, own & self.stems)) / (sum(map(self._weight, own)) or 1.0),
             "turn": log(1 + turn),
             "words": log(1 + words),
             "short": words < _SHORT,
             "code": sentence.kind == "code",
-            "time": self._asks_time and bool(_TIME.search(sentence.text)),
+            "time": question * (self._asks_time and bool(_TIME.search(sentence.text))),
         }
 
 
@@ -321,7 +327,7 @@ def _candidates(
         return []
     candidates, headed = [], set[str]()
     for place, (sentence, rate) in enumerate(zip(sentences, rates, strict=True)):
-        text, of = sentence.text, identifiers(sentence.label)
+        text, of = _with_heads(sentence, sentences), identifiers(sentence.label)
         leads = frozenset(target for beginning, target in leading.items() if beginning in text)
         is_foreign = explained and of and not (of | identifiers(text)) & explained
         if is_foreign or not _can_answer(question, sentence):
@@ -336,7 +342,8 @@ def _candidates(
         bonus += weight * _KIND_BONUS * _has_kind_asked(question.text, question.stems, text)
         bonus += weight * _TIME_BONUS * bool(_ASKS_TIME.search(question.text) and _TIME.search(text))
         is_said = sentence.label.lower() in text.lower()
-        label = "" if is_said or not (of or _DEPENDS.match(text)) else sentence.label
+        depends = of or sentence.kind == "code" or _DEPENDS.match(text)
+        label = "" if is_said or not depends else sentence.label
         shared = stems(f"{sentence.label} {text}" if of & explained else text) & question.stems
         nearest = question.nearest(text)
         alike = question.alike(nearest, shared)
@@ -346,6 +353,18 @@ def _candidates(
             features = question.features(sentence, title, nearest, turn)
             candidates.append(Candidate(extract, turn, shared, alike, share, bonus, leads, features))
     return candidates
+
+
+def _with_heads(sentence: Sentence, sentences: Sequence[Sentence]) -> str:
+    """A sentence; of the row of a table each cell behind the head of its column."""
+    name, _, cells = sentence.text.partition(": ")
+    if sentence.head < 0 or not cells:
+        return sentence.text
+    _, *heads = sentences[sentence.head].text.split(", ")
+    values = cells.split("; ")
+    if len(heads) != len(values):
+        return sentence.text
+    return f"{name}: {'; '.join(f'{head} {value}' for head, value in zip(heads, values, strict=True))}"
 
 
 def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
@@ -358,7 +377,9 @@ def _can_answer(question: _Question, sentence: Sentence) -> bool:
     if sentence.kind in ("heading", "head") or _FRAGMENT.search(sentence.text):
         return False
     return sentence.kind != "code" or bool(
-        _ASKS_CODE.search(question.text) or identifiers(sentence.text) & question.names
+        _ASKS_CODE.search(question.text)
+        or identifiers(sentence.text) & question.names
+        or len(stems(sentence.label) & question.stems) >= _LEADING
     )
 
 
