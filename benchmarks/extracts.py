@@ -97,7 +97,10 @@ def share(rows: Sequence[Asked], weights: dict[str, float]) -> float:
     """Percentage of needs that the chosen sentences meet with some weights."""
     shipped = dict(extracts.FIT)
     extracts.FIT.update(weights)
-    chosen = [(q, [one.quoted for one in extracts.extract_sentences(q.question, hits)]) for _, q, hits in rows]
+    chosen = [
+        (q, [text for one in extracts.extract_sentences(q.question, hits) for text in (one.quoted, one.text)])
+        for _, q, hits in rows
+    ]
     extracts.FIT.update(shipped)
     return 100 * fmean(value for question, texts in chosen for value in met(question, texts))
 

@@ -136,29 +136,34 @@ _VAGUE_VERBS = "know tell say explain connect"
 
 
 def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
-    """A warning if hits are only the nearest passages: they lack words of the question, or none has two; else empty."""
+    """A warning if hits lack words of the question, or none has two, and are only the nearest; else empty."""
+    return _judged(question, hits)[0]
+
+
+def _judged(question: str, hits: Sequence[Hit]) -> tuple[str, bool]:
+    """The warning, and whether hits hardly answer: they may lack a name and tell the rest."""
     every = _whole_stems(question)
     asked = every - _vague_stems() or every
     if not hits or not is_plain(question):  # scripts without spaces have no words to compare
-        return ""
+        return "", False
     if not asked:
-        return "The question has no word to search for; these are only the nearest passages."
+        return "The question has no word to search for; these are only the nearest passages.", True
     ways = ("\n".join(step.sentence for step in hit.path) for hit in hits)
     texts = (f"{hit.unit.title}\n{hit.unit.text}\n{way}" for hit, way in zip(hits, ways, strict=True))
     shares = [_whole_stems(text) & asked for text in texts]
     if not any(shares):
-        return "No hit shares a word with the question; these are only the nearest."
+        return "No hit shares a word with the question; these are only the nearest.", True
     missing = asked.difference(*shares)
-    first = question.split(maxsplit=1)[0]
-    spelled = dict.fromkeys(word.strip(_MARKS) for word in question.split())
+    hardly = len(missing) * _SHARED >= len(asked)
+    first, *_ = spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
     lacking = [word for word in spelled if _whole_stems(word) & missing]
-    if len(missing) * _SHARED < len(asked):  # what is lacked is a name, or says little
-        lacking = [word for word in lacking if not is_everyday(word) or (word[0].isupper() and word not in first)]
+    if not hardly:  # then only names are worth a warning
+        lacking = [word for word in lacking if not is_everyday(word) or (word[0].isupper() and word != first)]
     if lacking:
-        return f"No hit mentions {' or '.join(map(repr, lacking[:_SHARED]))}."
+        return f"No hit mentions {' or '.join(map(repr, lacking[:_SHARED]))}.", hardly
     if len(asked) > 1 and max(map(len, shares)) == 1:
-        return "No hit has more than one word of the question; these are only the nearest."
-    return ""
+        return "No hit has more than one word of the question; these are only the nearest.", True
+    return "", False
 
 
 def _whole_stems(text: str) -> frozenset[str]:
@@ -181,7 +186,7 @@ def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -
     others of that meaning. Once they have all words of the question, what adds little is left out: less is asked of
     sentences that lead to another hit, or stand in one that is led to. Hits that hardly answer give two.
     """
-    n = min(n, _NEAREST) if unanswered_note(question, hits) else n
+    n = min(n, _NEAREST) if _judged(question, hits)[1] else n
     order, candidates = sentence_candidates(question, hits)
     chosen = _fitting(candidates, n) if _are_parts(hits) else _adding(stems(question), candidates, n)
     return sorted(chosen, key=lambda extract: (order.index(extract.hit - 1), extract.place))

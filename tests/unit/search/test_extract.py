@@ -146,6 +146,7 @@ def test_a_hit_that_a_quoted_sentence_leads_to_is_quoted_by_what_means_the_same(
         ),
         ("Which lemons are painted?", "No hit mentions 'lemons'."),
         ("What do we know of the Arnee Bridge?", "No hit mentions 'Arnee'."),
+        ("When did Anna Weiss open the Arne Bridge, and how is it painted?", "No hit mentions 'Anna' or 'Weiss'."),
         ("Which boats are sold?", "No hit has more than one word of the question; these are only the nearest."),
         ("Is the green Arne Bridge painted every year?", ""),
         ("\u6771\u4eac\u306f\u3069\u3053", ""),
@@ -261,3 +262,12 @@ def test_of_parts_of_documents_the_sentences_that_fit_best_are_quoted_from_each(
         "Ojiig, the fisher, is the Big Dipper.",
         "The bow of Favdna is the Big Dipper.",
     ]
+
+
+def test_code_is_quoted_behind_what_leads_to_it_and_cells_behind_their_heads():
+    text = "## SMC\n\nIt is off. To turn on the SMC cache:\n\n```\n$ ovs set smc=true\n```\n\nIt needs memory."
+    (code,) = extract_sentences("How do I turn on the SMC cache?", [hit("smc", text, "Bridges > SMC")], 1)
+    assert code.quoted == "To turn on the SMC cache: $ ovs set smc=true"
+    table = "| Feature | Linux | Hyper-V |\n| --- | --- | --- |\n| Policing | YES | NO |\n| Mirroring | NO | NO |"
+    (row,) = extract_sentences("Does Hyper-V have policing?", [hit("qos", table, "Releases > Features")], 1)
+    assert row.quoted == "Policing: Linux YES; Hyper-V NO"
