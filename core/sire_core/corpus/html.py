@@ -58,6 +58,7 @@ _WALLS = {
 }
 """Elements whose inner tags close nothing outside of them."""
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_OF_TABLES = ("table", "tr", *_CELLS)
 _BOX_TAGS = ("div", "aside", "table", "td", "details", "dd", "li")
 _BOX_NAMES = frozenset(
     "note notecard warning tip caution important danger hint attention notice admonition alert callout example "
@@ -253,6 +254,12 @@ def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_lis
     return len(lines) == 1 and not any(others.elements())
 
 
+def _number(attributes: Mapping[str, str | None], name: str) -> int:
+    """How many rows or columns a cell has, at least 1 and below 100."""
+    value = attributes.get(name) or ""
+    return max(1, int(value)) if value.isascii() and value.isdigit() and len(value) < 3 else 1
+
+
 def _is_box(tag: str, attributes: Mapping[str, str | None]) -> bool:
     """Whether an element is a note, an example, a quotation or a figure beside the text."""
     if tag not in _BOX_TAGS:
@@ -282,6 +289,9 @@ class _Reader:
         self._rows = 0
         self._header = self._columns = 0  # line of the header of the open table, and its width
         self._cells: set[str] = set()  # what the cells with text in this row are
+        self._size = (1, 1)  # rows and columns of the open cell
+        self._spans: dict[int, tuple[int, str]] = {}  # by column, how many more rows have the cell above, and its text
+        self._is_layout = False  # whether the open table places the icon of a note beside its text
         self._links: list[tuple[str, bool]] = []  # text of each link, and whether it leads to the next page
         self._link: tuple[int, bool] | None = None  # the open one: where its text begins
         self._last_step = 0  # number of links up to the last one to a page before, behind or above
@@ -358,10 +368,14 @@ class _Reader:
         if tag in _LISTS:
             start = attributes.get("start") or "1"
             self._lists.append(int(start) if tag == "ol" and start.isdigit() and len(start) < 9 else int(tag == "ol"))
+        self._is_layout |= tag == "table" and bool(self._boxes) and attributes.get("border") == "0"
         if tag in ("title", "code", "a"):
             self._begin_inline(tag, attributes)
+        elif self._is_layout and tag in _OF_TABLES:
+            self._flush()
         elif tag in _CELLS:
             self._flush()
+            self._size = _number(attributes, "rowspan"), _number(attributes, "colspan")
             self._row = [] if self._row is None and self._places["table"] else self._row
         elif tag in ("pre", "li", "table", "tr") or tag in _HEADINGS:
             self._flush()
@@ -369,6 +383,7 @@ class _Reader:
                 self._code = [] if self._code is None else self._code
             elif tag in ("table", "tr"):
                 self._end_row()  # of the table around this one
+                self._spans = {} if tag == "table" else self._spans
                 self._rows, self._row = (0, None) if tag == "table" or not self._places["table"] else (self._rows, [])
             else:
                 self._prefix = self._label(tag)
@@ -421,9 +436,16 @@ class _Reader:
         """End an element whose content is kept."""
         if tag in ("title", "code", "a"):
             self._end_inline(tag)
+        elif self._is_layout and tag in _OF_TABLES:
+            self._flush()
+            self._is_layout = tag != "table"
         elif tag in _CELLS and self._row is not None:
-            self._row.append(self._take_text().replace("|", "\\|"))
-            if self._row[-1]:
+            self._repeat_above(self._row)
+            text = self._take_text().replace("|", "\\|")
+            (rows, columns), at = self._size, len(self._row)
+            self._spans |= {at + column: (rows - 1, "" if column else text) for column in range(columns) if rows > 1}
+            self._row += [text, *[""] * (columns - 1)]
+            if text:
                 self._cells.add("th" if self._places["thead"] else tag)
         elif tag == "pre" and self._code is not None:
             code = "".join(self._code).strip("\n")
@@ -560,11 +582,20 @@ class _Reader:
         if _is_between_pages(block, self._links[first_link:], is_list=tag in ("table", *_LISTS)):
             del self._lines[first_line:]
 
+    def _repeat_above(self, row: list[str]) -> None:
+        """Add to a row the cells above that reach into it."""
+        while len(row) in self._spans:
+            more, text = self._spans.pop(len(row))
+            if more > 1:
+                self._spans[len(row)] = more - 1, text
+            row.append(text)
+
     def _end_row(self) -> None:
         row, self._row = self._row, None
         is_header, self._cells = self._cells == {"th"}, set()
         if not row:
             return
+        self._repeat_above(row)
         line, rule = f"| {' | '.join(row)} |", f"|{' --- |' * len(row)}"
         if self._rows:
             more = max(0, len(row) - self._columns)  # the header is as wide as the widest row

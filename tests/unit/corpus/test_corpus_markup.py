@@ -68,6 +68,17 @@ def test_a_table_is_as_wide_as_its_widest_row():
     assert table == "|  |  |  |\n| --- | --- | --- |\n| options |\n| a | b | c |"
 
 
+def test_a_cell_of_several_rows_stands_in_each_and_the_table_around_a_note_is_none():
+    head = "<tr><th>Kind</th><th>Debit</th></tr>"
+    rows = "<tr><td>Assets</td><td rowspan=2>more</td></tr><tr><td>Costs</td></tr><tr><td colspan=2>Equity</td></tr>"
+    text = read(f"<table><thead>{head}</thead>{rows}</table><table><tr><td rowspan=2>A<td>1<tr><td>2</table>")
+    assert "| Assets | more |\n| Costs | more |\n| Equity |  |" in text
+    assert "| A | 1 |\n| A | 2 |" in text
+    icon = '<td rowspan="2"><img src="n.png"></td>'
+    note = f'<table border="0"><tr>{icon}<th>Note</th></tr><tr><td colspan="2">Cash is one.</td></tr></table>'
+    assert read(f'<p>A.</p><div class="note">{note}</div><p>B.</p>') == "A.\n\nNote\n\nCash is one.\n\nB."
+
+
 def test_a_link_without_text_before_any_text_is_nothing():
     assert read('<html><body><div><a href="#"></a></div><p>Some words.</p></body></html>') == "Some words."
 
