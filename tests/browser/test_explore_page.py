@@ -548,7 +548,7 @@ def test_without_a_model_the_answer_is_extracted(page, address):
     page.goto(f"{address}/reason")
     page.get_by_label("Question").fill(QUESTION)
     page.get_by_role("button", name="Think").click()
-    page.get_by_role("heading", name="Nearest sentences, word for word").wait_for()
+    page.get_by_role("heading", name="Nearest sentences").wait_for()
     text = page.get_by_role("log").text_content()
     assert "she was commanded by Aldous Brack. from SS Northern Wren" in text
     assert "No model has judged whether they suffice" in text

@@ -128,7 +128,7 @@ def test_insufficient_evidence_is_said_and_is_no_error(folder):
 
 def test_without_a_model_sentences_are_quoted_with_a_hint(folder):
     result = run("ask", folder, QUESTION, "--via", "single", "-k", 3)
-    assert "Sentences nearest to the question, word for word:\n" in result.stdout
+    assert "Sentences nearest to the question:\n" in result.stdout
     assert "Answer" not in result.stdout
     assert "--llm MODEL" in result.stderr
     assert "--base-url" in result.stderr

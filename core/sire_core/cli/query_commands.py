@@ -260,7 +260,7 @@ def ask(
 
     Example: sire ask my-index "When did Lothair II's mother die?" --via ircot --llm gpt-4o-mini
 
-    Without --llm the answer is extracted: the sentences of the evidence that answer best, word for word. A model says
+    Without --llm the answer is extracted: the sentences and rows of tables that answer best. A model says
     "insufficient evidence" if the evidence does not contain the answer. The exit code is 1 if a model was given but
     produced no answer.
 
@@ -383,7 +383,7 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
         say("\nNo sentence of the evidence shares a word with the question.", "bold")
         return
     say_unanswered(question, answer.hits)
-    say("\nSentences nearest to the question, word for word:", "bold")
+    say("\nSentences nearest to the question:", "bold")
     for sentence in extract_sentences(question, answer.hits):
         say_marked(marked(f"{sentence.quoted} [{sentence.hit}]", question), indent=2)
     say()

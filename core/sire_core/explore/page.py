@@ -107,7 +107,7 @@ svg.sire a:focus rect,svg.sire a:hover rect{{stroke-width:3;stroke:var(--accent)
 """.strip()
 """Styles inside an element of the class `sire`; the contrast of colours is at least 4.5 to 1."""
 
-NEAREST = "Nearest sentences, word for word"
+NEAREST = "Nearest sentences"
 PAGE_STYLE = f"""{STYLE}
 .sire-page{{padding:16px 20px;border-radius:8px;overflow-wrap:break-word}}
 .sire-page h1{{font-size:24px;margin:0;line-height:1.3;font-weight:600}}

@@ -69,16 +69,18 @@ _TIME = re.compile(
 )
 _FRAGMENT = re.compile(
     r"[:?]$|^\W*\d*\W*$|^[\])}>;,%\u2013\u2014]|^\([a-z]|^(?:[^\W\d_]|[-/])+(?: (?:[^\W\d_]|[-/])+){0,2}$"
-    r"|^\. |(?: \.){3}|^\w+$|^See(?: \S+){1,7}$|^(?:Copyright|\(c\)|\u00a9) |^\[(?:[^\]]*\d\d:\d\d|\d{1,3}\])"
+    r"|^\. |(?: \.){3}|^\w+$|^(?:Figure|Fig\.|Table|Listing) [\dA-Z]|^\d+(?:\.\d+)+\.? [^.!?]*$"
+    r"|^See(?: \S+){1,7}$|^(?:Copyright|\(c\)|\u00a9) |^\[(?:[^\]]*\d\d:\d\d|\d{1,3}\])"
 )
 """Of what answers nothing: headings, labels, questions, signatures, entries of a table of contents, notices, pointers,
-lines of a log, footnotes, and what begins within a sentence or line."""
+lines of a log, footnotes, captions, single words, and what begins within a sentence or line."""
 _ASKS_CODE = re.compile(
     r"\b(?:how (?:do|can|could|should|to)|(?:command|option|flag|syntax|example)s?)\b", re.IGNORECASE
 )
 _DEPENDS = re.compile(r"(?:It|They|This|These|Those|(?:The |By )?[Dd]efaults?)\b")
 """Opens a sentence that is about what was said before."""
 _NAME = re.compile(r"\b[A-Z]\w+")
+_SECTION_NUMBER = re.compile(r"^\d+(?:\.\d+)*\.? ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +232,14 @@ def _are_parts(hits: Sequence[Hit]) -> bool:
 
 
 def _fitting(candidates: Sequence[Candidate], n: int) -> list[Extract]:
-    """The sentences that fit best, each text once, and none that fits much less than the best."""
+    """The sentences that fit best, none that says nothing new, and none that fits much less than the best."""
     ranked = sorted(candidates, key=lambda one: -one.fit)
-    texts = {one.extract.text: one for one in reversed(ranked)}
-    return [one.extract for one in ranked if texts[one.extract.text] is one and one.fit >= ranked[0].fit - _WITHIN][:n]
+    chosen: dict[frozenset[str], Extract] = {}
+    for one in ranked:
+        words = stems(one.extract.text)
+        if one.fit >= ranked[0].fit - _WITHIN and not any(words <= others for others in chosen):
+            chosen[words] = one.extract
+    return list(chosen.values())[:n]
 
 
 def sentence_candidates(question: str, hits: Sequence[Hit]) -> tuple[list[int], list[Candidate]]:
@@ -348,7 +354,7 @@ def _candidates(
         bonus += weight * _TIME_BONUS * bool(_ASKS_TIME.search(question.text) and _TIME.search(text))
         is_said = sentence.label.lower() in text.lower()
         depends = of or sentence.kind == "code" or _DEPENDS.match(text)
-        label = "" if is_said or not depends else sentence.label
+        label = "" if is_said or not depends else _SECTION_NUMBER.sub("", sentence.label)
         shared = stems(f"{sentence.label} {text}" if of & explained else text) & question.stems
         nearest = question.nearest(text)
         alike = question.alike(nearest, shared)

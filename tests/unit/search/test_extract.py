@@ -271,3 +271,11 @@ def test_code_is_quoted_behind_what_leads_to_it_and_cells_behind_their_heads():
     table = "| Feature | Linux | Hyper-V |\n| --- | --- | --- |\n| Policing | YES | NO |\n| Mirroring | NO | NO |"
     (row,) = extract_sentences("Does Hyper-V have policing?", [hit("qos", table, "Releases > Features")], 1)
     assert row.quoted == "Policing: Linux YES; Hyper-V NO"
+
+
+def test_captions_and_what_says_nothing_new_are_not_quoted():
+    text = "The loan is paid back monthly. The loan is paid back. Payment of the loan is $115 a month."
+    lines = "Figure 8.9. The loan after the second payment.\n\n9.28. Paying the loan - payment - month"
+    hits = [hit("loan", text, "8. Loans > 8.1. Payment"), hit("figures", lines, "Guide > Figures")]
+    chosen = extract_sentences("How much is the payment of the loan a month?", hits)
+    assert [one.text for one in chosen] == ["The loan is paid back monthly.", "Payment of the loan is $115 a month."]

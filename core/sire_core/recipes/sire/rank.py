@@ -13,6 +13,7 @@ from sire_core.algorithms.grouping import distinct
 from sire_core.algorithms.pluralize import excerpt, shorten
 from sire_core.algorithms.snippets import has_form, readable_sentences, stem, stems
 from sire_core.algorithms.text import find_words
+from sire_core.corpus.sections import SEPARATOR
 from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.passages import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_HOPS, Hops, QueryFeatures
@@ -94,9 +95,11 @@ class EvidenceReasons:
             return "shares no word"
         headings = passage_headings(unit.title, unit.text)
         asked = [sum(word in words for word in name_words(heading)) for heading in headings]
-        best = f" (also in the heading {headings[int(np.argmax(asked))]!r})" if any(asked) else ""
+        best = headings[int(np.argmax(asked))] if any(asked) else ""
+        is_heading = best in unit.title.split(SEPARATOR) or f"# {best}" in unit.text
+        place = f" (also in the {'heading' if is_heading else 'line'} {best!r})" if best else ""
         spelled = ", ".join(word + _other_form(word, own_words) for word in words)
-        return f"shares the word{'s' if len(words) > 1 else ''} {spelled}{best}"
+        return f"shares the word{'s' if len(words) > 1 else ''} {spelled}{place}"
 
     def _steps(self, passage: int) -> tuple[PathStep, ...]:
         """What the question names, and the steps to a passage from the one on the way that says most by itself."""

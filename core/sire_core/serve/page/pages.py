@@ -110,7 +110,7 @@ page_of = partial(ui.page, response_timeout=60.0)
 def reason_panel(explorer: Explorer, asked: str, strategy: str) -> None:
     """Draw the panel of reasoning, and answer the question of the address: steps as they come, or the evidence."""
     if explorer.model is None:
-        ui.label("No language model was given (--llm): answers are sentences of the documents, word for word.")
+        ui.label("No language model was given (--llm): answers are sentences and rows of tables of the documents.")
     running: list[asyncio.Task[Any]] = []
 
     async def go() -> None:

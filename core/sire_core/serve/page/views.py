@@ -71,7 +71,11 @@ def start_html(questions: Sequence[str], left_out: str, main: Sequence[TableRow]
     return (
         f"<h2>{escaped(count(documents, 'document'))}</h2>"
         + (f'<h3>Questions to begin with</h3><ul class="start">{asked}</ul>' if asked else "")
-        + (f'<h3>Names in many passages, and in how many</h3>{about}<ul class="names">{named}</ul>' if named else "")
+        + (
+            f'<h3>Names, and how many passages have them as a name</h3>{about}<ul class="names">{named}</ul>'
+            if named
+            else ""
+        )
         + legend(row.name_kind for row in main)
         + (f"<p>{link('All names', f'/browse?{here}')}</p>" if named else "")
     )
@@ -239,7 +243,7 @@ def entity_lists_html(card: EntityCard, recipe: str, start: int) -> str:
     titled = [
         (link(title, address(recipe, "unit", name)), escaped(sentence)) for name, title, sentence in card.passages
     ]
-    caption = f"Passages that mention it: {_range_text(start, len(titled), card.total)}"
+    caption = f"Passages in which it was found as a name: {_range_text(start, len(titled), card.total)}"
     here = {"id": card.id, "recipe": recipe}
     passages = table(caption, ("passage", "sentence"), titled) + _ways("/entity", here, start, card.total)
     rows = [(link(text, address(recipe, "unit", name)),) for name, text in card.relations[:PAGE]]
