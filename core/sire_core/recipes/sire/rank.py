@@ -14,6 +14,7 @@ from sire_core.algorithms.pluralize import excerpt, shorten
 from sire_core.algorithms.snippets import has_form, readable_sentences, stem, stems
 from sire_core.algorithms.text import find_words
 from sire_core.corpus.sections import SEPARATOR
+from sire_core.extraction.headings import is_everyday
 from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.passages import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_HOPS, Hops, QueryFeatures
@@ -171,7 +172,8 @@ class EvidenceReasons:
         labels, codes = dict[str, str](), dict[str, str]()
         ids = []
         for entity, asked_name in self._evidence.named.items():
-            if entity in inside and (name := self._name(entity, passage)):
+            is_word = asked_name.islower() and is_everyday(asked_name)  # `fixes` in a question without capitals
+            if entity in inside and not is_word and (name := self._name(entity, passage)):
                 ids.append(self._index.entity_id(entity))
                 if asked_name and _MARKED.search(name) and asked_name.lower() != name.lower():
                     codes[asked_name] = f"a word of {name}"
