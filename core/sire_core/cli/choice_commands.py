@@ -151,6 +151,7 @@ def questions(
 
     JSON of a line: {"id", "question", "answers", "supporting"}; "supporting" are the ids of the two passages.
     """
+    from sire_core.evaluate.advise import FEW
     from sire_core.evaluate.made_questions import LinkedPassages, made_questions
 
     if to is not None:
@@ -168,6 +169,8 @@ def questions(
         for number, one in enumerate(found, 1)
     ]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    if len(found) < min(n, FEW):
+        note(f"{count(len(found), 'question')}: too few to tell recipes apart ({FEW} are needed). Add yours.", "yellow")
     if to is None:
         say(lines.rstrip("\n"))
         return

@@ -291,6 +291,7 @@ class _Reader:
         self._cells: set[str] = set()  # what the cells with text in this row are
         self._size = (1, 1)  # rows and columns of the open cell
         self._spans: dict[int, tuple[int, str]] = {}  # by column, how many more rows have the cell above, and its text
+        self._alternative = ""  # text of the last image, which its caption may repeat
         self._is_layout = False  # whether the open table places the icon of a note beside its text
         self._links: list[tuple[str, bool]] = []  # text of each link, and whether it leads to the next page
         self._link: tuple[int, bool] | None = None  # the open one: where its text begins
@@ -506,6 +507,7 @@ class _Reader:
                 self._text.append(" ")
         elif tag == "img" and attributes.get("alt") and attributes.get("src"):
             inline = str(attributes["src"]).lstrip()[:5].lower() == "data:"
+            self._alternative = "" if inline else " ".join(str(attributes["alt"]).split())
             self._text.append(str(attributes["alt"]) if inline else f"![{attributes['alt']}]({attributes['src']})")
         elif tag == "hr":
             self._flush()
@@ -535,7 +537,7 @@ class _Reader:
 
     def _flush(self) -> None:
         text = self._take_text()
-        if text:
+        if text and (self._prefix or text != self._alternative):
             if self._prefix == "# " and not self._level:
                 self._leave_out_links_above()
             if not (_ITEM.match(self._prefix) and self._lines and _ITEM.match(self._lines[-1])):

@@ -196,7 +196,7 @@ def layout(picture: Picture) -> tuple[list[list[Node]], list[tuple[Link, list[st
     """Nodes and waypoints of links in layers from left to right, and the ids that every link passes.
 
     Nodes are in every second layer. A link has a waypoint in every layer between its ends, so that it is drawn behind
-    no node, and the first and the last of these hold its text. A link within a layer has one in the next layer.
+    no node, and the last of these holds its text. A link within a layer has one in the next layer.
     """
     if not picture.nodes:
         return [], []
@@ -214,8 +214,7 @@ def layout(picture: Picture) -> tuple[list[list[Node]], list[tuple[Link, list[st
     for number, link in enumerate(picture.links):
         first, last = sorted((link.source, link.target), key=places.__getitem__)
         stops = range(places[first] + 1, max(places[last], places[first] + 2))
-        text = link.label or link.reason
-        said = {stops[0]: text, stops[-1]: text}
+        said = {stops[-1]: link.label or link.reason}
         waypoints = [Node(f"waypoint {number} {stop}", WAYPOINT, said.get(stop, "")) for stop in stops]
         for stop, waypoint in zip(stops, waypoints, strict=True):
             layers[stop].append(waypoint)

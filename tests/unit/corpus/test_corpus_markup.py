@@ -79,6 +79,11 @@ def test_a_cell_of_several_rows_stands_in_each_and_the_table_around_a_note_is_no
     assert read(f'<p>A.</p><div class="note">{note}</div><p>B.</p>') == "A.\n\nNote\n\nCash is one.\n\nB."
 
 
+def test_a_caption_that_repeats_the_text_of_its_image_stands_once():
+    figure = '<div><img src="a.png" alt="The  gate at night"><div class="caption"><p>The gate\nat night</p></div></div>'
+    assert read(f"<p>A.</p>{figure}<p>B.</p>") == "A.\n\n![The gate at night](a.png)\n\nB."
+
+
 def test_a_link_without_text_before_any_text_is_nothing():
     assert read('<html><body><div><a href="#"></a></div><p>Some words.</p></body></html>') == "Some words."
 
