@@ -193,6 +193,8 @@ def _block(rows: Sequence[EvalRow], width: int | None) -> str:
     table = markdown_table([{name: line[name] for name in shown if name in line} for line in lines], left)
     hidden = [name for line in lines for name in line if name not in shown]
     more = ["", f"Not shown: {', '.join(dict.fromkeys(hidden))}."] if hidden else []
+    if any(name.endswith(" several") for name in shown):
+        more += ["", "one, several: questions that one document answers by itself, and the others."]
     return "\n".join([_heading(rows), "", *table, *more, *_foot(rows)])
 
 
