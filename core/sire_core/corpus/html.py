@@ -543,6 +543,8 @@ class _Reader:
             if not (_ITEM.match(self._prefix) and self._lines and _ITEM.match(self._lines[-1])):
                 self._lines.append("")
             self._lines.append(self._prefix + text)
+            if f"![{self._alternative}](" not in text:
+                self._alternative = ""
             if self._prefix.startswith("#"):
                 self._leave_out_banner(text.replace("`", ""))
                 self._level = len(self._prefix) - 1

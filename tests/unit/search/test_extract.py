@@ -279,3 +279,9 @@ def test_captions_and_what_says_nothing_new_are_not_quoted():
     hits = [hit("loan", text, "8. Loans > 8.1. Payment"), hit("figures", lines, "Guide > Figures")]
     chosen = extract_sentences("How much is the payment of the loan a month?", hits)
     assert [one.text for one in chosen] == ["The loan is paid back monthly.", "Payment of the loan is $115 a month."]
+
+
+@pytest.mark.parametrize("sentence", ["Table Mountain is in Cape Town.", "Table 2 shows a mountain in Cape Town."])
+def test_what_only_begins_like_a_caption_is_quoted(sentence):
+    (chosen,) = extract_sentences("Which mountain is in Cape Town?", [hit("cape", sentence, "Cape > Sights")])
+    assert chosen.text == sentence

@@ -98,9 +98,9 @@ class EvidenceReasons:
         asked = [sum(word in words for word in name_words(heading)) for heading in headings]
         best = headings[int(np.argmax(asked))] if any(asked) else ""
         is_heading = best in unit.title.split(SEPARATOR) or f"# {best}" in unit.text
-        place = f" (also in the {'heading' if is_heading else 'line'} {best!r})" if best else ""
+        also = f" (also in the {'heading' if is_heading else 'line'} {best!r})" if best else ""
         spelled = ", ".join(word + _other_form(word, own_words) for word in words)
-        return f"shares the word{'s' if len(words) > 1 else ''} {spelled}{place}"
+        return f"shares the word{'s' if len(words) > 1 else ''} {spelled}{also}"
 
     def _steps(self, passage: int) -> tuple[PathStep, ...]:
         """What the question names, and the steps to a passage from the one on the way that says most by itself."""
