@@ -28,7 +28,7 @@ from langchain_sire import (
     create_self_ask_chain,
     create_self_ask_graph,
 )
-from llama_index_sire import IRCoTQueryEngine, ReasoningWorkflow, SelfAskQueryEngine
+from llama_index_sire import IRCoTQueryEngine, ReasoningWorkflow, SelfAskQueryEngine, SingleQueryEngine
 from sire_core.errors import ConfigurationError, CorpusError, ModelError
 from sire_core.index import Index
 from sire_core.recipes import recipe_of
@@ -208,16 +208,6 @@ def test_date_ranges_in_the_words_of_llama_index():
     assert found.node.metadata == {"day": date(2024, 5, 1), "n": 5}
 
 
-def test_the_title_in_front_matter_is_that_of_all_parts():
-    text = "---\ntitle: The queue\n---\n" + "A worker takes a job from it. " * 80
-    splitter = SentenceSplitter(chunk_size=200, chunk_overlap=0)
-    for given in (splitter.get_nodes_from_documents([LlamaDocument(text=text)]), [LlamaDocument(text=text)]):
-        index = llama_index_sire.SireRetriever.from_documents(given, recipe="flat").index
-        hits = index.search("worker", 9)
-        assert len(hits) > 1
-        assert {hit.unit.title for hit in hits} == {"The queue"}
-
-
 @pytest.mark.parametrize("kind", [SireRetriever, llama_index_sire.SireRetriever])
 @pytest.mark.parametrize("given", [{"preset": "published"}, {"recipe_settings": {"preset": "published"}}])
 def test_a_preset_is_a_setting_like_others(kind, given, tmp_path):
@@ -282,6 +272,16 @@ async def astream(chain):
     return [part async for part in chain.astream(QUESTION)]
 
 
+def streamed(engine):
+    engine.streaming = True
+    return engine.query(QUESTION).get_response()
+
+
+async def astreamed(engine):
+    engine.streaming = True
+    return await (await engine.aquery(QUESTION)).get_response()
+
+
 async def workflow(engine):
     return await ReasoningWorkflow(engine).run(query=QUESTION)
 
@@ -296,10 +296,13 @@ CHAINS = {
 ENGINES = {
     "query": lambda engine: engine.query(QUESTION),
     "aquery": lambda engine: asyncio.run(engine.aquery(QUESTION)),
+    "stream": streamed,
+    "astream": lambda engine: asyncio.run(astreamed(engine)),
     "workflow": lambda engine: asyncio.run(workflow(engine)),
 }
 CALLS = [(langchain, make, way) for make in (create_ircot_chain, create_self_ask_chain) for way in CHAINS.values()]
 CALLS += [(llama_index, make, way) for make in (IRCoTQueryEngine, SelfAskQueryEngine) for way in ENGINES.values()]
+CALLS += [(llama_index, SingleQueryEngine, way) for way in (streamed, ENGINES["astream"])]
 
 
 @pytest.mark.parametrize(("over", "make", "way"), CALLS)

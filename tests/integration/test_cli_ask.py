@@ -103,14 +103,6 @@ def test_json_is_alone_on_stdout_and_tells_everything(folder):
     assert told["usage"]["calls"] == 3
 
 
-def test_original_answers_from_all_that_it_collected(folder):
-    with ScriptedServer(script) as server:
-        told = json.loads(ask(folder, server, "--via", "ircot", "--flavor", "original", "--json").stdout)
-    collected = {hit for step in told["steps"] for hit in step.get("hits", ())}
-    assert {hit["id"] for hit in told["hits"]} == collected
-    assert len(collected) > 6
-
-
 def test_insufficient_evidence_is_said_and_is_no_error(folder):
     reading = json.dumps({"answer": "", "citations": [], "sufficient": False})
     with ScriptedServer(lambda _: reading) as server:

@@ -59,15 +59,6 @@ async def test_leaving_the_stream_stops_further_requests(retriever, chat):
         assert server.received == 1
 
 
-@pytest.mark.parametrize("native", [False, True])
-async def test_a_time_limit_ends_it_with_the_evidence(retriever, chat, native):
-    with ScriptedServer(_in_order(IRCOT), latency=30.0) as server:
-        chain = create_ircot_chain(retriever, chat(server), timeout=0.5)
-        result = await chain.ainvoke(QUESTION) if native else chain.invoke(QUESTION)
-    assert (result["stop"], result["answer"]) == ("timeout", "")
-    assert len(result["documents"]) == 10
-
-
 TEXT = "In 1931, on the second of November, in the house where she was born"
 READING = json.dumps({"answer": TEXT, "citations": [1], "sufficient": True})
 DONE = '{"reasoning": "She died in 1931.", "search": "DONE"}'

@@ -1,5 +1,5 @@
 """The adapters' tests with the lowest versions that pyproject.toml allows and with the latest, each in an environment
-of its own: the bounds that we declare are the ones that work."""
+of its own: the bounds that we declare are the ones that work, and no framework needs the other one."""
 
 import os
 import re
@@ -24,6 +24,10 @@ CASES = {
     ),
     "llama-index": (("llama-index",), (), LLAMA_INDEX),
     "mcp": (("mcp", "cli", "openai"), (), MCP),
+}
+OTHER = {
+    "langchain": ("llama_index_sire", 'llama_index_sire needs LlamaIndex: pip install "sire-rag[llama-index]"'),
+    "llama-index": ("langchain_sire", 'langchain_sire needs LangChain: pip install "sire-rag[langchain]"'),
 }
 
 
@@ -74,3 +78,7 @@ def test_adapters_work_with(case, versions, tmp_path):
     done = run(python, "-m", "pytest", *options, *tests, cwd=ROOT, timeout=1800, NLTK_DATA=word_lists(tmp_path))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     assert "passed" in done.stdout
+    if case in OTHER:
+        package, message = OTHER[case]
+        refused = run(python, "-c", f"import {package}", cwd=tmp_path, timeout=60)
+        assert refused.stderr.strip().splitlines()[-1] == f"ImportError: {message}"

@@ -3,15 +3,11 @@
 import asyncio
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.build.estimate import DryRunModel
@@ -25,17 +21,6 @@ from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedMode
 from sire_core.types import Edge, ExtractionRecord, Passage, Unit, UnitKind
 
 NAMES = ["Alma", "Boris", "Ceuta", "Drava", "Ewa Fell", "Port Guam"]
-SENTENCES = [f"{a} met {b}." for a in NAMES for b in NAMES if a != b] + ["It rained.", "", "Nobody came!"]
-DOCUMENTS = st.builds(
-    Document,
-    id=st.sampled_from([f"d{i}" for i in range(7)]),
-    text=st.lists(st.sampled_from(SENTENCES), max_size=4).map(" ".join),
-    title=st.sampled_from(["", "Alma", "A Title"]),
-    metadata=st.sampled_from([{}, {"tenant": "red"}, {"tenant": "blue"}]),
-)
-CORPORA = st.lists(DOCUMENTS, max_size=7, unique_by=lambda document: document.id)
-STEPS = st.lists(st.tuples(st.sampled_from(["build", "update", "delete"]), CORPORA), min_size=1, max_size=4)
-SLOW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def index_at(path, **options):
@@ -45,53 +30,6 @@ def index_at(path, **options):
 
 def said(path):
     return read_contents(path).said(UnitKind.CHUNK, UnitKind.AGGREGATE, UnitKind.PROPOSITION)
-
-
-def check_invariants(path, corpus):
-    found = read_contents(path)
-    assert {chunk.doc_id for chunk in found.chunks.values()} == {d.id for d in corpus.values() if d.text.strip()}
-    covered = {}
-    for unit in found.units.values():
-        assert unit.chunk_ids
-        assert set(unit.chunk_ids) <= set(found.chunks)
-        texts = " ".join(f"{found.chunks[c].title} {found.chunks[c].text}" for c in unit.chunk_ids)
-        for line in unit.text.splitlines():
-            assert line.removeprefix("A Title: ").removeprefix("Alma: ") in texts
-        if unit.kind in (UnitKind.CHUNK, UnitKind.SIM_SUMMARY):
-            covered.setdefault(unit.level, set()).update(unit.chunk_ids)
-    assert all(chunks == set(found.chunks) for chunks in covered.values())
-    for edge in found.edges:
-        assert {edge.source, edge.target} <= set(found.units)
-
-
-@SLOW
-@given(STEPS)
-def test_a_row_of_changes_equals_a_fresh_build(steps):
-    corpus = {}
-    with tempfile.TemporaryDirectory() as place:
-        grown, fresh = Path(place, "grown"), Path(place, "fresh")
-        with index_at(grown) as index:
-            for action, documents in steps:
-                if action == "delete":
-                    gone = [document.id for document in documents if document.id in corpus]
-                    report = index.delete(gone)
-                    assert report.removed == len(gone)
-                    corpus = {name: document for name, document in corpus.items() if name not in gone}
-                elif action == "update":
-                    report = index.update(documents)
-                    new = [document for document in documents if document.id not in corpus]
-                    assert report.added == len(new)
-                    corpus |= {document.id: document for document in documents}
-                else:
-                    report = index.build(documents)
-                    given = {document.id: document for document in documents}
-                    # What stays keeps its place, what is new comes behind it.
-                    corpus = {name: given[name] for name in corpus if name in given} | given
-                assert sum(report.units.values()) == (index.stats()["units"] if corpus or report.generation else 0)
-        with index_at(fresh) as index:
-            index.build(corpus.values())
-        assert said(grown) == said(fresh)
-        check_invariants(grown, corpus)
 
 
 def test_mistakes_change_nothing(tmp_path):

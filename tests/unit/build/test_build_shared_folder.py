@@ -78,15 +78,6 @@ def test_the_default_may_be_changed_and_survives_changes_and_copies(tmp_path):
             assert index.stats()["recipes"] == ["raptor", "flat"]
 
 
-def test_the_default_of_a_folder_follows_another_build_of_its_recipe(tmp_path):
-    path = tmp_path / "a"
-    for recipe in (raptor(depth=1), flat(), raptor(depth=2)):
-        with index_at(path, recipe) as index:
-            index.build(DOCUMENTS)
-    with index_at(path, None) as index:
-        assert {hit.unit.level for hit in index.search("harbor", 1000, returns="units")} == {0, 1, 2}
-
-
 def test_an_open_index_keeps_the_recipe_that_it_began_with(tmp_path):
     path = tmp_path / "a"
     with index_at(path, flat()) as first:

@@ -114,10 +114,6 @@ def opened(path, recipe):
     return Index(path, recipe=recipe, embedder=HashEmbedder())
 
 
-def found(index):
-    return [[(hit.unit.id, hit.score) for hit in index.search(question, 30)] for question in QUESTIONS]
-
-
 def test_what_a_caller_does_with_metadata_afterwards_changes_nothing(tmp_path):
     metadata = {"team": "red", "tags": ["a"]}
     with opened(tmp_path, "sire") as index:

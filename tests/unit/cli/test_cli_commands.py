@@ -58,10 +58,6 @@ def test_index_json_holds_the_report_and_nothing_else_is_on_stdout(tmp_path, sou
     assert report["failures"] == []
 
 
-def test_the_same_command_again_says_that_nothing_changed(index, source):
-    assert "Nothing changed" in run("index", source, "--to", index).stdout
-
-
 def test_query_json_has_the_agreed_shape(index):
     hits = json.loads(run("query", index, "Who founded Brackwater Press?", "-k", 3, "--json", "--explain").stdout)
     assert len(hits) == 3
@@ -393,26 +389,6 @@ def test_folders_with_files_of_the_same_name_have_ids_that_begin_with_the_folder
     assert f"still exist in {both[0]}" in left
     said = run("index", *(folder / "readme.md" for folder in both), "--to", folders / "single", code=1).stderr
     assert f"sire index {both[0]} {both[1]} --to NEW_DIR" in said
-
-
-def test_a_key_that_no_document_has_is_named_with_the_nearest(tmp_path, caplog):
-    with Index(tmp_path / "ix", recipe="flat") as index:
-        index.build([Document("a", "The Gull.", metadata={"year": 1931, "lang": "en"})])
-    found = run("query", tmp_path / "ix", "who?", "--filter", "yaer>1900 and lang=en")
-    assert "No hits: nothing in the index passes the filter." in found.stderr
-    (hint,) = caplog.messages
-    assert hint.startswith("No passage has the metadata key 'yaer'; did you mean 'year'? The keys are lang, year; ")
-
-
-def test_a_value_of_another_type_is_named(tmp_path, caplog):
-    with Index(tmp_path / "ix", recipe="flat") as index:
-        index.build([Document("a", "The Gull.", metadata={"year": 1931, "tags": ["sea", "bird"]})])
-    run("query", tmp_path / "ix", "who?", "--filter", '{"year": "1931"}')
-    run("query", tmp_path / "ix", "who?", "--filter", '{"tags": {"contains": "land"}}')
-    assert caplog.messages == ["Values of the metadata key 'year' are numbers, and the filter compares with texts."]
-    caplog.clear()
-    run("query", tmp_path / "ix", "who?", "--filter", "year>1990")
-    assert caplog.messages == ["Values of the metadata key 'year' go from 1931 to 1931."]
 
 
 def test_a_question_that_looks_like_an_option(folders):

@@ -228,19 +228,6 @@ def test_documents_are_listed_and_files_filtered_by_their_path(source, folder):
     assert "lists what is there" in run("delete", folder, "zzz", code=1).stderr
 
 
-@pytest.mark.parametrize("where", ["title=Storms", "not title=Storms", "title!=Storms"])
-def test_documents_are_listed_as_searches_find_them_by_title(tmp_path, where):
-    parts = "\n\n".join(f"## Part {n}\n\n" + f"The storm of year {n} broke the quay. " * 40 for n in range(3))
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "storms.md").write_text(f"---\ntitle: Storms\n---\n\n{parts}\n")
-    (tmp_path / "docs" / "calm.md").write_text("---\ntitle: Calm\n---\n\nNo storm broke the quay.\n")
-    run("index", tmp_path / "docs", "--to", tmp_path / "ix", "--recipe", "flat")
-    listed = json.loads(run("documents", tmp_path / "ix", "--filter", where, "--json").stdout)
-    hits = json.loads(run("query", tmp_path / "ix", "Which storm?", "--filter", where, "-k", "20", "--json").stdout)
-    assert {found["id"] for found in listed} == {hit["metadata"]["source"] for hit in hits}
-    assert [found["id"] for found in listed] == (["storms.md"] if where == "title=Storms" else ["calm.md"])
-
-
 def test_a_part_of_a_folder_that_was_indexed_keeps_its_ids(tmp_path):
     project, index = tmp_path / "proj", tmp_path / "ix"
     (project / "docs").mkdir(parents=True)
@@ -350,7 +337,7 @@ def test_a_folder_can_be_moved_copied_and_restored(tmp_path, source, folder):
     assert run("query", tmp_path / "moved", *question).stdout == expected
 
 
-def test_only_two_files_matter(tmp_path, source, folder):
+def test_only_source_matter(tmp_path, source, folder):
     question = ("Who founded Brackwater Press?", "-k", 3, "--json")
     expected = run("query", folder, *question).stdout
     (tmp_path / "kept").mkdir()
@@ -472,26 +459,13 @@ def test_the_folder_of_a_killed_run_is_removed_by_the_next_and_no_other(tmp_path
         runs[1].kill()
 
 
-TWO_TEXTS = {
-    "ada.md": "# Ada Holm\n\nAda Holm founded Brackwater Press in Lindle.",
-    "press.md": "# Brackwater Press\n\nBrackwater Press stood in Lindle. It burnt down in 1930.",
-    "lindle.md": "# Lindle\n\nLindle lies on the Marl. Its mayor was Ada Holm.",
-}
 QUESTION = "Who founded Brackwater Press?"
 
 
 @pytest.fixture
-def two_files(tmp_path):
-    (tmp_path / "docs").mkdir()
-    for name, text in TWO_TEXTS.items():
-        (tmp_path / "docs" / name).write_text(text)
-    return tmp_path / "docs"
-
-
-@pytest.fixture
-def two_recipes(tmp_path, two_files):
+def two_recipes(tmp_path, source):
     for recipe in ("flat", "pagerank"):
-        run("index", two_files, "--to", tmp_path / "ix", "--recipe", recipe)
+        run("index", source, "--to", tmp_path / "ix", "--recipe", recipe)
     return tmp_path / "ix"
 
 
@@ -504,12 +478,12 @@ def found(two_recipes):
 
 @pytest.mark.parametrize("searched", [False, True], ids=["deleted", "deleted and searched"])
 @pytest.mark.parametrize("command", ["index", "sync"])
-def test_the_same_documents_mend_the_embedder(two_files, two_recipes, command, searched, caplog):
+def test_the_same_documents_mend_the_embedder(source, two_recipes, command, searched, caplog):
     before = found(two_recipes)
     (two_recipes / "calls.sqlite").unlink()
     if searched:
         assert "sire sync" in run("query", two_recipes, QUESTION, code=1).stderr
-    said = run(command, two_files, "--to", two_recipes).stdout
+    said = run(command, source, "--to", two_recipes).stdout
     assert "Nothing changed" not in said
     assert said.startswith("No document changed")
     assert "calls.sqlite was missing: a new one begins empty" in caplog.text
@@ -517,30 +491,30 @@ def test_the_same_documents_mend_the_embedder(two_files, two_recipes, command, s
     run("check", two_recipes)
     assert found(two_recipes) == before
     caplog.clear()
-    assert "Nothing changed" in run(command, two_files, "--to", two_recipes).stdout
+    assert "Nothing changed" in run(command, source, "--to", two_recipes).stdout
     assert not caplog.text
 
 
-def test_an_index_that_has_grown_since_its_embedder_learned_is_mended(two_files, two_recipes):
-    (two_files / "marl.md").write_text("# Marl\n\nThe Marl flows through Lindle to the sea.")
-    run("index", two_files, "--to", two_recipes)
+def test_an_index_that_has_grown_since_its_embedder_learned_is_mended(source, two_recipes):
+    (source / "marl.md").write_text("# Marl\n\nThe Marl flows through Lindle to the sea.")
+    run("index", source, "--to", two_recipes)
     (two_recipes / "calls.sqlite").unlink()
-    report = json.loads(run("sync", two_files, "--to", two_recipes, "--json").stdout)
+    report = json.loads(run("sync", source, "--to", two_recipes, "--json").stdout)
     assert (report["learned_again"], report["unchanged"], report["dropped"]) == (True, 4, [])
     run("check", two_recipes)
     assert all(hits for hits in found(two_recipes).values())
-    after = json.loads(run("sync", two_files, "--to", two_recipes, "--json").stdout)
+    after = json.loads(run("sync", source, "--to", two_recipes, "--json").stdout)
     assert (after["learned_again"], after["generation"]) == (False, report["generation"])
 
 
-def test_documents_are_removed_from_an_index_that_cannot_be_searched(two_files, two_recipes):
+def test_documents_are_removed_from_an_index_that_cannot_be_searched(source, two_recipes):
     (two_recipes / "calls.sqlite").unlink()
-    run("delete", two_recipes, two_files / "press.md")
+    run("delete", two_recipes, source / "press.md")
     run("check", two_recipes)
     (two_recipes / "calls.sqlite").unlink()
-    (two_files / "lindle.md").unlink()
-    (two_files / "press.md").write_bytes(b"caf\xe9")
-    run("sync", two_files, "--to", two_recipes, "--yes")
+    (source / "deep" / "lindle.md").unlink()
+    (source / "press.md").write_bytes(b"caf\xe9")
+    run("sync", source, "--to", two_recipes, "--yes")
     run("check", two_recipes)
     assert [document["id"] for document in json.loads(run("documents", two_recipes, "--json").stdout)] == ["ada.md"]
 

@@ -80,6 +80,11 @@ def test_ids_that_nobody_has_are_named(caplog):
         ("lang=english", "No passage has 'english' under the metadata key 'lang'. Its values are 'en'."),
         ("lang=en and source=docs/pool.md and n>4", "Values of the metadata key 'n' go from 1 to 1."),
         ("n=4", "Values of the metadata key 'n' go from 1 to 1."),
+        ('{"n": "1"}', "Values of the metadata key 'n' are numbers, and the filter compares with texts."),
+        (
+            "lnag=en and n=1",
+            "No passage has the metadata key 'lnag'; did you mean 'lang'? The keys are lang, n, source",
+        ),
         ("lang<=de", "Values of the metadata key 'lang' go from 'en' to 'en'."),
         ("n>0 and n!=1", ""),
     ],

@@ -126,12 +126,6 @@ def corpus_of(chunks):
     return StoredCorpus.of({c.doc_id: StoredDocument(c.doc_id, i, "", "", {}) for i, c in enumerate(chunks)}, chunks)
 
 
-def linked(titles, records):
-    chunks = [Chunk(f"c{i}", f"d{i}", 0, "", "") for i in range(len(records))]
-    found = TitleLinker(titles).link({f"c{i}": record_of for i, record_of in enumerate(records)}, chunks)
-    return [found[chunk.id] for chunk in chunks]
-
-
 @pytest.mark.parametrize(
     ("title", "text"),
     [

@@ -22,7 +22,7 @@ from support.langchain_runs import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs, a
 
 memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
 
-
+THREAD = {"configurable": {"thread_id": "1"}}
 FLAVORS = {
     "indexrag": IRCOT,
     "hipporag": ("The Weather Clerk is by Ilse Marrable.", "So the answer is: 1931.", IRCOT[2]),
@@ -40,18 +40,10 @@ def retriever(index_of):
     return SireRetriever(index=index_of("flat"), k=4)
 
 
-@pytest.fixture
-def thread():
-    return {"configurable": {"thread_id": "1"}}
-
-
 def _state(result):
     """What a chain returned, as the graph's state says it."""
-    return {**result, "documents": _plain(result["documents"])}
-
-
-def _plain(documents):
-    return [{"id": d.id, "page_content": d.page_content, "metadata": d.metadata} for d in documents]
+    documents = [{"id": d.id, "page_content": d.page_content, "metadata": d.metadata} for d in result["documents"]]
+    return {**result, "documents": documents}
 
 
 @pytest.mark.parametrize("flavor", sorted(FLAVORS))
@@ -83,7 +75,7 @@ def test_a_node_makes_one_call_at_most_and_shows_its_work(retriever):
 
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("flavor", sorted(FLAVORS))
-async def test_an_interrupted_run_resumes_without_a_repeated_call(retriever, thread, flavor, native):
+async def test_an_interrupted_run_resumes_without_a_repeated_call(retriever, flavor, native):
     script = FLAVORS[flavor]
     expected = _state(create_ircot_chain(retriever, model(*script), flavor=flavor).invoke(QUESTION))
     saver, chat = memory.InMemorySaver(), model(*script)
@@ -94,9 +86,9 @@ async def test_an_interrupted_run_resumes_without_a_repeated_call(retriever, thr
         graph = create_ircot_graph(
             retriever, chat, flavor=flavor, checkpointer=saver, interrupt_after=["retrieve", "think"]
         )
-        state = await graph.ainvoke(given, thread) if native else graph.invoke(given, thread)
-        assert json.loads(json.dumps(graph.get_state(thread).values)) == graph.get_state(thread).values
-        if not graph.get_state(thread).next:
+        state = await graph.ainvoke(given, THREAD) if native else graph.invoke(given, THREAD)
+        assert json.loads(json.dumps(graph.get_state(THREAD).values)) == graph.get_state(THREAD).values
+        if not graph.get_state(THREAD).next:
             break
         given, stops = None, stops + 1
     assert stops >= 4
@@ -105,7 +97,7 @@ async def test_an_interrupted_run_resumes_without_a_repeated_call(retriever, thr
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])
-def test_a_run_whose_process_died_resumes_without_a_repeated_call(retriever, thread, at):
+def test_a_run_whose_process_died_resumes_without_a_repeated_call(retriever, at):
     saver = memory.InMemorySaver()
 
     class DiedError(BaseException):
@@ -122,49 +114,49 @@ def test_a_run_whose_process_died_resumes_without_a_repeated_call(retriever, thr
 
     first = model(*IRCOT, kind=Dying)
     with pytest.raises(DiedError):
-        create_ircot_graph(retriever, first, checkpointer=saver).invoke({"question": QUESTION}, thread)
+        create_ircot_graph(retriever, first, checkpointer=saver).invoke({"question": QUESTION}, THREAD)
     assert len(first.log) == at - 1
     second = model(*IRCOT[at - 1 :])
-    state = create_ircot_graph(retriever, second, checkpointer=saver).invoke(None, thread)
+    state = create_ircot_graph(retriever, second, checkpointer=saver).invoke(None, THREAD)
     assert state["answer"] == "In 1931 [1]"
     assert len(first.log) + len(second.log) == len(IRCOT)
 
 
-def test_models_that_rankers_ask_are_not_asked_again_either(thread):
+def test_models_that_rankers_ask_are_not_asked_again_either():
     ranks, chat, saver = model("1931"), model(*IRCOT), memory.InMemorySaver()
     retriever = asking(ranks, ["Ilse Marrable wrote it.", "1931."], 2)
     given = {"question": QUESTION}
     while True:
         graph = create_ircot_graph(retriever, chat, checkpointer=saver, interrupt_after=["retrieve", "think"])
-        state = graph.invoke(given, thread)
-        if not graph.get_state(thread).next:
+        state = graph.invoke(given, THREAD)
+        if not graph.get_state(THREAD).next:
             break
         given = None
     assert state["usage"]["retrievals"] == len(ranks.log) == 2
     assert len(chat.log) == 3
 
 
-def test_another_question_on_the_same_thread_begins_anew(retriever, thread):
+def test_another_question_on_the_same_thread_begins_anew(retriever):
     chat = model(*IRCOT, '{"reasoning": "", "search": "DONE"}', '{"answer": "", "sufficient": false}')
     graph = create_ircot_graph(retriever, chat, checkpointer=memory.InMemorySaver())
-    assert graph.invoke({"question": QUESTION}, thread)["answer"] == "In 1931 [1]"
-    state = graph.invoke({"question": "Who commanded the Northern Wren?"}, thread)
+    assert graph.invoke({"question": QUESTION}, THREAD)["answer"] == "In 1931 [1]"
+    state = graph.invoke({"question": "Who commanded the Northern Wren?"}, THREAD)
     assert (state["answer"], state["sufficient"], state["stop"]) == ("insufficient evidence", False, "done")
     assert state["steps"][0]["query"] == "Who commanded the Northern Wren?"
     assert len(state["steps"]) == 2
     assert len(state["replies"]["model"]) == 2
 
 
-def test_a_resumed_run_sees_the_index_as_it_is(thread):
+def test_a_resumed_run_sees_the_index_as_it_is():
     index = SireRetriever.from_documents(
         [Document(id=d.id, page_content=d.text) for d in demo_documents()], recipe="flat", k=4
     ).index
     saver, chat = memory.InMemorySaver(), model(*IRCOT)
     graph = create_ircot_graph(index, chat, checkpointer=saver, interrupt_after=["think"])
-    graph.invoke({"question": QUESTION}, thread)
+    graph.invoke({"question": QUESTION}, THREAD)
     index.delete(["weather-clerk"])
     resumed = create_ircot_graph(index, chat, checkpointer=saver)
-    state = resumed.invoke(None, thread)
+    state = resumed.invoke(None, THREAD)
     assert len(chat.log) == 3
     assert "weather-clerk" not in json.dumps(state["documents"])
     assert "weather-clerk" not in json.dumps(state["steps"])
@@ -202,19 +194,13 @@ def test_callers_see_what_they_give_and_get(retriever):
     assert set(graph.get_graph().nodes) == {"__start__", "retrieve", "think", "answer", "__end__"}
 
 
-THREAD = {"configurable": {"thread_id": "1"}}
 TWO_CALL = ('{"followups": [{"q": "Who wrote it?", "a": "Ilse Marrable"}]}', SELF_ASK[-1])
 BETTER = "When was the burial of Ilse Marrable?"
 
 
-def _as_state(result):
-    documents = [{"id": d.id, "page_content": d.page_content, "metadata": d.metadata} for d in result["documents"]]
-    return {**result, "documents": documents}
-
-
 @pytest.mark.parametrize(("mode", "script"), [("search", SELF_ASK), ("two_call", TWO_CALL)])
 async def test_the_state_of_self_ask_ends_as_what_its_chain_returns(retriever, mode, script):
-    expected = _as_state(create_self_ask_chain(retriever, model(*script), mode=mode).invoke(QUESTION))
+    expected = _state(create_self_ask_chain(retriever, model(*script), mode=mode).invoke(QUESTION))
     state = create_self_ask_graph(retriever, model(*script), mode=mode).invoke({"question": QUESTION})
     assert {key: state[key] for key in expected} == expected
     native = await create_self_ask_graph(retriever, model(*script), mode=mode).ainvoke({"question": QUESTION})
@@ -265,9 +251,6 @@ def test_an_empty_edit_is_refused_and_loses_nothing(retriever):
     assert graph.invoke(None, THREAD)["answer"] == "In 1931 [1]"
 
 
-TEXT = "In 1931 [1]"
-
-
 async def gather(parts):
     return [part async for part in parts]
 
@@ -304,7 +287,7 @@ def reports(call):
     return '{"reasoning": "It is known.", "search": "DONE"}' if "search" in asked else default_script(call)
 
 
-def test_an_answer_over_reports_is_a_node_of_its_own_too(thread):
+def test_an_answer_over_reports_is_a_node_of_its_own_too():
     reader = ScriptedModel(reports)
     index = Index(recipe="smart", embedder=HashEmbedder(), extractor=RulesExtractor(), language_model=reader)
     index.build(demo_documents())
@@ -315,19 +298,8 @@ def test_an_answer_over_reports_is_a_node_of_its_own_too(thread):
         checkpointer=memory.InMemorySaver(),
         interrupt_before=["answer"],
     )
-    graph.invoke({"question": "In which year did Ilse Marrable, who made the films, die?"}, thread)
-    assert graph.get_state(thread).next == ("answer",)
-    pieces = [piece["answer"] for piece in graph.stream(None, thread, stream_mode="custom")]
+    graph.invoke({"question": "In which year did Ilse Marrable, who made the films, die?"}, THREAD)
+    assert graph.get_state(THREAD).next == ("answer",)
+    pieces = [piece["answer"] for piece in graph.stream(None, THREAD, stream_mode="custom")]
     assert "".join(pieces).startswith("In 1931")
-    assert len(graph.get_state(thread).values["findings"]) == 1, "reports were read"
-
-
-async def test_a_run_that_was_interrupted_streams_when_it_goes_on(retriever, thread):
-    chat = ScriptedModel(IRCOT)
-    saver = memory.InMemorySaver()
-    graph = create_ircot_graph(retriever, chat, checkpointer=saver, interrupt_before=["answer"], stream_answer=True)
-    await graph.ainvoke({"question": QUESTION}, thread)
-    assert len(chat.log) == 2
-    pieces = await gather(graph.astream(None, thread, stream_mode="custom"))
-    assert "".join(piece["answer"] for piece in pieces) == TEXT
-    assert len(chat.log) == 3
+    assert len(graph.get_state(THREAD).values["findings"]) == 1, "reports were read"

@@ -2,43 +2,12 @@
 
 import pytest
 from langchain_core.documents import Document
-from langchain_text_splitters import MarkdownHeaderTextSplitter
 
 from langchain_sire import SireRetriever
 from sire_core import Document as CoreDocument
 from sire_core import Index
 
 pytestmark = pytest.mark.default_recipe
-
-CLUSTERS = {"Heron": "green", "Gull": "blue", "Tern": "red", "Plover": "white"}
-
-
-@pytest.fixture
-def chunks():
-    splitter = MarkdownHeaderTextSplitter([("#", "page"), ("##", "section")])
-    return [
-        chunk
-        for name, cluster in CLUSTERS.items()
-        for chunk in splitter.split_text(
-            f"# {name}\n\n## Production\n\nProduction runs on the cluster {cluster}. It has twelve nodes and is off at "
-            "night.\n\n## Staging\n\nStaging runs on a small cluster of two nodes beside it.\n"
-        )
-    ]
-
-
-def found(retriever):
-    return [
-        cluster
-        for name, cluster in CLUSTERS.items()
-        if cluster in retriever.invoke(f"On which cluster does production of {name} run?")[0].page_content
-    ]
-
-
-def test_headings_under_any_keys_are_searched_when_they_are_named(chunks):
-    retriever = SireRetriever.from_documents(chunks, title_key=["page", "section"], k=1)
-    assert found(retriever) == list(CLUSTERS.values())
-    assert {hit.unit.title for hit in retriever.index.search("production", 9)} >= {"Heron > Production"}
-    assert retriever.invoke("Heron")[0].metadata["page"] == "Heron"
 
 
 @pytest.mark.parametrize(

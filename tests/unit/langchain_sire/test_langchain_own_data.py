@@ -11,7 +11,6 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
 
 from langchain_sire import SireRetriever
-from sire_core.errors import CorpusError
 
 pytestmark = pytest.mark.default_recipe
 
@@ -84,23 +83,3 @@ def test_what_vector_stores_have_is_found_there():
     for made in ({"search_type": "mmr"}, {"search_kwargs": {"score_threshold": 0.5}}):
         with pytest.raises(TypeError, match=r"SireRetriever has no .*SireVectorStore\(path=...\).as_retriever"):
             SireRetriever(index=retriever.index, **made)
-
-
-def names(retriever):
-    return sorted(document.id for document in retriever.index.documents())
-
-
-async def test_documents_are_added_replaced_and_deleted_on_the_retriever():
-    retriever = SireRetriever.from_texts(["One."], ids=["a"], recipe="flat", k=9)
-    assert retriever.add_documents([Document(id="b", page_content="Two."), Document(id="a", page_content="New.")]) == [
-        "b",
-        "a",
-    ]
-    assert {d.page_content for d in retriever.invoke("x")} == {"New.", "Two."}
-    assert await retriever.aadd_documents([Document(id="c", page_content="Three.")]) == ["c"]
-    retriever.delete_documents(["a", "c"])
-    assert names(retriever) == ["b"]
-    with pytest.raises(CorpusError, match="Not in the index"):
-        await retriever.adelete_documents(["a"])
-    with pytest.raises(CorpusError, match="'d'"):
-        retriever.add_documents([Document(id="d", page_content="One."), Document(id="d", page_content="Two.")])

@@ -132,24 +132,6 @@ async def test_k_and_filter_of_one_call_work_in_every_way(made, retriever):
         await made().ainvoke(QUESTION, top_k=2)
 
 
-def test_documents_are_the_users_own_unless_units_are_wanted(made_over, documents):
-    texts = {d.id: d.page_content for d in documents}
-    result = made_over("sirerag").invoke(QUESTION, k=6)
-    found = result["documents"]
-    assert [d.page_content for d in found] == [texts[d.id] for d in found]
-    assert len({d.id for d in found}) == 6
-    searches = [step for step in result["steps"] if step["type"] == "retrieved"]
-    assert searches
-    seen = set()
-    for step in searches:
-        assert [d["page_content"] for d in step["documents"]] == [texts[d["id"]] for d in step["documents"]]
-        ids = {d["id"] for d in step["documents"]}
-        assert step["new"] == len(ids - seen)
-        seen |= ids
-    units = made_over("sirerag", returns="units").invoke(QUESTION, k=6)["documents"]
-    assert {"aggregate", "chunk"} <= {d.metadata["sire"]["kind"] for d in units}
-
-
 def test_what_search_kwargs_say_holds_for_reasoning_too(made_over, documents, tmp_path):
     narrow = {"filter": {"kind": "person"}, "returns": "units"}
     for found in (
@@ -191,17 +173,6 @@ def test_a_retriever_whose_model_fails_raises_or_returns_the_evidence(retriever,
 def test_an_agent_reads_why_there_is_no_answer(retriever):
     tool = create_sire_answer_tool(create_ircot_chain(retriever, model(ValueError("quota"))))
     assert "quota" in tool.invoke({"question": QUESTION})
-
-
-async def test_what_waits_in_a_document_index_is_indexed_first():
-    for native in (False, True):
-        documents = SireRetriever.open(recipe="flat", k=2)
-        documents.upsert(
-            [Document(id="a", page_content="Ilse Marrable wrote it."), Document(id="b", page_content="1931.")]
-        )
-        chain = create_ircot_chain(documents, model(*IRCOT))
-        result = await chain.ainvoke(QUESTION) if native else chain.invoke(QUESTION)
-        assert {d.metadata["sire"]["doc_ids"][0] for d in result["documents"]} == {"a", "b"}
 
 
 def test_it_can_be_looked_at(retriever):

@@ -46,14 +46,6 @@ async def test_trap_k_of_one_call_works_in_sync_and_async(retriever, question):
     assert len(retriever.invoke(question)) == len(await retriever.ainvoke(question)) == 3
 
 
-async def test_trap_filter_of_one_call_works_in_sync_and_async(retriever, question):
-    sync = retriever.invoke(question, filter={"kind": "person"}, k=20)
-    native = await retriever.ainvoke(question, filter='{"kind": "person"}', k=20)
-    assert sync == native
-    assert sync
-    assert all(d.metadata["kind"] == "person" for d in sync)
-
-
 @pytest.mark.parametrize("argument", [{"top_k": 2}, {"search_kwargs": {"k": 2}}, {"search_kwargs": {"top_k": 2}}])
 def test_words_of_other_retrievers_are_understood(index_of, question, argument):
     assert len(SireRetriever(index=index_of(), **argument).invoke(question)) == 2
@@ -88,20 +80,6 @@ def test_search_kwargs_hold_for_every_call_and_may_be_changed(index_of, question
     retriever.search_kwargs["k"] = 3
     assert len(retriever.invoke(question)) == 3
     assert len(retriever.invoke(question, k=1)) == 1
-
-
-async def test_nonsense_in_a_call_is_a_clear_error(retriever, question):
-    for bad, error in (
-        ({"k": 0}, QueryError),
-        ({"k": 1.5}, QueryError),
-        ({"filter": {"year": {"like": 1}}}, ConfigurationError),
-    ):
-        with pytest.raises(error):
-            retriever.invoke(question, **bad)
-        with pytest.raises(error):
-            await retriever.ainvoke(question, **bad)
-    with pytest.raises(QueryError, match="empty"):
-        retriever.invoke("  ")
 
 
 def test_trap_the_callers_documents_are_untouched(documents):
@@ -191,16 +169,6 @@ def test_save_and_load_and_path(documents, question, tmp_path):
         assert SireRetriever.load(tmp_path / folder, k=6).invoke(question) == found
     with pytest.raises(StorageError, match="Name a new folder"):
         retriever.save(tmp_path / "b")
-
-
-def test_options_reach_the_index(documents):
-    stages = set()
-    SireRetriever.from_documents(
-        documents[:3], recipe="flat", chunker=None, progress=lambda stage, done, total: stages.add(stage)
-    )
-    assert "embedding" in stages
-    with pytest.raises(TypeError, match="chunk_size"):
-        SireRetriever.from_documents(documents[:3], chunk_size=100)
 
 
 @pytest.mark.parametrize("llm", ["gpt-4o-mini", FakeListChatModel(responses=["x"]).with_retry(), object()])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
 from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
-from llama_index.core.schema import MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.schema import MetadataMode, NodeRelationship, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
 from llama_index_sire import SireRetriever, to_documents
@@ -229,26 +229,6 @@ def test_unknown_ids_missing_folders_and_filters_on_ids(tmp_path, caplog):
     assert "No document has the id 'd7'." in caplog.text
     with pytest.raises(IndexMissingError, match=r"SireRetriever.from_documents\(documents, persist_dir="):
         SireRetriever.from_persist_dir(tmp_path / "none")
-
-
-CLUSTERS = {"Heron": "green", "Gull": "blue", "Tern": "red"}
-
-
-def nodes(name, cluster):
-    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"{name}.md")}
-    texts = {"Production": f"Production runs on the cluster {cluster}.", "Staging": "Staging runs beside it."}
-    return [
-        TextNode(text=text, metadata={"page": name, "section": section}, relationships=source)
-        for section, text in texts.items()
-    ]
-
-
-def found(retriever):
-    return [
-        cluster
-        for name, cluster in CLUSTERS.items()
-        if cluster in retriever.retrieve(f"On which cluster does production of {name} run?")[0].node.text
-    ]
 
 
 def part(name, text, file="a.md"):

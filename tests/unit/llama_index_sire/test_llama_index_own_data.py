@@ -107,7 +107,7 @@ def test_damaged_settings_are_an_error_that_says_what_to_do(tmp_path):
     assert [finding.file for finding in check_folder(tmp_path / "i")] == ["llama_index.json"]
 
 
-def test_documents_change_in_llama_indexs_words():
+async def test_documents_change_in_llama_indexs_words():
     retriever = SireRetriever.from_documents(documents(), recipe="flat", similarity_top_k=20)
     changed = [*documents()[:2], Document(text="Varn Harbour has no pier.", id_="town"), Document(text="N.", id_="n")]
     assert retriever.refresh_ref_docs(changed) == [False, False, True, True]
@@ -117,6 +117,13 @@ def test_documents_change_in_llama_indexs_words():
     assert "loose" in {hit.node.node_id for hit in retriever.retrieve("loose node")}
     retriever.update_ref_doc(Document(text="Gone to sea.", id_="person"))
     assert "Gone to sea." in {hit.node.text for hit in retriever.retrieve("sea")}
+    assert (await retriever.ainsert(Document(text="The Zorbleflux.", id_="new"))).added == 1
+    report = retriever.refresh([Document(text="The Wibblewock.", id_="new"), *documents()[:1]])
+    assert (report.updated, report.unchanged) == (1, 1)
+    assert "Zorbleflux" not in " ".join(hit.node.text for hit in await retriever.aretrieve("boat"))
+    assert (await retriever.adelete("new")).removed == 1
+    with pytest.raises(CorpusError, match="Not in the index"):
+        retriever.delete("new")
 
 
 def test_one_id_for_two_things_is_an_error():

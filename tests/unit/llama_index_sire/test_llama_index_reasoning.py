@@ -6,12 +6,12 @@ import re
 import threading
 
 import pytest
-from llama_index.core import Document, Settings
-from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
+from llama_index.core import Settings
+from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
-from llama_index.core.llms import CustomLLM, MockLLM
+from llama_index.core.llms import MockLLM
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.schema import QueryBundle
 from llama_index_instrumentation import get_dispatcher
@@ -25,8 +25,6 @@ from llama_index_sire import (
     LlamaIndexModel,
     ReasoningWorkflow,
     RetrievedEvent,
-    SelfAskQueryEngine,
-    SingleQueryEngine,
     SireRetriever,
     create_sire_answer_tool,
 )
@@ -262,28 +260,3 @@ async def test_events_and_the_workflow_of_a_streaming_engine_have_the_pieces(ind
     assert (await handler).response == TEXT + " [1]"
     plain = [event async for event in engine_of(index_of()).astream_steps(question)]
     assert not [event for event in plain if isinstance(event, AnswerPieceEvent)]
-
-
-class ExhaustedLLM(CustomLLM):
-    """Raises `StopIteration` when it is called, before there is a stream."""
-
-    @property
-    def metadata(self):
-        return LLMMetadata()
-
-    def complete(self, prompt, formatted=False, **kwargs):
-        raise StopIteration
-
-    def stream_complete(self, prompt, formatted=False, **kwargs):
-        raise StopIteration
-
-
-@pytest.mark.parametrize("engine", [IRCoTQueryEngine, SelfAskQueryEngine, SingleQueryEngine])
-async def test_a_stream_of_an_exhausted_model_ends_as_an_error(engine):
-    retriever = SireRetriever.from_documents([Document(text="Salt is white.")], recipe="flat")
-    asked = engine(retriever, llm=ExhaustedLLM(), streaming=True)
-    with pytest.raises(NoAnswerError, match="StopIteration"):
-        await asyncio.wait_for(asyncio.to_thread(lambda: asked.query("Salt?").get_response()), 30)
-    response = await asked.aquery("Salt?")
-    with pytest.raises(NoAnswerError, match="StopIteration"):
-        await asyncio.wait_for(response.get_response(), 30)

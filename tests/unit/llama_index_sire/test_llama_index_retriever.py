@@ -24,7 +24,7 @@ from llama_index_instrumentation.span_handlers import SimpleSpanHandler
 
 from llama_index_sire import ConversationRetriever, SireRetriever
 from sire_core import Index
-from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, StorageError
+from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.doubles import HashEmbedder
 from support.llama_index_models import WordEmbedding
@@ -117,31 +117,6 @@ def test_the_query_engine_takes_a_number_of_nodes_and_a_filter(index_of, questio
     assert retriever.as_query_engine(llm=MockLLM()).retriever is retriever
     nobody = retriever.as_query_engine(llm=MockLLM(), filters="kind=place")
     assert nobody.query(question).source_nodes == []
-
-
-def test_constructing_reads_nothing(tmp_path):
-    from sire_core.index import Index
-
-    SireRetriever(Index(tmp_path / "not there"))
-    assert not (tmp_path / "not there").exists()
-
-
-async def test_insert_refresh_delete(documents):
-    retriever = await SireRetriever.afrom_documents(documents[:10], recipe="raptor", similarity_top_k=3)
-    new = Document(id_="new", text="The Zorbleflux is a boat.")
-    assert (await retriever.ainsert(new)).added == 1
-    assert (await retriever.aretrieve("Zorbleflux"))[0].metadata["sire_doc_ids"] == '["new"]'
-    with pytest.raises(CorpusError, match="already with another text"):
-        retriever.insert([Document(id_="new", text="Another text.")])
-    report = retriever.refresh([Document(id_="new", text="The Wibblewock is a boat."), documents[0], documents[11]])
-    assert (report.added, report.updated, report.unchanged) == (1, 1, 1)
-    assert "Zorbleflux" not in " ".join(
-        n.text for n in SireRetriever(retriever.index, similarity_top_k=99).retrieve("boat")
-    )
-    assert retriever.delete("new").removed == 1
-    assert (await retriever.adelete([documents[0].id_])).removed == 1
-    with pytest.raises(CorpusError, match="Not in the index"):
-        retriever.delete("new")
 
 
 def test_persist_and_load(tmp_path, documents, question):

@@ -12,7 +12,7 @@ from llama_index.core.retrievers import QueryFusionRetriever, RecursiveRetriever
 from llama_index.core.schema import QueryBundle, TextNode
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.tools import RetrieverTool
-from llama_index.core.vector_stores import MetadataFilter, MetadataFilters, SimpleVectorStore
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.event_handlers import BaseEventHandler
 
@@ -232,12 +232,3 @@ def test_what_waits_is_indexed_and_hidden_like_the_rest(tmp_path, tenant):
     assert set(mine.ref_doc_info) == {f"{tenant}-{n}" for n in (0, 1, 2, 7, 8, 9)}
     with Index(place) as index:
         assert len(index.documents()) == 12
-
-
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_nothing_shows_over_the_users_vector_store_either(recipe, events):
-    made = SireRetriever.from_documents(nodes(), recipe=recipe, vector_store=SimpleVectorStore(stores_text=True))
-    mine = made.as_retriever(filters=only("b"), similarity_top_k=40)
-    for way in ("retrieve", "units", "fusion", "tool"):
-        assert shows_only(WAYS[way](mine), "b")
-    assert shows_only(events, "b")

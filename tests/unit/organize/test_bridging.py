@@ -16,7 +16,6 @@ from sire_core.recipes.indexrag.bridges import (
     cap_documents,
     gather_evidence,
 )
-from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.types import Document, UnitKind
 
@@ -194,13 +193,6 @@ def test_oracle_X5_removing_the_document_again():
         small.index.add([STORIES["d5"][0]])
         assert small.asked() == set()  # nothing is paid for twice
         assert small.bridges() == {"w", "x", "y", "z"}
-
-
-KINDS = (UnitKind.AKU, UnitKind.BRIDGE)
-
-
-def units(path):
-    return {name: unit for name, unit in read_contents(path).units.items() if unit.kind in KINDS}
 
 
 def test_stats_count_what_the_papers_table_3_counts(tmp_path):

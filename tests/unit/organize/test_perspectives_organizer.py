@@ -207,25 +207,6 @@ def test_grown_trees_stay_within_the_stated_drift(tmp_path, drift):
     assert information[0] >= (0.99 if drift == 1.0 else 0.95) * information[1]
 
 
-@pytest.mark.parametrize("model", [False, True])
-def test_no_word_of_a_deleted_document_is_left(tmp_path, model):
-    """A canary in a document that names what others name, and so stands in their reports."""
-    canary = Document(
-        "canary", "Maren Holt built Canarywork in Port Ansel. Canaryname met Maren Holt on Corrow.", "Canarytitle"
-    )
-    with folder(tmp_path, ScriptedModel(write_report) if model else None) as index:
-        index.build([*CORPUS, canary])
-        told = " ".join(unit.text + unit.title for unit in reports_of(tmp_path).values())
-        assert "anary" in told
-        index.delete(["canary"])
-        index.purge()
-        assert not any("anary" in unit.text + unit.title for unit in reports_of(tmp_path).values())
-        assert "anary" not in json.dumps(state_of(tmp_path))
-    for file in tmp_path.rglob("*"):
-        if file.is_file():
-            assert b"Canary" not in file.read_bytes()
-
-
 def test_a_model_writes_each_report_once_and_again_only_when_its_evidence_changed(tmp_path):
     model = ScriptedModel(write_report)
     with folder(tmp_path, model) as index:

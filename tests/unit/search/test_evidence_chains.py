@@ -336,9 +336,6 @@ def test_paths_begin_where_the_question_leads_and_never_go_in_circles() -> None:
             assert "vault02" in hit.path[-1].note
 
 
-MOTHER = "Who was the mother of Olaf Brandt?"
-
-
 def test_a_step_to_a_passage_that_names_what_another_is_about_quotes_where_it_does() -> None:
     pages = [
         Document("orr", "The lock of Orr was mended by divers in May. It has two gates.", title="Orr Lock"),
@@ -356,29 +353,6 @@ def test_a_word_that_is_shared_as_another_word_is_shown_as_that() -> None:
         index.build([Document("a", "Every authorization expires.", title="Access"), *PAGES])
         notes = [hit.path[-1].note for hit in index.search("Who is the author?", 5) if hit.doc_ids == ("a",)]
     assert notes[0].startswith("shares the word author (authorization); ")
-
-
-TEXTS = (
-    "Olaf Brandt was born in Riga in 1870.",
-    "He commanded the Northern Wren for ten years.",
-    "The ship sank off Gotland.",
-    "Marta Krumin was his mother.",
-    "Trains run to Warsaw.",
-)
-
-
-def cut(source: str, starts: tuple[object, ...] = (0, 100, 200, 300, 400)) -> list[Document]:
-    """Passages that a splitter says it has cut from sources."""
-    return [
-        Document(str(n), text, metadata={"source": source.format(n), "start_index": start})
-        for n, (text, start) in enumerate(zip(TEXTS, starts, strict=True))
-    ]
-
-
-def seen(index: Index) -> tuple[list[int], list[tuple[str, float]]]:
-    """Sources of the passages, and the scores of a search."""
-    hits = index.search(MOTHER, 9)
-    return EvidenceIndex.of(index.view()).source.tolist(), [(hit.doc_ids[0], hit.score) for hit in hits]
 
 
 def test_a_step_from_a_passage_that_is_called_like_the_name_says_so() -> None:

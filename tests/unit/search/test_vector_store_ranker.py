@@ -8,7 +8,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
-from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import ConfigurationError
 from sire_core.filters import Condition, FilterGroup, parse_filter
 from sire_core.recipes import REGISTRY
@@ -102,40 +101,6 @@ async def test_a_store_that_holds_nothing_of_the_index_is_refused(recipe):
         await index.abuild(DOCUMENTS)
         with pytest.raises(ConfigurationError, match=r"lists none of the .* units.*mirrors"):
             await index.asearch("text", 3)
-
-
-class Exact:
-    """A store that finds what our own scan finds, and says so in ids alone."""
-
-    description = "a list"
-
-    def __init__(self):
-        self.asked, self.view = [], None
-
-    async def top(self, query, vector, n, where=None):
-        self.asked.append(n)
-        return [self.view.ids[place].decode() for place in np.argsort(-(self.view.matrix @ vector), kind="stable")[:n]]
-
-
-@pytest.mark.parametrize("recipe", [name for name in REGISTRY if name != "flat"])
-@pytest.mark.parametrize("where", [None, {"kind": "person"}], ids=["all", "filtered"])
-def test_every_recipe_finds_the_same_over_a_store_as_over_our_own_scan(recipe, where):
-    store = Exact()
-    with (
-        Index(recipe=recipe, embedder=HashEmbedder()) as own,
-        Index(recipe=replace(REGISTRY[recipe](), vectors=store), embedder=HashEmbedder()) as over,
-    ):
-        for index in (own, over):
-            index.build(demo_documents())
-        store.view = own.view()
-        for question in demo_questions():
-            expected = own.search(question.question, 10, filter=where)
-            found = over.search(question.question, 10, filter=where)
-            assert [hit.unit.id for hit in found] == [hit.unit.id for hit in expected]
-            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-5)
-        assert store.asked
-        assert own.stats()["vectors"] == "own scan"
-        assert over.stats()["vectors"] == "a list"
 
 
 class Told:
