@@ -69,14 +69,13 @@ def methods(graph: UndirectedGraph, seed: int) -> dict[str, Callable[[], tuple[E
         "greedy, two trees": lambda: tuple(found.tree for found in abstract_greedy(graph, kappa=2, seed=seed)),
     }
     if find_spec("torch"):
-        from sire_core.recipes.smart.learned_trees import NeuralSettings, abstract_neural
+        from sire_core.recipes.smart.derive import Perspectives
+        from sire_core.recipes.smart.soft_trees import abstract_neural
 
         features = np.random.default_rng(seed).standard_normal((graph.size, 64)).astype(np.float32)
         for name in ("se", "modularity"):
-            settings = NeuralSettings(loss=name)
-            rows[f"neural, {name}"] = lambda settings=settings: abstract_neural(
-                graph, features, kappa=2, settings=settings, seed=seed
-            )
+            settings = Perspectives(abstractor="neural", kappa=2, diversity=0.3, loss=name)
+            rows[f"neural, {name}"] = lambda settings=settings: abstract_neural(graph, features, settings, seed)
     return rows
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.grouping import GOLDEN, mixed, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -179,8 +179,6 @@ def record_of(kind: type[Record], arrays: Mapping[str, NDArray[Any]], prefix: st
 
 
 _LINE_END = 10
-_BASE = np.uint64(0x9E3779B97F4A7C15)
-_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +215,6 @@ def word_keys(words: Sequence[str]) -> NDArray[np.uint64]:
     ends = np.flatnonzero(letters == _LINE_END)
     starts = np.concatenate([[0], ends[:-1] + 1])
     lengths = ends - starts + 1
-    powers = np.cumprod(np.full(int(lengths.max()), _BASE))  # wraps around at 64 bits, as wanted
+    powers = np.cumprod(np.full(int(lengths.max()), GOLDEN))  # wraps around at 64 bits, as wanted
     positions = np.arange(len(letters)) - np.repeat(starts, lengths)
-    hashes = np.add.reduceat(letters.astype(np.uint64) * powers[positions], starts)
-    hashes = (hashes ^ (hashes >> np.uint64(30))) * _MIX[0]
-    hashes = (hashes ^ (hashes >> np.uint64(27))) * _MIX[1]
-    return np.asarray(hashes ^ (hashes >> np.uint64(31)), dtype=np.uint64)
+    return mixed(np.add.reduceat(letters.astype(np.uint64) * powers[positions], starts))

@@ -210,7 +210,7 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS) | identifiers(text)
 
 
-@lru_cache(1 << 14)
+@lru_cache(1 << 16)
 def stem(word: str) -> str:
     """The stem of a lower-case word."""
     return str(_stemmer().stemWord(word))

@@ -68,7 +68,7 @@ Derive = Callable[[Sequence[PassageInput]], tuple[Iterable["Unit"], Iterable["Ed
 
 
 @dataclass(frozen=True, slots=True)
-class PlainDerivation:
+class PlainDerivation(OrganizerBase):
     """Calls a function after every change and stores what differs. Correct, and as slow as the function.
 
     Attributes:
@@ -79,20 +79,10 @@ class PlainDerivation:
         needs_records: Whether `PassageInput.record` is read, so that passages are extracted.
     """
 
-    name: str
+    name: str  # type: ignore[misc] # of this object, not of the class
     derive: Derive
     version: str = "1"
     needs_records: bool = True
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """Reads no other organizer."""
-        return ()
-
-    @property
-    def needs_summaries(self) -> bool:
-        """Writes its own texts."""
-        return False
 
     def settings(self) -> Mapping[str, Any]:
         """The version of the function."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,7 +15,7 @@ import numpy as np
 from sire_core.derive.rows import Entry, Item, OutputChange, PassageInput, StoredOutput, encode, place_of
 from sire_core.derive.runners import LocalRunner, in_parts
 from sire_core.derive.step import PASSAGES, Context
-from sire_core.derive.tables import JoinedRows, NewOutputs, PackedGroups, PackedRows, Table, group
+from sire_core.derive.tables import JoinedRows, NewItems, NewOutputs, PackedGroups, PackedRows, Table, group
 from sire_core.protocols import Delta
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Result:
     """What a change does to a derivation."""
 
     delta: Delta  # Units, tables and failures
-    outputs: Mapping[str, Sequence[OutputChange]]  # Outputs that differ, by step
+    outputs: Mapping[str, Iterable[OutputChange]]  # Outputs that differ, by step
     tables: Mapping[str, Table]  # All tables after the change, by step
     is_new: bool  # Whether there was nothing before
 
@@ -106,7 +106,7 @@ async def derive(
 ) -> Result:
     """Run steps one after the other over passages that changed."""
     tables: dict[str, Table] = {}
-    changed: dict[str, Sequence[OutputChange]] = {}
+    changed: dict[str, Iterable[OutputChange]] = {}
     forced_items: dict[str, Collection[str]] = {PASSAGES: forced}
     units = UnitWriter()
     context = Context(view, tables)
@@ -167,10 +167,10 @@ def _runner(step: Step, view: BuildView) -> Runner:
     return view.runner if step.portable else LocalRunner()
 
 
-def _of_outputs(changes: Sequence[OutputChange]) -> ItemChange:
+def _of_outputs(changes: Iterable[OutputChange]) -> ItemChange:
     """Outputs of a step that differ, as items of the next."""
     if isinstance(changes, NewOutputs):
-        return ItemChange(changes.as_items(), changes.keys())
+        return ItemChange(NewItems(changes.outputs), changes.outputs.keys())
     items = [
         Item(c.key, c.after.place, c.after.number, c.after.data)
         for c in changes
@@ -266,7 +266,7 @@ class UnitWriter:
     failures: list[Failure] = field(default_factory=list)
 
 
-async def reduce_all(step: Step, table: Table, context: Context, units: UnitWriter) -> Sequence[OutputChange]:
+async def reduce_all(step: Step, table: Table, context: Context, units: UnitWriter) -> Iterable[OutputChange]:
     """Reduce all keys of a table that was empty; nothing is compared, and outputs are objects only while made."""
     groups = await asyncio.to_thread(_all_groups, step, table, context)
     places = groups.first_places()
@@ -278,7 +278,7 @@ async def reduce_all(step: Step, table: Table, context: Context, units: UnitWrit
 
 async def reduce_dirty(
     step: Step, table: Table, dirty: set[str], context: Context, units: UnitWriter
-) -> Sequence[OutputChange]:
+) -> Iterable[OutputChange]:
     """Reduce the keys that need it and compare with what is stored."""
     groups = await asyncio.to_thread(_dirty_groups, step, table, dirty, context)
     outputs = [output async for part in step.reduce_parts(groups, context) for output in part]

@@ -64,20 +64,15 @@ class PackedRows:
             b"".join(bodies),
         )
 
-    @classmethod
-    def joined(cls, parts: Sequence[PackedRows]) -> PackedRows:
-        """The rows of several, one after the other."""
-        parts = [part for part in parts if len(part)]
-        if len(parts) < 2:
-            return parts[0] if parts else cls.of(())
-        rows = JoinedRows()
-        for part in parts:
-            rows.add(part)
-        return rows.finish()
-
     def __len__(self) -> int:
         """How many rows."""
         return len(self.key_numbers)
+
+    def __iter__(self) -> Iterator[StoredRow]:
+        """All rows as they are stored, key by key in the order of the keys; made one by one."""
+        rank = np.empty(len(self.keys), dtype=np.int32)
+        rank[[number for _, number in sorted(self.keys.items())]] = np.arange(len(self.keys), dtype=np.int32)
+        return self.stored(np.argsort(rank[self.key_numbers], kind="stable"))
 
     def of_keys(self, keys: Collection[str]) -> Ints:
         """Rows that have some of these keys."""
@@ -117,12 +112,6 @@ class PackedRows:
             columns = (self.key_numbers, self.places, self.numbers, self.item_numbers, self.ends[:-1], self.ends[1:])
             for key, place, number, item, begin, end in zip(*(c[part].tolist() for c in columns), strict=True):
                 yield keys[key], place, number, self.items[item], bytes(self.bodies[begin:end])
-
-    def by_key(self) -> Ints:
-        """All rows, key by key in the order of the keys."""
-        rank = np.empty(len(self.keys), dtype=np.int32)
-        rank[[number for _, number in sorted(self.keys.items())]] = np.arange(len(self.keys), dtype=np.int32)
-        return np.argsort(rank[self.key_numbers], kind="stable")
 
 
 class JoinedRows:
@@ -222,9 +211,6 @@ class PackedGroups(Sequence[Group]):
             )
 
 
-"""Outputs that are objects at the same time when all are gone through."""
-
-
 class PackedOutputs:
     """Outputs by key, in the order in which they came; as objects they would take six times as much memory."""
 
@@ -240,6 +226,11 @@ class PackedOutputs:
     def __len__(self) -> int:
         """How many there are."""
         return len(self._rows)
+
+    def __iter__(self) -> Iterator[OutputRow]:
+        """All as they are written, made one by one."""
+        for key, row in self._rows.items():
+            yield key, self._places[row], self._numbers[row], bool(self._failed[row]), self._body(row)
 
     def put(self, key: str, output: StoredOutput) -> None:
         """Set the output of a key."""
@@ -258,19 +249,11 @@ class PackedOutputs:
         """Data of the output of a key."""
         return decode(self._body(self._rows[key]))[0]
 
-    def stored(self) -> Iterator[OutputRow]:
-        """All as they are written."""
-        for key, row in self._rows.items():
-            yield key, self._places[row], self._numbers[row], bool(self._failed[row]), self._body(row)
-
     def items(self) -> Iterator[tuple[str, StoredOutput]]:
         """All as objects, by key."""
-        for start in range(0, len(self), _AT_ONCE):
-            yield from self.some(slice(start, start + _AT_ONCE))
-
-    def some(self, part: slice) -> list[tuple[str, StoredOutput]]:
-        """Some of those that came one after the other."""
-        return self.of(self.keys()[part])
+        keys = self.keys()
+        for start in range(0, len(keys), _AT_ONCE):
+            yield from self.of(keys[start : start + _AT_ONCE])
 
     def of(self, keys: Sequence[str]) -> list[tuple[str, StoredOutput]]:
         """Those of some keys, in their order."""
@@ -294,30 +277,14 @@ class PackedOutputs:
         return bytes(self._bodies[self._ends[row] : self._ends[row + 1]])
 
 
-class NewOutputs(Sequence[OutputChange]):
+@dataclass(frozen=True, slots=True)
+class NewOutputs:
     """Outputs of a step that had none before, as changes."""
 
-    def __init__(self, outputs: PackedOutputs) -> None:
-        self._outputs = outputs
-
-    def __len__(self) -> int:
-        return len(self._outputs)
-
-    def __getitem__(self, place: Any) -> Any:
-        part = place if isinstance(place, slice) else slice(place, place + 1 or None)
-        changes = [OutputChange(key, None, output) for key, output in self._outputs.some(part)]
-        return changes if isinstance(place, slice) else changes[0]
+    outputs: PackedOutputs
 
     def __iter__(self) -> Iterator[OutputChange]:
-        return (OutputChange(key, None, output) for key, output in self._outputs.items())
-
-    def as_items(self) -> NewItems:
-        """Those that have data, as items of the next step."""
-        return NewItems(self._outputs)
-
-    def keys(self) -> list[str]:
-        """Keys of all."""
-        return self._outputs.keys()
+        return (OutputChange(key, None, output) for key, output in self.outputs.items())
 
 
 class NewItems(Sequence[Item]):
@@ -413,7 +380,10 @@ class Table:
         if self.is_new:
             return self._rows
         rows = (row for row in self.store.rows_of_keys(self.name, list(keys)) if row[3] not in self._gone)
-        return PackedRows.joined([PackedRows.of_stored(rows), self._rows])
+        joined = JoinedRows()
+        joined.add(PackedRows.of_stored(rows))
+        joined.add(self._rows)
+        return joined.finish()
 
     def entries(self, keys: Collection[str]) -> dict[str, list[Entry]]:
         """Rows by their own key, in corpus order; keys without rows are left out."""
@@ -498,31 +468,11 @@ class Table:
         """What has to be written."""
         return TableChange(
             drop_items=tuple(sorted(self._gone)),
-            put_rows=_Rows(self._rows),
+            put_rows=self._rows,
             drop_outputs=tuple(self._dropped),
-            put_outputs=_Outputs(self.made),
+            put_outputs=self.made,
             known=self._known,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows as they are written, key by key; made one by one."""
-
-    rows: PackedRows
-
-    def __iter__(self) -> Iterator[StoredRow]:
-        return self.rows.stored(self.rows.by_key())
-
-
-@dataclass(frozen=True, slots=True)
-class _Outputs:
-    """Outputs as they are written, made one by one."""
-
-    outputs: PackedOutputs
-
-    def __iter__(self) -> Iterator[OutputRow]:
-        return self.outputs.stored()
 
 
 def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str]]) -> PackedGroups:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import by_appearance, id_codes, positions_in, ranges
+from sire_core.algorithms.grouping import GOLDEN, by_appearance, id_codes, positions_in, ranges
 from sire_core.algorithms.pagerank import CSRGraph, personalized_pagerank
 from sire_core.extraction.titles import WORD, TitleLinker
 from sire_core.knowledge import MENTIONS
@@ -233,11 +233,7 @@ class EntityGraph:
     def _read(cls, view: View) -> EntityGraph:
         positions = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).astype(np.int64)
         columns = EdgeColumns.of_blocks(view.notes(f"{MENTIONS}/"))
-        known, sources = id_codes(view.ids[positions]), id_codes(columns.sources)
-        order = np.argsort(known)
-        indexes = np.searchsorted(known[order], sources)
-        passages = np.append(order, -1)[indexes]
-        passages[np.append(known, np.uint64(0))[passages] != sources] = -1
+        passages = positions_in(id_codes(view.ids[positions]), id_codes(columns.sources))
         codes = id_codes(columns.targets)
         rows = np.lexsort((codes, passages))
         rows = rows[passages[rows] >= 0]  # another process may have changed the index meanwhile
@@ -318,7 +314,7 @@ class EntityGraph:
 
 def _paired(passages: IntArray, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Hashes of pairs of a passage and the key of a name."""
-    return np.asarray(keys ^ (passages.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+    return np.asarray(keys ^ (passages.astype(np.uint64) + np.uint64(1)) * GOLDEN)
 
 
 class SpelledNames:

@@ -392,7 +392,7 @@ class _Edges:
         return (c.edge(kind) for kind, make in self._changes.items() for c in make() if c.put is self._put)
 
 
-def _mentions(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:
+def _mentions(changes: Iterable[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:
     """Yield the changed edges from passages to entities."""
     from sire_core.knowledge.edge_columns import EdgeChange
 
@@ -407,7 +407,7 @@ def _mentions(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[Edg
                 yield EdgeChange(passage, target, row[1], put=True, names=row[2], title=bool(row[3]))
 
 
-def _relations(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:
+def _relations(changes: Iterable[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:
     """Yield the changed edges from relations to their ends; a relation belongs to the first document that states it."""
     from sire_core.knowledge.edge_columns import EdgeChange
 

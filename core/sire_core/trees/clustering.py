@@ -428,9 +428,9 @@ def _join_partner(row: int, partner: int, clusters: list[list[int]], homes: dict
 
 
 def neighbors_together(
-    vectors: NDArray[np.float32], clusters: Iterable[Members], *, neighbors: int = 1, sample: int | None = None
+    vectors: NDArray[np.float32], clusters: Iterable[Members], *, sample: int | None = None
 ) -> float:
-    """Return the share of (row, one of its nearest rows) pairs that share a cluster, 0 to 1; 1 if there are no pairs.
+    """Return the share of rows that share a cluster with their nearest row, 0 to 1; 1 for a single row.
 
     Fresh clusters keep most neighbours together. When rows come and go and the clusters stay, the share falls.
 
@@ -444,10 +444,8 @@ def neighbors_together(
             homes[int(member)].add(number)
     count = min(len(vectors), sample or len(vectors))
     rows = np.arange(count, dtype=np.int64) * len(vectors) // count
-    nearest = nearest_neighbors(vectors, min(neighbors, len(vectors) - 1), rows)[0]
+    nearest = nearest_neighbors(vectors, 1, rows)[0][:, 0]
     together = [
-        not homes[row].isdisjoint(homes[other])
-        for row, neighbor_rows in zip(rows.tolist(), nearest.tolist(), strict=True)
-        for other in neighbor_rows
+        not homes[row].isdisjoint(homes[other]) for row, other in zip(rows.tolist(), nearest.tolist(), strict=True)
     ]
     return sum(together) / len(together)

@@ -108,19 +108,6 @@ def test_oracle_E4_mutual_information(first, second, nats, normalized):
     assert normalized_mutual_information(one, two) == pytest.approx(normalized, abs=5e-5)
 
 
-def test_oracle_E9_ancestors_of_the_entities_in_the_hits():
-    first = EncodingTree(5, (np.array([0, 0, 1, 1, 2]), np.array([0, 0, 0, 0, 1])))  # v1, v2 -> a1; v3 -> a2
-    second = EncodingTree(5, (np.array([0, 1, 1, 0, 2]), np.array([0, 0, 0, 0, 1])))
-    found = [
-        (number, node)
-        for vertex in (0, 1)
-        for number, tree in enumerate((first, second))
-        for node in tree.ancestors(vertex)
-    ]
-    assert len(found) == 8
-    assert set(found) == {(0, (1, 0)), (0, (2, 0)), (1, (1, 0)), (1, (1, 1)), (1, (2, 0))}
-
-
 def test_oracle_E10_two_heads():
     natural, pairs, one = (EncodingTree(6, (labels,)) for labels in (NATURAL, PAIRS, ONE))
     assert mutual_information(NATURAL, PAIRS) == pytest.approx(0.6667, abs=5e-5)

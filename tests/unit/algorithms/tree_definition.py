@@ -11,12 +11,17 @@ def clusters(tree):
     return {(m, c): tuple(np.flatnonzero(level == c).tolist()) for m, level, c in numbered}
 
 
+def ancestors(tree, vertex):
+    """The nodes above a vertex, the finest first, without the root."""
+    return [(m, int(level[vertex])) for m, level in enumerate(tree.labels, 1) if level[vertex] >= 0]
+
+
 def nested(tree):
     """Nested lists of vertices, the outermost being the root: clusters first, then what is in none of them."""
     root = {}
     for vertex in range(tree.size):
         node = root
-        for above in reversed(tree.ancestors(vertex)):
+        for above in reversed(ancestors(tree, vertex)):
             node = node.setdefault(above, {})
         node[vertex] = {}
 
@@ -34,10 +39,10 @@ def tree_entropy(graph, tree):
     volumes = {node: degrees[list(members)].sum() for node, members in found.items()}
     entropy = 0.0
     for vertex in range(graph.size):
-        above = next(iter(tree.ancestors(vertex)), None)
+        above = next(iter(ancestors(tree, vertex)), None)
         entropy += _part(degrees[vertex], degrees[vertex], volumes.get(above, volume), volume)
     for node, members in found.items():
-        above = next((other for other in tree.ancestors(members[0]) if other[0] > node[0]), None)
+        above = next((other for other in ancestors(tree, members[0]) if other[0] > node[0]), None)
         leaving = np.isin(graph.edges, members).sum(axis=1) == 1
         entropy += _part(graph.weights[leaving].sum(), volumes[node], volumes.get(above, volume), volume)
     return entropy

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sire_core.recipes.smart.derive import Perspectives
 from sire_core.recipes.smart.encoding_tree import (
     EncodingTree,
     UndirectedGraph,
@@ -13,11 +14,10 @@ from sire_core.recipes.smart.encoding_tree import (
     repaired_labels,
     tree_of,
 )
-from sire_core.recipes.smart.learned_trees import NeuralSettings, abstract_neural
 
 EDGES = np.array([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)])
 NATURAL, PAIRS = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 2, 2])
-SHORT = NeuralSettings(epochs=40, hidden=32, dimension=32, positions=8)
+SHORT = Perspectives(abstractor="neural", kappa=2, diversity=0.3, epochs=40)
 
 
 @pytest.fixture
@@ -26,9 +26,11 @@ def torch():
 
 
 @pytest.fixture
-def losses(torch):
+def losses(torch, monkeypatch):
     from sire_core.recipes.smart import soft_trees as module
 
+    for name, value in {"_HIDDEN": 32, "_DIMENSION": 32, "_POSITIONS": 8}.items():
+        monkeypatch.setattr(module, name, value)
     return module
 
 
@@ -100,29 +102,28 @@ def test_oracle_E7_small_mu_prefers_one_cluster(torch, losses, mu, natural, one)
     "changes",
     [{}, {"nest": "repair"}, {"assign": "sigmoid"}, {"loss": "modularity"}, {"information": "nmi"}],
 )
-def test_training_finds_planted_blocks(torch, changes):
+def test_training_finds_planted_blocks(losses, monkeypatch, changes):
     graph, labels = planted(4, 80)
-    settings = NeuralSettings(
-        **{**{name: getattr(SHORT, name) for name in SHORT.__slots__}, "blind": 0.0, "diversity": 0.0, **changes}
-    )
-    (tree,) = abstract_neural(graph, noise(80), kappa=1, levels=2, settings=settings)
+    monkeypatch.setattr(losses, "_BLIND", 0.0)
+    settings = replace(SHORT, kappa=1, levels=2, diversity=0.0, **changes)
+    (tree,) = losses.abstract_neural(graph, noise(80), settings)
     assert max(normalized_mutual_information(level, labels) for level in tree.filled()) > 0.75
     assert decoding_information(graph, tree) > 0.8 * decoding_information(graph, EncodingTree(80, (labels,)))
 
 
-def test_equal_seeds_give_equal_trees(torch):
+def test_equal_seeds_give_equal_trees(torch, losses):
     graph, _ = planted(3, 50)
     state = torch.random.get_rng_state()
-    first, second = (abstract_neural(graph, noise(50), kappa=2, settings=SHORT, seed=4) for _ in range(2))
+    first, second = (losses.abstract_neural(graph, noise(50), SHORT, 4) for _ in range(2))
     assert first == second
     assert torch.equal(state, torch.random.get_rng_state())  # no global seed is touched
     assert len(first) == 2
 
 
 @pytest.mark.parametrize(("size", "edges"), [(0, []), (3, [(0, 1), (1, 2)]), (9, []), (9, [(0, 1)])])
-def test_too_little_to_train_on_is_a_root_only(size, edges):
+def test_too_little_to_train_on_is_a_root_only(losses, size, edges):
     graph = UndirectedGraph.from_edges(size, np.array(edges, dtype=np.int64).reshape(-1, 2))
-    assert abstract_neural(graph, noise(size)) == (EncodingTree(size),)
+    assert losses.abstract_neural(graph, noise(size), SHORT) == (EncodingTree(size),)
 
 
 def test_hardening_nests():
@@ -148,12 +149,11 @@ def two_planted(size, blocks, inside, seed=0):
 
 
 @pytest.mark.slow
-def test_polished_heads_find_both_planted_partitions(torch):
+def test_polished_heads_find_both_planted_partitions(losses):
     graph, first, second = two_planted(200, 4, 0.3)
 
     def worst(rounds):
-        settings = replace(SHORT, polish=rounds)
-        trees = abstract_neural(graph, noise(200), kappa=2, settings=settings, seed=1)
+        trees = losses.abstract_neural(graph, noise(200), replace(SHORT, polish=rounds), 1)
         return min(
             max(normalized_mutual_information(level, part) for tree in trees for level in tree.filled())
             for part in (first, second)

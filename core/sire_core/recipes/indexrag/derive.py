@@ -383,7 +383,7 @@ def _output(answer: tuple[BridgeFact, ...] | Failure) -> Output:
     return Output([[fact.text, list(fact.chunk_ids)] for fact in answer])
 
 
-def _figures(before: Mapping[str, int | float], outputs: Mapping[str, Sequence[OutputChange]]) -> dict[str, Any]:
+def _figures(before: Mapping[str, int | float], outputs: Mapping[str, Iterable[OutputChange]]) -> dict[str, Any]:
     """Count bridge entities, those with a fact and their share in percent, and bridging facts (table 3)."""
     counts = {name: int(before.get(name, 0)) for name in ("entities", "entities_with_facts", "facts")}
     for change in outputs.get(_Entities.name, ()):

@@ -86,7 +86,7 @@ def indexrag(**settings: Any) -> Recipe:
     if not context.stage2:
         resolved.refuse_unused(BridgingFacts, "stage2=False")
     atomic, bridging = context.atomic(), resolved.make(BridgingFacts)
-    ranges = (("bridge", QuotaRange(0, context.k_b, context.bridge_tokens)),)
+    ranges = (("bridge", QuotaRange(context.k_b, context.bridge_tokens)),)
     return Recipe(
         name="indexrag",
         summary="the facts of each document, and bridging facts that connect documents through an entity",

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QuotaRange:
-    """How many places of a context a group gets."""
+    """How many places of a context a group gets at most."""
 
-    low: int = 0  # minimum entries, as far as the ranking has them
     high: int | None = None  # maximum entries; None for no limit, 0 leaves the group out
     max_tokens: int | None = None  # maximum tokens of all its entries together; None for no limit
 
@@ -35,13 +34,11 @@ def choose(
     accepted: list[int] = []
     counts: dict[str, int] = {}
     spent: dict[str, int] = {}
-    claimed = sum(bounds.low for bounds in ranges.values())
     for i, group in enumerate(groups):
         if len(accepted) >= k:
             break
         bounds, count = ranges.get(group, _FREE), counts.get(group, 0)
-        owed = max(0, bounds.low - count)
-        if (bounds.high is not None and count >= bounds.high) or (not owed and k - len(accepted) <= claimed):
+        if bounds.high is not None and count >= bounds.high:
             continue
         if bounds.max_tokens is not None:
             length = spent.get(group, 0) + tokens(i)
@@ -50,7 +47,6 @@ def choose(
             spent[group] = length
         accepted.append(i)
         counts[group] = count + 1
-        claimed -= bool(owed)
     return accepted
 
 
@@ -59,7 +55,7 @@ _FREE = QuotaRange()
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Selects the best `k` units such that no kind takes more, or less, than its range allows.
+    """Selects the best `k` units such that no kind takes more than its range allows.
 
     The ranking is read on, each time twice as far, until `k` units are selected or it ends. Units beyond their range
     fill the places that are left then.
@@ -95,11 +91,8 @@ class Quota:
                 f"Quotas are for distinct kinds among {', '.join(sorted(known))}, not {unknown or kinds}."
             )
         for kind, bounds in self.ranges:
-            limits = [limit for limit in (bounds.high, bounds.max_tokens) if limit is not None]
-            if bounds.low < 0 or min(limits, default=0) < 0 or (bounds.high is not None and bounds.high < bounds.low):
-                raise ConfigurationError(
-                    f"The range of {kind} must fit 0 <= low <= high and max_tokens >= 0, not {bounds}."
-                )
+            if min(bounds.high or 0, bounds.max_tokens or 0) < 0:
+                raise ConfigurationError(f"The limits of {kind} must be 0 or more, not {bounds}.")
 
     def for_step(self) -> Quota:
         """Return the selector of a step of IRCoT: kinds have their ranges at the answer only, or none at all."""
@@ -198,18 +191,17 @@ class _Selected:
     def _arrange(self, positions: Sequence[int], n: int, context: Sequence[int]) -> list[int]:
         """Choose the context if there is none yet, then further candidates up to the upper bounds."""
         if not context:
-            context = self._choose(positions, self._k, self._ranges)
+            context = self._choose(positions, self._k)
             if n <= self._k:
                 return list(context)
         chosen = set(context)
         rest = [position for position in positions if position not in chosen]
-        upper = {kind: QuotaRange(0, bounds.high, bounds.max_tokens) for kind, bounds in self._ranges.items()}
         # The context comes first, so that its entries count for the bounds.
-        return self._choose([*context, *rest], n, upper)
+        return self._choose([*context, *rest], n)
 
-    def _choose(self, positions: Sequence[int], k: int, ranges: dict[str, QuotaRange]) -> list[int]:
+    def _choose(self, positions: Sequence[int], k: int) -> list[int]:
         kinds = [self._kind(position) for position in positions]
-        return [positions[i] for i in choose(kinds, k, ranges, lambda i: self._length(positions[i]))]
+        return [positions[i] for i in choose(kinds, k, self._ranges, lambda i: self._length(positions[i]))]
 
     def _kind(self, position: int) -> str:
         return str(self._view.kind_names[self._view.kinds[position]])

@@ -234,7 +234,7 @@ def _from_json(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**values, **lists, "kind": UnitKind.AGGREGATE, "tree": "rel"}
 
 
-def _replacements(changes: Sequence[OutputChange]) -> dict[str, str]:
+def _replacements(changes: Iterable[OutputChange]) -> dict[str, str]:
     """Return new units by the units of the same entity that they replace."""
     old = {change.before.data["head"]: change.before.units for change in changes if change.before}
     replacements: dict[str, str] = {}

@@ -233,13 +233,10 @@ class Perspectives(OrganizerBase):
                 seed=seed,
             )
         else:
-            from sire_core.recipes.smart.learned_trees import NeuralSettings, abstract_neural
+            from sire_core.recipes.smart.soft_trees import abstract_neural
 
             features = await view.vectors(_entity_texts(network))
-            settings = NeuralSettings(**{name: getattr(self, name) for name in ("diversity", "info", *_NEURAL)})
-            trees = await asyncio.to_thread(
-                abstract_neural, graph, features, kappa=self.kappa, levels=self.levels, settings=settings, seed=seed
-            )
+            trees = await asyncio.to_thread(abstract_neural, graph, features, self, seed)
             perspectives = [Perspective(tree, RELATIONS, information_share(graph, tree)) for tree in trees]
         view.progress("perspectives", self.kappa, self.kappa)
         return perspectives

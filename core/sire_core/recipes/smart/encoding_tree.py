@@ -15,7 +15,6 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Node = tuple[int, int]
     Floats = NDArray[np.float64]
     Hashes = NDArray[np.uint64]
     Ints = NDArray[np.int64]
@@ -143,11 +142,6 @@ class EncodingTree:
     def clusters(self, level: int) -> Ints:
         """Return the clusters of a level (1 is the finest), ascending."""
         return np.arange(int(self.labels[level - 1].max(initial=-1)) + 1, dtype=np.int64)
-
-    def ancestors(self, vertex: int) -> tuple[Node, ...]:
-        """Return the nodes above a vertex, the finest first, without the root."""
-        nodes = ((m, int(level[vertex])) for m, level in enumerate(self.labels, 1))
-        return tuple(node for node in nodes if node[1] >= 0)
 
     def filled(self) -> tuple[Ints, ...]:
         """Return labels without -1: a vertex without a cluster keeps its cluster of the level below, or is alone."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import by_appearance, id_hashes, positions_in, run_starts
+from sire_core.algorithms.grouping import GOLDEN, by_appearance, id_hashes, positions_in, run_starts
 from sire_core.algorithms.lists import Ragged
 from sire_core.knowledge import MENTIONS
 from sire_core.knowledge.edge_columns import EdgeColumns, block_of
@@ -96,9 +96,6 @@ class NetworkTable:
             versions=arrays["versions"],
             parts={name: Ragged.from_arrays(name, arrays) for name in _PARTS},
         )
-
-
-_REPEATED = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +255,7 @@ def _entity_keys(vertices: Ints, keys: Hashes, size: int) -> Hashes:
     runs = np.flatnonzero(run_starts(best_keys[by_key]))
     repeat = np.empty(size, dtype=np.uint64)
     repeat[by_key] = np.arange(size) - np.repeat(runs, np.diff(runs, append=size))
-    return np.asarray(best_keys + repeat * _REPEATED, dtype=np.uint64)
+    return np.asarray(best_keys + repeat * GOLDEN, dtype=np.uint64)
 
 
 _GRAPH = "knowledge_graph"

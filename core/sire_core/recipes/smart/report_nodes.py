@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import chained_hashes, distinct, id_hashes, positions_in, ranges, stable_order
+from sire_core.algorithms.grouping import (
+    GOLDEN,
+    chained_hashes,
+    distinct,
+    id_hashes,
+    positions_in,
+    ranges,
+    stable_order,
+)
 from sire_core.algorithms.lists import arrays_of, record_of
 from sire_core.knowledge import MENTIONS
 from sire_core.recipes.smart.encoding_tree import first_members
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
     Ids = NDArray[np.bytes_]
 
 _DEGREE_SCALE = 1_000.0  # separates the degree from the weight in a hash
-_KEY, _WEIGHT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+_WEIGHT = np.uint64(0xBF58476D1CE4E5B9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +104,7 @@ class ReportNodes:
         """Hash everything that each node's report is made of, except for the reports below it."""
         weights = self.weights if self.joined else self.weights + _DEGREE_SCALE * network.graph.degrees()[self.vertices]
         bits = np.ascontiguousarray(weights).view(np.uint64)
-        members = (network.keys ^ network.description_hashes)[self.vertices] * _KEY ^ bits * _WEIGHT
+        members = (network.keys ^ network.description_hashes)[self.vertices] * GOLDEN ^ bits * _WEIGHT
         statements = network.statements
         statement_hashes = statements.codes ^ chained_hashes(
             network.keys[statements.vertices], np.diff(statements.ends)

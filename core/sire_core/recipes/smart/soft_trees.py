@@ -1,4 +1,4 @@
-"""Training of soft trees: a graph network with memberships on nested levels per head (SMART)."""
+"""SMART's own abstractor: soft trees, learned by a graph network with memberships on nested levels per head."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sire_core.recipes.smart.communities import MergeLevel, entropy_partition, entropy_tree
 from sire_core.recipes.smart.encoding_tree import (
     EncodingTree,
     UndirectedGraph,
@@ -20,18 +21,59 @@ from sire_core.recipes.smart.encoding_tree import (
     repaired_labels,
     tree_of,
 )
-from sire_core.recipes.smart.perspectives import tree_information
+from sire_core.recipes.smart.perspectives import shrunk, tree_information
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.recipes.smart.learned_trees import NeuralSettings
+    from sire_core.recipes.smart.derive import Perspectives
 
-
+_FLOOR = 0.5  # share of the best head's information that others are pushed above; empty ones share nothing
+_SHARPEN = 0.01  # weight of the mean entropy of the finest memberships (eta)
+_RATE = 0.003  # step size of Adam
+_PATIENCE = 50  # epochs in a row without a lower loss after which training stops
+_HIDDEN, _DIMENSION = 256, 128  # widths of both graph layers
+_BLIND = 0.5  # share of the features that a head does not see, others for every head
+_POSITIONS = 32  # coordinates of the vertices in the graph that are added to the features
+_TEMPERATURE = 0.2  # of the softmax at the end; it starts at 1
+_MIN_VERTICES = 4  # vertices with edges; below, there is nothing to abstract
+_MAX_CLUSTERS = 512  # clusters of a level by default: memory grows with vertices times clusters
 _FULL_BATCH = 50_000  # vertices
 _MIN_DECREASE = 1e-4  # a loss that is lower by less has not become lower
 _CHECK_EPOCHS = 10  # epochs between two looks at the hard trees
 _MI_ROWS, _MI_COST = 8192, 1e9  # a sample of this many rows when the joint distribution costs more
+
+
+def abstract_neural(
+    graph: UndirectedGraph, features: NDArray[np.float32], settings: Perspectives, seed: int = 0
+) -> tuple[EncodingTree, ...]:
+    """Train a network on the graph and features `[n, p]`; harden each of its heads to an encoding tree."""
+    connected = np.flatnonzero(graph.degrees() > 0)
+    if len(connected) < _MIN_VERTICES:
+        return (EncodingTree(graph.size),)
+    return _polished(graph, train_trees(graph, features, connected, settings, seed), settings)
+
+
+def _polished(
+    graph: UndirectedGraph, trees: tuple[EncodingTree, ...], settings: Perspectives
+) -> tuple[EncodingTree, ...]:
+    """Grow trees by entropy from each head's finest clusters; edges inside other heads' clusters weigh less."""
+    if not settings.polish or not all(tree.height for tree in trees):
+        return trees
+    groups = [tree.filled()[0] for tree in trees]
+    one_level = [EncodingTree(graph.size, tree.filled()[-1:]) for tree in trees]  # what a head groups, on one level
+    for _ in range(settings.polish):
+        for number in range(len(trees)):
+            seen = shrunk(graph, [*one_level[:number], *one_level[number + 1 :]])
+            groups[number] = entropy_partition(MergeLevel.of(seen), groups[number])
+            one_level[number] = EncodingTree(graph.size, (groups[number],))
+    return tuple(entropy_tree(graph, settings.levels, labels) for labels in groups)
+
+
+def level_sizes(vertices: int, levels: int) -> tuple[int, ...]:
+    """Return the clusters of every level, the finest first: n^((L + 1 - m) / (L + 1)), at least 2 and at most 512."""
+    shares = ((levels + 1 - m) / (levels + 1) for m in range(1, levels + 1))
+    return tuple(max(2, min(_MAX_CLUSTERS, round(vertices**share))) for share in shares)
 
 
 class _Problem(NamedTuple):
@@ -42,46 +84,38 @@ class _Problem(NamedTuple):
     means: Tensor  # every row averages over the neighbors
     features: Tensor
 
-    def run(self, model: SoftTrees, temperature: float) -> list[SoftTree]:
-        return model(self.means, self.features, temperature)
-
 
 def train_trees(
     graph: UndirectedGraph,
     features: NDArray[np.float32],
     vertices: NDArray[np.int64],
-    *,
-    kappa: int,
-    sizes: tuple[int, ...],
-    settings: NeuralSettings,
+    settings: Perspectives,
     seed: int,
 ) -> tuple[EncodingTree, ...]:
     """Train and return the trees that are best once hardened."""
     generator = torch.Generator().manual_seed(seed)
-    linked, rows = _connected_part(graph, features, vertices, settings.positions, seed)
+    linked, rows = _connected_part(graph, features, vertices, seed)
     whole = _problem(linked, rows)
     problem = whole if linked.size <= _FULL_BATCH else _problem(*_sample(linked, rows, seed))
-    model = SoftTrees(rows.shape[1], (settings.hidden, settings.dimension), assign=settings.assign, generator=generator)
-    nested = settings.nest == "chain"
-    model.add_heads(problem.means, problem.features, kappa, sizes, blind=settings.blind, nested=nested)
-    optimizer = torch.optim.Adam(model.weights, lr=settings.rate)
+    model = SoftTrees(problem, settings, settings.sizes or level_sizes(len(vertices), settings.levels), generator)
+    optimizer = torch.optim.Adam(model.weights, lr=_RATE)
 
     def harden(temperature: float) -> tuple[EncodingTree, ...]:
         with torch.no_grad():
-            return tuple(_harden(head, vertices, graph.size) for head in whole.run(model, temperature))
+            return tuple(_harden(head, vertices, graph.size) for head in model(whole, temperature))
 
     def step(temperature: float) -> float:
         optimizer.zero_grad()
-        loss = _loss(problem, problem.run(model, temperature), settings, generator)
+        loss = _loss(problem, model(problem, temperature), settings, generator)
         loss.backward()  # type: ignore[no-untyped-call]  # torch's own
         optimizer.step()
         return loss.item()
 
-    return _train(settings, step, harden, lambda trees: _hard_value(graph, trees, vertices, settings))
+    return _train(settings.epochs, step, harden, lambda trees: _hard_value(graph, trees, vertices, settings))
 
 
 def _train(
-    settings: NeuralSettings,
+    epochs: int,
     step: Callable[[float], float],
     harden: Callable[[float], tuple[EncodingTree, ...]],
     value: Callable[[tuple[EncodingTree, ...]], float],
@@ -89,9 +123,9 @@ def _train(
     """Step while the loss falls; return the best hard trees seen on the way."""
     best: tuple[float, tuple[EncodingTree, ...]] | None = None
     lowest, waited = np.inf, 0
-    for epoch in range(settings.epochs + 1):
-        temperature = settings.temperature ** (epoch / settings.epochs)
-        last = epoch == settings.epochs or waited >= settings.patience
+    for epoch in range(epochs + 1):
+        temperature = _TEMPERATURE ** (epoch / epochs)
+        last = epoch == epochs or waited >= _PATIENCE
         if epoch % _CHECK_EPOCHS == 0 or last:
             trees = harden(temperature)
             tree_value = value(trees)
@@ -105,14 +139,14 @@ def _train(
 
 
 def _connected_part(
-    graph: UndirectedGraph, features: NDArray[np.float32], vertices: NDArray[np.int64], width: int, seed: int
+    graph: UndirectedGraph, features: NDArray[np.float32], vertices: NDArray[np.int64], seed: int
 ) -> tuple[UndirectedGraph, Tensor]:
     """Return the graph of the held vertices alone, and the features of each."""
     numbers = np.full(graph.size, -1, dtype=np.int64)
     numbers[vertices] = np.arange(len(vertices))
     linked = UndirectedGraph(len(vertices), numbers[graph.edges], graph.weights)
     texts = torch.nn.functional.normalize(torch.from_numpy(np.asarray(features[vertices], dtype=np.float32)))
-    coordinates = torch.from_numpy(positions(linked, width, np.random.default_rng(seed)).copy())
+    coordinates = torch.from_numpy(positions(linked, _POSITIONS, np.random.default_rng(seed)).copy())
     blocks = [
         block / block.square().sum(1).mean().sqrt().clamp_min(1e-6) for block in (texts, coordinates) if block.numel()
     ]
@@ -146,7 +180,7 @@ def _problem(linked: UndirectedGraph, rows: Tensor) -> _Problem:
     return _Problem(adjacency, degrees, means, rows)
 
 
-def _loss(problem: _Problem, heads: list[SoftTree], settings: NeuralSettings, generator: torch.Generator) -> Tensor:
+def _loss(problem: _Problem, heads: list[SoftTree], settings: Perspectives, generator: torch.Generator) -> Tensor:
     """Return what training minimizes (SMART)."""
     saved = torch.stack(
         [soft_decoding_information(problem.adjacency, problem.degrees, head.levels, head.parents) for head in heads]
@@ -159,14 +193,12 @@ def _loss(problem: _Problem, heads: list[SoftTree], settings: NeuralSettings, ge
         main = torch.stack(losses).sum() / sums / len(heads)
     if not settings.info:
         return settings.diversity * _shared_information(heads, settings, generator)
-    low = torch.relu(settings.floor * saved.max().detach() - saved).sum()
+    low = torch.relu(_FLOOR * saved.max().detach() - saved).sum()
     blurred = torch.stack([soft_entropy(head.levels[0]).mean() for head in heads]).mean()
-    return (
-        main + settings.diversity * _shared_information(heads, settings, generator) + low + settings.sharpen * blurred
-    )
+    return main + settings.diversity * _shared_information(heads, settings, generator) + low + _SHARPEN * blurred
 
 
-def _shared_information(heads: list[SoftTree], settings: NeuralSettings, generator: torch.Generator) -> Tensor:
+def _shared_information(heads: list[SoftTree], settings: Perspectives, generator: torch.Generator) -> Tensor:
     """Return the mean mutual information of two heads at the same level."""
     if len(heads) < 2:
         return torch.zeros(())
@@ -190,11 +222,11 @@ def _harden(soft: SoftTree, vertices: NDArray[np.int64], size: int) -> EncodingT
 
 
 def _hard_value(
-    graph: UndirectedGraph, trees: tuple[EncodingTree, ...], vertices: NDArray[np.int64], settings: NeuralSettings
+    graph: UndirectedGraph, trees: tuple[EncodingTree, ...], vertices: NDArray[np.int64], settings: Perspectives
 ) -> float:
     """Return what hard trees save minus what they share; trees below the floor count against it as in the loss."""
     saved = np.array([decoding_information(graph, tree) for tree in trees])
-    low = np.maximum(0.0, settings.floor * saved.max() - saved).sum()
+    low = np.maximum(0.0, _FLOOR * saved.max() - saved).sum()
     mask = np.zeros(graph.size, dtype=np.bool_)
     mask[vertices] = True
     measure = normalized_mutual_information if settings.information == "nmi" else mutual_information
@@ -302,44 +334,40 @@ class SoftTrees:
     that it sees: from random matrices training ends where all memberships are the same.
     """
 
-    def __init__(self, features: int, widths: tuple[int, int], *, assign: str, generator: torch.Generator) -> None:
-        self._assign, self._generator = assign, generator
-        first, second = (features, widths[0]), widths
+    def __init__(
+        self, problem: _Problem, settings: Perspectives, sizes: Sequence[int], generator: torch.Generator
+    ) -> None:
+        self._assign, self._nested, self._generator = settings.assign, settings.nest == "chain", generator
+        first, second = (problem.features.shape[1], _HIDDEN), (_HIDDEN, _DIMENSION)
         self._encoder = [self._random_matrix(*shape) for shape in (first, first, second, second)]
         self._heads: list[list[Tensor]] = []
         self._masks: list[Tensor] = []
-        self._nested = True
         self.weights = list(self._encoder)  # all parameters, in a fixed order
-
-    def add_heads(
-        self, means: Tensor, features: Tensor, count: int, sizes: Sequence[int], *, blind: float, nested: bool
-    ) -> None:
-        """Start `count` heads from clusters."""
-        self._nested = nested
         with torch.no_grad():
-            encoded = self._encode(means, features)
-        for _ in range(count):
-            mask = (torch.rand(encoded.shape[1], generator=self._generator) >= blind).float()
+            encoded = self._encode(problem)
+        for _ in range(settings.kappa):
+            mask = (torch.rand(encoded.shape[1], generator=self._generator) >= _BLIND).float()
             centers, logits = self._clusters(encoded * mask, sizes[0])
             head = [*logits]
             for _, size in pairwise(sizes):
                 above, upper = self._clusters(centers, size)
                 scores = centers @ upper[0] + upper[1]
-                head.append(scores if nested else self._pooling(scores))
+                head.append(scores if self._nested else self._pooling(scores))
                 centers = above
             self._masks.append(mask)
             self._heads.append([matrix.clone().requires_grad_() for matrix in head])
             self.weights += self._heads[-1]
 
-    def __call__(self, means: Tensor, features: Tensor, temperature: float) -> list[SoftTree]:
+    def __call__(self, problem: _Problem, temperature: float) -> list[SoftTree]:
         """Return the soft trees of all heads, also of other vertices than the heads started from."""
-        encoded = self._encode(means, features)
+        encoded = self._encode(problem)
         return [
             self._tree(encoded * mask, head, temperature) for mask, head in zip(self._masks, self._heads, strict=True)
         ]
 
-    def _encode(self, means: Tensor, features: Tensor) -> Tensor:
+    def _encode(self, problem: _Problem) -> Tensor:
         own, near_one, own_two, near_two = self._encoder
+        means, features = problem.means, problem.features
         inner = torch.relu(features @ own + torch.sparse.mm(means, features @ near_one))
         encoded = inner @ own_two + torch.sparse.mm(means, inner @ near_two)
         normal: Tensor = torch.nn.functional.layer_norm(encoded, encoded.shape[1:])

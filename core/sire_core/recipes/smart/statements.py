@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
+from sire_core.algorithms.snippets import stem
 from sire_core.algorithms.text import count_tokens, name_key, normalize_answer, tokenize
 from sire_core.models.usage import estimate_tokens
 from sire_core.storage.checksums import stored_values
@@ -32,9 +33,9 @@ _LOWERCASE_WORD = re.compile(r"\b[^\W\d_A-Z][^\W\d_]{2,}\b")
 def predicate_family(predicate: str) -> str:
     """Return the stems of a predicate's content words, with `not` in front where it is negated."""
     words = tokenize(predicate.replace("_", " "))
-    stems = [_stem(word) for word in words if word not in FUNCTION_WORDS]
+    stems = [stem(word) for word in words if word not in FUNCTION_WORDS]
     denied = ["not"] if any(word in _NEGATIONS for word in words) else []
-    return " ".join((*denied, *(stems or map(_stem, words))))
+    return " ".join((*denied, *(stems or map(stem, words))))
 
 
 def entity_features(entity: Entity) -> Iterator[tuple[int, int]]:
@@ -51,19 +52,7 @@ def word_features(text: str) -> list[int]:
 
 
 def _stems(words: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(_stem(word) for word in words if word not in FUNCTION_WORDS))
-
-
-@lru_cache(1)
-def _stemmer() -> object:
-    import Stemmer
-
-    return Stemmer.Stemmer("english")
-
-
-@lru_cache(1 << 16)
-def _stem(word: str) -> str:
-    return str(_stemmer().stemWord(word))  # type: ignore[attr-defined] # PyStemmer has no type information
+    return list(dict.fromkeys(stem(word) for word in words if word not in FUNCTION_WORDS))
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # `json.dumps` makes one per call
