@@ -49,7 +49,7 @@ def test_ask_see_the_path_click_and_save(page, address, violations, shot, tmp_pa
         page.get_by_role("button", name="Save picture as PNG").click()
     png = Path(saved.value.path()).read_bytes()
     assert page.evaluate(DARK, "data:image/png;base64," + base64.b64encode(png).decode()) < 0.1
-    page.get_by_role("link", name="entity: Aldous Brack").click()
+    page.get_by_role("link", name="name: Aldous Brack").click()
     page.get_by_role("heading", name="Aldous Brack").wait_for()
     page.get_by_role("link", name="Hedda Sorrel").first.wait_for()
     assert violations(page) == []
@@ -191,14 +191,14 @@ def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot
     whole = canvas.evaluate(PIXELS)
     page.get_by_role("textbox", name="Question").fill(QUESTION)
     page.get_by_role("textbox", name="Question").press("Enter")
-    page.get_by_text("10 hits").click()
+    page.get_by_text("5 hits").click()
     listed = page.get_by_role("status").get_by_role("listitem").all_text_contents()
     assert "Aldous Brack" in listed
     assert violations(page) == []
     shot(page, "map")
     assert canvas.evaluate(PIXELS) != whole, "the hits are lit up"
     ranks = [[int(rank) for rank in place.split(", ")] for place in canvas.get_attribute("data-ranks").split("; ")]
-    assert sorted(rank for place in ranks for rank in place) == list(range(1, 11)), "no hit covers another"
+    assert sorted(rank for place in ranks for rank in place) == list(range(1, 6)), "no hit covers another"
     assert ranks == sorted(map(sorted, ranks))
     canvas.focus()
     found = canvas.evaluate(PIXELS)
@@ -314,9 +314,9 @@ def test_names_have_a_mark_and_a_legend(page, address, violations, shot):
 
 def test_names_are_filtered_while_they_are_typed(page, address, violations):
     page.goto(f"{address}/browse?kind=entity")
-    page.get_by_role("table", name="Entity: 1 to 25 of").wait_for()
+    page.get_by_role("table", name="Name: 1 to 25 of").wait_for()
     page.get_by_label("Filter by name").press_sequentially("hedda")
-    page.get_by_role("table", name="Entity: 1 to 1 of 1").get_by_role("link", name="Hedda Sorrel").wait_for()
+    page.get_by_role("table", name="Name: 1 to 1 of 1").get_by_role("link", name="Hedda Sorrel").wait_for()
     page.wait_for_url("**text=hedda**")
     assert violations(page) == []
 
@@ -471,7 +471,7 @@ def test_a_picture_is_zoomed_dragged_and_grows(page, address, violations, shot):
     button.focus()
     before = button.bounding_box()
     page.keyboard.press("Enter")
-    picture.get_by_role("link", name="entity: Hen Rocks").wait_for()
+    picture.get_by_role("link", name="name: Hen Rocks").wait_for()
     page.wait_for_function("document.activeElement.dataset.expand")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Show neighbours of SS Northern Wren"
     assert button.bounding_box()["y"] == pytest.approx(before["y"], abs=2), "what was clicked stays at its height"
@@ -551,7 +551,7 @@ def test_without_a_model_the_answer_is_extracted(page, address):
     page.get_by_role("heading", name="Nearest sentences").wait_for()
     text = page.get_by_role("log").text_content()
     assert "she was commanded by Aldous Brack. from SS Northern Wren" in text
-    assert "No model has judged whether they suffice" in text
+    assert "No language model has checked whether they answer the question" in text
     page.get_by_label("Question").fill("Who was Hedda Sorrel?")
     page.get_by_role("button", name="Think").click()
     page.wait_for_function("document.title.startsWith('Who was Hedda')")

@@ -86,7 +86,19 @@ def test_steps_of_every_strategy_are_shown(folder, words, calls, expected):
 def test_json_is_alone_on_stdout_and_tells_everything(folder):
     with ScriptedServer(script) as server:
         told = json.loads(ask(folder, server, "--via", "ircot", "--json", "-k", 4).stdout)
-    names = ["question", "answer", "sufficient", "citations", "findings", "stop", "note", "steps", "hits", "usage"]
+    names = [
+        "question",
+        "answer",
+        "sufficient",
+        "citations",
+        "findings",
+        "stop",
+        "note",
+        "warning",
+        "steps",
+        "hits",
+        "usage",
+    ]
     assert list(told) == names
     assert (told["answer"], told["sufficient"], told["citations"], told["stop"]) == (
         "Varn Harbour [2]",

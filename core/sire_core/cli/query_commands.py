@@ -67,10 +67,11 @@ def query(
         if html is not None:
             index.show(question, k, filter=filter, returns=returns, as_of=as_of).save(html)
             note(f"Wrote {html}")
+        hits = index.search(question, k, filter=filter, returns=returns, as_of=as_of)
         if explain and not as_json:
+            say_unanswered(question, hits)
             say(index.explain(question, k, filter=filter, returns=returns, as_of=as_of))
             return
-        hits = index.search(question, k, filter=filter, returns=returns, as_of=as_of)
     if as_json:
         say_json([hit_json(hit, question) for hit in hits])
         return
@@ -85,13 +86,12 @@ def query(
                 say_link(numbers[step.ids[0]], number, step)
 
 
-def say_unanswered(question: str, hits: Sequence[Hit]) -> bool:
-    """Warn if the hits hardly share a word with the question; return whether they do."""
+def say_unanswered(question: str, hits: Sequence[Hit]) -> None:
+    """Warn if the hits hardly share a word with the question."""
     from sire_core.search.extracts import unanswered_note
 
     if warning := unanswered_note(question, hits):
         note(warning, "yellow")
-    return bool(warning)
 
 
 def say_hit(number: int, hit: Hit, question: str) -> None:
@@ -264,8 +264,9 @@ def ask(
     "insufficient evidence" if the evidence does not contain the answer. The exit code is 1 if a model was given but
     produced no answer.
 
-    JSON: {"question", "answer", "sufficient", "citations", "findings", "stop", "note", "steps", "hits", "usage"}; hits
-    are those of `sire query --json`, citations their numbers from 1.
+    JSON: {"question", "answer", "sufficient", "citations", "findings", "stop", "note", "warning", "steps", "hits",
+    "usage"}; hits are those of `sire query --json`, citations their numbers from 1; the warning says what the hits lack
+    of the question.
     """
     from sire_core.reason import PassageSource, extract_answer, reason
 
@@ -398,6 +399,7 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
 def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
     """A reasoning for scripts."""
     from sire_core.reason.steps import plain_step
+    from sire_core.search.extracts import unanswered_note
 
     answer = trace.answer
     return {
@@ -408,6 +410,7 @@ def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
         "findings": list(answer.findings),
         "stop": answer.stop,
         "note": answer.note or hint,
+        "warning": unanswered_note(question, answer.hits),
         "steps": [plain_step(step, "hits", lambda hit: hit.unit.id, "step") for step in trace.steps[:-1]],
         "hits": [hit_json(hit, question) for hit in answer.hits],
         "usage": asdict(answer.usage),

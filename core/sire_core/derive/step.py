@@ -80,7 +80,7 @@ class Step:
         if not (self.independent and self.portable):
             yield await self.reduce_many(groups[:], context)
             return
-        say = partial(context.view.progress, f"outputs of {self.name}")
+        say = partial(context.view.progress, self.name)
         async with aclosing(in_parts(context.view.runner, _reduced, self, groups, say)) as parts:
             async for part in parts:
                 yield part

@@ -235,15 +235,19 @@ def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
     if wanted:
         lists = graph.names.lists
         fitting = [i for i in range(len(lists.hashes)) if any(wanted in name.lower() for name in lists.names(i))]
-        numbers = np.unique(graph.entities[seen & np.isin(graph.names.numbers, fitting)])
-    counts = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))
-    order = numbers[np.argsort(-counts[numbers], kind="stable")]
-    frequent = [TableRow("", name, f"{n:,}") for name, n in frequent_names(snapshot).items() if wanted in name.lower()]
-    rows = [
-        TableRow(graph.entity_ids[e], names.entity(graph.entity_ids[e]) or "(no name)", f"{int(counts[e]):,}")
-        for e in order[max(0, start - len(frequent)) : max(0, start + PAGE - len(frequent))].tolist()
-    ]
-    return Page((*frequent[start : start + PAGE], *rows), len(frequent) + len(order))
+        numbers = np.intersect1d(numbers, graph.entities[seen & np.isin(graph.names.numbers, fitting)])
+    counts = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))[numbers]
+    frequent = [(name, n) for name, n in frequent_names(snapshot).items() if wanted in name.lower()]
+    both = np.concatenate([np.array([n for _, n in frequent], dtype=np.int64), counts])
+
+    def row(place: int) -> TableRow:
+        if place < len(frequent):
+            return TableRow("", frequent[place][0], f"{both[place]:,}")
+        entity = graph.entity_ids[numbers[place - len(frequent)]]
+        return TableRow(entity, names.entity(entity) or "(no name)", f"{both[place]:,}")
+
+    shown = np.argsort(-both, kind="stable")[start : start + PAGE]
+    return Page(tuple(map(row, shown.tolist())), len(both))
 
 
 def entity_count(snapshot: SearchSnapshot) -> int:
@@ -252,12 +256,14 @@ def entity_count(snapshot: SearchSnapshot) -> int:
 
 
 def _named(names: Names) -> IntArray:
-    """Numbers of the entities that some visible passage spells out."""
+    """Numbers of the entities that some visible passage spells out, without those that are frequent names."""
     graph, snapshot = names.graph, names.snapshot
 
     def read() -> IntArray:
         spelled = np.asarray(np.diff(graph.names.lists.ends) > len("[]"))[graph.names.numbers]
-        return np.unique(graph.entities[names.seen() & spelled])
+        alike = ((name, entity) for name in frequent_names(snapshot) for entity in graph.link(name))
+        listed = [entity for name, entity in alike if names.entity(graph.entity_ids[entity]).lower() == name.lower()]
+        return np.setdiff1d(graph.entities[names.seen() & spelled], listed)
 
     numbers: IntArray = snapshot.view.derived(f"explore named entities {snapshot.where}", read)
     return numbers

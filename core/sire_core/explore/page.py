@@ -185,6 +185,9 @@ _HANGING = tuple(",.;:!")
 """Narrow marks that may stand behind the end of a full line."""
 _RULE = re.compile(r"([=\-_*~#.])\1{3,}")
 """A line that documents draw out of signs."""
+_STEPS = {"vector": "text", "entity": "link", "question": "name"}
+"""What steps of paths are called on pages."""
+_COSINE = re.compile(r"cosine (-?[\d.]+) with the question")
 _ENDS = re.compile(r"(?<=[\x2d/_.:])(?![\x2d/_.:])|(?<=[a-z])(?=[A-Z])")
 """Where a long word, such as a path, may go on in the next line."""
 
@@ -505,7 +508,7 @@ def parts(
     return (
         f'<section class="sire sire-page"><h2>{escaped(heading or shorten(result.question, HEADING))}</h2>'
         f'<p class="meta" title="{size}">{escaped("; ".join(notes))}</p>'
-        f"{f'<p><b>{escaped(result.note)}</b></p>' if result.note else ''}{_extracts(result, name)}"
+        f"{warning_html(result.note)}{_extracts(result, name)}"
         f"{drawn}"
         f"{hits_html(result, name, address, target)}</section>"
     )
@@ -608,6 +611,11 @@ def _node_class(node: Node) -> str:
     return f"{kind}{f' is-{node.name_kind}' if node.name_kind else ''}{' hit' if node.rank else ''}"
 
 
+def warning_html(note: str) -> str:
+    """A warning above hits; nothing for none."""
+    return f'<p role="note"><b>{escaped(note)}</b></p>' if note else ""
+
+
 def _extracts(result: QueryResult, name: str) -> str:
     """The sentences that answer, each with a link to its hit."""
     sentences = "".join(
@@ -668,6 +676,7 @@ def _folded(hit: ResultHit, question: str, names: Mapping[str, str], target: Cal
 def _reason(reason: Reason) -> str:
     # The names of the question are in the note as it spells them, whatever passages call them.
     over = ", ".join(label for _, label in reason.over if label not in reason.note and reason.step != "question")
-    note = f": {escaped(reason.note)}" if reason.note else ""
+    said = _COSINE.sub(r"similarity to the question \1", reason.note)
+    note = f": {escaped(said)}" if said else ""
     step = reason.step.split(":")[0]  # "vector:chunk" says to programs what kind of unit it was; the hit says it here
-    return f"<b>{escaped(step)}</b>{note}{f' ({escaped(over)})' if over else ''}"
+    return f"<b>{escaped(_STEPS.get(step, step))}</b>{note}{f' ({escaped(over)})' if over else ''}"

@@ -12,6 +12,7 @@ MOST_NODES = 60
 _SWEEPS = 3
 _KIND_NAMES = {
     "chunk": "passage",
+    "entity": "name",
     "sim_summary": "summary of similar passages",
     "rel_summary": "summary of related passages",
     "cross_summary": "summary of both trees",

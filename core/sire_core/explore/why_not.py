@@ -19,7 +19,7 @@ from sire_core.types import Hit, UnitKind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sire_core.protocols import Ranking
+    from sire_core.protocols import IntArray, Ranking
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
@@ -82,14 +82,16 @@ async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int 
     position, unit = names.position(passage), names.unit(passage)
     if position is None or unit is None:
         return WhyNot(passage, 0, (("filter", f"The passage does not pass the filter {snapshot.where}."),))
+    chunks = names.graph.chunk_positions
+    inside = chunks if names.allowed is None else chunks[names.allowed[chunks]]
     ranked = await snapshot.rank(question, k)
     selected = await snapshot.selected(question, ranked, k)
     order = await _passages(selected, snapshot)
     rank = order.index(position) + 1 if position in order else 0
     reasons_found = [
-        ("rank", _rank_note(rank, order, k)),
+        ("rank", _rank_note(rank, len(order), len(inside), k)),
         *await _selection(position, ranked, selected, k),
-        ("vectors", await _vectors(position, order[:k], question, snapshot, names)),
+        ("vectors", await _vectors(position, order[:k], question, snapshot, inside)),
         ("words", _words(unit, question)),
         *_shared_names(unit, order[:k], question, names),
     ]
@@ -109,12 +111,12 @@ async def _passages(ranking: Ranking, snapshot: SearchSnapshot) -> list[int]:
     return list(distinct)
 
 
-def _rank_note(rank: int, order: list[int], k: int) -> str:
+def _rank_note(rank: int, examined: int, total: int, k: int) -> str:
     if not rank:
-        return f"It is not among the first {len(order):,} passages."
+        return f"It is not among the first {examined:,} of {total:,} passages."
     if rank <= k:
         return f"It is hit {rank} of {k}."
-    return f"It has rank {rank:,} of {len(order):,} passages; the first {k} are shown."
+    return f"It has rank {rank:,} of {total:,} passages; the first {k} are shown."
 
 
 async def _selection(position: int, ranked: Ranking, selected: Ranking, k: int) -> list[tuple[str, str]]:
@@ -126,16 +128,14 @@ async def _selection(position: int, ranked: Ranking, selected: Ranking, k: int) 
     return [("selection", note)]
 
 
-async def _vectors(position: int, hits: list[int], question: str, snapshot: SearchSnapshot, names: Names) -> str:
+async def _vectors(position: int, hits: list[int], question: str, snapshot: SearchSnapshot, inside: IntArray) -> str:
     view = snapshot.view
     cosines = await view.cosines(question, await view.embed_query(question), snapshot.where)
     own = float(cosines[position])
-    chunks = names.graph.chunk_positions
-    inside = chunks if names.allowed is None else chunks[names.allowed[chunks]]
     nearer = int((cosines[inside] > own).sum())
     least = min((float(cosines[hit]) for hit in hits), default=0.0)
-    note = f"Cosine {own:.3f} with the question: {nearer:,} passages are closer."
-    return f"{note} The farthest hit has {least:.3f}." if hits else note
+    note = f"Similarity to the question {own:.3f}, and more of {count(nearer, 'other passage')}."
+    return f"{note} Of the hits, the least similar has {least:.3f}." if hits else note
 
 
 def _words(unit: Unit, question: str) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
+HITS = 5  # Unless a question says otherwise
 _KEPT = 6  # Maximum number of open indexes, one for each recipe with its settings
 
 
@@ -28,7 +29,7 @@ class ExplorerQuery:
 
     question: str
     recipe: str = ""  # Name of a recipe that the folder holds; empty for the default
-    k: int = 5  # Number of hits
+    k: int = HITS  # Number of hits
     filter: str = ""  # A filter; empty for none
     settings: str = ""  # Settings of the search as `key=value` words
     returns: str = "passages"  # As in `Index.search`

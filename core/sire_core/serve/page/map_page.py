@@ -15,7 +15,10 @@ from nicegui import app, ui
 from sire_core.algorithms.pluralize import count
 from sire_core.explore.corpus_map import CorpusMap
 from sire_core.explore.highlight import escaped
+from sire_core.explore.page import warning_html
 from sire_core.explore.titles import distinct_titles
+from sire_core.search.extracts import unanswered_note
+from sire_core.serve.page.explorer import HITS
 from sire_core.serve.page.pages import frame, go_to, guarded, page_of, question_field, render_with_timeout, show_html
 from sire_core.serve.page.views import address, link
 
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.serve.page.explorer import Explorer
 
-_HITS = 10
 _TITLES, _LETTERS = 100, 40
 """Points whose titles are asked for at once, and letters of a title on the map."""
 _STYLE = """
@@ -106,7 +108,7 @@ async def _show(explorer: Explorer, recipe: str, asked: str) -> None:
 
 async def _find(snapshot: SearchSnapshot, corpus_map: CorpusMap, question: str, recipe: str) -> None:
     """Light up hits and the steps of their paths, and list them."""
-    hits = await snapshot.asearch(question, _HITS) if question.strip() else []
+    hits = await snapshot.asearch(question, HITS) if question.strip() else []
     points, steps = await asyncio.to_thread(corpus_map.walks, snapshot, hits)
     seen: dict[int, dict[str, Any]] = {}  # hits first, then what is passed on the way
     for point in dict.fromkeys((*points, *chain(*steps))):
@@ -122,7 +124,7 @@ async def _find(snapshot: SearchSnapshot, corpus_map: CorpusMap, question: str, 
     if hits:
         titles = distinct_titles(snapshot, (hit.unit for hit in hits))
         named = [(hit.unit.id, title) for hit, title in zip(hits, titles, strict=True)]
-        show_html(_hits_html(named, question, recipe))
+        show_html(warning_html(unanswered_note(question, hits)) + _hits_html(named, question, recipe))
 
 
 def _map_html(documents: int, recipe: str) -> str:

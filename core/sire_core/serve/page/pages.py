@@ -34,7 +34,7 @@ from sire_core.search.explanation import text_below_title
 from sire_core.search.passages import RETURNS
 from sire_core.serve.outputs import found_text, sufficiency
 from sire_core.serve.page import views
-from sire_core.serve.page.explorer import Explorer, ExplorerQuery, compared_query, known_or_first
+from sire_core.serve.page.explorer import HITS, Explorer, ExplorerQuery, compared_query, known_or_first
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -133,7 +133,10 @@ def reason_panel(explorer: Explorer, asked: str, strategy: str) -> None:
     status = ui.label("").props("role=status").classes("sire-piece")
 
     async def think() -> None:
-        await _steps(explorer, via.value, question.value or "", log)
+        if (question.value or "").strip():
+            await _steps(explorer, via.value, question.value, log)
+        else:
+            _alert("The question is empty: type one.")
 
     if asked.strip():
         ui.timer(0, go, once=True)  # after the page is painted
@@ -149,7 +152,7 @@ async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) ->
     run = (
         reason(via, source, question, stream=True)
         if explorer.model
-        else reason("single", source, question, answer=False)
+        else reason("single", source, question, answer=False, k=HITS)
     )
     async with aclosing(run) as steps:
         async for step in steps:
@@ -344,6 +347,11 @@ class _QueryFields:
         second = "" if self._compare.value == _NONE else str(self._compare.value)
         return now, compared_query(now, second, self._compare_settings.value or "")
 
+    def show_compared(self, other: ExplorerQuery | None) -> None:
+        """Say with which recipe is compared, also if only settings were typed."""
+        if other:
+            self._compare.set_value(other.recipe)
+
     def wrong_hits(self) -> str:
         """What is wrong with the number of hits; empty if nothing."""
         return number_of_hits(self._hits.value)[1]
@@ -364,6 +372,7 @@ class AskPage:
             parameters = {"q": now.question, "recipe": now.recipe, "k": now.k, "filter": now.filter}
             parameters |= {"settings": now.settings, "returns": now.returns}
             parameters |= {"compare": second.recipe, "compare_settings": second.settings} if second else {}
+            fields.show_compared(second)
             go_to("/", parameters, f"{now.question or 'Ask'} - {self._explorer.title}")
             await self._answer(result, now, second, [fields.wrong_hits()])
 
@@ -464,8 +473,7 @@ def number_of_hits(value: object) -> tuple[int, str]:
     text = str(value if value is not None else "").strip().removesuffix(".0")
     if text.isdecimal() and 1 <= int(text) <= _MOST_HITS:
         return int(text), ""
-    default = ExplorerQuery("").k
-    return default, f"Hits are a whole number from 1 to {_MOST_HITS}, not {text or 'empty'}; {default} are shown."
+    return HITS, f"Hits are a whole number from 1 to {_MOST_HITS}, not {text or 'empty'}; {HITS} are shown."
 
 
 def _alert(text: str) -> None:
@@ -507,7 +515,7 @@ def register(explorer: Explorer) -> None:
 
     @page_of("/entity")
     async def entity_page(id: str = "", recipe: str = "", start: int = 0) -> None:  # noqa: A002 - as above
-        frame(explorer, "Entity", "/browse")
+        frame(explorer, "Name", "/browse")
         await render_with_timeout(lambda: _entity(explorer, id, recipe, max(0, start)))
 
 
@@ -684,7 +692,7 @@ async def _entity(explorer: Explorer, name: str, recipe: str, start: int) -> Non
     snapshot = await explorer.snapshot(recipe)
     card = await asyncio.to_thread(browse.entity_card, snapshot, name, start)
     if card is None:
-        show_html("<p>There is no such entity, or you may not see it.</p>")
+        show_html("<p>There is no such name, or you may not see it.</p>")
         return
     show_html(views.entity_html(card, recipe))
     picture = neighbours.neighbour_picture(snapshot, name)

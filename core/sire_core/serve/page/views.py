@@ -13,11 +13,11 @@ from sire_core.explore.browse import PAGE, Page
 from sire_core.explore.highlight import escaped, plain_text
 from sire_core.explore.markdown import OutlineEntry, highlighted, markdown_html
 from sire_core.explore.name_kinds import NAME_KINDS
-from sire_core.explore.page import NEAREST, left_out_html, legend, mark, region, table
+from sire_core.explore.page import NEAREST, left_out_html, legend, mark, region, table, warning_html
 from sire_core.explore.picture import kind_name
 from sire_core.explore.titles import distinct_titles
 from sire_core.metadata_values import shown_value
-from sire_core.search.extracts import extract_sentences
+from sire_core.search.extracts import extract_sentences, unanswered_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -105,7 +105,9 @@ def nearest_html(question: str, hits: Sequence[Hit], snapshot: SearchSnapshot) -
         for sentence in extract_sentences(question, hits)
     )
     shown = f'<div class="text">{sentences}</div>' if sentences else "<p>No sentence of the passages answers it.</p>"
-    return f'<h2>{NEAREST}</h2>{shown}<p class="meta">No model has judged whether they suffice.</p>'
+    warning = warning_html(unanswered_note(question, hits))
+    about = '<p class="meta">No language model has checked whether they answer the question.</p>'
+    return f"{warning}<h2>{NEAREST}</h2>{shown}{about}"
 
 
 def page_html(
@@ -119,7 +121,8 @@ def page_html(
         )
         for row in page.rows
     ]
-    shown = table(f"{caption}{_range_text(start, len(page.rows), page.total)}{order}", ("name", "passages"), rows)
+    numbers = _range_text(start, len(rows), page.total) + (order if rows else "")
+    shown = table(f"{caption}{numbers}", ("name", "passages"), rows)
     return shown + legend(row.name_kind for row in page.rows) + _ways("/browse", here, start, page.total)
 
 
