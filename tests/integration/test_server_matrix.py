@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from sire_core import Document, Index
+from sire_core.errors import ModelError
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.faults import RetryPolicy
@@ -38,6 +39,8 @@ class Row:
     """One server. Errors are a status and a body; a body that is text is sent as it is.
 
     Attributes:
+        key: For a wrong key.
+        model: For an unknown model.
         long: For a prompt over the context; `embeds` for a text to embed, where it differs.
         busy: Answers to the first requests, in the place of good ones.
         forms: Forms of structured output that are known, and the error for others; `{form}` is what was asked for.
@@ -50,6 +53,8 @@ class Row:
         floats: Whether embeddings come as numbers, whatever is asked for.
     """
 
+    key: tuple[int, Any]
+    model: tuple[int, Any]
     long: tuple[int, Any]
     embeds: tuple[int, Any] | None = None
     busy: Sequence[tuple[int, Any]] = ()
@@ -81,6 +86,8 @@ CONTEXT = (
 EMPTY_CHUNK = {"id": "", "object": "", "created": 0, "model": "", "choices": [], "prompt_filter_results": [{}]}
 SERVERS = {
     "openai": Row(
+        key=(401, said("Incorrect API key provided: sk-no.", code="invalid_api_key")),
+        model=(404, said("The model `m` does not exist or you do not have access to it.", code="model_not_found")),
         long=(400, said(CONTEXT, code="context_length_exceeded")),
         busy=[(429, said("Rate limit reached for m on tokens per min.", "tokens", "rate_limit_exceeded"))],
         refuses={
@@ -91,6 +98,8 @@ SERVERS = {
         choice={"logprobs": None},
     ),
     "azure": Row(
+        key=(401, {"statusCode": 401, "message": "Unauthorized. Access token is missing, invalid or expired."}),
+        model=(404, {"error": {"code": "DeploymentNotFound", "message": "The API deployment does not exist."}}),
         long=(400, said(CONTEXT, code="context_length_exceeded", status=400)),
         busy=[(429, {"error": {"code": "429", "message": "Requests have exceeded call rate limit. Retry after 1 s."}})],
         bad_form=(
@@ -103,6 +112,8 @@ SERVERS = {
         lines=[f"data: {json.dumps(EMPTY_CHUNK)}\n\n"],
     ),
     "vllm": Row(
+        key=(401, {"error": "Unauthorized"}),
+        model=(404, vllm("The model `m` does not exist.", "NotFoundError", 404)),
         long=(400, vllm(CONTEXT)),
         busy=[broken("abort"), (503, "Service Unavailable")],
         message={"reasoning_content": None, "tool_calls": [], "function_call": None},
@@ -110,6 +121,8 @@ SERVERS = {
         top={"prompt_logprobs": None, "kv_transfer_params": None},
     ),
     "llama.cpp": Row(
+        key=(401, {"error": {"code": 401, "message": "Invalid API Key", "type": "authentication_error"}}),
+        model=(404, {"error": {"code": 404, "message": "File Not Found", "type": "not_found_error"}}),
         long=(
             400,
             {
@@ -128,6 +141,8 @@ SERVERS = {
         lines=['data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null},"finish_reason":null}]}\n\n'],
     ),
     "llama-cpp-python": Row(
+        key=(401, {"detail": "Invalid API key"}),
+        model=(404, {"detail": "Not Found"}),
         long=(500, said("Requested tokens (5136) exceed context window of 4096", "internal_server_error")),
         busy=[(500, said("llama_decode returned -1", "internal_server_error"))],
         forms=["json_object"],
@@ -139,6 +154,8 @@ SERVERS = {
         floats=True,
     ),
     "ollama": Row(
+        key=(403, ""),
+        model=(404, said('model "m" not found, try pulling it first', "not_found_error")),
         long=(400, said("the input length exceeds the context length", "api_error")),
         busy=[(503, said("server busy, please try again. maximum pending requests exceeded", "api_error"))],
         message={"reasoning": "The user wants JSON."},
@@ -146,6 +163,8 @@ SERVERS = {
         floats=True,
     ),
     "lm studio": Row(
+        key=(401, {"error": "Unauthorized: the API token is not valid"}),
+        model=(404, {"error": "No models loaded. Please load a model in the developer page."}),
         long=(400, {"error": "the model is loaded with context length of only 4096 tokens, which is not enough"}),
         busy=[(200, {"error": "The model has crashed without additional information. (Exit code: 6)"})],
         forms=["json_schema", "text"],
@@ -154,6 +173,8 @@ SERVERS = {
         floats=True,
     ),
     "litellm": Row(
+        key=(401, said("Authentication Error, LiteLLM Virtual Key expected.", "auth_error", "401")),
+        model=(400, said("/chat/completions: Invalid model name passed in model=m. Call `/v1/models`", None, "400")),
         long=(400, said(f"litellm.ContextWindowExceededError: OpenAIException - {CONTEXT}", None, "400")),
         busy=[(429, said("litellm.RateLimitError: No deployments available. Try again in 0 seconds", None, "429"))],
         refuses={
@@ -162,6 +183,8 @@ SERVERS = {
         message={"provider_specific_fields": {"refusal": None}, "tool_calls": None, "function_call": None},
     ),
     "openrouter": Row(
+        key=(401, {"error": {"message": "No auth credentials found", "code": 401}, "user_id": "u"}),
+        model=(400, {"error": {"message": "m is not a valid model ID", "code": 400}}),
         long=(200, {"error": {"message": CONTEXT, "code": 400, "metadata": {"provider_name": "X", "raw": "{}"}}}),
         busy=[
             (200, {"error": {"message": "Provider returned error", "code": 502, "metadata": {"provider_name": "X"}}}),
@@ -173,6 +196,8 @@ SERVERS = {
         lines=[": OPENROUTER PROCESSING\n\n"] * 3,
     ),
     "tgi": Row(
+        key=(401, {"error": "Invalid credentials in Authorization header"}),
+        model=(404, ""),
         long=(
             422,
             {
@@ -196,6 +221,8 @@ SERVERS = {
         done=False,
     ),
     "deepseek": Row(
+        key=(401, said("Authentication Fails, Your api key: ****no is invalid", "authentication_error")),
+        model=(400, said("Model Not Exist")),
         long=(400, said(CONTEXT)),
         busy=[broken("insufficient_system_resource")] * 2,
         forms=["json_object"],
@@ -205,6 +232,8 @@ SERVERS = {
         lines=[": keep-alive\n\n", 'data: {"choices":[{"delta":{"reasoning_content":"Hm.","content":null}}]}\n\n'],
     ),
     "sglang, thinking": Row(
+        key=(401, {"error": "Unauthorized"}),
+        model=(404, vllm("Model m not found", "NotFoundError", 404)),
         long=(400, vllm("The input (9000 tokens) is longer than the model's context length (4096 tokens).")),
         busy=[broken("abort", "<think>Hm.")],
         before="<think>\nThe passage says so.\n</think>\n\n",
@@ -216,13 +245,13 @@ SERVERS = {
 class Dialect(ScriptedServer):
     """A server in the manner of a row."""
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: Row, wrong: tuple[int, Any] | None = None) -> None:
         super().__init__(script)
-        self.row, self.left_to_fail = row, list(row.busy)
+        self.row, self.wrong, self.left_to_fail = row, wrong, list(row.busy)
 
     async def _handle(self, request: HttpRequest) -> HttpResponse:
         body = json.loads(request.body or b"{}")
-        found = self._error(request.path, body)
+        found = self.wrong or self._error(request.path, body)
         if found is not None:
             text = found[1] if isinstance(found[1], str) else json.dumps(found[1])
             kind = "text/plain" if isinstance(found[1], str) else "application/json"
@@ -313,6 +342,30 @@ def test_every_server_builds_and_answers(tmp_path, monkeypatch, name):
         asked = run("ask", tmp_path / "ix", "Where does Alma 2 live?", "-k", 3, "--llm", "m")
     assert "Answer: Drava" in asked.output
     assert "think" not in asked.output
+
+
+async def complete(server: Dialect) -> None:
+    async with OpenAIChat("m", base_url=server.base_url, retry=RETRY) as model:
+        await model.complete(Prompt("Say it.", "Alma lives in Drava."))
+
+
+async def embed(server: Dialect) -> None:
+    async with OpenAIEmbedder("m", base_url=server.base_url, retry=RETRY) as embedder:
+        await embedder.embed(["text"])
+
+
+@pytest.mark.parametrize("what", ["key", "model"])
+@pytest.mark.parametrize("name", SERVERS)
+async def test_every_server_is_quoted(name, what):
+    error = getattr(SERVERS[name], what)
+    with Dialect(SERVERS[name], wrong=error) as server:
+        for ask in (complete, embed):
+            with pytest.raises(ModelError) as caught:
+                await ask(server)
+            message = str(caught.value)
+            assert f"HTTP {error[0]}" in message
+            assert words_of(error) in message
+            assert what == "model" or "OPENAI_API_KEY" in message
 
 
 @pytest.mark.parametrize("name", SERVERS)
