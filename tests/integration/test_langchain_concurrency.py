@@ -61,10 +61,6 @@ async def test_a_ticking_task_keeps_its_beat(retriever):
     assert max(gaps) < 0.25  # the query itself takes 0.3 s
 
 
-async def test_sync_calls_inside_a_running_loop(retriever):
-    assert retriever.invoke("Who was it?") == await retriever.ainvoke("Who was it?")
-
-
 def test_the_adapter_adds_less_than_a_millisecond_at_k_20():
     texts = [d.text for d in demo_documents()]
     retriever = SireRetriever.from_texts(texts, recipe="flat", k=20)

@@ -59,14 +59,3 @@ def test_merged_and_compressed_documents_keep_what_they_are(ours):
     (found,) = retrievers.ContextualCompressionRetriever(base_compressor=First(), base_retriever=ours).invoke("Petra")
     (given,) = [d for d in DOCUMENTS if d.id == found.id]
     assert {key: found.metadata[key] for key in given.metadata} == given.metadata
-
-
-def test_a_tenant_stays_apart_through_an_ensemble_and_pending_changes(tmp_path):
-    documents = SireRetriever.open(tmp_path / "i", recipe="flat")
-    documents.upsert(DOCUMENTS)
-    documents.upsert([Document(id="late", page_content="Otto Brack was late.", metadata={"tenant": "b"})])
-    mine = SireRetriever.load(tmp_path / "i", allow="tenant=a", k=9)
-    ensemble = retrievers.EnsembleRetriever(retrievers=[mine, mine])
-    assert {d.metadata["tenant"] for d in ensemble.invoke("Otto Brack Petra Quillon")} == {"a"}
-    assert mine.get_by_ids(["late", "otto", "petra"])[0].id == "petra"
-    assert len(mine.get_by_ids(["late", "otto", "petra"])) == 1

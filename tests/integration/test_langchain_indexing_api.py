@@ -49,20 +49,6 @@ def _texts(store):
     return {d.page_content for d in store.invoke("Who?") if d.metadata["sire"]["kind"] == "chunk"}
 
 
-async def test_one_of_three_documents_changes(run):
-    assert await run([PETRA, LANTERN, OTTO], "incremental") == (3, 0, 0, 0)
-    assert _texts(run.store) == {PETRA.page_content, LANTERN.page_content, OTTO.page_content}
-    changed = _doc("c.txt", "Otto Brack was born in Lindlemouth.")
-    assert await run([PETRA, LANTERN, changed], "incremental") == (1, 0, 2, 1)
-    assert _texts(run.store) == {PETRA.page_content, LANTERN.page_content, changed.page_content}
-
-
-async def test_cleanup_none_keeps_what_is_there(run):
-    await run([PETRA, OTTO])
-    assert await run([LANTERN]) == (1, 0, 0, 0)
-    assert len(_texts(run.store)) == 3
-
-
 async def test_cleanup_full_removes_what_is_not_given_and_what_was_made_from_it(run):
     await run([PETRA, LANTERN, OTTO], "full")
 
@@ -76,13 +62,6 @@ async def test_cleanup_full_removes_what_is_not_given_and_what_was_made_from_it(
     left = run.store.invoke("Petra Quillon") + derived("Petra Quillon")
     assert left
     assert not [d for d in left if "Petra" in d.page_content]
-
-
-async def test_cleanup_scoped_full_removes_only_within_the_given_sources(run):
-    await run([PETRA, LANTERN, OTTO], "scoped_full")
-    changed = _doc("a.txt", "Petra Quillon retired.")
-    assert await run([changed], "scoped_full") == (1, 0, 0, 1)
-    assert _texts(run.store) == {changed.page_content, LANTERN.page_content, OTTO.page_content}
 
 
 async def test_force_update_writes_again(run):
@@ -141,11 +120,13 @@ async def test_trap_no_stale_summary_stays_in_the_users_vector_store(native):
 
 @pytest.mark.parametrize("cleanup", [None, "incremental", "full", "scoped_full"])
 @pytest.mark.parametrize("native", [False, True], ids=["index", "aindex"])
-async def test_a_vector_store_of_ours_is_indexed_with_every_cleanup(native, cleanup):
-    run = Both(native, SireVectorStore())
+@pytest.mark.parametrize("make", [SireVectorStore, lambda: SireRetriever.open(recipe="sirerag", k=50)])
+async def test_what_is_ours_is_indexed_with_every_cleanup(make, native, cleanup):
+    run = Both(native, make())
     assert await run([PETRA, LANTERN, OTTO], cleanup) == (3, 0, 0, 0)
     changed = _doc("c.txt", "Otto Brack was born in Lindlemouth.")
     assert await run([PETRA, LANTERN, changed], cleanup) == (1, 0, 2, 0 if cleanup is None else 1)
-    found = {document.page_content for document in run.store.similarity_search("Who?", 9)}
+    store = run.store.as_retriever(k=9) if make is SireVectorStore else run.store
+    found = {document.page_content for document in store.invoke("Who?")}
     kept = {OTTO.page_content} if cleanup is None else set()
     assert found == {PETRA.page_content, LANTERN.page_content, changed.page_content, *kept}

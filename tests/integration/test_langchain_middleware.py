@@ -109,6 +109,22 @@ def test_beside_summaries_and_in_traces(retriever):
     assert len(state["messages"]) < 5
 
 
+def test_the_run_of_the_retriever_is_inside_that_of_the_tool(retriever):
+    runs, parents = {}, {}
+
+    class Spy(BaseCallbackHandler):
+        def on_tool_start(self, serialized, text, *, run_id, parent_run_id=None, **kwargs):
+            runs["tool"] = run_id
+
+        def on_retriever_start(self, serialized, query, *, run_id, parent_run_id=None, **kwargs):
+            parents[query] = parent_run_id
+
+    call = {"name": "search_documents", "args": {"query": "Otto"}, "id": "1", "type": "tool_call"}
+    model = ScriptedAgent(turns=[[call], "Done."], seen=[])
+    agents.create_agent(model, [create_sire_tool(retriever)]).invoke(asked("Who?"), {"callbacks": [Spy()]})
+    assert parents == {"Otto": runs["tool"]}
+
+
 def test_another_tenant_is_never_shown(retriever):
     narrow = SireRetriever(index=retriever.index, filter={"source": "otto.md"}, k=3)
     model = ScriptedAgent(turns=["I do not know."], seen=[])

@@ -14,7 +14,6 @@ from llama_index.core.vector_stores import SimpleVectorStore
 
 from llama_index_sire import SireNodeParser
 from sire_core.data import demo_documents
-from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.recipes import REGISTRY
 from sire_core.types import to_uuid
@@ -26,9 +25,9 @@ CANARY = "Zorbleflux"
 class World:
     """A pipeline with its stores, and every text that ever came out of it by id."""
 
-    def __init__(self, folder, recipe, strategy, *, follow=True, is_async=False, store=None):
+    def __init__(self, folder, recipe, strategy, *, is_async=False, store=None):
         self.store, self.docstore = store or SimpleVectorStore(), SimpleDocumentStore()
-        followed = {"vector_store": self.store, "docstore": self.docstore} if follow else {}
+        followed = {"vector_store": self.store, "docstore": self.docstore}
         self.folder = str(folder / "index")
         self.parser = SireNodeParser(recipe=recipe, persist_dir=self.folder, **followed)
         self.pipeline = IngestionPipeline(
@@ -120,16 +119,6 @@ def test_a_parser_that_cannot_learn_of_deletions_says_so(tmp_path, caplog):
     assert "docstore=docstore" in said
 
 
-def test_without_the_store_the_retired_nodes_are_deleted_on_demand(tmp_path):
-    world = World(tmp_path, "raptor", DocstoreStrategy.UPSERTS, follow=False)
-    world.run(corpus(canary=True))
-    world.run(corpus())
-    assert world.ids > world.index_ids()
-    assert world.parser.delete_retired(world.store)
-    assert world.ids == world.index_ids()
-    assert CANARY not in world.stored_text
-
-
 def test_trap_the_cache_does_not_bring_an_old_answer_back(tmp_path):
     """One document, then another text, then the first text again: its cached nodes belong to an older index."""
     world = World(tmp_path, "raptor", DocstoreStrategy.UPSERTS)
@@ -211,12 +200,6 @@ def test_another_process_goes_on(tmp_path):
     assert CANARY not in later.stored_text
 
 
-def test_trap_workers_would_split_the_corpus(tmp_path):
-    world = World(tmp_path, "raptor", DocstoreStrategy.UPSERTS)
-    with pytest.raises(ConfigurationError, match="without num_workers"):
-        world.pipeline.run(documents=corpus()[:4], num_workers=2)
-
-
 def test_trap_derived_nodes_leak_on_delete(tmp_path):
     """`delete_ref_doc` of LlamaIndex's own index reaches every node of ours, derived ones by their id."""
     nodes = SireNodeParser(complete=True, recipe="raptor")(corpus()[:12])
@@ -231,19 +214,3 @@ def test_trap_derived_nodes_leak_on_delete(tmp_path):
     index.delete_ref_doc(corpus()[0].id_)
     assert len(store.embedding_dict) == 11
     json.dumps(index.storage_context.to_dict())
-
-
-def test_filters_of_the_users_store_never_let_a_mixed_summary_through():
-    documents = [
-        Document(id_=f"{tenant}{i}", text=f"{word} Harbour {i} was built by {word} Smith.", metadata={"tenant": tenant})
-        for tenant, word in (("a", "Amber"), ("b", CANARY))
-        for i in range(6)
-    ]
-    from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
-
-    nodes = SireNodeParser(complete=True, recipe="sirerag")(documents)
-    index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
-    only_a = MetadataFilters(filters=[MetadataFilter(key="tenant", value="a")])
-    found = index.as_retriever(similarity_top_k=100, filters=only_a).retrieve("harbour")
-    assert any(node.metadata["sire_kind"] != "chunk" for node in found)
-    assert CANARY not in json.dumps([node.to_dict() for node in found])

@@ -147,17 +147,6 @@ def test_refusals_delete_nothing(tmp_path):
         limited.forget(["d2"])
 
 
-def test_an_estimate_says_what_another_model_supersedes(tmp_path):
-    for name in ("old", "new"):
-        model = ScriptedModel(name=name)
-        with Index(tmp_path / "ix", recipe="sire", language_model=model, embedder=HashEmbedder()) as index:
-            estimate = index.estimate([*DOCUMENTS, Document("late", "Late is new.")])
-            assert dict(estimate.superseded) == ({"scripted:old|extract/v1": 12} if name == "new" else {})
-            assert ("12 passages extracted by scripted:old" in estimate.describe()) is (name == "new")
-            if name == "old":
-                index.build(DOCUMENTS)
-
-
 SECRET = [
     Document(
         "secret", "Zorquine Vexalot met Lord Ashby in Port Amber. Lord Ashby paid Zorquine Vexalot.", "Zorquine Vexalot"

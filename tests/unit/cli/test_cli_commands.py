@@ -100,12 +100,6 @@ def test_a_question_about_something_else_is_told_so(index):
     )
 
 
-def test_explain_gives_reasons(index):
-    result = run("query", index, "Where did Brackwater Press stand?", "-k", 2, "--explain")
-    assert result.stdout.startswith("Question: Where did")
-    assert "cosine" in result.stdout
-
-
 @pytest.mark.parametrize(("where", "allowed"), [("year>1940", {"m-3"}), ('{"year": {"lt": 1940}}', {"m-1"})])
 def test_filters_hold(index, where, allowed):
     hits = json.loads(run("query", index, "Ada Holm", "--filter", where, "--json").stdout)

@@ -22,7 +22,7 @@ from sire_core.explore import browse, neighbours
 from sire_core.explore.example_questions import example_questions
 from sire_core.explore.highlight import escaped, marked, shared_words
 from sire_core.explore.markdown import markdown_html
-from sire_core.explore.page import _lines, compared, comparison_html, document, drawing
+from sire_core.explore.page import compared, comparison_html, document, drawing
 from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.metadata_values import shown_value
@@ -334,13 +334,6 @@ def test_lists_are_sorted_count_what_they_list_and_show_values_as_people_write_t
     [hit] = index.search("Brandtb", 1)
     assert documents_of(hit, "{id} ({tags})") == "b (water, hardware)"
     assert shown_value({"by": ("Ada", None), "year": 1893}) == "by: Ada, , year: 1893"
-
-
-def test_no_line_of_a_picture_is_a_mark_alone():
-    for word in ("architecture", "Konfigurationsdatei", "documentation"):
-        for room in range(4, 20):
-            lines = _lines(f"shares files, {word}, {word}.", room, 9)
-            assert all(any(map(str.isalnum, line)) for line in lines), lines
 
 
 def test_what_a_model_was_paid_for_is_not_shown_to_those_who_see_a_part(folder, limited):

@@ -46,15 +46,22 @@ def _state(result):
     return {**result, "documents": documents}
 
 
-@pytest.mark.parametrize("flavor", sorted(FLAVORS))
-async def test_the_state_ends_as_what_the_chain_returns(retriever, flavor):
-    script = FLAVORS[flavor]
-    expected = _state(create_ircot_chain(retriever, model(*script), flavor=flavor).invoke(QUESTION))
+TWO_CALL = ('{"followups": [{"q": "Who wrote it?", "a": "Ilse Marrable"}]}', SELF_ASK[-1])
+IRCOTS = [(create_ircot_chain, create_ircot_graph, FLAVORS[name], {"flavor": name}) for name in sorted(FLAVORS)]
+SELF_ASKS = [
+    (create_self_ask_chain, create_self_ask_graph, SELF_ASK, {"mode": "search"}),
+    (create_self_ask_chain, create_self_ask_graph, TWO_CALL, {"mode": "two_call"}),
+]
+
+
+@pytest.mark.parametrize(("make_chain", "make_graph", "script", "options"), IRCOTS + SELF_ASKS)
+async def test_the_state_ends_as_what_the_chain_returns(retriever, make_chain, make_graph, script, options):
+    expected = _state(make_chain(retriever, model(*script), **options).invoke(QUESTION))
     chat = model(*script)
-    sync = create_ircot_graph(retriever, chat, flavor=flavor).invoke({"question": QUESTION})
-    native = await create_ircot_graph(retriever, model(*script), flavor=flavor).ainvoke({"question": QUESTION})
-    assert sync == native
+    sync = make_graph(retriever, chat, **options).invoke({"question": QUESTION})
+    assert await make_graph(retriever, model(*script), **options).ainvoke({"question": QUESTION}) == sync
     assert {key: sync[key] for key in expected} == expected
+    assert json.loads(json.dumps(sync)) == sync
     assert len(chat.log) == len(script) == expected["usage"]["calls"]
 
 
@@ -194,18 +201,7 @@ def test_callers_see_what_they_give_and_get(retriever):
     assert set(graph.get_graph().nodes) == {"__start__", "retrieve", "think", "answer", "__end__"}
 
 
-TWO_CALL = ('{"followups": [{"q": "Who wrote it?", "a": "Ilse Marrable"}]}', SELF_ASK[-1])
 BETTER = "When was the burial of Ilse Marrable?"
-
-
-@pytest.mark.parametrize(("mode", "script"), [("search", SELF_ASK), ("two_call", TWO_CALL)])
-async def test_the_state_of_self_ask_ends_as_what_its_chain_returns(retriever, mode, script):
-    expected = _state(create_self_ask_chain(retriever, model(*script), mode=mode).invoke(QUESTION))
-    state = create_self_ask_graph(retriever, model(*script), mode=mode).invoke({"question": QUESTION})
-    assert {key: state[key] for key in expected} == expected
-    native = await create_self_ask_graph(retriever, model(*script), mode=mode).ainvoke({"question": QUESTION})
-    assert native == state
-    assert json.loads(json.dumps(state)) == state
 
 
 @pytest.mark.parametrize(

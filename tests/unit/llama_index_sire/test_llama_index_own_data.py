@@ -67,19 +67,6 @@ def test_the_splitters_nodes_come_back_as_they_were(recipe):
     assert scores == sorted(scores, reverse=True)
 
 
-def test_documents_that_are_cut_here_know_their_places():
-    text = " ".join(f"Sentence number {n} speaks of the harbour." for n in range(200))
-    found = SireRetriever.from_documents(
-        [Document(text=text, id_="long", metadata={"file_name": "long.md"})], recipe="flat", similarity_top_k=9
-    ).retrieve("harbour")
-    assert len(found) > 2
-    for hit in found:
-        node = hit.node
-        assert text[node.start_char_idx : node.end_char_idx] == node.text
-        assert node.ref_doc_id == "long"
-        assert node.metadata["file_name"] == "long.md"
-
-
 def test_citations_name_the_users_files():
     retriever = SireRetriever.from_documents(split(), similarity_top_k=3)
     response = CitationQueryEngine.from_args(None, llm=MockLLM(), retriever=retriever).query(QUESTION)
