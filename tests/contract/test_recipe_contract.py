@@ -33,7 +33,7 @@ VARIANTS += [
 ]
 VARIANTS += [
     ("iier", {"order": "chain", "similar_seeds": 0, "kw_min": 3, "title_keywords": False, "seed_match": "strict"}),
-    ("iier", {"order": "iterative", "scorer": "random", "max_length": 7, "links": "mutual", "raw_kw": True}),
+    ("iier", {"order": "iterative", "scorer": "random", "max_length": 7, "links": "mutual"}),
     ("iier", {"order": "shuffle", "use_sim": False, "fallback_seeds": 1, "keywords": "rules"}),
     ("iier", {"scorer": "llm", "exact_below": 2}),
 ]

@@ -117,7 +117,7 @@ def pairs(clusters: Iterable[Members]) -> NDArray[np.int64]:
 
 def coverage(predicted: NDArray[np.int64], gold: NDArray[np.int64]) -> float:
     """Share of the gold pairs that are also predicted; 0 without gold pairs."""
-    return _common(predicted, gold) / len(gold) if len(gold) else 0.0
+    return len(np.intersect1d(predicted, gold, assume_unique=True)) / len(gold) if len(gold) else 0.0
 
 
 def overlap(first: NDArray[np.int64], second: NDArray[np.int64], gold: NDArray[np.int64]) -> float:
@@ -130,7 +130,3 @@ def tper(seconds: float, base_seconds: float, units: int, base_units: int) -> fl
     if min(base_seconds, units, base_units) <= 0:
         raise ConfigurationError("tper needs a positive base time and positive pool sizes")
     return (seconds / base_seconds) / (units / base_units)
-
-
-def _common(first: NDArray[np.int64], second: NDArray[np.int64]) -> int:
-    return len(np.intersect1d(first, second, assume_unique=True))

@@ -105,7 +105,11 @@ class PlainDerivation(OrganizerBase):
             for unit in view.chunk_units
         ]
         made, joined = self.derive(passages)
-        units = {unit.id: unit for unit in (_with_id(unit, view.fingerprint) for unit in made)}
+        named = (
+            unit if unit.id else replace(unit, id=unit_id(unit.kind.value, view.fingerprint, unit.chunk_ids, unit.text))
+            for unit in made
+        )
+        units = {unit.id: unit for unit in named}
         edges = {(edge.kind, edge.source, edge.target): edge for edge in joined}
         known = {unit.id: unit for unit in view.units()}
         linked = {(edge.kind, edge.source, edge.target): edge for edge in view.edges()}
@@ -115,7 +119,3 @@ class PlainDerivation(OrganizerBase):
             put_edges=tuple(edge for ends, edge in edges.items() if linked.get(ends) != edge),
             drop_edges=tuple(edge for ends, edge in linked.items() if ends not in edges),
         )
-
-
-def _with_id(unit: Unit, fingerprint: str) -> Unit:
-    return unit if unit.id else replace(unit, id=unit_id(unit.kind.value, fingerprint, unit.chunk_ids, unit.text))

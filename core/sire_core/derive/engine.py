@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sire_core.derive.rows import Output
     from sire_core.derive.step import Step
     from sire_core.derive.tables import Ints
-    from sire_core.protocols import BuildView, Change, Runner, TableStore
+    from sire_core.protocols import BuildView, Change, TableStore
     from sire_core.types import Failure, Unit
 
 _ROWS = 1 << 12  # Places that the rows of an output have behind each row of a passage
@@ -157,14 +157,11 @@ async def _mapped(
 ) -> list[PackedRows]:
     """Rows of some steps, joined as they come."""
     joined = [JoinedRows() for _ in steps]
-    async for parts in in_parts(_runner(steps[0], view), _rows_of_steps, steps, items, progress):
+    runner = view.runner if steps[0].portable else LocalRunner()
+    async for parts in in_parts(runner, _rows_of_steps, steps, items, progress):
         for rows, part in zip(joined, parts, strict=True):
             rows.add(part)
     return [rows.finish() for rows in joined]
-
-
-def _runner(step: Step, view: BuildView) -> Runner:
-    return view.runner if step.portable else LocalRunner()
 
 
 def _of_outputs(changes: Iterable[OutputChange]) -> ItemChange:

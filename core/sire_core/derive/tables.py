@@ -392,7 +392,7 @@ class Table:
         for entry in rows.entries(rows.of_keys(keys)):
             by_key.setdefault(entry.key, []).append(entry)
         for entries in by_key.values():
-            entries.sort(key=_place)
+            entries.sort(key=lambda entry: entry[:3])
         return by_key
 
     def entries_of(self, items: Collection[str]) -> list[Entry]:
@@ -406,9 +406,9 @@ class Table:
     def all_entries(self) -> Iterable[Entry]:
         """Every row of the table, in no particular order."""
         if not self.is_new:
-            for row in self.store.all_rows(self.name):
-                if row[3] not in self._gone:
-                    yield _entry(row)
+            for key, place, number, item, body in self.store.all_rows(self.name):
+                if item not in self._gone:
+                    yield Entry(place, number, item, key, decode(body))
         yield from self._rows.entries()
 
     def sizes(self, keys: Collection[str]) -> dict[str, int]:
@@ -481,10 +481,6 @@ def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str
     return PackedGroups.of(table.packed({raw for found in wanted.values() for raw in found}), wanted)
 
 
-def _place(entry: Entry) -> tuple[int, int, str]:
-    return entry[:3]
-
-
 def _output(row: Sequence[Any]) -> StoredOutput:
     place, number, failed, body = row
     data, units = decode(body)
@@ -496,8 +492,3 @@ def _by_item_and_key(rows: Iterable[StoredRow], numbered: bool) -> dict[tuple[st
     for key, place, number, item, body in rows:
         rows_of.setdefault((item, key), []).append((place, number if numbered else 0, body))
     return rows_of
-
-
-def _entry(row: StoredRow) -> Entry:
-    key, place, number, item, body = row
-    return Entry(place, number, item, key, decode(body))

@@ -34,14 +34,9 @@ def _documents(hit: Hit) -> Sequence[str]:
     return hit.doc_ids
 
 
-def distinct(items: Iterable[str]) -> list[str]:
-    """Each item once, at its first place."""
-    return list(dict.fromkeys(items))
-
-
-def provenance_ranking(hits: Iterable[Hit], ids: IdsOf = _documents) -> list[str]:
-    """Expand every hit to its document ids (or to what `ids` returns) in order, each id once."""
-    return distinct(name for hit in hits for name in ids(hit))
+def provenance_ranking(hits: Iterable[Hit]) -> list[str]:
+    """Expand every hit to its document ids in order, each id once."""
+    return list(dict.fromkeys(name for hit in hits for name in hit.doc_ids))
 
 
 def passage_ranking(hits: Iterable[Hit], ids: IdsOf = _documents) -> list[str | None]:
@@ -101,7 +96,7 @@ def _needs(gold: Gold) -> list[frozenset[str]]:
     """The needs as sets; an id that is given twice is one need."""
     if not gold:
         raise ValueError("a question without gold passages has no recall; leave it out of the mean")
-    ids = distinct(need for need in gold if isinstance(need, str))
+    ids = dict.fromkeys(need for need in gold if isinstance(need, str))
     return [*(frozenset((name,)) for name in ids), *(need for need in gold if not isinstance(need, str))]
 
 

@@ -71,9 +71,8 @@ class NameLists:
         hashes = np.concatenate([self.hashes[remaining], np.array(new, dtype=np.uint64)])
         sizes = np.diff(self.ends)
         lengths = np.concatenate([sizes[remaining], np.array([len(body) for body in bodies], dtype=np.int64)])
-        text = np.concatenate(
-            [self.text[ranges(self.ends[:-1][remaining], sizes[remaining])], _bytes(b"".join(bodies))]
-        )
+        old = self.text[ranges(self.ends[:-1][remaining], sizes[remaining])]
+        text = np.concatenate([old, np.frombuffer(b"".join(bodies), dtype=np.uint8)])
         order = np.argsort(hashes)
         forms = Ragged.of([_forms(added[identifier]) for identifier in new], _FORM)
         chosen = np.concatenate([remaining, len(self.hashes) + np.arange(len(new))])[order]
@@ -120,10 +119,6 @@ def _forms(names: Sequence[str]) -> list[tuple[int, ...]]:
             words = word_hashes(form.text) or [0]
             rows[(hash64(cached_key(form.text)), words[0], words[min(1, len(words) - 1)], words[-1])] = None
     return list(rows)
-
-
-def _bytes(body: bytes) -> NDArray[np.uint8]:
-    return np.frombuffer(body, dtype=np.uint8)
 
 
 _DOCUMENTS = 256

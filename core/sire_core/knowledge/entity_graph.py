@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -98,10 +98,11 @@ def walk_ranking(
     return ScoredRanking(ranked, allowed, paths.path)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class WalkPaths:
     """Paths of hits: the strongest steps of a walk from its start to a passage.
 
-    Args:
+    Attributes:
         view: The pool.
         graph: The mentions.
         walk: The graph that was walked.
@@ -110,96 +111,81 @@ class WalkPaths:
         cosines: Of the whole pool.
     """
 
-    def __init__(
-        self,
-        view: View,
-        graph: EntityGraph,
-        walk: Walk,
-        starts: Mapping[int, str],
-        mass: Floats,
-        cosines: Similarities,
-    ) -> None:
-        self.graph = graph
-        self._view = view
-        self._walk = walk
-        self._starts = starts
-        self._mass = mass
-        self._cosines = cosines
-        self._known: dict[int, tuple[int, ...]] = {}
+    view: View
+    graph: EntityGraph
+    walk: Walk
+    starts: Mapping[int, str]
+    mass: Floats
+    cosines: Similarities
+    _known: dict[int, tuple[int, ...]] = field(default_factory=dict, init=False)
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Return steps by entities and passages, then the cosine."""
-        own = cosine_step(self._view, position, self._cosines.at(np.array([position]))[0])
+        own = cosine_step(self.view, position, self.cosines.at(np.array([position]))[0])
         passage = int(np.searchsorted(self.graph.chunk_positions, position))
-        is_passage = passage < self._walk.passages and self.graph.chunk_positions[passage] == position
+        is_passage = passage < self.walk.passages and self.graph.chunk_positions[passage] == position
         return (*self._towards(passage), own) if is_passage else (own,)
 
     def _towards(self, passage: int) -> tuple[PathStep, ...]:
         """Steps from the start of the walk to a passage."""
         nodes = [passage]
         while len(nodes) <= _BACK and not self._is_start(nodes[-1]):
-            before = self._strongest(nodes[-1], other=nodes[-2] if len(nodes) > 1 else -1)
+            before = next((sender for sender in self._senders(nodes[-1]) if sender not in nodes[-2:-1]), None)
             if before is None:
                 break
             nodes.append(before)
         if len(nodes) > _BACK and not self._is_start(nodes[-1]):
             nodes.pop()  # a name without a reason explains nothing
         nodes.reverse()
-        size = self._walk.passages
+        size = self.walk.passages
         steps = [
             self._step(source, target)
             for source, target in pairwise(nodes)
             if target == passage or target >= size or source < size  # the step that follows says what it names
         ]
         if len(nodes) > 1 and self._is_start(nodes[0]):
-            number = nodes[0] - self._walk.passages
-            steps.insert(0, PathStep("question", (self.graph.entity_ids[number],), self._starts[number]))
+            number = nodes[0] - self.walk.passages
+            steps.insert(0, PathStep("question", (self.graph.entity_ids[number],), self.starts[number]))
         return tuple(steps)
 
     def _is_start(self, node: int) -> bool:
-        return node - self._walk.passages in self._starts
+        return node - self.walk.passages in self.starts
 
     def _step(self, source: int, target: int) -> PathStep:
         ids = (self._node_id(source), self._node_id(target))
-        if target >= self._walk.passages:
-            if source >= self._walk.passages:
+        if target >= self.walk.passages:
+            if source >= self.walk.passages:
                 return PathStep("entity", ids, "a relation or a similar name joins both")
             return PathStep("passage", ids, "this passage names the next entity")
-        if source < self._walk.passages:
+        if source < self.walk.passages:
             return PathStep("passage", ids, "the passage beside it in the document")
-        name = self.graph.name_in(target, source - self._walk.passages)
+        name = self.graph.name_in(target, source - self.walk.passages)
         return PathStep("entity", ids, f"the passage names {name or 'the entity'}")
-
-    def _strongest(self, node: int, other: int) -> int | None:
-        """The neighbour that contributes most to a node."""
-        return next((sender for sender in self._senders(node) if sender != other), None)
 
     def _senders(self, node: int) -> tuple[int, ...]:
         """The two neighbours that contribute most to a node, best first; cached, as a hub leads to many hits."""
         if node not in self._known:
-            neighbors, _ = self._walk.graph.neighbors(node)
-            reached = neighbors[self._mass[neighbors] > 0]
+            neighbors, _ = self.walk.graph.neighbors(node)
+            reached = neighbors[self.mass[neighbors] > 0]
             sent = np.array([self._sent(neighbor, node) for neighbor in reached.tolist()])
             self._known[node] = tuple(reached[np.argsort(-sent, kind="stable")[:2]].tolist())
         return self._known[node]
 
     def _sent(self, neighbor: int, node: int) -> float:
-        targets, probabilities = self._walk.graph.neighbors(neighbor)
-        return float(self._mass[neighbor] * probabilities[np.searchsorted(targets, node)])
+        targets, probabilities = self.walk.graph.neighbors(neighbor)
+        return float(self.mass[neighbor] * probabilities[np.searchsorted(targets, node)])
 
     def _node_id(self, node: int) -> str:
-        if node >= self._walk.passages:
-            return self.graph.entity_ids[node - self._walk.passages]
-        return self._id(int(self.graph.chunk_positions[node]))
-
-    def _id(self, position: int) -> str:
-        return str(self._view.ids[position].decode())
+        if node >= self.walk.passages:
+            return self.graph.entity_ids[node - self.walk.passages]
+        return str(self.view.ids[self.graph.chunk_positions[node]].decode())
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class EntityGraph:
     """Mentions of entities in the passages of a pool, with the names that the passages use.
 
-    Args:
+    Attributes:
         chunk_positions: Positions of the passages in the pool; passage number i is `chunk_positions[i]`.
         passages: Passage number of every mention, ascending, `[m]`.
         entities: Entity number of every mention, `[m]`.
@@ -208,21 +194,12 @@ class EntityGraph:
         entity_ids: Ids of the entities by number.
     """
 
-    def __init__(
-        self,
-        chunk_positions: IntArray,
-        passages: IntArray,
-        entities: IntArray,
-        titles: BoolArray,
-        names: SpelledNames,
-        entity_ids: Sequence[str],
-    ) -> None:
-        self.chunk_positions = chunk_positions
-        self.passages = passages
-        self.entities = entities
-        self.titles = titles
-        self.names = names
-        self.entity_ids = entity_ids
+    chunk_positions: IntArray
+    passages: IntArray
+    entities: IntArray
+    titles: BoolArray
+    names: SpelledNames
+    entity_ids: Sequence[str]
 
     @classmethod
     def of(cls, view: View) -> EntityGraph:
@@ -317,13 +294,13 @@ def _paired(passages: IntArray, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(keys ^ (passages.astype(np.uint64) + np.uint64(1)) * GOLDEN)
 
 
+@dataclass(frozen=True, eq=False)
 class SpelledNames:
     """Finds names as a `TitleLinker` of all would, but parses only those that share words with the question."""
 
-    def __init__(self, lists: NameLists, numbers: IntArray, titles: BoolArray) -> None:
-        self.lists = lists
-        self.numbers = numbers
-        self._titles = titles
+    lists: NameLists  # distinct lists of names
+    numbers: IntArray  # list of every mention
+    titles: BoolArray  # whether the entity titles the passage, by mention
 
     # Made for the first question that is looked through for names: not every ranker does that.
 
@@ -357,7 +334,7 @@ class SpelledNames:
         names = dict(zip(candidates.tolist(), self.lists.names_of(candidates), strict=True))
         mentions = self._mentions.rows(candidates)
         # Titles come first: of two names that differ in their bracketed part only, they decide what both mean.
-        mentions = mentions[np.lexsort((mentions, ~self._titles[mentions]))]
+        mentions = mentions[np.lexsort((mentions, ~self.titles[mentions]))]
         by_name: dict[str, list[int]] = {}
         for mention, index in zip(mentions.tolist(), self.numbers[mentions].tolist(), strict=True):
             for name in names[index]:

@@ -229,7 +229,6 @@ class NameMerging:
         return merged | {f"{VALUE}{name}": merged[name] for name in titled}
 
     def _merges(self, groups: Sequence[tuple[str, ...]], uses: Mapping[str, NameUse]) -> Mapping[str, str]:
-
         types = {name: use.first[1] for name, use in uses.items() if use.first and use.first[1] not in _VAGUE}
         return merge_aliases(groups, types, self.max_names)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -69,7 +69,8 @@ class MergedRanking:
         order, scores = self._found[:n], self._best
         if n > len(order):
             rest = await self._rest(n)
-            order = order + _sorted(rest)[: n - len(order)]
+            by_score = sorted(rest, key=lambda position: (-rest[position], position))
+            order = order + by_score[: n - len(order)]
             scores = {**rest, **scores}
         return np.array(order, dtype=np.int64), np.array([scores[position] for position in order], dtype=np.float32)
 
@@ -120,10 +121,6 @@ def shared_out(searches: Sequence[Search], k: int) -> list[Search]:
 def _restricted(search: Search, selected: set[int]) -> Search:
     pairs = [pair for pair in zip(search.found, search.scores, strict=True) if pair[0] in selected]
     return replace(search, found=tuple(p for p, _ in pairs), scores=tuple(s for _, s in pairs))
-
-
-def _sorted(scores: Mapping[int, float]) -> list[int]:
-    return sorted(scores, key=lambda position: (-scores[position], position))
 
 
 def _scale(search: Search) -> float:
@@ -258,7 +255,8 @@ class Evidence:
         first, *more = self._searches
         if not (more or self._by_steps) and self._wanted == k and len(first.found) == self.found:
             return tuple(await self._searcher.context(first.ranking, k))  # selected as it is wanted
-        return tuple(await self._selected_hits(question, k))
+        searcher = self._without_model
+        return tuple(await searcher.context(await searcher.selected(question, self._merged(k), k), k))
 
     async def background(self, hits: Sequence[Hit]) -> list[str]:
         """What the recipe has to say beside the hits; nothing when a limit leaves no room for it."""
@@ -268,10 +266,6 @@ class Evidence:
             return await self._calls.timed(self._searcher.background(hits))
         except LimitExceededError:
             return []
-
-    async def _selected_hits(self, question: str, k: int) -> list[Hit]:
-        searcher = self._without_model
-        return await searcher.context(await searcher.selected(question, self._merged(k), k), k)
 
     async def _timed(self, work: Awaitable[T], span: TraceSpan | None = None) -> T:
         """Wait for selectors."""

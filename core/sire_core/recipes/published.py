@@ -217,14 +217,13 @@ def _read(recipe: str, package: str) -> Published:
         content = read_toml(package, "published.toml")
         presets = {name: _values(settings) for name, settings in content.get("presets", {}).items()}
         rows = tuple(_row(recipe, row, presets) for row in content["rows"])
-        elements = tuple(_element(*row) for row in content.get("elements", {}).get("rows", ()))
+        rows_of_elements = content.get("elements", {}).get("rows", ())
+        elements = tuple(
+            (what, where, use, published, check) for what, where, use, published, check in rows_of_elements
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(f"published.toml of {package} cannot be used: {error!r}.") from error
     return Published(rows, presets, content.get("context", 10), elements)
-
-
-def _element(element: str, where: str, use: str, published: str, check: str) -> tuple[str, str, str, str, str]:
-    return element, where, use, published, check
 
 
 def _row(recipe: str, row: Mapping[str, Any], presets: Mapping[str, Any]) -> Ablation:

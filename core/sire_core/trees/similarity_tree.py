@@ -33,6 +33,7 @@ class SimilarityTree(OrganizerBase):
     """
 
     name: ClassVar[str] = "similarity_tree"
+    needs_summaries = True
 
     tree: TreeSettings = field(default_factory=TreeSettings)
     entity_clusters: bool = False
@@ -42,11 +43,6 @@ class SimilarityTree(OrganizerBase):
     def needs_records(self) -> bool:
         """Whether entities or abstractiveness are read."""
         return self.entity_clusters or self.hierarchy
-
-    @property
-    def needs_summaries(self) -> bool:
-        """Summaries are written."""
-        return True
 
     def settings(self) -> Mapping[str, Any]:
         """Return the settings that change what is built."""

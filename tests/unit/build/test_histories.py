@@ -210,7 +210,7 @@ HISTORIES = {
     "summaries": graph(hub_floor=2, index_units=True, summaries=True),
     "iier": iier(),
     "iier, mutual": iier(links="mutual", n_sim=1),
-    "iier, raw": iier(raw_kw=True, kw_min=2, kw_df_cap=3, title_keywords=False),
+    "iier, few keywords": iier(kw_min=2, kw_df_cap=3, title_keywords=False),
     "iier, capped": iier(kw_df_cap=2, n_sim=2),
     "iier, approximate": iier(exact_below=7, n_sim=2),
     "indexrag": indexrag(base_store="any", tau=3, max_docs=2, max_facts=2),

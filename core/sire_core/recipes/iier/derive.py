@@ -102,7 +102,6 @@ class InteractionGraph(OrganizerBase):
         kw_df_cap: Keywords in more passages than this create no links.
         title_keywords: Whether a passage's title, without its bracketed part, is one of its keywords, as in the paper's
             example.
-        raw_kw: Whether links of other kinds also record fewer than `kw_min` shared keywords.
         use_struc: Whether there are structural edges.
         use_sim: Whether there are semantic edges.
         use_kw: Whether there are keyword edges.
@@ -116,7 +115,6 @@ class InteractionGraph(OrganizerBase):
     kw_min: int = setting(1, low=1)
     kw_df_cap: int = setting(50, low=1)
     title_keywords: bool = True
-    raw_kw: bool = False
     use_struc: bool = True
     use_sim: bool = True
     use_kw: bool = True
@@ -126,11 +124,11 @@ class InteractionGraph(OrganizerBase):
         if not self.use_sim:
             refuse_unused(self, "use_sim=False", ("n_sim", "links", "exact_below"))
         if not self.use_kw:
-            refuse_unused(self, "use_kw=False", ("kw_min", "kw_df_cap", "title_keywords", "raw_kw"))
+            refuse_unused(self, "use_kw=False", ("kw_min", "kw_df_cap", "title_keywords"))
 
     def settings(self) -> Mapping[str, Any]:
         """Settings that change what is built, and the version of the stored form."""
-        return {**asdict(self), "version": "v2"}
+        return {**asdict(self), "raw_kw": False, "version": "v2"}  # an earlier setting: fingerprints stay as they were
 
     def describe(self) -> str:
         """Describe what is built and what it costs."""
@@ -204,10 +202,9 @@ class InteractionGraph(OrganizerBase):
         if nearest is not None:
             kinds["semantic"] = semantic_pairs(*nearest, links=self.links)
         if self.use_kw:
-            min_shared = 1 if self.raw_kw else self.kw_min
             lists = keywords.numbers
-            kinds["shared"] = keyword_pairs(lists.starts, lists.values, min_shared, self.kw_df_cap)
-        return PassageLinks.of(size, kw_min=self.kw_min, **kinds)
+            kinds["shared"] = keyword_pairs(lists.starts, lists.values, self.kw_min, self.kw_df_cap)
+        return PassageLinks.of(size, **kinds)
 
 
 def _media(units: Sequence[Unit]) -> dict[str, int]:

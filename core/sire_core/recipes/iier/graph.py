@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.grouping import ranges, row_pointers, stable_order
 from sire_core.algorithms.lexicon import FUNCTION_WORDS, OPENERS
 from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.text import name_key, phrase_words, signs
@@ -92,17 +92,10 @@ def _read(view: View) -> ChainGraph:
 def _adjacency(links: PassageLinks, size: int) -> tuple[IntArray, IntArray, FloatArray]:
     left, right = links.pairs.T
     features = np.stack((links.structural, links.similarity, links.keywords), axis=1).astype(np.float32)
-    # Pairs are ascending: first come a node's edges that end at it, by source, then those that start at it.
-    order = np.argsort(right, kind="stable")
-    ends, begins = np.bincount(right, minlength=size), np.bincount(left, minlength=size)
-    indptr = np.concatenate(([0], np.cumsum(ends + begins))).astype(np.int64)
-    back = np.arange(len(left)) + np.repeat(indptr[:-1] - (np.cumsum(ends) - ends), ends)
-    forth = np.arange(len(left)) + np.repeat(indptr[:-1] + ends - (np.cumsum(begins) - begins), begins)
-    neighbors = np.empty(2 * len(left), dtype=np.int64)
-    both = np.empty((2 * len(left), len(FEATURES)), dtype=np.float32)
-    neighbors[back], neighbors[forth] = left[order], right
-    both[back], both[forth] = features[order], features
-    return indptr, neighbors, both
+    # Pairs are ascending: with the reversed edges first, neighbors are in order already, and only nodes are sorted.
+    sources, neighbors = np.concatenate(((right, left), (left, right)), axis=1).astype(np.int64)
+    order = stable_order(sources)
+    return row_pointers(sources, size), neighbors[order], np.tile(features, (2, 1))[order]
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,31 +84,23 @@ def iier(**settings: Any) -> Recipe:
 
 
 def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
-    """Return a scorer by name."""
-    from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
+    """Return the scorer of one of the `SCORERS`."""
+    from sire_core.recipes.iier.scorers import DisabledScorer, HeuristicScorer, ModelScorer, RandomScorer
 
-    if name == "heuristic":
-        return HeuristicScorer()
     if name == "random":
         return RandomScorer(seed)
-    if name == "llm":
-        from sire_core.recipes.iier.scorers import ModelScorer
+    if name != "neural":
+        return ModelScorer() if name == "llm" else HeuristicScorer()
+    if not checkpoint:
+        raise ConfigurationError(
+            "The neural scorer needs a checkpoint; train one with `sire train-chains DATASET --to FILE`, or use "
+            "scorer='heuristic'."
+        )
+    if is_from_folder(checkpoint):
+        return DisabledScorer(checkpoint)
+    from sire_core.recipes.iier.neural import load_chain_scorer
 
-        return ModelScorer()
-    if name == "neural":
-        if not checkpoint:
-            raise ConfigurationError(
-                "The neural scorer needs a checkpoint; train one with `sire train-chains DATASET --to FILE`, or use "
-                "scorer='heuristic'."
-            )
-        if is_from_folder(checkpoint):
-            from sire_core.recipes.iier.scorers import DisabledScorer
-
-            return DisabledScorer(checkpoint)
-        from sire_core.recipes.iier.neural import load_chain_scorer
-
-        return load_chain_scorer(checkpoint)
-    raise ConfigurationError(f"The scorer is one of {', '.join(SCORERS)}, not {name!r}.")
+    return load_chain_scorer(checkpoint)
 
 
 def _stored_edges(_: str, note: bytes) -> Iterable[Edge]:

@@ -69,20 +69,20 @@ class PassageLinks:
         structural: Pairs = _NO_PAIRS,
         semantic: tuple[Pairs, NDArray[np.float64], NDArray[np.int64]] | None = None,
         shared: tuple[Pairs, NDArray[np.int64]] | None = None,
-        kw_min: int = 1,
     ) -> PassageLinks:
-        """Join edges of several kinds; pairs that share fewer than `kw_min` keywords are no edge by themselves."""
+        """Join edges of several kinds."""
         near_pairs, cosines, near_flags = semantic or (_NO_PAIRS, np.zeros(0), np.zeros(0, dtype=np.int64))
         kw_pairs, counts = shared or (_NO_PAIRS, np.zeros(0, dtype=np.int64))
-        by_document, by_meaning, by_keyword = (_codes(pairs, size) for pairs in (structural, near_pairs, kw_pairs))
-        codes = distinct(np.concatenate([by_document, by_meaning, by_keyword[counts >= kw_min]]))
-        known = np.isin(by_keyword, codes)
+        by_document, by_meaning, by_keyword = (
+            pairs[:, 0] * max(size, 1) + pairs[:, 1] for pairs in (structural, near_pairs, kw_pairs)
+        )
+        codes = distinct(np.concatenate([by_document, by_meaning, by_keyword]))
         return cls(
             pairs=np.stack(np.divmod(codes, max(size, 1)), axis=1).astype(np.int32),
             structural=_spread(codes, by_document, np.ones(len(by_document), dtype=np.uint8)),
             similarity=_spread(codes, by_meaning, cosines),
             near=_spread(codes, by_meaning, near_flags.astype(np.uint8)),
-            keywords=_spread(codes, by_keyword[known], counts[known].astype(np.int32)),
+            keywords=_spread(codes, by_keyword, counts.astype(np.int32)),
         )
 
     def counts(self) -> dict[str, int]:
@@ -97,10 +97,6 @@ class PassageLinks:
             metadata = {"structural": structural, "similarity": similarity, "near": is_near, "keywords": keywords}
             weight = structural + similarity + keywords / 5
             yield Edge(INTERACTS, source, target, weight, {name: value for name, value in metadata.items() if value})
-
-
-def _codes(pairs: Pairs, size: int) -> NDArray[np.int64]:
-    return np.asarray(pairs[:, 0] * max(size, 1) + pairs[:, 1], dtype=np.int64)
 
 
 def _spread(codes: NDArray[np.int64], some: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:

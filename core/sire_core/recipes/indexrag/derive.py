@@ -27,24 +27,17 @@ if TYPE_CHECKING:
 class AtomicKnowledge(Derivation):
     """Stage 1 of IndexRAG: a unit per document, or several for a long one. Equal documents share their units.
 
-    The paper's third option, passages, needs no derivation.
-
-    Attributes:
-        stage1: `qa` joins the answers of the document's facts, one per line, without their questions; the text of a
-            document without facts is used as it is. `summary` summarises the document.
-        summary_tokens: Maximum tokens of a summary.
-        split_tokens: Maximum tokens of a unit. A longer text becomes several units, each with the passages that state
-            it; a quota counts them as one (see `Quota`).
+    The paper's third option, passages, needs no derivation. `qa` joins the answers of the document's facts, one per
+    line, without their questions; the text of a document without facts is used as it is. `summary` summarises the
+    document. A longer text than `split_tokens` becomes several units, each with the passages that state it; a quota
+    counts them as one (see `Quota`).
     """
 
     name: ClassVar[str] = "atomic_knowledge"
 
-    stage1: str = setting("qa", choices=("qa", "summary"))
-    summary_tokens: int = setting(200, low=1)
-    split_tokens: int = setting(1024, low=1)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
+    stage1: str  # `qa` or `summary`; see `IndexragContext`, as for the rest
+    summary_tokens: int
+    split_tokens: int
 
     @property
     def needs_records(self) -> bool:
@@ -229,6 +222,7 @@ class BridgingFacts(Derivation):
     """
 
     name: ClassVar[str] = "bridging_facts"
+    needs_summaries = True
 
     tau: int = setting(10, low=2)
     max_docs: int = setting(5, low=2)
@@ -240,11 +234,6 @@ class BridgingFacts(Derivation):
 
     def __post_init__(self) -> None:
         check_settings(self)
-
-    @property
-    def needs_summaries(self) -> bool:
-        """Uses the language model, if there is one."""
-        return True
 
     def describe(self) -> str:
         """Describe what is built and what it costs."""

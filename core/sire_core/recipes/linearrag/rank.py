@@ -29,8 +29,6 @@ from sire_core.extend import (
 from sire_core.recipes.linearrag.derive import SENTENCE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from sire_core.extend import BoolArray, Filter, FloatArray, IntArray, Ranking, View
@@ -58,7 +56,10 @@ class TriGraph:
         kind = kinds.index(SENTENCE.value) if SENTENCE.value in kinds else -1
         sentences = np.flatnonzero(view.kinds == kind)
         rows, passages, entities = view.cached_on_disk(
-            "tri-graph", lambda: _occurrences(view, mentions, sentences), _save, _load
+            "tri-graph",
+            lambda: _occurrences(view, mentions, sentences),
+            lambda occurrences, folder: np.save(folder / "occurrences.npy", occurrences),
+            lambda folder: np.load(folder / "occurrences.npy"),
         )
         size = max(1, len(mentions.entity_ids))
         named = np.stack(np.divmod(np.unique(rows * size + entities), size))  # a sentence may be in two passages
@@ -104,14 +105,6 @@ def _occurrences(view: View, mentions: EntityGraph, sentences: IntArray) -> IntA
     rows, passages = np.repeat(rows, lengths[rows]), np.repeat(passages, lengths[rows])
     entities = mentions.called(passages, hashes)
     return np.asarray(np.stack((rows, passages, entities))[:, entities >= 0], dtype=np.int64)
-
-
-def _save(occurrences: IntArray, folder: Path) -> None:
-    np.save(folder / "occurrences.npy", occurrences)
-
-
-def _load(folder: Path) -> IntArray:
-    return np.asarray(np.load(folder / "occurrences.npy"))
 
 
 def _neighbours(view: View, positions: IntArray) -> IntArray:
@@ -202,7 +195,8 @@ class SentenceWalk:
         if allowed is not None:
             similar[~allowed[graph.sentences]] = -np.inf
         size = (len(graph.sentences), len(graph.mentions.entity_ids))
-        by_sentence = view.derived("tri-graph sentences", lambda: _incidence(graph.named, size))
+        ones = np.ones(graph.named.shape[1], dtype=bool)
+        by_sentence = view.derived("tri-graph sentences", lambda: csr_array((ones, tuple(graph.named)), shape=size))
         by_entity = view.derived("tri-graph entities", by_sentence.T.tocsr)
         active = {entity: Active(1.0, 1, f"the question names {name}") for entity, name in named.items()}
         front, used = dict(active), set()
@@ -240,10 +234,6 @@ class SentenceWalk:
 
 
 _NONE = Active(0.0, 0, "")
-
-
-def _incidence(pairs: IntArray, size: tuple[int, int]) -> csr_array[np.bool_]:
-    return csr_array((np.ones(pairs.shape[1], dtype=bool), (pairs[0], pairs[1])), shape=size)
 
 
 def _row(matrix: csr_array[np.bool_], number: int) -> list[int]:

@@ -255,35 +255,26 @@ def _spelled(query: str, view: View, allowed: BoolArray | None) -> dict[int, int
     }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Reasons:
     """Paths of hits: the votes for a passage."""
 
-    def __init__(
-        self,
-        view: View,
-        cosines: FloatArray,
-        raised: FloatArray,
-        recalled: Mapping[int, tuple[str, int]],
-        voters: Mapping[int, list[int]],
-    ) -> None:
-        self._view = view
-        self._cosines = cosines
-        self._raised = raised
-        self._recalled = recalled
-        self._voters = voters
+    view: View
+    cosines: FloatArray
+    raised: FloatArray
+    recalled: Mapping[int, tuple[str, int]]
+    voters: Mapping[int, list[int]]
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Return a step per vote, then the cosine."""
-        view = self._view
+        view = self.view
         steps = []
-        ordered = sorted(self._voters.get(position, ()), key=lambda item: self._recalled[item][1])[:_SHOWN]
+        ordered = sorted(self.voters.get(position, ()), key=lambda item: self.recalled[item][1])[:_SHOWN]
         for item, unit in zip(ordered, view.units(ordered), strict=True):
-            kind, hop = self._recalled[item]
+            kind, hop = self.recalled[item]
             what = "itself" if item == position else repr(unit.text)
             where = f", {hop} hops from what the question recalls" if hop else ""
-            named = (
-                f", named there and worth {self._raised[item]:.3f}" if self._raised[item] > self._cosines[item] else ""
-            )
-            note = f"vote of {what}, cosine {self._cosines[item]:.3f} with the question{named}{where}"
+            named = f", named there and worth {self.raised[item]:.3f}" if self.raised[item] > self.cosines[item] else ""
+            note = f"vote of {what}, cosine {self.cosines[item]:.3f} with the question{named}{where}"
             steps.append(PathStep(f"vote:{kind}", (unit.id,), note))
-        return (*steps, cosine_step(view, position, self._cosines[position]))
+        return (*steps, cosine_step(view, position, self.cosines[position]))

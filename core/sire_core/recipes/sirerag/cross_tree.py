@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.derive.derivation import OrganizerBase
-from sire_core.errors import ConfigurationError
 from sire_core.protocols import Delta
 from sire_core.trees.similarity_tree import by_abstractiveness
 from sire_core.trees.tree import TreeSettings, tree_delta
@@ -22,24 +21,16 @@ class CrossTree(OrganizerBase):
     """Summaries over chunks and aggregates together, level by level."""
 
     name: ClassVar[str] = "cross_tree"
+    needs_summaries = True
 
     tree: TreeSettings = field(default_factory=TreeSettings)  # how the tree grows
     mode: str = "replace"  # `replace`: the only tree; `add`: beside the two trees, over all their summaries, too
     hierarchy: bool = False  # whether overviews join at level 1; see `SimilarityTree`
 
-    def __post_init__(self) -> None:
-        if self.mode not in ("replace", "add"):
-            raise ConfigurationError(f"A cross tree's mode is 'replace' or 'add', not {self.mode!r}.")
-
     @property
     def requires(self) -> tuple[str, ...]:
         """Aggregates are read, and in mode `add` the summaries of both trees."""
         return ("relatedness_tree",) if self.mode == "replace" else ("similarity_tree", "relatedness_tree")
-
-    @property
-    def needs_summaries(self) -> bool:
-        """Summaries are written."""
-        return True
 
     def settings(self) -> Mapping[str, Any]:
         """Return the settings that change what is built."""
@@ -60,7 +51,8 @@ class CrossTree(OrganizerBase):
         number = {chunk.id: i for i, chunk in enumerate(view.chunks)}
         levels: dict[int, list[Unit]] = {}
         for name in self.requires:
-            for unit in _in_corpus_order(view.required(name)[0], number):
+            units = view.required(name)[0]
+            for unit in sorted(units, key=lambda unit: (min(number[chunk] for chunk in unit.chunk_ids), unit.id)):
                 levels.setdefault(unit.level, []).append(unit)
         aggregates = [unit for unit in levels.pop(0, []) if unit.kind is UnitKind.AGGREGATE]
         leaves, overviews = by_abstractiveness(view) if self.hierarchy else (view.chunk_units, [])
@@ -68,8 +60,3 @@ class CrossTree(OrganizerBase):
             levels[1] = [*overviews, *levels.get(1, ())]
         nodes = [*leaves, *aggregates]
         return await tree_delta(nodes, UnitKind.CROSS_SUMMARY, "cross", self.tree, change, view, joining=levels)
-
-
-def _in_corpus_order(units: Iterable[Unit], number: Mapping[str, int]) -> list[Unit]:
-    """Order stored and new units by their first passage."""
-    return sorted(units, key=lambda unit: (min(number[chunk] for chunk in unit.chunk_ids), unit.id))

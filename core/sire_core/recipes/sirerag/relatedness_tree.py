@@ -166,7 +166,6 @@ class _Aggregates(Step):
         return [self._output(group, facts) for group in groups]
 
     def _output(self, group: Group, facts: Mapping[str, Any]) -> Output:
-
         lines = [[facts[fact][number] for fact, number, _ in entry.body[1]] for entry in group.entries]
         stated: dict[str, set[str]] = {}
         for entry, entity_lines in zip(group.entries, lines, strict=True):
@@ -197,7 +196,6 @@ class _Aggregates(Step):
         return bool(count_tokens(aggregate.text) >= self.settings.copy_share * tokens)
 
     def _units(self, key: str, aggregate: Aggregate, stated: Mapping[str, set[str]]) -> Iterable[Unit]:
-
         head = aggregate.keys[0]
         for text, chunk_ids in split_aggregate(
             aggregate, self.settings.split_tokens, lambda chunks, _: not stated[head].isdisjoint(chunks)
@@ -214,7 +212,6 @@ class _Aggregates(Step):
 
 
 def _fact_line(lines: Sequence[Mapping[str, Any]]) -> FactLine:
-
     chunks = tuple(dict.fromkeys(chunk for line in lines for chunk in line["chunks"]))
     return FactLine(lines[0]["text"], tuple(name for name, _ in lines[0]["entities"].values()), chunks)
 

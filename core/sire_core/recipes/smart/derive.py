@@ -69,6 +69,8 @@ class Perspectives(OrganizerBase):
     """
 
     name: ClassVar[str] = "perspectives"
+    requires = ("knowledge_graph",)  # has the entities and their mentions
+    needs_summaries = True
 
     abstractor: str = setting("greedy", choices=("greedy", "neural"))
     kappa: int = setting(3, low=1)
@@ -108,16 +110,6 @@ class Perspectives(OrganizerBase):
             )
         if self.context_tokens < 2 * self.report_tokens:
             raise ConfigurationError("context_tokens must hold two reports of report_tokens.")
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """Entities and their mentions come from the knowledge graph."""
-        return ("knowledge_graph",)
-
-    @property
-    def needs_summaries(self) -> bool:
-        """Reports are written by the model if there is one."""
-        return True
 
     def check_installed(self) -> None:
         """Refuse to build learned trees without torch; a search does not need it."""
