@@ -11,13 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import log2
-from typing import TYPE_CHECKING, Any, Protocol, Union, runtime_checkable
+from typing import TYPE_CHECKING, Union
 
 from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_tokens
 from sire_core.types import Hit, UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.corpus.benchmarks import Question
     from sire_core.evaluate.datasets import DataSet
     from sire_core.index import Index
 
@@ -108,22 +107,14 @@ def _first(ranking: Sequence[str | None], k: int) -> list[str | None]:
     return list(slots.values())[:k]
 
 
-@runtime_checkable
-class ChainRanker(Protocol):
-    """A ranker that finds evidence along chains of passages."""
-
-    async def gold_on_chains(self, questions: Sequence[Question], view: Any, /) -> Sequence[float]:
-        """Return the share of each question's gold passages that are on one of its chains, 0..1."""
-
-
 async def evidence_match(index: Index, dataset: DataSet) -> float | None:
-    """Share of the gold passages that are on a chain of their question, a mean over questions."""
+    """Share of the gold passages that are on a chain of their question, a mean over questions; None without chains."""
     snapshot = await index.asnapshot()
-    ranker = snapshot.recipe.ranker
+    measure = getattr(snapshot.recipe.ranker, "gold_on_chains", None)
     questions = [question for question in dataset.questions if question.supporting]
-    if not isinstance(ranker, ChainRanker) or not questions:
+    if measure is None or not questions:
         return None
-    shares = await ranker.gold_on_chains(questions, snapshot.view)
+    shares: Sequence[float] = await measure(questions, snapshot.view)
     return 100.0 * sum(shares) / len(shares)
 
 

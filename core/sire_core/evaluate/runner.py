@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.retrieval import BudgetScorer, literal_ranking, passage_ranking
@@ -25,13 +25,6 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.types import Hit
-
-
-class SearchableIndex(Protocol):
-    """The part of `Index` that the runner uses."""
-
-    async def asearch(self, query: str, k: int, *, returns: str = "units") -> Sequence[Hit]:
-        """The best `k` hits; with `filter` where questions bring one along, see `scope_of`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +76,7 @@ class EvalConfig:
 
 
 async def evaluate(
-    index: SearchableIndex,
+    index: Index,
     dataset: DataSet,
     config: EvalConfig | None = None,
     *,
@@ -98,7 +91,7 @@ async def evaluate(
             f"No question of {dataset.name} has gold ('supporting' or 'needs') or answers; there is nothing to measure."
         )
     say = progress_of(progress)
-    needs = await passages_by_need(cast("Index", index), replace(dataset, questions=questions))
+    needs = await passages_by_need(index, replace(dataset, questions=questions))
     scorer = BudgetScorer(config.budget, dataset.texts) if config.budget else None
     copies = dataset.copies
     owners = {passage.id: document.id for document in dataset.documents for passage in document.passages}
@@ -127,14 +120,14 @@ def scope_of(question: Question) -> Mapping[str, Any] | None:
     return filter if isinstance(filter, dict) else None
 
 
-async def _search(index: SearchableIndex, question: Question, k: int, returns: str) -> Sequence[Hit]:
+async def _search(index: Index, question: Question, k: int, returns: str) -> Sequence[Hit]:
     filter = scope_of(question)
     scope: dict[str, Any] = {} if filter is None else {"filter": filter}
     return await index.asearch(question.question, k, returns=returns, **scope)
 
 
 async def _ask(
-    index: SearchableIndex, question: Question, config: EvalConfig, scorer: BudgetScorer | None, needs: Needs
+    index: Index, question: Question, config: EvalConfig, scorer: BudgetScorer | None, needs: Needs
 ) -> QuestionResult:
     def ids(hit: Hit) -> Sequence[str]:
         return hit.unit.chunk_ids if needs else hit.doc_ids
@@ -196,7 +189,7 @@ def _recall_at_budget(question: Question, hits: Sequence[Hit], context: Budgeted
 
 
 async def _fill(
-    index: SearchableIndex, question: Question, hits: Sequence[Hit], config: EvalConfig, scorer: BudgetScorer
+    index: Index, question: Question, hits: Sequence[Hit], config: EvalConfig, scorer: BudgetScorer
 ) -> tuple[Sequence[Hit], BudgetedContext]:
     """Context of the first hits, asking for more hits until the budget is full or the pool is exhausted."""
     k = config.hits

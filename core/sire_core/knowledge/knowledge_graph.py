@@ -40,24 +40,15 @@ class NamedEntity(NamedTuple):
     aliases: tuple[str, ...]  # keys of the aliases that have one
 
 
-class NamedStatement(NamedTuple):
-    """A triple of a record; its ends are ids of entities or literals, `fact` is the text that states it."""
-
-    head: str
-    predicate: str
-    tail: str
-    fact: str
-
-
 @dataclass(frozen=True, slots=True)
 class PassageNames:
     """Names and statements of one passage, independent of other passages."""
 
-    chunk_id: str  # the passage's first chunk
     title_key: str = ""  # key of the title, or of a first line that is one, without its bracketed part; empty for none
     title_names: tuple[str, ...] = ()  # the title with and without that part
     entities: tuple[NamedEntity, ...] = ()  # of the record, in order
-    statements: tuple[NamedStatement, ...] = ()  # of the record, in order
+    # Triples of the record, in order: ends (ids of entities, or literals) and predicate, then the text that states them
+    statements: tuple[tuple[str, str, str, str], ...] = ()
 
     def literals(self) -> dict[str, list[str]]:
         """Return, by key, ends of statements that are not entities of the record, spelled out or not.
@@ -65,7 +56,7 @@ class PassageNames:
         And entities of the record that the passage does not spell out: the statements say their names, too.
         """
         known = {entity.id: entity for entity in self.entities if entity.key}
-        ends = dict.fromkeys(end for stated in self.statements for end in (stated.head, stated.tail))
+        ends = dict.fromkeys(end for head, _, tail, _ in self.statements for end in (head, tail))
         names: dict[str, list[str]] = {}
         for end in ends:
             entity = known.get(end)
@@ -83,7 +74,7 @@ class PassageNames:
         key = cached_key(base) if title else ""
         names = tuple(dict.fromkeys((title, base))) if key else ()
         if record is None:
-            return cls(chunk.id, key, names)
+            return cls(key, names)
         text_key = name_key(chunk.index_text)
         entities = tuple(
             NamedEntity(
@@ -97,11 +88,9 @@ class PassageNames:
             for entity in record.entities
         )
         statements = tuple(
-            NamedStatement(triple.head, triple.predicate, triple.tail, fact.text)
-            for fact in record.facts
-            for triple in fact.triples
+            (triple.head, triple.predicate, triple.tail, fact.text) for fact in record.facts for triple in fact.triples
         )
-        return cls(chunk.id, key, names, entities, statements)
+        return cls(key, names, entities, statements)
 
 
 _ENTITY, _LITERAL = "e:", "l:"

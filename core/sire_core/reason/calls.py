@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
@@ -99,10 +100,14 @@ class ModelCalls:
         return self._meter.report().total
 
     @property
+    def calls_left(self) -> float:
+        """How many calls may still be made, that of the answer among them."""
+        return math.inf if self._limits.max_calls is None else self._limits.max_calls - self.usage.calls
+
+    @property
     def kept_call_only(self) -> bool:
         """Whether no call is left but the one that is kept back for the answer."""
-        limit = self._limits.max_calls
-        return self._keep and limit is not None and self.usage.calls + 1 >= limit
+        return self._keep and self.calls_left <= 1
 
     def metered(self, model: LanguageModel) -> LanguageModel:
         """A model whose calls count here too; for the rankers and selectors that ask one."""
@@ -180,21 +185,12 @@ class ModelCalls:
                 raise
             raise StoppedError("timeout", f"the {self._limits.timeout:g} seconds have passed") from None
 
-    @property
-    def spare(self) -> bool:
-        """Whether a call is left beside the answer's."""
-        return self._limits.max_calls is None or self.usage.calls + 1 < self._limits.max_calls
-
     def limit_reached(self, error: LimitExceededError) -> StoppedError:
         """The stop that a refused call means. The model may have limits of its own, beside those of this reasoning."""
-        if self.kept_call_only or not self._has_calls:
+        if self.kept_call_only or self.calls_left <= 0:
             return StoppedError("call_limit")
         ours = self._limits.max_tokens is not None and error.bound == "tokens"
         return StoppedError("call_limit" if error.bound == "calls" else "token_limit", "" if ours else str(error))
-
-    @property
-    def _has_calls(self) -> bool:
-        return self._limits.max_calls is None or self.usage.calls < self._limits.max_calls
 
     def _check_room(self, prompt: Prompt, *, last: bool) -> None:
         """Stop thinking while there is still room for the answer, whose prompt is about as long as this one."""

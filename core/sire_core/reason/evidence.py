@@ -260,7 +260,7 @@ class Evidence:
 
     async def background(self, hits: Sequence[Hit]) -> list[str]:
         """What the recipe has to say beside the hits; nothing when a limit leaves no room for it."""
-        if not self._calls.spare:
+        if self._calls.calls_left <= 1:
             return []
         try:
             return await self._calls.timed(self._searcher.background(hits))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sire_core.algorithms.text import cached_key, cut_line, name_key, part_starts, text_length
 from sire_core.derive.derivation import Derivation
@@ -196,12 +196,6 @@ def _parts(lines: Sequence[_Line], max_tokens: int) -> list[tuple[str, Sequence[
     ]
 
 
-class _Writer(Protocol):
-    async def write(
-        self, evidence: Sequence[BridgeEvidence], progress: Callable[[int, int], None]
-    ) -> Sequence[tuple[BridgeFact, ...] | Failure]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class BridgingFacts(Derivation):
     """Stage 2 of IndexRAG: facts that follow from several documents about one entity.
@@ -325,7 +319,9 @@ class _Entities(Step):
         """Return texts and chunks of the bridging facts of every entity with evidence."""
         view = context.view
         evidence = await asyncio.to_thread(self._evidence, groups, context)
-        answers = await self._writer(view).write(list(evidence.values()), partial(view.progress, "bridging facts"))
+        model = view.language_model
+        writer = JoinedFacts(self.settings.max_pairs) if model is None else ModelBridges(model)
+        answers = await writer.write(list(evidence.values()), partial(view.progress, "bridging facts"))
         written = dict(zip(evidence, map(_output, answers), strict=True))
         # A bridge entity with facts in fewer than two documents has an empty output.
         bridging = {group.key for group in groups if self._bridges(group)}
@@ -344,11 +340,6 @@ class _Entities(Step):
         return gather_evidence(
             documents, bridging, settings.max_docs, settings.max_facts, settings.cap_order, settings.entity_key
         )
-
-    def _writer(self, view: BuildView) -> _Writer:
-        if view.language_model is None:
-            return JoinedFacts(self.settings.max_pairs)
-        return ModelBridges(view.language_model)
 
 
 def _document(name: str, entries: Sequence[Entry]) -> SourceDocument:

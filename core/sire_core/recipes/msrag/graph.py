@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges, row_pointers
+from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.pagerank import CSRGraph, personalized_pagerank
 from sire_core.knowledge.edge_columns import relation_ends
 from sire_core.knowledge.names import similar_names
@@ -24,40 +25,23 @@ if TYPE_CHECKING:
 class Incidence:
     """Incidence of relations and entities."""
 
-    relations_of: Mapping[int, Sequence[int]]  # relations by entity
-    entities_of: Mapping[int, Sequence[int]]  # entities by relation
+    relations: Lists  # relations by entity, ascending
+    entities: Lists  # entities by relation, ascending
 
     @classmethod
     def from_arrays(cls, relations: NDArray[np.int64], entities: NDArray[np.int64], size: int) -> Incidence:
         """Build it from pairs in any order, with repetitions; all numbers are below `size`."""
-        pairs = np.unique(relations * max(1, size) + entities)
-        relations, entities = pairs // max(1, size), pairs % max(1, size)
-        order = np.argsort(entities, kind="stable")
-        return cls(
-            _Rows(row_pointers(entities, size), relations[order]),
-            _Rows(row_pointers(relations, size), entities),
-        )
+        return cls(Lists.of_pairs(entities, relations, size), Lists.of_pairs(relations, entities, size))
 
+    def relations_of(self, entity: int) -> list[int]:
+        """Return the relations of an entity, ascending."""
+        relations: list[int] = self.relations.of(entity).tolist()
+        return relations
 
-class _Rows(Mapping[int, Sequence[int]]):
-    """Rows of a compressed sparse matrix that are not empty, as lists of ascending numbers."""
-
-    def __init__(self, pointers: NDArray[np.int64], values: NDArray[np.int64]) -> None:
-        self._pointers = pointers
-        self._values = values
-
-    def __getitem__(self, number: int) -> list[int]:
-        row: list[int] = self._values[self._pointers[number] : self._pointers[number + 1]].tolist()
-        if not row:
-            raise KeyError(number)
-        return row
-
-    def __iter__(self) -> Iterator[int]:
-        numbers: list[int] = np.flatnonzero(np.diff(self._pointers)).tolist()
-        return iter(numbers)
-
-    def __len__(self) -> int:
-        return int(np.count_nonzero(np.diff(self._pointers)))
+    def entities_of(self, relation: int) -> list[int]:
+        """Return the entities of a relation, ascending."""
+        entities: list[int] = self.entities.of(relation).tolist()
+        return entities
 
 
 def nearby_entities(
@@ -76,10 +60,10 @@ def nearby_entities(
     relations: dict[int, int] = {}
     frontier = list(entities)
     for hop in range(1, hops + 1):
-        new = dict.fromkeys(r for entity in frontier for r in graph.relations_of.get(entity, ()) if r not in relations)
+        new = dict.fromkeys(r for entity in frontier for r in graph.relations_of(entity) if r not in relations)
         chosen = _best(new, fanout, similarity)
         relations.update(dict.fromkeys(chosen, hop))
-        ends = dict.fromkeys(e for relation in chosen for e in graph.entities_of.get(relation, ()) if e not in entities)
+        ends = dict.fromkeys(e for relation in chosen for e in graph.entities_of(relation) if e not in entities)
         frontier = _best(ends, None, similarity)
         entities.update(dict.fromkeys(frontier, hop))
     return entities, relations
@@ -96,8 +80,8 @@ def nearby_relations(
     relations = dict.fromkeys(seeds, 0)
     frontier = list(relations)
     for hop in range(1, hops + 1):
-        entities = dict.fromkeys(entity for relation in frontier for entity in graph.entities_of.get(relation, ()))
-        new = dict.fromkeys(r for entity in entities for r in graph.relations_of.get(entity, ()) if r not in relations)
+        entities = dict.fromkeys(entity for relation in frontier for entity in graph.entities_of(relation))
+        new = dict.fromkeys(r for entity in entities for r in graph.relations_of(entity) if r not in relations)
         frontier = _best(new, fanout, similarity)
         relations.update(dict.fromkeys(frontier, hop))
     return relations
@@ -177,8 +161,8 @@ class RelationWalk:
     @classmethod
     def _read(cls, view: View, graph: RelationGraph) -> RelationWalk:
         node = {position: number for number, position in enumerate(graph.entities.tolist())}
-        ends = {relation: [node[e] for e in entities] for relation, entities in graph.incidence.entities_of.items()}
-        relations = [relation for relation in graph.relations.tolist() if ends.get(relation)]
+        ends = {r: [node[e] for e in graph.incidence.entities_of(r)] for r in graph.relations.tolist()}
+        relations = [relation for relation, nodes in ends.items() if nodes]
         names = [unit.text for unit in view.units(graph.entities)]
         first, second, cosines = similar_names(names, view.matrix[graph.entities], _SYNONYM)
         return cls(

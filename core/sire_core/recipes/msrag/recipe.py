@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sire_core.types import Hit, Unit
 
 _VOTES = "vote:"
+_MAX_ELEMENTS = 20  # summaries in a context
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +28,13 @@ class ElementContext:
     them. Elements of a failed call are left out.
     """
 
-    max_elements: int = 20  # maximum number of summaries
-    ask: bool = True  # whether the language model writes summaries that are not stored
-
     async def lines(self, hits: Sequence[Hit], view: View) -> list[str]:
         """Return a line per element, in the order of the hits and their votes."""
         units = self._elements(hits, view)
         known: dict[str, str] = view.derived("element summaries", dict)
         known.update((unit.id, str(unit.metadata["summary"])) for unit in units if unit.metadata.get("summary"))
         missing = [unit for unit in units if unit.id not in known]
-        if missing and self.ask and view.language_model is not None:
+        if missing and view.language_model is not None:
             known.update(await self._summarize(missing, view))
         return [f"{unit.text}: {known[unit.id]}" for unit in units if known.get(unit.id)]
 
@@ -47,7 +45,7 @@ class ElementContext:
             own = [hit.unit.id] if hit.unit.kind in (UnitKind.ENTITY, UnitKind.RELATION) else []
             votes = [i for step in hit.path if step.step in (f"{_VOTES}entity", f"{_VOTES}relation") for i in step.ids]
             wanted.update(dict.fromkeys((*own, *votes)))
-        positions = _positions(list(wanted)[: self.max_elements], view)
+        positions = _positions(list(wanted)[:_MAX_ELEMENTS], view)
         return view.units(positions)
 
     async def _summarize(self, units: Sequence[Unit], view: View) -> dict[str, str]:
