@@ -15,6 +15,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import networkx as nx
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sire_core.algorithms.pagerank import CSRGraph, has_compiler, personalized_pagerank
+from sire_core.algorithms.pagerank import CSRGraph, personalized_pagerank
 
 Scores = NDArray[np.float64]
 
@@ -93,7 +94,7 @@ def main() -> None:
         return np.array([found[node] for node in range(graph.size)])
 
     rows: dict[str, Callable[[], Scores]] = {}
-    if has_compiler():
+    if find_spec("numba"):
         push(1e-3, compiled=True)()  # compiles
         rows.update((f"push {limit:g}, compiled", push(limit, compiled=True)) for limit in options.thresholds)
     rows.update((f"push {limit:g}, numpy", push(limit, compiled=False)) for limit in options.thresholds)

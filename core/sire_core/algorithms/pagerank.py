@@ -89,11 +89,6 @@ class PageRankScores:
     error: float  # Sum over all nodes of what is missing; the scores and this sum to 1
 
 
-def has_compiler() -> bool:
-    """Whether numba (the extra `fast`) is there."""
-    return _compiled() is not None
-
-
 def personalized_pagerank(
     graph: CSRGraph,
     seeds: NDArray[np.float64],

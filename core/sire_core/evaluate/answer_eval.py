@@ -30,7 +30,7 @@ from sire_core.progress import ProgressLike, progress_of
 from sire_core.reason import collect, reason
 from sire_core.reason.calls import ModelCalls, ReasoningLimits, StoppedError
 from sire_core.reason.prompts import READ_FOLLOW_UP, prompt
-from sire_core.reason.reader import ReaderConfig
+from sire_core.reason.reader import ReadAnswer, ReaderConfig, read
 from sire_core.reason.steps import Answer, ReasoningUsage
 from sire_core.reason.strategies import settings_of
 from sire_core.types import Hit, Unit, UnitKind
@@ -387,8 +387,6 @@ async def read_alone(
     question: Question, passages: Sequence[Hit], reader: ReaderConfig, model: LanguageModel | None
 ) -> Answer:
     """The answer of a model that searches nothing: it sees no passage, or gold ones (SiReRAG T9, IIER T1)."""
-    from sire_core.reason.reader import ReadAnswer, read
-
     if model is None:
         raise ConfigurationError("Reading needs a language model: AnswerConfig(model=...).")
     calls = ModelCalls(model, ReasoningLimits(), keep=True)

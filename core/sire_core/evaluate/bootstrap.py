@@ -109,7 +109,7 @@ class Interval:
         return {**{name: round(value, 1) for name, value in asdict(self).items()}, "significant": self.significant}
 
 
-def paired_bootstrap(row: EvalRow, baseline: EvalRow, *, k: int = 5, samples: int = 10_000, seed: int = 0) -> Interval:
+def paired_bootstrap(row: EvalRow, baseline: EvalRow, *, k: int = 5) -> Interval:
     """Compare R@k by passages, the main column, of two rows over the same questions."""
     ours, theirs = ({result.id: result.recall_passages(k) for result in part.with_gold} for part in (row, baseline))
     if not ours or ours.keys() != theirs.keys():
@@ -118,14 +118,14 @@ def paired_bootstrap(row: EvalRow, baseline: EvalRow, *, k: int = 5, samples: in
             f"{len(ours)} and '{baseline.setup.recipe}' {len(theirs)}, {len(ours.keys() & theirs.keys())} in common. "
             "Evaluate both with the same data set, limit and seed."
         )
-    return interval_of(np.array([100.0 * (ours[name] - theirs[name]) for name in ours]), samples, seed)
+    return interval_of(np.array([100.0 * (ours[name] - theirs[name]) for name in ours]))
 
 
 def mean_interval(rates: Sequence[float], *, samples: int = 10_000) -> Interval:
     """A mean of rates (0..1) in points, and its 95 % interval over the questions."""
     if not rates:
         raise ConfigurationError("An interval needs at least one question.")
-    return interval_of(100.0 * np.array(rates), samples, 0)
+    return interval_of(100.0 * np.array(rates), samples)
 
 
 def with_intervals(rows: Sequence[EvalRow]) -> list[EvalRow]:
@@ -142,7 +142,7 @@ def with_intervals(rows: Sequence[EvalRow]) -> list[EvalRow]:
     ]
 
 
-def interval_of(values: NDArray[np.float64], samples: int, seed: int) -> Interval:
+def interval_of(values: NDArray[np.float64], samples: int = 10_000, seed: int = 0) -> Interval:
     """The mean of values and the 2.5 % and 97.5 % quantiles of the means of draws with replacement."""
     rng = np.random.default_rng(seed)
     n = len(values)

@@ -30,6 +30,8 @@ from sire_core.reason.prompts import (
     READ_FOLLOW_UP,
     THINK,
     THINK_AND_SEARCH,
+    FollowUps,
+    SearchThought,
     prompt,
     with_examples,
 )
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from sire_core.reason.evidence import Admit
-    from sire_core.reason.prompts import SearchThought
     from sire_core.reason.searchers import Searchable
     from sire_core.types import Unit
 
@@ -101,8 +102,6 @@ def self_ask(
 
 async def _two_calls(run: Run, c: SelfAskConfig) -> AsyncGenerator[ReasoningStep, None]:
     """All follow-up questions at once, over the context of the answer."""
-    from sire_core.reason.prompts import FollowUps
-
     yield await run.evidence.retrieve(0, run.question, run.k or HITS)
     if run.evidence.empty:
         run.stop = "empty_index"
@@ -236,8 +235,6 @@ def ircot(
 
 async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[ReasoningStep, None]:
     """Rounds in which the model writes the next query."""
-    from sire_core.reason.prompts import SearchThought
-
     k = c.k or _K[c.flavor]
     yield await run.evidence.retrieve(0, run.question, k, step=True)
     if run.evidence.empty:

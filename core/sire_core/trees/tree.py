@@ -12,7 +12,13 @@ import numpy as np
 from sire_core.algorithms.text import count_tokens
 from sire_core.protocols import Delta
 from sire_core.settings import check_settings, setting
-from sire_core.trees.clustering import neighbors_together
+from sire_core.trees.clustering import (
+    clusters_within_limit,
+    nearest_lists,
+    neighbors_together,
+    place_rows,
+    split_by_tokens,
+)
 from sire_core.types import Edge, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
@@ -81,11 +87,10 @@ async def grow(
             else None
         )
         leaf_changes = (altered, extra_clusters) if number == 1 else ((), ())
-        layer = await writer.write(number, below, old, succession, *leaf_changes)
-        levels.append(layer.level)
-        new_units |= layer.written
-        succession = dict(layer.replacements)
-        summaries = dict.fromkeys(cluster.summary for cluster in layer.level.clusters if cluster.summary)
+        level, written, succession = await writer.write(number, below, old, succession, *leaf_changes)
+        levels.append(level)
+        new_units |= written
+        summaries = dict.fromkeys(cluster.summary for cluster in level.clusters if cluster.summary)
         below = [*(new_units.get(summary, summary) for summary in summaries), *joining.get(number, ())]
         if not below:
             break
@@ -156,15 +161,6 @@ _OriginRows = list[tuple[int, list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
-    """A level after a change."""
-
-    level: TreeLevel  # its clusters
-    written: Mapping[str, Unit]  # new summaries by id
-    replacements: Mapping[str, str]  # their ids by those of the summaries they replace
-
-
-@dataclass(frozen=True, slots=True)
 class LayerWriter:
     """Clusters and summarises the levels of one tree."""
 
@@ -181,8 +177,8 @@ class LayerWriter:
         replacements: Mapping[str, str],
         altered: Collection[str] = (),
         extra_clusters: Sequence[Sequence[int]] = (),
-    ) -> Layer:
-        """Bring one level up to date."""
+    ) -> tuple[TreeLevel, dict[str, Unit], dict[str, str]]:
+        """Bring one level up to date; new summaries by id, and their ids by those of the summaries they replace."""
         known_nodes = _Nodes(nodes, self.view)
         slots, drift = await self._clusters(number, known_nodes, old, replacements, extra_clusters)
         before = old.clusters if old else ()
@@ -204,7 +200,7 @@ class LayerWriter:
         for position, unit in zip(to_write, written, strict=True):
             clusters[position] = Cluster(clusters[position].members, unit.id if unit else "")
         remaining = {cluster.summary for cluster in clusters}
-        return Layer(
+        return (
             TreeLevel(tuple(clusters), drift),
             {unit.id: unit for unit in written if unit},
             {
@@ -247,8 +243,6 @@ class LayerWriter:
         self, number: int, nodes: _Nodes, vectors: FloatArray, old: TreeLevel, replacements: Mapping[str, str]
     ) -> tuple[_OriginRows, Drift] | None:
         """Apply the old clusters to the nodes of today; None if they have drifted too far."""
-        from sire_core.trees.clustering import place_rows
-
         row_by_id = {node_id: position for position, node_id in enumerate(nodes.ids)}
         members = [
             [row_by_id.get(member, row_by_id.get(replacements.get(member, ""))) for member in cluster.members]
@@ -276,8 +270,6 @@ class LayerWriter:
         self, number: int, nodes: _Nodes, vectors: FloatArray, old: TreeLevel, placed: Sequence[Sequence[int]]
     ) -> _OriginRows:
         """Return the clusters that are left, each once; those that changed are split where they are too long."""
-        from sire_core.trees.clustering import split_by_tokens
-
         changed = {
             position
             for position, rows in enumerate(placed)
@@ -357,8 +349,6 @@ async def cluster_units(
     units: Sequence[Unit], vectors: FloatArray, settings: TreeSettings, rng: np.random.Generator, runner: Runner
 ) -> list[list[int]]:
     """Return clusters of units, as ascending positions, whose texts together stay within the token limit."""
-    from sire_core.trees.clustering import clusters_within_limit, nearest_lists
-
     tokens = [count_tokens(unit.text) for unit in units]
     method = settings.clustering
     nearest = await nearest_lists(vectors, runner) if method == "leiden" else None

@@ -1,6 +1,7 @@
 """Graphs of passages: interactions and PageRank."""
 
 import itertools
+from importlib.util import find_spec
 
 import networkx as nx
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.algorithms.neighbors import nearest_neighbors
-from sire_core.algorithms.pagerank import CSRGraph, has_compiler, personalized_pagerank
+from sire_core.algorithms.pagerank import CSRGraph, personalized_pagerank
 from sire_core.recipes.iier.derive import keyword_pairs, semantic_pairs, structural_pairs
 from sire_core.recipes.iier.rank import arrange_chains, greedy_cover
 from sire_core.search.vectors.sq_index import KnownSimilarities
@@ -115,7 +116,10 @@ def test_oracle_I7_reading_order():
     assert arrange_chains(chains, "shuffle", np.random.default_rng(1)) == [shuffled]
 
 
-COMPILED = [False, pytest.param(True, marks=pytest.mark.skipif(not has_compiler(), reason="numba is not installed"))]
+COMPILED = [
+    False,
+    pytest.param(True, marks=pytest.mark.skipif(not find_spec("numba"), reason="numba is not installed")),
+]
 
 
 def graph_of(size, edges):

@@ -206,11 +206,6 @@ class KeywordFinder:
     allowed: BoolArray | None = None  # allowed nodes, `[n]`; None for all
     strict: bool = False  # only keywords of passages count, as published; else titles, and texts, too
 
-    @classmethod
-    def of(cls, view: View, graph: ChainGraph, allowed: BoolArray | None, *, strict: bool) -> KeywordFinder:
-        """Return the finder of a pool."""
-        return cls(graph, PassageKeywords(view, graph.positions), allowed, strict)
-
     def holders(self, keyword: str) -> IntArray:
         """Nodes that contain a keyword, ascending."""
         nodes = self._nodes_of_phrase(keyword)

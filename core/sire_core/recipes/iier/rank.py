@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from sire_core.recipes.iier.graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder, ask_keywords
+from sire_core.recipes.iier.graph import (
+    MAX_KEYWORDS,
+    ChainGraph,
+    GoldNodes,
+    KeywordFinder,
+    PassageKeywords,
+    ask_keywords,
+)
 from sire_core.recipes.iier.scorers import ChainQuestion, ChainScorer, HeuristicScorer, WalkState
 from sire_core.search.ranking import (
     LiftedRanking,
@@ -407,7 +414,7 @@ class EvidenceChains:
     ) -> tuple[ChainGraph, Similarities, Seeds, BoolArray | None]:
         graph = ChainGraph.of(view)
         open_ = None if allowed is None else allowed[graph.positions]
-        finder = KeywordFinder.of(view, graph, open_, strict=self.seed_match == "strict")
+        finder = KeywordFinder(graph, PassageKeywords(view, graph.positions), open_, self.seed_match == "strict")
         keywords = list(dict.fromkeys(model_keywords or finder.keywords(query)))[:MAX_KEYWORDS]
         every_unit = graph.size == len(cosines)
         node_cosines = cosines if every_unit else KnownSimilarities(cosines.all()[graph.positions])

@@ -13,10 +13,11 @@ import numpy as np
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.recipes.iier.derive import InteractionGraph
-from sire_core.recipes.iier.graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder
+from sire_core.recipes.iier.graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder, PassageKeywords
 from sire_core.recipes.iier.neural import (
     EDGE_FEATURES,
     PAIR_FEATURES,
+    EncoderChainScorer,
     NeuralScorer,
     edge_features,
     pair_features,
@@ -150,7 +151,7 @@ async def known_questions(
 ) -> tuple[KnownQuestion, ...]:
     """Prepare questions with gold documents: keywords by rules, the most similar passage of each document."""
     graph = ChainGraph.of(view)
-    finder = KeywordFinder.of(view, graph, None, strict=ranker.seed_match == "strict")
+    finder = KeywordFinder(graph, PassageKeywords(view, graph.positions), None, ranker.seed_match == "strict")
     gold = GoldNodes.of(view, graph)
     result = []
     for question in questions:
@@ -476,7 +477,6 @@ def _encoder(
     progress: Callable[[int, int], None],
 ) -> _Passes:
     from sire_core.recipes.iier.networks import EncoderScorer, train_encoder
-    from sire_core.recipes.iier.neural import EncoderChainScorer
 
     rng = np.random.default_rng([config.seed, 2])
     steps, unreachable = text_steps(view, learn, config.labels, config.max_hops, encoder.candidates, rng)

@@ -73,16 +73,12 @@ class MixRecall:
             and relations; None keeps all.
         vote: `count` (every vote has its full weight, as published) or `similarity` (weight times cosine).
         hop_decay: The vote of an item h hops away is multiplied by this to the power of h; 1 is as published.
-        entity_weight: Weight of an entity's vote.
-        relation_weight: Weight of a relation's vote.
-        chunk_weight: Weight of a passage's vote.
         fusion: `vote`; or `priority`: passages of entities, then of relations, then those retrieved directly (the
             paper's row without voting).
         extraction: How entities and relations are retrieved: `vector`, by the whole question, as in the paper; or
             `llm`, by what a language model extracts from the question (no effect without a model).
         link: Whether entities named in the question, by title, name or alias, are retrieved before similar ones (not in
-            the paper). If d passages name an entity, its vote has the weight `d ** -link_rarity`.
-        link_rarity: See `link`.
+            the paper). If d passages name an entity, its vote has the weight `d ** -0.5`.
         expand: `nearby`, `none`, or `ppr`: instead of neighbours, add what PageRank from the retrieved entities
             reaches, as if one hop away (MS-RAG, Table 7).
         damping: Probability of following an edge instead of restarting, with `expand=ppr`.
@@ -96,19 +92,14 @@ class MixRecall:
     fanout: int | None = setting(10, low=1)
     vote: str = setting("similarity", choices=("count", "similarity"))
     hop_decay: float = setting(0.5, low=0.0, high=1.0)
-    entity_weight: float = setting(1.0, low=0.0)
-    relation_weight: float = setting(1.0, low=0.0)
-    chunk_weight: float = setting(1.0, low=0.0)
     fusion: str = setting("vote", choices=("vote", "priority"))
     extraction: str = setting("vector", choices=("vector", "llm"))
     link: bool = True
-    link_rarity: float = setting(0.5, low=0.0)
     expand: str = setting("nearby", choices=("nearby", "ppr", "none"))
     damping: float = setting(0.5, low=0.0, high=0.99)
 
     def __post_init__(self) -> None:
         check_settings(self)
-        weights = ("entity_weight", "relation_weight", "chunk_weight")
         if self.expand == "ppr":
             refuse_unused(self, "expand='ppr'", ("entity_hops", "relation_hops"))
         else:
@@ -116,9 +107,7 @@ class MixRecall:
         if self.expand == "none":
             refuse_unused(self, "expand='none'", ("entity_hops", "relation_hops", "fanout", "hop_decay"))
         if self.fusion != "vote":
-            refuse_unused(self, f"fusion={self.fusion!r}", ("vote", "hop_decay", *weights))
-        if not self.link:
-            refuse_unused(self, "link=False", ("link_rarity",))
+            refuse_unused(self, f"fusion={self.fusion!r}", ("vote", "hop_decay"))
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter."""
@@ -159,7 +148,7 @@ class MixRecall:
         nearest = None if named is None else self._nearest(graph, cosines, named, view, closed)
         spelled = _spelled(query, view, allowed) if self.link and self.entities and nearest is None else {}
         for position, passages in spelled.items():
-            cosines[position] = max(cosines[position], passages**-self.link_rarity)
+            cosines[position] = max(cosines[position], passages**-0.5)
         open_cosines = cosines.copy()
         open_cosines[closed] = -np.inf
         entities, relations = nearest or (
@@ -170,7 +159,7 @@ class MixRecall:
         walk = RelationWalk.of(view, graph) if self.expand == "ppr" else None
         reached = walk.nearby(seeds[0], self.fanout, self.damping, allowed) if walk else ([], [])
         recalled = self._recall(graph, open_cosines, *seeds, *reached)
-        weights = {item: self._weight(kind, hop, float(cosines[item])) for item, (kind, hop) in recalled.items()}
+        weights = {item: self._weight(hop, float(cosines[item])) for item, (_, hop) in recalled.items()}
         voters: dict[int, list[int]] = {}
         for item in recalled:
             for passage in graph.passages(item, view):
@@ -229,10 +218,8 @@ class MixRecall:
         recalled.update((chunk, ("chunk", 0)) for chunk in _top(graph.chunks, cosines, self.chunks))
         return recalled
 
-    def _weight(self, kind: str, hop: int, cosine: float) -> float:
-        weights = {"entity": self.entity_weight, "relation": self.relation_weight, "chunk": self.chunk_weight}
-        similarity = max(0.0, cosine) if self.vote == "similarity" else 1.0
-        return float(weights[kind] * self.hop_decay**hop * similarity)
+    def _weight(self, hop: int, cosine: float) -> float:
+        return float(self.hop_decay**hop * (max(0.0, cosine) if self.vote == "similarity" else 1.0))
 
 
 def _top(positions: IntArray, cosines: FloatArray, n: int) -> list[int]:

@@ -12,7 +12,7 @@ from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import Entry, Group, Item, Output, Row
 from sire_core.derive.step import Context, Step
 from sire_core.settings import check_settings, setting
-from sire_core.trees.tree import TreeSettings
+from sire_core.trees.tree import TreeSettings, grow
 from sire_core.types import Unit, UnitKind, digest, hash64, unit_id
 
 if TYPE_CHECKING:
@@ -89,7 +89,6 @@ class RelatednessTree(Derivation):
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Bring the aggregates up to date, and the tree over them."""
         from sire_core.derive.engine import run_steps
-        from sire_core.trees.tree import grow
 
         result = await run_steps(self.steps(view), change, view)
         sizes = _sizes(result, view.state().get("sizes", {}))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.derive.derivation import OrganizerBase
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Delta
-from sire_core.settings import check_settings, refuse_unused, setting
+from sire_core.settings import check_settings, need_torch, refuse_unused, setting
 from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
@@ -114,14 +114,10 @@ class Perspectives(OrganizerBase):
     def check_installed(self) -> None:
         """Refuse to build learned trees without torch; a search does not need it."""
         if self.abstractor == "neural":
-            from sire_core.settings import need_torch
-
             need_torch("abstractor='neural'")
 
     def settings(self) -> Mapping[str, Any]:
         """Return the settings that change what is built."""
-        from dataclasses import asdict
-
         values = {**asdict(self), "version": "v3"}
         values["sizes"] = None if self.sizes is None else list(self.sizes)  # as JSON has it
         if self.min_passages == 2:
