@@ -3,9 +3,9 @@
 import pytest
 from langchain_core.documents import Document
 from langchain_core.documents.compressor import BaseDocumentCompressor
-from langchain_core.retrievers import BaseRetriever
 
 from langchain_sire import SireRetriever
+from support.langchain_adapter import LangChain
 
 retrievers = pytest.importorskip("langchain_classic.retrievers", reason="langchain-classic is a development dependency")
 DOCUMENTS = [
@@ -19,19 +19,14 @@ DOCUMENTS = [
 ]
 
 
-class Words(BaseRetriever):
-    """Ranks by common words, with the documents as they were given."""
-
-    def _get_relevant_documents(self, query, *, run_manager):
-        words = set(query.lower().split())
-        return sorted(DOCUMENTS, key=lambda d: -len(words & set(d.page_content.lower().split())))[:2]
-
-
 class First(BaseDocumentCompressor):
     """Keeps the first document, copied as compressors do."""
 
     def compress_documents(self, documents, query, callbacks=None):
         return [documents[0].model_copy(deep=True)]
+
+
+WORDS = LangChain.Words(given=DOCUMENTS, asked=[])
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +36,9 @@ def ours():
 
 @pytest.mark.parametrize("by", [None, "source"])
 def test_an_ensemble_adds_the_scores_of_common_documents(ours, by):
-    ensemble = retrievers.EnsembleRetriever(retrievers=[ours, Words()], id_key=by)
+    ensemble = retrievers.EnsembleRetriever(retrievers=[ours, WORDS], id_key=by)
     question = "Petra Quillon film"
-    first, second = ours.invoke(question), Words().invoke(question)
+    first, second = ours.invoke(question), WORDS.invoke(question)
     found = ensemble.invoke(question)
     names = [d.id for d in found]
     assert set(names) == {d.id for d in [*first, *second]}
@@ -54,8 +49,8 @@ def test_an_ensemble_adds_the_scores_of_common_documents(ours, by):
 
 
 def test_merged_and_compressed_documents_keep_what_they_are(ours):
-    merger = retrievers.MergerRetriever(retrievers=[ours, Words()])
-    assert len(merger.invoke("Petra Quillon")) == 4
+    merger = retrievers.MergerRetriever(retrievers=[ours, WORDS])
+    assert len(merger.invoke("Petra Quillon")) == 5
     (found,) = retrievers.ContextualCompressionRetriever(base_compressor=First(), base_retriever=ours).invoke("Petra")
     (given,) = [d for d in DOCUMENTS if d.id == found.id]
     assert {key: found.metadata[key] for key in given.metadata} == given.metadata

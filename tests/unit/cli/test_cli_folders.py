@@ -1,5 +1,6 @@
 """Commands on an index folder that is there."""
 
+import inspect
 import json
 import os
 import shutil
@@ -62,27 +63,9 @@ def folder(tmp_path, source):
 
 @pytest.fixture
 def on_terminal(monkeypatch):
-    """Somebody is there to answer."""
-    # CliRunner puts its own stream in the place of stdin; it is asked whether it is a terminal.
-    from typer.testing import CliRunner as Runner
-
-    original = Runner.isolation
-
-    def isolation(self, *args, **kwargs):
-        context = original(self, *args, **kwargs)
-
-        class Entered:
-            def __enter__(self):
-                entered = context.__enter__()
-                sys.stdin.isatty = lambda: True
-                return entered
-
-            def __exit__(self, *details):
-                return context.__exit__(*details)
-
-        return Entered()
-
-    monkeypatch.setattr(Runner, "isolation", isolation)
+    """Somebody is there to answer: the stream that CliRunner puts in the place of stdin is a terminal."""
+    stream = inspect.getmodule(CliRunner.isolation)._NamedTextIOWrapper  # of typer, or of click where typer uses it
+    monkeypatch.setattr(stream, "isatty", lambda self: self.name == "<stdin>", raising=False)
 
 
 def test_index_adds_and_updates_and_removes_nothing(tmp_path, source, folder):
@@ -337,7 +320,7 @@ def test_a_folder_can_be_moved_copied_and_restored(tmp_path, source, folder):
     assert run("query", tmp_path / "moved", *question).stdout == expected
 
 
-def test_only_source_matter(tmp_path, source, folder):
+def test_only_two_files_matter(tmp_path, source, folder):
     question = ("Who founded Brackwater Press?", "-k", 3, "--json")
     expected = run("query", folder, *question).stdout
     (tmp_path / "kept").mkdir()

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from sire_core import Document, Index
-from sire_core.progress import Bars, progress_of
+from sire_core.progress import progress_of
 from sire_core.testing.contracts import sample_corpus
 from sire_core.testing.doubles import ScriptedModel
 
@@ -28,13 +28,6 @@ def test_bars_are_for_terminals(monkeypatch, terminal):
     for nothing in (False, None):
         progress_of(nothing)("stage", 1, 2)
     assert stream.getvalue() == drawn
-
-
-def test_adapters_draw_wherever_they_are_asked_to(monkeypatch):
-    stream = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", stream)
-    Bars()("stage", 3, 3)
-    assert "3/3" in stream.getvalue()
 
 
 def told(recipe, **settings):

@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from sire_core import Document, Index
-from sire_core.corpus.chunker import SentenceChunker, chunk_document
+from sire_core.corpus.chunker import chunk_document
 from sire_core.corpus.markdown_blocks import Block, markdown_blocks
 from sire_core.corpus.media import describe_images, media_of, split_media
 from sire_core.errors import ConfigurationError, ModelError
@@ -92,15 +92,6 @@ def test_tables_and_images_are_passages_that_refer_to_the_object():
     assert image["described_by"] == "alt text"
     assert first.metadata["lang"] == "en"
     assert (found.tables, found.images, found.described) == (1, 1, 0)
-
-
-def test_long_tables_are_cut_between_rows_with_their_header():
-    rows = "\n".join(f"| pier {i} | {1800 + i} |" for i in range(60))
-    (document,) = split_media([Document("d", f"| pier | built |\n|---|---|\n{rows}")], SentenceChunker(80, 0)).documents
-    assert len(document.chunks) > 5
-    assert all(chunk.startswith("| pier | built |\n|---|---|\n| pier ") for chunk in document.chunks)
-    assert "\n".join("\n".join(chunk.split("\n")[2:]) for chunk in document.chunks) == rows
-    assert [entry["kind"] for entry in document.metadata["media"]] == ["table"] * len(document.chunks)
 
 
 @pytest.fixture

@@ -36,12 +36,6 @@ for _recipe in sorted(recipes.REGISTRY):
     globals()[f"TestRetriever_{_recipe}"] = _suite(_recipe)
 
 
-def test_every_recipe_of_the_registry_has_its_suite():
-    suites = {name for name in globals() if name.startswith("TestRetriever_")}
-    assert suites == {f"TestRetriever_{name}" for name in recipes.REGISTRY}
-    assert len(suites) >= 3
-
-
 class TestRetrieverOverVectorStore(RetrieversIntegrationTests):
     @property
     def retriever_constructor(self):

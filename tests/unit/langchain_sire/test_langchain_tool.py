@@ -5,7 +5,6 @@ import json
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import ToolCall
-from langchain_core.retrievers import BaseRetriever
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import BaseModel, Field
@@ -19,6 +18,7 @@ from langchain_sire import (
     create_sire_tool,
 )
 from sire_core.errors import ConfigurationError, StorageError
+from support.langchain_adapter import LangChain
 from support.langchain_chat import model
 from support.langchain_runs import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs
 
@@ -91,38 +91,22 @@ def test_recipe_k_and_filter_stand_in_the_trace(retriever):
         assert "person" in metadata["sire_filter"]
 
 
-class Words(BaseRetriever):
-    """Ranks by shared words; notes what it was asked."""
-
-    documents: list[Document]
-    asked: list[str]
-    k: int = 3
-
-    def _get_relevant_documents(self, query, *, run_manager):
-        self.asked.append(query)
-        words = set(query.lower().rstrip("?").split())
-        shared = [
-            (-len(words & set(d.page_content.lower().rstrip(".").split())), n) for n, d in enumerate(self.documents)
-        ]
-        return [self.documents[n] for _, n in sorted(shared)[: self.k]]
-
-
 @pytest.fixture
 def words(documents):
     kept = [
         Document(id=f"chunk-{d.id}", page_content=d.page_content, metadata={"source": f"{d.id}.md", "page": number})
         for number, d in enumerate(documents)
     ]
-    return Words(documents=kept, asked=[])
+    return LangChain.Words(given=kept, asked=[])
 
 
 def test_their_documents_cannot_be_changed_through_ours(words):
     found = create_ircot_chain(words, model(*IRCOT), k=4).invoke(QUESTION)["documents"][0]
     found.metadata["page"] = "changed"
-    assert "changed" not in [document.metadata["page"] for document in words.documents]
+    assert "changed" not in [document.metadata["page"] for document in words.given]
 
 
-class Scored(Words):
+class Scored(LangChain.Words):
     """Gives documents without ids, and says in their metadata how well they fit this question, as rerankers do."""
 
     def _get_relevant_documents(self, query, *, run_manager):
@@ -134,7 +118,7 @@ class Scored(Words):
 
 
 def test_a_passage_is_one_whatever_a_search_says_of_it(words):
-    result = create_ircot_chain(Scored(documents=words.documents[:4], asked=[]), model(*IRCOT), k=6).invoke(QUESTION)
+    result = create_ircot_chain(Scored(given=words.given[:4], asked=[]), model(*IRCOT), k=6).invoke(QUESTION)
     texts = [document.page_content for document in result["documents"]]
     assert len(texts) == len(set(texts)) > 1
     assert all("relevance_score" in document.metadata for document in result["documents"])
@@ -142,7 +126,7 @@ def test_a_passage_is_one_whatever_a_search_says_of_it(words):
 
 def test_texts_that_are_alike_in_two_files_are_two(words):
     twice = [Document(page_content="The same words.", metadata={"source": name}) for name in ("a.md", "b.md")]
-    result = create_ircot_chain(Words(documents=twice, asked=[]), model(*IRCOT), k=6).invoke(QUESTION)
+    result = create_ircot_chain(LangChain.Words(given=twice, asked=[]), model(*IRCOT), k=6).invoke(QUESTION)
     assert len(result["documents"]) == 2
 
 

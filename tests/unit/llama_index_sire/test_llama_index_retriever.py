@@ -27,6 +27,7 @@ from sire_core import Index
 from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.doubles import HashEmbedder
+from support.llama_index_adapter import LlamaIndex
 from support.llama_index_models import WordEmbedding
 
 
@@ -72,7 +73,6 @@ def test_trap_nodes_are_deduplicated_by_recursion_too(index_of, question):
 
     class Outer(BaseRetriever):
         def _retrieve(self, query_bundle):
-            from llama_index.core.schema import NodeWithScore
 
             return [NodeWithScore(node=IndexNode(text="x", index_id=name, obj=inner), score=0.5) for name in "ab"]
 
@@ -246,19 +246,6 @@ TEXTS = {
 }
 
 
-class Words(BaseRetriever):
-    """Ranks the given nodes by common words, as LlamaIndex's BM25Retriever gives back the nodes that it was given."""
-
-    def __init__(self, nodes):
-        self._nodes = nodes
-        super().__init__()
-
-    def _retrieve(self, query_bundle):
-        words = set(query_bundle.query_str.lower().split())
-        scored = [NodeWithScore(node=n, score=len(words & set(n.text.lower().split()))) for n in self._nodes]
-        return sorted(scored, key=lambda found: -found.score)[:2]
-
-
 def nodes():
     return [
         TextNode(
@@ -308,11 +295,11 @@ def test_fusion_merges_what_both_found(mode):
     given = nodes()
     ours = retriever(given, similarity_top_k=2)
     fusion = QueryFusionRetriever(
-        [ours, Words(given)], llm=MockLLM(), num_queries=1, mode=mode, similarity_top_k=4, use_async=False
+        [ours, LlamaIndex.Words(given)], llm=MockLLM(), num_queries=1, mode=mode, similarity_top_k=4, use_async=False
     )
     question = "Petra Quillon film"
     first = {n.node_id for n in ours.retrieve(question)}
-    second = {n.node_id for n in Words(given).retrieve(question)}
+    second = {n.node_id for n in LlamaIndex.Words(given).retrieve(question)}
     assert first & second
     found = fusion.retrieve(question)
     assert {n.node_id for n in found} == first | second
