@@ -73,7 +73,9 @@ _INDEX_PAGES = {
     re.compile(r"search/\w+\.html"): re.compile(rb"<body class=.SRPage"),
 }
 """What marks indexes of other pages, by folder and name."""
-_SEARCH_PAGE = re.compile(rb"\bid=.?(?:mkdocs-)?search-results\b")
+_SEARCH_PAGE = re.compile(rb"\bid=.?(?:mkdocs-)?search-results\b|\bsearchindex\.js\b")
+_PLACES_IN_PAGES = re.compile(rb"<(?:urlset|sitemapindex|tagfile|targetset|book[^>]{1,300}devhelp)\b|\btargetptr=")
+"""What marks lists of the places in pages: maps of a site, cross references of DocBook, Doxygen and Devhelp."""
 _NOT_FOUND = re.compile(r"\b404\b|\bnot found\b", re.IGNORECASE)
 _SHORT_PAGE = 600
 """Letters of a page for searching, or for addresses without a page."""
@@ -274,7 +276,9 @@ def _is_source_of_page(root: Path, path: Path, names: Sequence[str]) -> bool:
     """Whether a page was made of a file: of an XML file beside it, or of one in the folder of sources of its site."""
     parts = path.relative_to(root).parts
     if path.suffix == ".xml":
-        return any(_holds_words_of(path, path.with_suffix(end)) for end in _PAGES if f"{path.stem}{end}" in names)
+        pages = (path.with_suffix(end) for end in _PAGES if f"{path.stem}{end}" in names)
+        lists_places = _PLACES_IN_PAGES.search(_head(path, _LOOKED_AT)) is not None
+        return lists_places or any(_holds_words_of(path, page) for page in pages)
     if "_sources" not in parts or path.suffix not in (".txt", ".rst", ".md"):
         return False
     place = parts.index("_sources")
@@ -306,18 +310,22 @@ def _is_generated_page(path: Path) -> bool:
     marks = [mark for name, mark in _INDEX_PAGES.items() if name.fullmatch(place)]
     if not (marks or path.name == "404.html"):
         return False
-    try:
-        check_readable(path, DEFAULT_MAX_BYTES)
-        with path.open("rb") as file:
-            page = file.read(_SEEN_OF_PAGE)
-    except (OSError, CorpusError):  # which is reported when it is read
-        return False
+    page = _head(path, _SEEN_OF_PAGE)
     if any(mark.search(page) for mark in marks):
         return True
     if path.name != "404.html" and not (path.name == "search.html" and _SEARCH_PAGE.search(page)):
         return False
     title, text = html_to_markdown(page.decode("utf-8", "replace"))
     return len(text) < _SHORT_PAGE and (path.name == "search.html" or bool(_NOT_FOUND.search(f"{title}\n{text}")))
+
+
+def _head(path: Path, size: int) -> bytes:
+    """How a file begins; nothing where it cannot be read, which is reported when it is read."""
+    with suppress(OSError, CorpusError):
+        check_readable(path, DEFAULT_MAX_BYTES)
+        with path.open("rb") as file:
+            return file.read(size)
+    return b""
 
 
 def _subfolders(folder: Path, subfolders: Sequence[str], leave: Callable[[Path, str], None]) -> list[str]:

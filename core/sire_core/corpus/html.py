@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from statistics import median
 from typing import Any
 
-from sire_core.corpus.page_regions import PageRegions, is_site_name
+from sire_core.corpus.page_regions import IMPRINT, LONGEST_IMPRINT, PageRegions, is_site_name
 
 _LONGEST_TERM, _FEWEST_TERMS, _LONG_DEFINITION = 200, 3, 200
 """Letters of a term that may be a heading; how many terms a list of such has, and letters of most definitions."""
@@ -87,6 +87,9 @@ _STEP_LETTERS = 600
 _TITLES_BETWEEN = 20
 """Words that a table or list of such links may have outside of them: the titles of the page and of its book."""
 _SPACE = re.compile(r"[ \t\r\n\f]+")
+_BRACKETS = str.maketrans("", "", "[]")
+_CAPTION_REACH = 8
+"""Lines above an image that may have its text behind a number: `Figure 3. Layers`."""
 
 
 def fence_around(code: str) -> str:
@@ -295,6 +298,7 @@ class _Reader:
         self._is_layout = False  # whether the open table places the icon of a note beside its text
         self._links: list[tuple[str, bool]] = []  # text of each link, and whether it leads to the next page
         self._link: tuple[int, bool] | None = None  # the open one: where its text begins
+        self._first_link = 0  # of the open heading or item
         self._last_step = 0  # number of links up to the last one to a page before, behind or above
         self._boxes: list[int] = []  # depths of the open boxes
         self._blocks: list[tuple[int, int, int]] = []  # open blocks outside of tables: depth, first line, first link
@@ -309,6 +313,11 @@ class _Reader:
         """Title and Markdown."""
         self._close(0)
         self._flush()
+        lines = [line for line in self._lines if line]
+        while len(lines) > 1 and len(lines[-1]) < LONGEST_IMPRINT and IMPRINT.match(lines[-1]):
+            lines.pop()  # a page ends in its date, its author's rights and its licence
+            while self._lines.pop() == "":
+                pass
         text = re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip()
         return self._page_title(), text
 
@@ -388,6 +397,7 @@ class _Reader:
                 self._rows, self._row = (0, None) if tag == "table" or not self._places["table"] else (self._rows, [])
             else:
                 self._prefix = self._label(tag)
+                self._first_link = len(self._links)
         elif tag in _BLOCKS:
             self._break()
             self._begin_definitions(tag)
@@ -507,8 +517,13 @@ class _Reader:
                 self._text.append(" ")
         elif tag == "img" and attributes.get("alt") and attributes.get("src"):
             inline = str(attributes["src"]).lstrip()[:5].lower() == "data:"
-            self._alternative = "" if inline else " ".join(str(attributes["alt"]).split())
-            self._text.append(str(attributes["alt"]) if inline else f"![{attributes['alt']}]({attributes['src']})")
+            alternative = " ".join(str(attributes["alt"]).translate(_BRACKETS).split())
+            above = () if any(map(str.strip, self._text[-20:])) else self._lines[-_CAPTION_REACH:]
+            captions = (line[: -len(alternative)].rstrip(" .:\xa0") for line in above if line.endswith(alternative))
+            is_told = any(caption[-1:].isdigit() for caption in captions)
+            self._alternative = "" if inline or is_told else alternative
+            if not is_told:
+                self._text.append(alternative if inline else f"![{alternative}]({attributes['src']})")
         elif tag == "hr":
             self._flush()
 
@@ -542,13 +557,22 @@ class _Reader:
                 self._leave_out_links_above()
             if not (_ITEM.match(self._prefix) and self._lines and _ITEM.match(self._lines[-1])):
                 self._lines.append("")
-            self._lines.append(self._prefix + text)
+            self._lines += self._entries(text) or [self._prefix + text]
             if f"![{self._alternative}](" not in text:
                 self._alternative = ""
             if self._prefix.startswith("#"):
                 self._leave_out_banner(text.replace("`", ""))
                 self._level = len(self._prefix) - 1
             self._prefix = ""
+
+    def _entries(self, heading: str) -> list[str]:
+        """The items of a list of contents that is marked as one heading: it holds several links and nothing else."""
+        names = [_SPACE.sub(" ", name).strip() for name, _ in self._links[self._first_link :]]
+        is_list = self._prefix.startswith("#") and len(names) > 1 and heading == " ".join(names)
+        if not (is_list and all(" " in name for name in names)):
+            return []
+        self._prefix = ""
+        return [f"- {name}" for name in names]
 
     def _leave_out_banner(self, heading: str) -> None:
         """Forget the first heading if the next one names the page and it the site, by the title of the page."""
@@ -561,6 +585,9 @@ class _Reader:
             is_above = is_above or (level == self._level and title.endswith(name))
             if is_above and is_site_name(name, heading, title):
                 self._lines[first] = ""  # and so the places of other lines stay
+            between = filter(None, self._lines[first + 1 : place])
+            if name == heading and level < self._level and all(map(IMPRINT.match, between)):  # again, below its date
+                self._lines[first:place] = [""] * (place - first)
             self._banner = None
 
     def _page_title(self) -> str:

@@ -34,12 +34,14 @@ _SENTENCE_END = re.compile(
 )
 _SHORTEST_SENTENCE, _LONG_BLOCK = 30, 150
 """Letters outside of links of a sentence with its full stop, and of a block that is running text without one."""
-_IMPRINT = re.compile(
-    r"\W*(?:created|built|generated|powered|made) (?:using|with|by)\b"
-    r"|.{0,60}(?:\u00a9|\bcopyright\b.{0,9}\d{4}|all rights reserved|\buses? cookies\b|\bupdated on\b)",
+IMPRINT = re.compile(
+    r"\W*(?:(?:created|built|generated|powered|made) (?:using|with|by)\b|(?:last )?(?:updated|modified)(?: on\b|: \d)"
+    r"|creative commons [^.]{0,40}\]\()"
+    r"|.{0,60}(?:\u00a9|\bcopyright\b.{0,9}\d{4}|all rights reserved|\buses? cookies\b"
+    r"|\b(?:page|site|document) (?:was )?(?:last )?(?:updated|modified)\b|\blicensed under\b)",
     re.IGNORECASE | re.DOTALL,
 )
-_LONGEST_IMPRINT = 400
+LONGEST_IMPRINT = 400
 """Letters of a copyright notice or a note about cookies; they are no text of the page."""
 _PART = re.compile(r"[_-]+")
 _RANKS = {"main": 3, "article": 2, "h1": 1}
@@ -158,7 +160,7 @@ class PageRegions:
         self._run.clear()
         if not self._open:
             return
-        if not is_code and len(text) < _LONGEST_IMPRINT and _IMPRINT.match(text):
+        if not is_code and len(text) < LONGEST_IMPRINT and IMPRINT.match(text):
             self._open[-1].linked += letters
         elif is_code or _is_sentence(text, letters - linked, linked):
             self._open[-1].prose += letters

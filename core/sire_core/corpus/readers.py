@@ -45,6 +45,7 @@ from sire_core.corpus.sections import (
     naming_heading,
     sections_of_markdown,
     with_comments_as_code,
+    with_contents_as_list,
 )
 from sire_core.corpus.source_code import NOTATIONS, SOURCES, read_notation, read_source
 from sire_core.corpus.titles import first_title, header_title, opening_title, without_site_name
@@ -54,7 +55,7 @@ from sire_core.types import Document, Failure
 
 UNSUPPORTED = "unsupported type"
 """How the reason begins for which a file is skipped that holds no text, such as a picture."""
-READING = "files-11"
+READING = "files-12"
 """Version of the readers; changes whenever the same file may give another document."""
 
 CONVERTED = (
@@ -492,6 +493,7 @@ def _with_title(
 ) -> FoundRecord:
     """A document with a title: its own, else its first heading or the file name."""
     metadata = {**(fields or {}), "source": file.name}
+    text = with_contents_as_list(text) if headings else text
     if is_contents(title):
         title = ""
     if not title and headings:

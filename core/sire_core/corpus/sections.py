@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from sire_core.corpus.markdown_writing import undo_inline
@@ -11,6 +13,7 @@ from sire_core.corpus.markdown_writing import undo_inline
 SEPARATOR = " > "
 """Separator of the headings of a section path in a title."""
 
+_WORD = re.compile(r"\w+")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{3,})[ \t]*$")
 _TAG = (
@@ -127,6 +130,23 @@ def naming_heading(text: str) -> str:
     highest = min((level for level, _ in others), default=0)
     top = [heading for level, heading in others if level == highest]
     return top[0] if len(top) == 1 else ""
+
+
+def with_contents_as_list(text: str) -> str:
+    """The text with headings that list its contents as items: those above no text whose words come again below."""
+    runs = list(_runs(text.split("\n")))
+    keys = [" ".join(_WORD.findall(name.casefold())) for _, name, _ in runs]
+    left = Counter(keys)
+    filled = (number for number, (*_, lines) in enumerate(runs) if any(line.strip(" \t\xa0#") for line in lines))
+    is_entry = False
+    for number, following in pairwise(filled):
+        level, name, _ = runs[number]
+        left[keys[number]] -= 1
+        below = runs[following][0]
+        is_entry = below > 0 and left[keys[number]] > 0 and (below <= level or (is_entry and level > 0))
+        if is_entry:
+            runs[number] = 0, "", [f"- {name}"]
+    return "\n".join(line for *_, lines in runs for line in lines)
 
 
 def _close(sections: list[MarkdownSection], path: Sequence[tuple[int, str]], part: list[str]) -> None:

@@ -28,7 +28,10 @@ _NO_TITLE = re.compile(
 )
 """Titles that programs write by default."""
 _SEPARATOR = r"(?:[-|:\u00b7\u00bb\u2013\u2014]|::)"
-_SITE_NAME = re.compile(rf"\s+{_SEPARATOR}\s+\S")
+_SITE_BEHIND = re.compile(rf"\s+{_SEPARATOR}\s+\S")
+_SITE_BEFORE = re.compile(rf"[^\d\s](?:\s+{_SEPARATOR}|:)\s+\Z")
+_MANUAL = re.compile(r"\s\u2014\s[^\u2014]{1,100} documentation\Z")
+"""What Sphinx adds to the titles of all pages."""
 _NAMELESS = re.compile(rf"{_SEPARATOR}\s+|\s+{_SEPARATOR}\Z")
 """Where a template left out the name of a page: `Site - `, `- Site`."""
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
@@ -50,8 +53,17 @@ def without_site_name(title: str, heading: str) -> str:
     """The title of a page without the name of its site, if the rest is the heading of the page or empty."""
     if nameless := _NAMELESS.match(title) or _NAMELESS.search(title[-4:]):
         return heading or title.strip(nameless[0])
-    rest = title[len(heading) :] if heading and title.casefold().startswith(heading.casefold()) else ""
-    return heading if _SITE_NAME.match(rest) else title
+    title = _MANUAL.sub("", title)
+    lower, name = title.casefold(), heading.casefold()
+    if name and not is_contents(heading):
+        before, behind = title[: -len(heading)], title[len(heading) :]
+        if lower.startswith(name) and _SITE_BEHIND.match(behind):
+            return heading
+        if lower.endswith(name) and _SITE_BEFORE.search(before[-20:]):
+            return heading
+    page, bar, site = title.rpartition(" | ")
+    shared, of_site = (len(set(name.split()).intersection(part.casefold().split())) for part in (page, site))
+    return page if bar and shared > of_site else title
 
 
 def split_header(text: str) -> tuple[str, str, str]:

@@ -83,6 +83,8 @@ def test_a_caption_that_repeats_the_text_of_its_image_stands_once():
     figure = '<div><img src="a.png" alt="The  gate at night"><div class="caption"><p>The gate\nat night</p></div></div>'
     assert read(f"<p>A.</p>{figure}<p>B.</p>") == "A.\n\n![The gate at night](a.png)\n\nB."
     assert read(f"{figure}<p>B.</p><p>The gate at night</p>").endswith("B.\n\nThe gate at night")
+    assert read("<p>Figure\xa01. The gate</p><p> <img src=a alt='The gate'> <p>B.") == "Figure\xa01. The gate\n\nB."
+    assert read("<p>A. The gate</p><p><img src=a alt='[The gate]'>B.") == "A. The gate\n\n![The gate](a)B."
 
 
 def test_a_link_without_text_before_any_text_is_nothing():

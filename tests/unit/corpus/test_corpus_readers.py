@@ -385,6 +385,36 @@ def test_files_of_a_site_generator_are_skipped_unless_they_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (
+            "search.html",
+            '<script src="_static/searchtools.js"></script><script src="searchindex.js"></script><p>Type.</p>',
+        ),
+        ("xrefs.xml", '<div element="book" href="a.html" targetptr="main"><ttl>Locks</ttl></div>'),
+        ("sitemap.xml", '<?xml version="1.0"?><urlset xmlns="http://a"><url><loc>http://a</loc></url></urlset>'),
+    ],
+)
+def test_lists_of_the_places_in_pages_are_files_of_a_site_generator(tmp_path, name, content):
+    (tmp_path / "a.html").write_text("<p>One writer holds the lock.</p>")
+    (tmp_path / name).write_text(content)
+    found = read_documents(tmp_path)
+    assert [document.id for document in found.documents] == ["a.html"]
+    assert found.failures[0].reason.startswith("a file of a site generator")
+
+
+def test_headings_that_list_the_contents_of_a_page_are_items(tmp_path):
+    entries = "".join(f"<h2><a href='#{n}'>{n} Why locks?</a></h2>" for n in (1, 2))
+    sections = "".join(f"<h3><a name={n}>{n} Why locks?</a></h3><p>So.</p>" for n in (1, 2))
+    (tmp_path / "a.html").write_text(f"<h1>Locks</h1>{entries}<h3> </h3><h3>Introduction</h3><p>Hm.</p>{sections}")
+    linked = "<h3><a href=b#1>1 Why locks?</a><br> <a href=b#2>2 Who waits?</a></h3><p>So.</p>"
+    (tmp_path / "b.html").write_text(f"<h1>All locks</h1>{linked}<h3><a href=c>The</a> <a href=d>lock</a></h3><p>So.")
+    one, other = read_documents(tmp_path).documents
+    assert one.text.startswith("# Locks\n\n- 1 Why locks?\n\n- 2 Why locks?\n\n### Introduction\n\nHm.\n\n### 1 Why")
+    assert other.text == "# All locks\n\n- 1 Why locks?\n- 2 Who waits?\n\nSo.\n\n### The lock\n\nSo."
+
+
+@pytest.mark.parametrize(
     ("more", "page", "is_read"),
     [
         ("", "lock.html", False),
@@ -484,6 +514,16 @@ def test_the_banner_of_a_site_is_no_heading_of_its_pages(tmp_path, title, body, 
     assert document.text.endswith("One writer holds the lock.")
 
 
+def test_the_date_and_licence_of_a_page_are_no_text(tmp_path):
+    date, licence = "<div>updated: 2026-02-06</div>", "<p>This page is <a href=l>licensed under</a> CC.</p>"
+    (tmp_path / "a.html").write_text(f"<h2>Locks</h2>{date}<h1>Locks</h1><p>One waits.</p>{date}{licence}")
+    (tmp_path / "b.html").write_text("<h1>Locks</h1><p>Last updated: June 2024</p>")
+    assert [one.text for one in read_documents(tmp_path)] == [
+        "# Locks\n\nOne waits.",
+        "# Locks\n\nLast updated: June 2024",
+    ]
+
+
 @pytest.mark.parametrize("name", ["a.js", "a.css", "a.html", "a.pdf"])
 def test_a_link_to_a_file_that_does_not_exist_is_named_as_such(tmp_path, name):
     (tmp_path / "b.txt").write_text("Words.")
@@ -505,6 +545,13 @@ def test_a_link_to_a_file_that_does_not_exist_is_named_as_such(tmp_path, name):
         ("mod_lock - Queue Server", "Module mod_lock", "mod_lock - Queue Server"),
         ("Locks-free queues", "Locks", "Locks-free queues"),
         ("Locks", "Locks", "Locks"),
+        ("Queue Docs: Locks", "Locks", "Locks"),
+        ("Queue Manager - Locks", "Locks", "Locks"),
+        ("Chapter 3: Locks", "Locks", "Chapter 3: Locks"),
+        ("queue.locks — Queue 3.3 documentation", "Source code", "queue.locks"),
+        ("What are locks? | Queue Writers", "What does a lock do?", "What are locks?"),
+        ("Queue | Keys", "Locks", "Queue | Keys"),
+        ("Queue - Contents", "Contents", "Queue - Contents"),
         ("Queue Manager - ", "Locks", "Locks"),
         ("| Queue Manager", "Locks", "Locks"),
     ],
