@@ -46,7 +46,7 @@ OPENERS = _set(
     "furthermore alternatively likewise conversely accordingly admittedly presumably fortunately importantly anyway "
     "interestingly surprisingly obviously nowadays meantime henceforth thereafter hereafter incidentally inversely "
     "curiously regrettably luckily sadly undoubtedly arguably hopefully thankfully albeit notwithstanding "
-    "jan feb mar apr jun jul aug sep sept oct nov dec tue wed thu fri fig "
+    "jan feb mar apr jun jul aug sep sept oct nov dec tue wed thu fri fig needless op cit ibid "
     "opened formed created recorded performed considered elected appointed married died won worked played"
 )
 """Words that often open a sentence and are not names."""

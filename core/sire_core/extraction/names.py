@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sire_core.algorithms.lexicon import FUNCTION_WORDS, HONORIFICS, NAME_TAILS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.algorithms.text import cached_key
 from sire_core.extraction.headings import CAPTIONS, acts, is_everyday, is_numbered
-from sire_core.extraction.spans import TextSpan, is_common
+from sire_core.extraction.spans import TextSpan, is_common, stands_free
 
 _TITLE_MODIFIERS = frozenset(("grand", "crown", "high", "prime", "vice", "deputy", "chief"))
 _CELLS = frozenset(
@@ -181,7 +181,7 @@ class NameTable:
             end = at + len(self._title_lower)
             if lower[end : end + 1] == "s" and end - at > 4:
                 end += 1  # a plural
-            free = not lower[at - 1 : at].isalnum() and not lower[end : end + 1].isalnum()
+            free = stands_free(lower, at, end)
             if free and not any(
                 span.start <= at and end <= span.end and span.end - span.start > end - at + 2 for span in row
             ):

@@ -21,6 +21,7 @@ from sire_core.extraction.spans import (
     language_of,
     sentences_of,
     split_unspaced,
+    stands_free,
     unspaced_names,
     without_function_words,
 )
@@ -149,7 +150,7 @@ def term_spans(sentence: str, terms: Iterable[str]) -> list[TextSpan]:
             end = at + len(wanted)
             if lower[end : end + 1] == "s":
                 end += 1
-            free = not lower[at - 1 : at].isalnum() and not lower[end : end + 1].isalnum()
+            free = stands_free(lower, at, end)
             if free and all(end <= span.start or span.end <= at for span in spans):
                 spans.append(TextSpan(at, end, term, TERM))
             at = lower.find(wanted, end)
@@ -302,7 +303,7 @@ _LONGEST_HEADING = 90
 _LONGEST_LINE = 300  # of a line that is looked at as a heading
 
 _LONGEST_SENTENCE = 1_000
-_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,6}s")
+_PLURAL = re.compile(r"[A-Z]{2,6}s|[A-Z][a-z]+(?:ist|ik|ian|ite)s")
 VALUES = frozenset(("Date", "Quantity"))
 """Types of values, as opposed to things."""
 _CERTAIN = VALUES | {"Work", CODE, TERM}
@@ -550,10 +551,10 @@ def merged(preferred: Sequence[TextSpan], others: Sequence[TextSpan]) -> list[Te
 
 
 def other_forms(name: str, kind: str) -> tuple[str, ...]:
-    """Equivalent forms of an identifier or common noun: `lookup` for `lookup()`, `lease` for `leases`."""
+    """Equivalent forms of a name: `lookup` for `lookup()`, `lease` for `leases`, `Marxist` for `Marxists`."""
     if kind == CODE:
         return (name[:-2],) if name.endswith("()") else ()
-    if _PLURAL_ACRONYM.fullmatch(name):
+    if _PLURAL.fullmatch(name):
         return (name[:-1],)
     if kind == TERM and len(name) > 4 and name.endswith("s") and not name.endswith(("ss", "us", "is")):
         return (name[:-1],)

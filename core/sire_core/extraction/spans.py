@@ -199,6 +199,12 @@ def find_spans(sentence: str) -> list[TextSpan]:
     return spans
 
 
+def stands_free(text: str, start: int, end: int) -> bool:
+    """Whether no letter, digit or hyphen is in front of a span, and no letter or digit behind it."""
+    before = text[start - 1 : start]
+    return not (before.isalnum() or before == "-" or text[end : end + 1].isalnum())
+
+
 def _opening(name: str, *, at_start: bool) -> int:
     """Length of a leading word that is not part of a name, else 0."""
     first, _, rest = name.partition(" ")
@@ -212,7 +218,8 @@ def _work_span(match: re.Match[str], *, listed: bool) -> TextSpan | None:
     quoted = match.group()[1:-1]
     name = quoted.strip(" ,.;:'\u2019`")
     words = name.split()
-    if not words or len(words) > 12 or not _CAPITAL_START.match(name):
+    is_between = quoted[:1].isspace() or quoted[-1:].isspace()  # of two quotations: `," he said, "`
+    if is_between or not words or len(words) > 12 or not _CAPITAL_START.match(name):
         return None
     content = [word for word in words if word.lower().strip(",.;:!?") not in FUNCTION_WORDS]
     capitals = sum(not word[0].islower() for word in content or words)

@@ -581,11 +581,21 @@ def test_triples_and_short_facts():
             ["City Lights", "When Ole Met Sally...", "Good Evening, Karn"],
         ),
         ('"Who\'s Afraid of Virginia Woolf?" is a play of 1962.', ["Who's Afraid of Virginia Woolf?"]),
+        ('To leave the gates open," Karn put it, "we have only to wait."', []),
     ],
 )
 def test_speech_is_no_work(sentence, works):
     found = [entity.name for entity in extract(sentence).entities if entity.type == "Work"]
     assert [name.rstrip(".") for name in found] == [name.rstrip(".") for name in works]
+
+
+def test_citations_openers_and_halves_of_compounds_are_no_names():
+    found = names("Needless to say, the Millers were right. [Op. Cit., p. 4] It is non-aligned. Ibid.", "Aligned")
+    assert not found & {"Needless", "Op", "Cit", "Ibid"}
+    record = extract("The mode is non-aligned for Ole Karn.\n\nThe aligned mode follows Marxists.", "Aligned")
+    assert record.facts[0].text.startswith("Aligned: The mode is non-aligned")
+    (marxists,) = (entity for entity in record.entities if entity.name == "Marxists")
+    assert marxists.aliases == ("Marxist",)
 
 
 @pytest.mark.parametrize(
