@@ -69,12 +69,14 @@ class Sentence:
         label: What it is said of: the term that opens its paragraph or item, of code the sentence that leads to it, or
             the heading above; may be empty.
         head: Number of the sentence that is the head of its table; -1 for others.
+        block: Number of its paragraph, item or piece of code; each row of a table has its own.
     """
 
     text: str
     kind: str
     label: str
     head: int = -1
+    block: int = 0
 
 
 def readable_sentences(text: str) -> list[str]:
@@ -85,8 +87,9 @@ def readable_sentences(text: str) -> list[str]:
 def read_sentences(text: str, label: str = "") -> list[Sentence]:
     """The sentences of a text, and what each is said of; `label` is the heading that the text stands under."""
     found: list[Sentence] = []
-    head, lead = -1, ""
+    head, lead, number, last = -1, "", 0, ""
     for block, kind in _blocks(text):
+        number, last = number + (not kind == last == "code"), kind
         has_words = any(map(str.isalnum, block))
         if kind != "row":
             head = len(found) if kind == "head" and has_words else -1
@@ -96,10 +99,11 @@ def read_sentences(text: str, label: str = "") -> list[Sentence]:
             term = match[1] if (match := _TERM.match(block)) else ""
             if identifiers(label) and not identifiers(term):  # `Default: 4.` under `worker_pool` is said of that
                 term = ""
-            found += [Sentence(part, kind, term or label) for part in _cut(block)]
+            found += [Sentence(part, kind, term or label, block=number) for part in _cut(block)]
             lead = found[-1].text[:-1] if block.endswith(":") and has_words else ""
         elif has_words:
-            found.append(Sentence(block, kind, (kind == "code" and lead) or label, head if kind == "row" else -1))
+            own_head = head if kind == "row" else -1
+            found.append(Sentence(block, kind, (kind == "code" and lead) or label, own_head, number))
         if kind not in ("prose", "code"):
             lead = ""
     return found

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain, groupby, zip_longest
 from math import log, sqrt
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,16 @@ _SHORT, _ABOVE = 6, 0.7  # And how much a word counts that only the label or the
 _LEADING = 2  # Words of the question in what leads to code that answers, where it does not ask for code
 _BONUS = 1.0  # What the bonuses below are in units of `FIT`
 _WITHIN = 3.0  # By how much less than the best a sentence of parts of documents may fit
+_ELSEWHERE = 0.3  # How much a word of the question counts for a part of it that does not have the word
+_PARTS, _FEWEST_OF_PART = 3, 2  # Parts of a question, the last ones; and content words of each
+_ASKING = (
+    "(?:what|which|who|whom|whose|where|when|why|how|do|does|did|is|are|was|were|can|could|will|would|should|may|must"
+    "|has|have)"
+)
+_BETWEEN_PARTS = re.compile(
+    rf"(?<=[.?!;])\s+|,?\s(?:and|but|or)\s(?=(?:[a-z]{{2,6}} )?{_ASKING}\b)|,\s(?={_ASKING}\b)", re.IGNORECASE
+)
+_BLOCK = 400  # Characters of a sentence with those beside it
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
 _ASKS_NUMBER = re.compile(
     r"\b(?:when|how (?:many|much|long|old|far|large)|(?:what|which) (?:year|date)|numbers?)\b",
@@ -77,7 +88,11 @@ lines of a log, footnotes, captions, single words, and what begins within a sent
 _ASKS_CODE = re.compile(
     r"\b(?:how (?:do|can|could|should|to)|(?:command|option|flag|syntax|example)s?)\b", re.IGNORECASE
 )
-_DEPENDS = re.compile(r"(?:It|They|This|These|Those|(?:The |By )?[Dd]efaults?)\b")
+_DEPENDS = re.compile(
+    r"(?:It|They|He|She|This|That|These|Those|Such|Both|(?:The |By )?[Dd]efaults?|The (?:latter|former)|Rather|Instead"
+    r"|Otherwise|However|But|Thus|Therefore|So|Then|Also|Conversely|Similarly|Alternatively"
+    r"|(?:In|For|When|If) (?:so|not|this|that|these|such|it))\b"
+)
 """Opens a sentence that is about what was said before."""
 _NAME = re.compile(r"\b[A-Z]\w+")
 _SECTION_NUMBER = re.compile(r"^\d+(?:\.\d+)*\.? ")
@@ -85,23 +100,25 @@ _SECTION_NUMBER = re.compile(r"^\d+(?:\.\d+)*\.? ")
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """A sentence of the evidence.
+    """A sentence of the evidence, or sentences of one paragraph.
 
     Attributes:
-        text: The sentence; of one of over 600 characters the part around words of the question.
+        text: The sentences; of one of over 600 characters the part around words of the question.
         hit: Number of the hit that it stands in, from 1.
-        place: Its place among the sentences of that hit, from 0.
+        place: The place of the first among the sentences of that hit, from 0.
         label: What it is said of where the sentence does not say so: an item's term or a heading; may be empty.
+        block: Number of its paragraph in that hit, from 0.
     """
 
     text: str
     hit: int
     place: int
     label: str = ""
+    block: int = 0
 
     @property
     def quoted(self) -> str:
-        """The sentence, behind what it is said of."""
+        """The text, behind what it is said of."""
         return f"{self.label}: {self.text}" if self.label else self.text
 
 
@@ -117,11 +134,12 @@ class Candidate:
     bonus: float
     leads: frozenset[int]  # numbers of the hits that it leads to
     features: Mapping[str, float]  # those of `FIT`
+    shares: tuple[float, ...]  # what it has of each part of the question, 0 to 1
 
-    @property
-    def fit(self) -> float:
-        """How well it answers by itself, if hits are parts of documents."""
-        return sum(weight * self.features[name] for name, weight in FIT.items()) + _BONUS * self.bonus
+    def fit(self, part: int) -> float:
+        """How well it answers a part of the question by itself, if hits are parts of documents."""
+        features = {**self.features, "question": self.shares[part]}
+        return sum(weight * features[name] for name, weight in FIT.items()) + _BONUS * self.bonus
 
     def value(self, weights: Mapping[str, float], covered: Counter[str], of_hit: int, *, reached: bool) -> float:
         """What it adds to sentences that have words of the question `covered` times, `of_hit` of them its hit's."""
@@ -134,7 +152,7 @@ class Candidate:
 
 _MARKS = "?!.,;:()[]{}<>\"'`\u2018\u2019\u201c\u201d"  # Around words of a question
 _SHARED = 3  # Where no hit has one of so many words of a question, hits are about something else
-_VAGUE_VERBS = "know tell say explain connect"
+_VAGUE_VERBS = "know tell say explain connect put get make keep happen want become"
 
 
 def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
@@ -142,19 +160,19 @@ def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
     return _judged(question, hits)[0]
 
 
-def _judged(question: str, hits: Sequence[Hit]) -> tuple[str, bool]:
-    """The warning, and whether hits hardly answer: they may lack a name and tell the rest."""
+def _judged(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
+    """The warning, and how many sentences are worth quoting: hits may lack a name and tell the rest."""
     every = _whole_stems(question)
     asked = every - _vague_stems() or every
     if not hits or not is_plain(question):  # scripts without spaces have no words to compare
-        return "", False
+        return "", _SENTENCES
     if not asked:
-        return "The question has no word to search for; these are only the nearest passages.", True
+        return "The question has no word to search for; these are only the nearest passages.", _NEAREST
     ways = ("\n".join(step.sentence for step in hit.path) for hit in hits)
     texts = (f"{hit.unit.title}\n{hit.unit.text}\n{way}" for hit, way in zip(hits, ways, strict=True))
-    shares = [_whole_stems(text) & asked for text in texts]
+    shares = [_whole_stems(text) & every for text in texts]
     if not any(shares):
-        return "No hit shares a word with the question; these are only the nearest.", True
+        return "No hit shares a word with the question; these are only the nearest.", 0
     missing = asked.difference(*shares)
     hardly = len(missing) * _SHARED >= len(asked)
     first, *_ = spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
@@ -162,10 +180,11 @@ def _judged(question: str, hits: Sequence[Hit]) -> tuple[str, bool]:
     if not hardly:  # then only names are worth a warning
         lacking = [word for word in lacking if not is_everyday(word) or (word[0].isupper() and word != first)]
     if lacking:
-        return f"No hit mentions {' or '.join(map(repr, lacking[:_SHARED]))}.", hardly
+        most = 0 if missing == asked else _NEAREST if hardly else _SENTENCES
+        return f"No hit mentions {' or '.join(map(repr, lacking[:_SHARED]))}.", most
     if len(asked) > 1 and max(map(len, shares)) == 1:
-        return "No hit has more than one word of the question; these are only the nearest.", True
-    return "", False
+        return "No hit has more than one word of the question; these are only the nearest.", _NEAREST
+    return "", _SENTENCES
 
 
 def _whole_stems(text: str) -> frozenset[str]:
@@ -183,14 +202,16 @@ def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -
     """Choose the sentences that answer a question, in the order in which hits are read, and of their texts.
 
     Hits are read by rank, without those to which a passage leads that only mentions what the question names and is not
-    about it, unless there are no others. Of hits that are parts of longer documents the sentences that fit best are
-    taken. Of others each next sentence is what adds most to those chosen: words of the question that they lack, or
-    others of that meaning. Once they have all words of the question, what adds little is left out: less is asked of
-    sentences that lead to another hit, or stand in one that is led to. Hits that hardly answer give two.
+    about it, unless there are no others. Of hits that are parts of longer documents the sentences are taken that fit
+    each part of the question best, with the one that they depend on and the one that goes on. Of others each next
+    sentence is what adds most to those chosen: words of the question that they lack, or others of that meaning. Once
+    they have all words of the question, what adds little is left out: less is asked of sentences that lead to another
+    hit, or stand in one that is led to. Hits that hardly answer give two, those without a word of the question none.
     """
-    n = min(n, _NEAREST) if _judged(question, hits)[1] else n
+    n = min(n, _judged(question, hits)[1])
     order, candidates = sentence_candidates(question, hits)
-    chosen = _fitting(candidates, n) if _are_parts(hits) else _adding(stems(question), candidates, n)
+    are_parts = _are_parts(hits)
+    chosen = _with_neighbors(_fitting(candidates, n), hits) if are_parts else _adding(stems(question), candidates, n)
     return sorted(chosen, key=lambda extract: (order.index(extract.hit - 1), extract.place))
 
 
@@ -232,14 +253,40 @@ def _are_parts(hits: Sequence[Hit]) -> bool:
 
 
 def _fitting(candidates: Sequence[Candidate], n: int) -> list[Extract]:
-    """The sentences that fit best, none that says nothing new, and none that fits much less than the best."""
-    ranked = sorted(candidates, key=lambda one: -one.fit)
+    """The sentences that fit each part of a question best, in turn, none that says nothing new or fits much less."""
+    ranked = []
+    for part in range(len(candidates[0].shares) if candidates else 0):
+        fits = [one.fit(part) for one in candidates]
+        order = sorted(range(len(fits)), key=lambda place: -fits[place])
+        ranked.append([candidates[place].extract for place in order if fits[place] >= max(fits) - _WITHIN])
     chosen: dict[frozenset[str], Extract] = {}
-    for one in ranked:
-        words = stems(one.extract.text)
-        if one.fit >= ranked[0].fit - _WITHIN and not any(words <= others for others in chosen):
-            chosen[words] = one.extract
+    for one in chain.from_iterable(zip_longest(*ranked)):
+        words = stems(one.text) if one else frozenset()
+        if one and not any(words <= others for others in chosen):
+            chosen[words] = one
     return list(chosen.values())[:n]
+
+
+def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit]) -> list[Extract]:
+    """Sentences with those of their paragraphs that they depend on and that go on, each paragraph as one."""
+    quoted = {(one.hit, one.place): one for one in chosen}
+    for one in chosen:
+        sentences, length = _sentences(hits[one.hit - 1]), len(one.text)
+        for place in range(one.place - bool(_DEPENDS.match(one.text)), one.place + 2):
+            if place != one.place and 0 <= place < len(sentences) and sentences[place].block == one.block:
+                length += len(sentences[place].text)
+                if length <= _BLOCK:
+                    beside = Extract(sentences[place].text, one.hit, place, block=one.block)
+                    quoted.setdefault((one.hit, place), beside)
+    joined = []
+    for _, group in groupby(sorted(quoted.items()), key=lambda item: (item[1].hit, item[1].block)):
+        first, *others = (one for _, one in group)
+        text, last = first.text, first.place
+        for one in others:
+            text += f"{' ' if one.place == last + 1 else ' ... '}{one.text}"
+            last = one.place
+        joined.append(replace(first, text=text))
+    return joined
 
 
 def sentence_candidates(question: str, hits: Sequence[Hit]) -> tuple[list[int], list[Candidate]]:
@@ -269,6 +316,8 @@ class _Question:
         self._spelled = [stems(word) for word in self._words]
         self._weights = np.array([max(map(self._weight, spelled), default=0.0) for spelled in self._spelled])
         self._asks_time = bool(_ASKS_TIME.search(question))
+        parts = [np.array([1.0 if own & word else _ELSEWHERE for word in self._spelled]) for own in _parts(question)]
+        self._shares = [weights / (float(weights.sum()) or 1.0) for weights in (self._weights * own for own in parts)]
 
     def _weight(self, stem: str) -> float:
         return log(1 + self._number / max(self._counts[stem], 0.5))
@@ -289,12 +338,20 @@ class _Question:
             if cosine >= _LEAST_ALIKE
         }
 
-    def features(self, sentence: Sentence, title: frozenset[str], nearest: FloatArray, turn: int) -> dict[str, float]:
-        """Those of `FIT` of a sentence whose hit is read at a turn, from 0."""
+    def covered(self, sentence: Sentence, title: frozenset[str], nearest: FloatArray) -> FloatArray:
+        """How far a sentence has each word of the question, 0 to 1."""
         own, above = stems(sentence.text), stems(sentence.label) | title
-        had = np.array([1.0 if own & word else _ABOVE if above & word else 0.0 for word in self._spelled])
-        words = len(sentence.text.split())
-        question = float(np.maximum(had, nearest) @ self._weights) / (float(self._weights.sum()) or 1.0)
+        had = [1.0 if own & word else _ABOVE if above & word else 0.0 for word in self._spelled]
+        return np.maximum(np.array(had, dtype=np.float32), nearest)
+
+    def shares(self, covered: FloatArray) -> tuple[float, ...]:
+        """What a sentence that has words of the question so far has of each part of it."""
+        return tuple(float(covered @ weights) for weights in self._shares)
+
+    def features(self, sentence: Sentence, covered: FloatArray, turn: int) -> dict[str, float]:
+        """Those of `FIT` of a sentence whose hit is read at a turn, from 0."""
+        own, words = stems(sentence.text), len(sentence.text.split())
+        question = float(covered @ self._weights) / (float(self._weights.sum()) or 1.0)
         return {
             "question": question,
             "sentence": sum(map(self._weight, own & self.stems)) / (sum(map(self._weight, own)) or 1.0),
@@ -304,6 +361,12 @@ class _Question:
             "code": sentence.kind == "code",
             "time": question * (self._asks_time and bool(_TIME.search(sentence.text))),
         }
+
+
+def _parts(question: str) -> list[frozenset[str]]:
+    """The stems of each part of a question that asks for several things, the last ones."""
+    parts = [own for part in _BETWEEN_PARTS.split(question) if len(own := stems(part)) >= _FEWEST_OF_PART]
+    return parts[-_PARTS:] if len(parts) > 1 else [stems(question)]
 
 
 def _meanings(text: str) -> tuple[list[str], FloatArray]:
@@ -360,9 +423,12 @@ def _candidates(
         alike = question.alike(nearest, shared)
         if shared or alike or leads or is_headed or (is_reached and len(stems(text)) >= _FEWEST):
             quoted = text if len(text) <= _LONGEST else cut_around(text, question.stems, _LONGEST)
-            extract = Extract(quoted, number, place, label)
-            features = question.features(sentence, title, nearest, turn)
-            candidates.append(Candidate(extract, turn, shared, alike, share, bonus, leads, features))
+            extract, covered = (
+                Extract(quoted, number, place, label, sentence.block),
+                question.covered(sentence, title, nearest),
+            )
+            features, shares = question.features(sentence, covered, turn), question.shares(covered)
+            candidates.append(Candidate(extract, turn, shared, alike, share, bonus, leads, features, shares))
     return candidates
 
 

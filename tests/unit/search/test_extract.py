@@ -193,9 +193,15 @@ default_rate = 2
     ("question", "quoted"),
     [
         ("What is the default of pool_late?", "pool_late: Default: Disabled."),
-        ("What is the default of pool_late_on_failure?", "pool_late_on_failure: Default: Enabled."),
-        ("What is the default of SuspendTime?", "SuspendTime: The default value is 30 seconds."),
-        ("What is the default of SuspendRate?", "SuspendRate: The default value is 60."),
+        (
+            "What is the default of pool_late_on_failure?",
+            "pool_late_on_failure: Default: Enabled. This setting only applies if tasks are late.",
+        ),
+        (
+            "What is the default of SuspendTime?",
+            "SuspendTime: Nodes are idle for so many seconds. The default value is 30 seconds.",
+        ),
+        ("What is the default of SuspendRate?", "SuspendRate: Nodes a minute. The default value is 60."),
     ],
 )
 def test_what_is_quoted_is_said_of_the_setting_that_is_asked_for(question, quoted):
@@ -259,8 +265,8 @@ def test_of_parts_of_documents_the_sentences_that_fit_best_are_quoted_from_each(
     ]
     chosen = extract_sentences("What is the Big Dipper to the Ojibwe and to the Sami?", hits, 2)
     assert [one.text for one in chosen] == [
-        "Ojiig, the fisher, is the Big Dipper.",
-        "The bow of Favdna is the Big Dipper.",
+        "Ojiig, the fisher, is the Big Dipper. Mooz is the moose of autumn.",
+        "The bow of Favdna is the Big Dipper. Sarvva is the elk that he hunts all the winter long.",
     ]
 
 
@@ -274,11 +280,33 @@ def test_code_is_quoted_behind_what_leads_to_it_and_cells_behind_their_heads():
 
 
 def test_captions_and_what_says_nothing_new_are_not_quoted():
-    text = "The loan is paid back monthly. The loan is paid back. Payment of the loan is $115 a month."
+    text = "The loan is paid back monthly.\n\nThe loan is paid back.\n\nPayment of the loan is $115 a month."
     lines = "Figure 8.9. The loan after the second payment.\n\n9.28. Paying the loan - payment - month"
     hits = [hit("loan", text, "8. Loans > 8.1. Payment"), hit("figures", lines, "Guide > Figures")]
     chosen = extract_sentences("How much is the payment of the loan a month?", hits)
     assert [one.text for one in chosen] == ["The loan is paid back monthly.", "Payment of the loan is $115 a month."]
+
+
+PARTS = hit(
+    "boot",
+    "It is not possible to ask for UEFI. Rather, Hyper-V gives UEFI to guests of generation 2. They start faster.\n\n"
+    "Secure boot is another matter. For secure boot the type of the system must be set. Otherwise the guest stops.",
+    "Guests > Boot",
+)
+
+
+def test_each_part_of_a_question_is_answered_with_what_its_sentence_depends_on_and_what_goes_on():
+    """The parts of a question are answered in turn; `Rather` is nothing without the sentence before it."""
+    question = "How do I get UEFI for a Hyper-V guest, and what must be set for secure boot?"
+    uefi, secure = (one.quoted for one in extract_sentences(question, [PARTS], 2))
+    assert uefi == PARTS.unit.text.partition("\n\n")[0]
+    assert secure == ("For secure boot the type of the system must be set. Otherwise the guest stops.")
+
+
+def test_sentences_of_one_paragraph_are_one_quotation():
+    text = "A key opens the lock of Orr. It is old. Boats wait there. The lock of Orr has a second key."
+    (one,) = extract_sentences("Which key does the lock of Orr have?", [hit("orr", text, "Locks > Orr")])
+    assert (one.text, one.place) == (text.replace(" Boats wait there.", " ..."), 0)
 
 
 @pytest.mark.parametrize("sentence", ["Table Mountain is in Cape Town.", "Table 2 shows a mountain in Cape Town."])
