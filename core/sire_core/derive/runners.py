@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 P = TypeVar("P")
 R = TypeVar("R")
-T = TypeVar("T")
 
 _PART = 2048  # Items of a part where a runner does not say: so many passages are read at once
 _TRIES = 8  # Workers that a part may be lost with before the build gives up
@@ -60,17 +59,6 @@ async def in_parts(
             while given in early:
                 yield early.pop(given)
                 given += 1
-
-
-async def mapped(
-    runner: Runner,
-    function: Callable[[S, Sequence[P]], Sequence[T]],
-    shared: S,
-    items: Sequence[P],
-    progress: Callable[[int, int], None] | None = None,
-) -> list[T]:
-    """Apply a function from parts of some items to lists, and join these in order; see `in_parts`."""
-    return [result async for part in in_parts(runner, function, shared, items, progress) for result in part]
 
 
 def _one(function: Callable[[S, P], R], shared: S, parts: Sequence[P], number: int) -> R:

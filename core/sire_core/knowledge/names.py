@@ -223,14 +223,11 @@ class NameMerging:
         more = {name for pair in synonyms for name in pair if name not in uses}
         rows = table.entries(more)
         uses.update((name, NameUse.of(rows.get(name, ()))) for name in more)
-        merges = self._merges([*claims.groups(), *synonyms], uses)
+        types = {name: use.first[1] for name, use in uses.items() if use.first and use.first[1] not in _VAGUE}
+        merges = merge_aliases([*claims.groups(), *synonyms], types, self.max_names)
         merged = {name: key for name, key in merges.items() if name != key}
         titled = [name for name in merged if name in uses and uses[name].titles]
         return merged | {f"{VALUE}{name}": merged[name] for name in titled}
-
-    def _merges(self, groups: Sequence[tuple[str, ...]], uses: Mapping[str, NameUse]) -> Mapping[str, str]:
-        types = {name: use.first[1] for name, use in uses.items() if use.first and use.first[1] not in _VAGUE}
-        return merge_aliases(groups, types, self.max_names)
 
     async def _synonyms(self, table: Table, context: Context) -> list[tuple[str, str]]:
         """Pairs of keys of names with similar vectors, the longer name first."""

@@ -17,7 +17,7 @@ from sire_core.algorithms.neighbors import (
     unit_rows,
     whole_numbers,
 )
-from sire_core.derive.runners import mapped
+from sire_core.derive.runners import in_parts
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -227,7 +227,8 @@ async def nearest_lists(vectors: FloatArray, runner: Runner) -> NeighborLists | 
     """Find exact neighbour lists through the build's runner; None if clustering finds its own in this process."""
     if runner.part_size is None or not NEIGHBORS < len(vectors) < EXACT_BELOW:
         return None
-    rows = await mapped(runner, _neighbors_of_rows, vectors, range(len(vectors)))
+    parts = in_parts(runner, _neighbors_of_rows, vectors, range(len(vectors)))
+    rows = [row async for part in parts for row in part]
     return np.stack([indices for indices, _ in rows]), np.stack([cosines for _, cosines in rows])
 
 

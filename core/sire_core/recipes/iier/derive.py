@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from sire_core.algorithms.neighbors import NeighborLists, approximate_neighbors, updated_neighbors
 from sire_core.algorithms.text import name_key
 from sire_core.corpus.media import media_of
 from sire_core.derive.derivation import OrganizerBase
@@ -21,7 +22,6 @@ from sire_core.settings import check_settings, refuse_unused, setting
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.neighbors import NeighborLists
     from sire_core.protocols import BuildView, Change
     from sire_core.types import Unit
 
@@ -171,10 +171,20 @@ class InteractionGraph(OrganizerBase):
     def _nearest(
         self, before: InteractionTable, fingerprints: tuple[str, str], vectors: NDArray[np.float32], mapping: RowMapping
     ) -> tuple[NeighborLists, Lists | None]:
-        if not (self.use_sim and self.n_sim):
+        """Find neighbours: lists to store (empty if approximate); rows and cosines `[n, k]`, padded with 0 or less."""
+        size, k = len(vectors), self.n_sim
+        if not (self.use_sim and k):
             return before.lists, None
+        if size >= self.exact_below:
+            return NeighborLists.empty(0, k), approximate_neighbors(vectors, k)
+        new, lost = np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
+        lists = NeighborLists.empty(size, k)
         usable = len(before.lists.indices) == len(before.passages) and before.fingerprints[0] == fingerprints[0]
-        return _nearest_passages(vectors, self.n_sim, self.exact_below, before.lists if usable else None, mapping)
+        if usable and mapping.in_order:  # ties are broken by the order of passages
+            lists, lost = before.lists.renumbered(mapping.old_rows, mapping.new_rows)
+            new = np.asarray(mapping.old_rows < 0, dtype=bool)
+        lists = updated_neighbors(vectors, lists, new, lost)
+        return lists, lists.nearest(k)
 
     def _phrases(self, view: BuildView, nodes: Sequence[int]) -> Iterator[tuple[int, dict[str, str]]]:
         """Yield the keywords of passages as phrases by key, the title last so that it replaces no keyword."""
@@ -218,21 +228,3 @@ def _media(units: Sequence[Unit]) -> dict[str, int]:
         for kind in kinds:
             counts[kind] = counts.get(kind, 0) + 1
     return counts
-
-
-def _nearest_passages(
-    vectors: NDArray[np.float32], k: int, exact_below: int, known: NeighborLists | None, mapping: RowMapping
-) -> tuple[NeighborLists, Lists]:
-    """Find neighbours: lists to store (empty if approximate); rows and cosines `[n, k]`, padded with 0 or less."""
-    from sire_core.algorithms.neighbors import NeighborLists, approximate_neighbors, updated_neighbors
-
-    size = len(vectors)
-    if size >= exact_below:
-        return NeighborLists.empty(0, k), approximate_neighbors(vectors, k)
-    new, lost = np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
-    lists = NeighborLists.empty(size, k)
-    if known is not None and mapping.in_order:  # ties are broken by the order of passages
-        lists, lost = known.renumbered(mapping.old_rows, mapping.new_rows)
-        new = np.asarray(mapping.old_rows < 0, dtype=bool)
-    lists = updated_neighbors(vectors, lists, new, lost)
-    return lists, lists.nearest(k)

@@ -17,8 +17,8 @@ from sire_core.errors import ConfigurationError, StorageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import BoolArray, FloatArray, IntArray
-    from sire_core.recipes.iier.training import TextStep, TrainingConfig
+    from sire_core.protocols import FloatArray, IntArray
+    from sire_core.recipes.iier.training import Examples, TextStep, TrainingConfig
 
 
 def step_loss(scores: Any, positive: Any, owners: Any, decisions: int, loss: str = "listwise") -> Any:
@@ -69,14 +69,10 @@ class LightScorer(nn.Module):
 
 
 def train_epochs(
-    rows: tuple[FloatArray, FloatArray],
-    positive: BoolArray,
-    owners: IntArray,
-    start: Sequence[float],
-    config: TrainingConfig,
+    examples: Examples, start: Sequence[float], config: TrainingConfig
 ) -> Iterator[Mapping[str, NDArray[np.float32]]]:
-    """Train on features `[c, f]`, owners `[c]` ascending; yield the weights before the first epoch and after each."""
-    pair, edge = rows
+    """Train on examples; yield the weights before the first epoch and after each."""
+    pair, edge, positive, owners = examples.pair, examples.edge, examples.positive, examples.owners
     with deterministic(config.seed):
         model = LightScorer(pair.shape[1], edge.shape[1], start, config.hidden)
     first_values = [parameter.detach().clone() for parameter in model.parameters()]

@@ -210,11 +210,6 @@ class Examples:
     owners: IntArray  # decision of every row, ascending from 0, `[c]`
     unreachable: int  # number of pairs of evidence without a path
 
-    @property
-    def decisions(self) -> int:
-        """Number of decisions."""
-        return int(self.owners[-1]) + 1
-
 
 def make_examples(view: View, questions: Sequence[KnownQuestion], labels: str, max_hops: int | None) -> Examples:
     """Make feature rows from the shortest paths of questions."""
@@ -458,14 +453,8 @@ def _light(view: PoolView, learn: Sequence[KnownQuestion], config: TrainingConfi
         "dimension": view.matrix.shape[1],
         "config": asdict(config),
     }
-    passes = train_epochs(
-        (examples.pair, examples.edge),
-        examples.positive,
-        examples.owners,
-        FIRST_WEIGHTS,
-        config,
-    )
-    counts = _counts(examples.decisions, len(examples.owners), examples.unreachable)
+    passes = train_epochs(examples, FIRST_WEIGHTS, config)
+    counts = _counts(int(examples.owners[-1]) + 1, len(examples.owners), examples.unreachable)
     return _Passes(card, counts, ((NeuralScorer(weights, card), partial(dict, weights)) for weights in passes))
 
 
