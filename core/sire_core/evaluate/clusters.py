@@ -113,7 +113,6 @@ async def evaluate_clusters(
     embedder: Embedder,
     *,
     topics: Sequence[str] | None = None,
-    seed: int = 0,
     method: str = "leiden",
 ) -> ClusterReport:
     """Cluster passages by their vectors, and by the vectors of their topics, as the trees do."""
@@ -132,9 +131,7 @@ async def evaluate_clusters(
     titled = [f"{d.title}\n{text}" if d.title else text for d, text in zip(dataset.documents, texts, strict=True)]
     if hasattr(embedder, "from_state") and not getattr(embedder, "fitted", True):
         embedder = await asyncio.to_thread(embedder.fit, titled)  # type: ignore[attr-defined]  # it is a Fittable
-    groups = [
-        await _clustered(embedder, texts_to_cluster, texts, seed, method) for texts_to_cluster in (titled, topics)
-    ]
+    groups = [await _clustered(embedder, texts_to_cluster, texts, method) for texts_to_cluster in (titled, topics)]
     return compare_clusters(groups[0], groups[1], supporting, candidates, len(texts), dataset.name)
 
 
@@ -174,9 +171,7 @@ async def model_topics(dataset: DataSet, model: LanguageModel, progress: Progres
     return await map_all(one, range(len(texts)), workers, progress and partial(progress, "topics"))
 
 
-async def _clustered(
-    embedder: Embedder, texts: Sequence[str], passages: Sequence[str], seed: int, method: str
-) -> Clusters:
+async def _clustered(embedder: Embedder, texts: Sequence[str], passages: Sequence[str], method: str) -> Clusters:
     """Clusters of passages by the vectors of what is given for them; the token limit counts the passages."""
     import numpy as np
 
@@ -185,7 +180,7 @@ async def _clustered(
 
     vectors = unit_rows(np.asarray(await embedder.embed(texts, "document"), dtype=np.float32))
     tokens = [count_tokens(text) for text in passages]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     return await asyncio.to_thread(clusters_within_limit, vectors, tokens, _TOKEN_LIMIT, rng=rng, method=method)
 
 

@@ -45,7 +45,7 @@ class ExtractiveSummarizer:
 
     async def summarize(self, clusters: Sequence[Sequence[Unit]]) -> Sequence[tuple[str, tuple[str, ...]]]:
         """Summarise each cluster; see `Summarizer`."""
-        progress = self.progress or _no_progress
+        progress = self.progress or (lambda *_: None)
         progress(0, len(clusters))
         summaries = await asyncio.to_thread(self._summarize, clusters)
         progress(len(clusters), len(clusters))
@@ -170,10 +170,6 @@ def _truncate(text: str, max_tokens: int) -> str:
             break
         words.append(word)
     return " ".join(words)
-
-
-def _no_progress(done: int, total: int) -> None:
-    """Report no progress."""
 
 
 _VERSION = "v1"
