@@ -7,20 +7,15 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.derive.derivation import PlainDerivation
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
-from sire_core.recipes import sirerag
 from sire_core.recipes.indexrag.select import Quota, QuotaRange
 from sire_core.search.vectors.flat import Flat
 from sire_core.storage import pool
-from sire_core.storage import pool as pools
-from sire_core.storage.pool import _ARRAYS, Pool, updated
-from sire_core.testing.doubles import HashEmbedder, PlainExtractor
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import BUILT_IN_KINDS, Unit, UnitKind
 
 FIRST, SECOND = UnitKind.define("first_words"), UnitKind.define("second_words")
@@ -111,47 +106,3 @@ def test_a_kind_inserted_in_the_middle_does_not_change_what_old_units_are(tmp_pa
     names = ("motto", *BUILT_IN_KINDS)
     monkeypatch.setattr(pool, "BUILT_IN_KINDS", names)
     assert kinds_of(tmp_path) == before
-
-
-NAMES = ["Alma", "Boris", "Ceuta", "Drava"]
-DOCUMENTS = st.builds(
-    Document,
-    id=st.sampled_from([f"d{i}" for i in range(9)]),
-    text=st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES), st.integers(0, 3)).map(
-        "{0[0]} met {0[1]} {0[2]}.".format
-    ),
-    title=st.sampled_from(["", "Alma"]),
-    metadata=st.sampled_from([{}, {"tenant": "red"}]),
-)
-CORPORA = st.lists(DOCUMENTS, max_size=9, unique_by=lambda document: document.id)
-
-
-def content(pool):
-    arrays = {name: (getattr(pool, name).shape, getattr(pool, name).tolist()) for name in ("matrix", *_ARRAYS)}
-    return arrays, pool.matrix.dtype, bytes(pool.rows), pool.documents, pool.titles, json.loads(pool.metadata)
-
-
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.tuples(st.sampled_from(["build", "update"]), CORPORA), min_size=2, max_size=4))
-def test_following_equals_deriving(steps):
-    followed = []
-
-    def checked(pool, change, owners):
-        found = updated(pool, change, owners)
-        if found is not None:
-            followed.append(found.in_memory())
-        return found
-
-    before, pools.updated = pools.updated, checked
-    try:
-        with Index(recipe=sirerag(variant="B"), embedder=HashEmbedder(), extractor=PlainExtractor()) as index:
-            for action, documents in steps:
-                getattr(index, action)(documents)
-                index.search("Who met Alma?", 3)
-                files = index._reader.files()
-                generation = files.manifest().generation
-                if followed and followed[-1].generation == generation:
-                    made = Pool.make(files.store, files.manifest().find(None).owners, generation)
-                    assert content(followed[-1]) == content(made)
-    finally:
-        pools.updated = before
