@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import re
 
 import pytest
 from pydantic import BaseModel
@@ -60,19 +61,7 @@ async def test_pieces_come_before_the_answer_is_complete():
             seen = [(part, server.sent) async for part in model.stream(PROMPT)]
             whole = await model.complete(PROMPT)
     pieces, last = [part for part, _ in seen[:-1]], seen[-1][0]
-    assert pieces == [
-        "Petra ",
-        "Quillon ",
-        "was ",
-        "born ",
-        "in ",
-        "Varn ",
-        "Harbour, ",
-        "in ",
-        "the ",
-        "year ",
-        "1871.",
-    ]
+    assert pieces == re.findall(r"\S+ ?", TEXT)
     assert last == whole
     assert seen[0][1] < 6
     assert seen[5][1] < 11

@@ -124,21 +124,8 @@ async def test_json_has_the_agreed_fields_in_order():
     given = (await row()).as_json()
     assert json.loads(json.dumps(given)) == given
     assert list(given) == [
-        *(
-            "recipe",
-            "embedder",
-            "extraction",
-            "questions",
-            "passages",
-            "pool",
-            "recall",
-            "recall_passages",
-            "recall_literal",
-            "returns",
-            "interval",
-            "all",
-            "mrr",
-        ),
+        *("recipe", "embedder", "extraction", "questions", "passages", "pool", "recall", "recall_passages"),
+        *("recall_literal", "returns", "interval", "all", "mrr"),
         *("recall_at_budget", "answer_in_context", "build_s", "query_p50_ms"),  # so far scripts rely on them
         *("dataset", "budget", "ndcg", "documents", "by_hops", "by_type", "by_documents", "by_kind", "results"),
     ]
