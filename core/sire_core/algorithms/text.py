@@ -30,6 +30,7 @@ _MOST_SIGNS = 8  # Signs on one letter; more are tokens by themselves, so that n
 _RARE = re.compile("[\U00010000-\U0010ffff]")
 _RARE_RANGE = re.compile("[\U00010000-\U0010ffff]-[\U00010000-\U0010ffff]")
 _PLAIN_WORD = re.compile(r"\w+")
+_NEGATION = re.compile(r"\b[DWdw]on['\u2019]t\b")  # No form of "won" or of "don"
 _BREAK = re.compile(f"[{_BREAKS}]+")
 _UNREAD = re.compile(f"[{_INVISIBLE}{_POINTS}]+")
 # Persian writes endings behind one: `books` is `book`, this and the ending of plurals.
@@ -93,7 +94,9 @@ def bare_text(text: str) -> str:
 
 
 def find_words(text: str) -> list[str]:
-    """The words of a text in order, see `bare_text`; upper and lower case stay."""
+    """The words of a text in order, see `bare_text`; upper and lower case stay, "won't" is "not"."""
+    if "on't" in text or "on\u2019t" in text:
+        text = _NEGATION.sub("not", text)
     if text.isascii():
         return _PLAIN_WORD.findall(text)
     return word_pattern().findall(bare_text(text))

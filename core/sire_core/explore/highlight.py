@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.pluralize import excerpt, shorten
 from sire_core.algorithms.snippets import form_stem, readable_sentences
-from sire_core.algorithms.text import bare_text, find_words, word_pattern
+from sire_core.algorithms.text import find_words, word_pattern
 
 # What neither XML nor a UTF-8 file may hold: control characters except tab and newlines, and halves of pairs.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -70,7 +70,8 @@ def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:
     starts = [start for start, _, _ in spans]
     for match in word_pattern().finditer(text):
         index = bisect_right(starts, match.start()) - 1
-        if (index < 0 or spans[index][1] <= match.start()) and form_stem(bare_text(match.group()).lower()) in wanted:
+        word, *_ = find_words(text[match.start() : match.end() + 2])  # "won't" is no form of "won"
+        if (index < 0 or spans[index][1] <= match.start()) and form_stem(word.lower()) in wanted:
             spans.append((match.start(), match.end(), "word"))
     pieces: list[Piece] = []
     at = 0

@@ -285,6 +285,10 @@ def test_every_combining_sign_belongs_to_the_word_before_it() -> None:
         assert len(find_words(f"a{sign}b c")) == 2
 
 
+def test_a_negation_is_no_form_of_another_word() -> None:
+    assert find_words("Don won't. Don\u2019t!") == ["Don", "not", "not"]
+
+
 @pytest.mark.parametrize(("recipe", "seconds"), [("sire", 1), ("iier", 6)])
 def test_time_is_linear_in_the_length_of_a_question(recipe, seconds):
     """The seconds are eight times what a calm machine takes: they are no measurement."""
