@@ -80,7 +80,7 @@ _TIME = re.compile(
 )
 _FRAGMENT = re.compile(
     r"[:?]$|^\W*\d*\W*$|^[\])}>;,%\u2013\u2014]|^\([a-z]|^(?:[^\W\d_]|[-/])+(?: (?:[^\W\d_]|[-/])+){0,2}$"
-    r"|^\. |(?: \.){3}|^\w+$|^(?:Figure|Fig\.|Table|Listing) [\dA-Z][\d.-]*[.:] |^\d+(?:\.\d+)+\.? [^.!?]*$"
+    r"|^\. |(?: \.){3}|^\w+$|^(?:Figure|Fig\.|Table|Listing|Section) [\dA-Z][\d.-]*[.:,] |^\d+(?:\.\d+)+\.? [^.!?]*$"
     r"|^See(?: \S+){1,7}$|^(?:Copyright|\(c\)|\u00a9) |^\[(?:[^\]]*\d\d:\d\d|\d{1,3}\])"
 )
 """Of what answers nothing: headings, labels, questions, signatures, entries of a table of contents, notices, pointers,

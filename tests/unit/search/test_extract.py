@@ -228,6 +228,7 @@ def test_code_is_quoted_where_it_is_asked_for():
         "Copyright 2008 by the lock makers.",
         "[May 02 15:31:25] The lock was opened.",
         "See locks-and-keys.",
+        "Section 3.12, \u201cOpening the lock\u201d",
     ],
 )
 def test_contents_notices_logs_and_pointers_are_not_quoted(text):
