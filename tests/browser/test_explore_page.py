@@ -213,7 +213,7 @@ def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot
     page.get_by_role("textbox", name="Question").press("Enter")
     seen = "c => JSON.parse(c.dataset.signs).every(([x, y]) => x > 0 && y > 0 && x < c.width && y < c.height)"
     page.wait_for_function(f"({seen})(document.querySelector('canvas'))")
-    assert page.locator("[data-topic]:visible").count() == 0, "no point has a colour"
+    assert page.locator("[data-topic]:visible").count() > 0, "points keep their colours"
     canvas.focus()
     page.keyboard.press("0")
     page.get_by_role("button", name="Clear").click()
@@ -239,6 +239,12 @@ def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot
     table = page.get_by_role("table", name=f"Topic {topic['label']}: 1 to ")
     table.wait_for()
     assert table.get_by_role("row").count() - 1 == min(25, topic["documents"])
+
+
+def test_map_and_reason_warn_as_ask_does(page, address):
+    for path in ("", "map", "reason"):
+        page.goto(f"{address}/{path}?q=xqzzy+blorf")
+        page.get_by_role("note").get_by_text("No hit shares a word with the question").wait_for()
 
 
 def test_a_document_is_read_under_its_title_with_an_outline(page, tmp_path, explored, violations, shot):
@@ -417,7 +423,7 @@ def test_two_recipes_side_by_side_and_why_not(page, address, violations, shot):
     page.get_by_text("names of the question").wait_for()
     reasons = page.get_by_role("listitem").all_text_contents()
     assert any(reason.startswith("words: ") for reason in reasons)
-    assert any(reason.startswith("vectors: Cosine ") for reason in reasons)
+    assert any(reason.startswith("vectors: Similarity ") for reason in reasons)
     page.get_by_label("Words of the passage").fill("zyxwv")
     page.get_by_role("button", name="Find it").click()
     page.get_by_text("No passage has these words.").wait_for()

@@ -187,7 +187,8 @@ def _list_skipped(failures: Sequence[Failure]) -> None:
     failed = [one for one in failures if not one.reason.startswith(signs)]
     _list_failures(failed, "file could not be read and was skipped", "files could not be read and were skipped")
     if others:
-        suffixes = Counter(_suffix(failure.where) or "no suffix" for failure in others)
+        known = (PurePath(failure.where).suffix for failure in others)  # `.gimp-help-en` is none
+        suffixes = Counter(suffix if suffix[1:].isalnum() else "no suffix" for suffix in known)
         listed = ", ".join(f"{number:,} {suffix}" for suffix, number in suffixes.most_common(_SHOWN))
         more = f" and {count(len(suffixes) - _SHOWN, 'other type')}" if len(suffixes) > _SHOWN else ""
         note(f"Skipped {count(len(others), 'file')} of types that are not read ({listed}{more}).")
@@ -195,12 +196,6 @@ def _list_skipped(failures: Sequence[Failure]) -> None:
         files = count(len(generated), "file")
         note(f"Skipped {files} of a site generator (scripts, indexes, sources of pages); name a file to read it.")
     _list_failures(attachments, "attachment of a mail was left out", "attachments of mails were left out")
-
-
-def _suffix(path: str) -> str:
-    """The suffix of a file, empty for what only looks like one: `gimp-help-en.gimp-help-en`."""
-    suffix = PurePath(path).suffix
-    return suffix if suffix[1:].isalnum() else ""
 
 
 def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bool) -> None:

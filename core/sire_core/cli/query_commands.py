@@ -97,14 +97,16 @@ def say_unanswered(question: str, hits: Sequence[Hit]) -> None:
 def say_hit(number: int, hit: Hit, question: str) -> None:
     """Print a numbered hit with the sentences that share most with the question."""
     from sire_core.explore.highlight import marked
-    from sire_core.search.explanation import text_below_title
+    from sire_core.search.explanation import text_below_title, without_sessions
 
     unit = hit.unit
     say(f"[{number}] {unit.title or shorten(unit.text, 60)}", "bold")
     say(f"{kind_name(unit.kind)}, score {hit.score:.4f}, from {_origin(hit)}", "cyan", indent=4)
     if mark := superseded_mark(step.note for step in hit.path):
         say(mark.strip("() "), "yellow", indent=4)
-    say_marked(marked(snippet(text_below_title(unit), question, _TEXT, hit.led_by), question), indent=4)
+    say_marked(
+        marked(snippet(without_sessions(text_below_title(unit)), question, _TEXT, hit.led_by), question), indent=4
+    )
     say()
 
 

@@ -193,7 +193,7 @@ def linked_document(target: str, doc_id: str, known: Collection[str]) -> str:
 
 def units(snapshot: SearchSnapshot, kind: str, *, tree: str = "", level: int | None = None, start: int = 0) -> Page:
     """Units of a kind."""
-    selected = _of_kind(snapshot, kind)
+    selected = snapshot.positions(kind)
     if level is not None:
         selected = selected[snapshot.view.pool.levels[selected] == level]
     if tree:
@@ -208,7 +208,7 @@ def levels(snapshot: SearchSnapshot) -> list[tuple[str, str, int, int]]:
     """Levels of all trees, the highest first: kind, tree, level, number of units. Trees of reports are perspectives."""
     counts: dict[tuple[str, str, int], int] = {}
     for kind in (UnitKind.SIM_SUMMARY, UnitKind.REL_SUMMARY, UnitKind.CROSS_SUMMARY, UnitKind.REPORT):
-        for unit in snapshot.view.units(_of_kind(snapshot, kind.value)):
+        for unit in snapshot.view.units(snapshot.positions(kind.value)):
             key = (kind.value, unit.tree, unit.level)
             counts[key] = counts.get(key, 0) + 1
     return [(*key, number) for key, number in sorted(counts.items(), key=lambda item: (*item[0][:2], -item[0][2]))]
@@ -261,8 +261,10 @@ def _named(names: Names) -> IntArray:
 
     def read() -> IntArray:
         spelled = np.asarray(np.diff(graph.names.lists.ends) > len("[]"))[graph.names.numbers]
-        alike = ((name, entity) for name in frequent_names(snapshot) for entity in graph.link(name))
-        listed = [entity for name, entity in alike if names.entity(graph.entity_ids[entity]).lower() == name.lower()]
+        frequent, lists = {name.lower() for name in frequent_names(snapshot)}, graph.names.lists
+        alike = [i for i in range(len(lists.hashes)) if not frequent.isdisjoint(map(str.lower, lists.names(i)))]
+        entities = np.unique(graph.entities[np.isin(graph.names.numbers, alike)]).tolist()
+        listed = [entity for entity in entities if names.entity(graph.entity_ids[entity]).lower() in frequent]
         return np.setdiff1d(graph.entities[names.seen() & spelled], listed)
 
     numbers: IntArray = snapshot.view.derived(f"explore named entities {snapshot.where}", read)
@@ -398,17 +400,8 @@ def filter_example(snapshot: SearchSnapshot) -> str:
     return filter_text(where) if where else ""
 
 
-def _of_kind(snapshot: SearchSnapshot, kind: str) -> IntArray:
-    view = snapshot.view
-    if kind not in view.kind_names:
-        return np.empty(0, dtype=np.int64)
-    mask = view.kinds == list(view.kind_names).index(kind)
-    allowed = view.allowed(snapshot.where)
-    return np.flatnonzero(mask if allowed is None else mask & allowed).astype(np.int64)
-
-
 def _of_tree(snapshot: SearchSnapshot, kind: str, tree: str) -> Sequence[int]:
-    positions = _of_kind(snapshot, kind)
+    positions = snapshot.positions(kind)
     derived = zip(positions.tolist(), snapshot.view.units(positions), strict=True)
     return [position for position, unit in derived if unit.tree == tree]
 
@@ -422,7 +415,4 @@ def _shared(snapshot: SearchSnapshot, chunk: int) -> Unit | None:
     """The unit of a chunk that repeats the text of an earlier chunk."""
     pool = snapshot.view.pool
     owners = np.searchsorted(pool.indptr, np.flatnonzero(pool.indices == chunk), side="right") - 1
-    kind = list(snapshot.view.kind_names).index(UnitKind.CHUNK.value)
-    owners_of_kind = [int(owner) for owner in owners if snapshot.view.kinds[owner] == kind]
-    allowed = snapshot.view.allowed(snapshot.where)
-    return next(iter(snapshot.view.units([p for p in owners_of_kind if allowed is None or allowed[p]])), None)
+    return next(iter(snapshot.view.units(np.intersect1d(owners, snapshot.positions())[:1])), None)

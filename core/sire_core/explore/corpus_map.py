@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from posixpath import dirname
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from sire_core.explore.highlight import plain_text
 from sire_core.explore.paths import Names
 from sire_core.extraction.headings import is_everyday
 from sire_core.metadata_values import shown_value
-from sire_core.search.explanation import text_below_title
+from sire_core.search.explanation import text_below_title, without_sessions
 from sire_core.types import UnitKind, digest
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit
 
-_VERSION = 4
+_VERSION = 5
 """Of the map as it is kept in files: another one where the layout, the labels or the format change."""
 _LANDMARKS = 1000
 _NEAREST = 5
@@ -52,7 +52,7 @@ _LETTERS = 3000
 """Letters of a first passage that are read for a label."""
 _PHRASES, _LONGEST, _SHORTEST = 2, 3, 3
 """Phrases of a label, words of a phrase, and letters of a word in small letters that is one alone."""
-_SHARE, _FEW_TITLES, _OUTSIDE = 0.5, 3, 0.25
+_SHARE, _FEW_TITLES, _OUTSIDE = 0.3, 3, 0.12
 """More than this share of a topic has a phrase of its label, so many at least, and less than that of the others."""
 _NAMES = 2
 """How much more a name in prose says of a topic than other words."""
@@ -238,12 +238,16 @@ def _layout(vectors: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 def _labels(snapshot: SearchSnapshot, points: FloatArray, topics: IntArray, ends: Sequence[IntArray]) -> list[str]:
-    """Labels of topics: phrases of their titles, else of their first passages, else the title in its middle."""
+    """Labels of topics: phrases of their titles, else of their first passages, else the titles in their middle."""
     documents, chunks, passages = ends
     labels = topic_labels(lambda at: document_label(snapshot, int(documents[at]), int(chunks[at])), topics)
     if not all(labels):
         texts = snapshot.view.units
-        of_texts = topic_labels(lambda at: text_below_title(texts([passages[at]])[0])[:_LETTERS], topics, prose=True)
+
+        def text(at: int) -> str:
+            return without_sessions(text_below_title(texts([passages[at]])[0]))[:_LETTERS]
+
+        of_texts = topic_labels(text, topics, prose=True)
         known = set(", ".join(labels).split(", "))
         told = [", ".join(phrase for phrase in label.split(", ") if phrase not in known) for label in of_texts]
         labels = [label or other for label, other in zip(labels, told, strict=True)]
@@ -252,7 +256,7 @@ def _labels(snapshot: SearchSnapshot, points: FloatArray, topics: IntArray, ends
         distances = np.linalg.norm(points[members] - points[members].mean(axis=0), axis=1)
         middle = members[np.argsort(distances, kind="stable")][:_READ].tolist()
         titles = (document_label(snapshot, int(documents[at]), int(chunks[at]), _SHORT) for at in middle)
-        labels[topic] = f"around {next(titles)}"
+        labels[topic] = ", ".join([*islice(dict.fromkeys(titles), _PHRASES), "..."])
     return labels
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING
 
@@ -15,14 +15,17 @@ from sire_core.corpus.sections import SEPARATOR
 from sire_core.explore.browse import is_readable, is_subject
 from sire_core.explore.paths import Names
 from sire_core.explore.titles import short_title
-from sire_core.types import UnitKind
+from sire_core.types import Unit
 
 if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Unit
 
+_Made = tuple[str, Sequence[Unit]]
+"""A question, and the passages that it was made of."""
 _READ = 3_000
 """Passages that are read for what they ask, drawn at random."""
+_TRIED, _FOUND = 60, 5
+"""Questions that are searched for, and hits among which the passage must be that a question was made of."""
 _FEW, _COMMON = 4, 10
 """Passages of a name that is worth a question; a name of more leads nowhere in particular."""
 _SHORTEST, _LONGEST, _LETTERS = 4, 14, 90
@@ -33,6 +36,8 @@ _GERUND = re.compile(r"([A-Z][a-z]+)ing ((?:the |a |an )?\w.*)")
 _OBJECT = re.compile(r"(?:the|an?) |[^A-Z]")
 """How the object of a gerund begins where no adjective can be meant: `Scheduling Configuration` is no task."""
 _PURPOSE = re.compile(r"^([\w.+-]{2,40})(?:\(\w+\))? (?:--?|\u2013|\u2014) ([A-Za-z][a-z]+ \w[^\n]*\w)$", re.MULTILINE)
+_POINTS = re.compile(r"^(?!How do I |Can I ).* the [a-z]+\?$")
+"""How a heading ends that only says together with its page what it asks about: `... to the movement?`."""
 _NUMBERING = re.compile(r"^[\d.]+\)?\s+")
 _UNCLEAR = frozenset(
     "it its he she they them this that these those here there now else our your you we us above below following "
@@ -45,27 +50,34 @@ def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[str]:
     """Readable questions of different kinds, at most one of each kind for a document; fewer than `n`, or none.
 
     They ask what a heading asks, what the first line of a manual page says that a program
-    does, what a heading tells how to do, and how two names are connected of which one's passage mentions the other.
+    does, what a heading tells how to do, and how two names are connected of which one's passage mentions the other. A
+    search for each has found the passage that it was made of.
     """
-    found: tuple[dict[str, str], ...] = ({}, {}, {})
+    found: tuple[dict[str, _Made], ...] = ({}, {}, {})
     for unit, document in _passages(snapshot):
         for questions, question in zip(found, _questions(snapshot, unit), strict=True):
-            if question and document not in questions.values():
-                questions.setdefault(question, document)
-    mixed = chain.from_iterable(zip_longest(*found, _connections(snapshot, n // 2)))
-    distinct = {question.lower(): question for question in mixed if question}
-    if len(distinct) < n:
-        distinct |= {question.lower(): question for question in _about(snapshot, n)}
-    return list(distinct.values())[:n]
+            if question:
+                questions.setdefault(document, (question, [unit]))
+    mixed = zip_longest(*(questions.values() for questions in found), _connections(snapshot, n // 2))
+    chosen: dict[str, str] = {}
+    for question, passages in islice(filter(None, chain(chain.from_iterable(mixed), _about(snapshot, n))), _TRIED):
+        if len(chosen) == n:
+            break
+        if question.lower() not in chosen and _is_answered(snapshot, question, passages):
+            chosen[question.lower()] = question
+    return list(chosen.values())
+
+
+def _is_answered(snapshot: SearchSnapshot, question: str, passages: Sequence[Unit]) -> bool:
+    """Whether a search finds one of some passages first; not asked where that could cost calls of a model."""
+    hits = [] if snapshot.language_model else snapshot.search(question, _FOUND)
+    return not hits or not {hit.unit.id for hit in hits}.isdisjoint(unit.id for unit in passages)
 
 
 def _passages(snapshot: SearchSnapshot) -> Iterator[tuple[Unit, str]]:
     """Visible passages and the ids of their documents, in random order."""
-    view = snapshot.view
-    mask, allowed = view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value), view.allowed(snapshot.where)
-    positions = np.flatnonzero(mask if allowed is None else mask & allowed)
-    for position in np.random.default_rng(0).permutation(positions)[:_READ].tolist():
-        unit, documents = view.pool.unit(position)
+    for position in np.random.default_rng(0).permutation(snapshot.positions())[:_READ].tolist():
+        unit, documents = snapshot.view.pool.unit(position)
         yield unit, next(iter(documents), "")
 
 
@@ -75,14 +87,14 @@ def _questions(snapshot: SearchSnapshot, unit: Unit) -> tuple[str, str, str]:
     heading = _NUMBERING.sub("", headings[-1] if headings else "").strip(" :").replace(" ?", "?")
     asked = heading if heading.endswith("?") and _OPENS.match(heading) else ""
     if how_to := _HOW_TO.fullmatch(heading.rstrip("?")):
-        asked = _how_to(how_to[1])
+        asked = _how_to(how_to[1]) if how_to[1].partition(" ")[0].lower() in ACTIONS else ""
     purpose = next((match for match in _PURPOSE.finditer(f"{name}\n{unit.text}") if name.startswith(match[1])), None)
     use = _how_to(purpose[2]) if purpose and purpose[2].partition(" ")[0].lower() in ACTIONS else ""
     task, gerund = "", _GERUND.fullmatch(heading)
     if gerund and (verb := _verb(gerund[1].lower())) and not re.search(r"[,:!.]| (?:and|or) |ing\b", gerund[2]):
         what = gerund[2] if _OBJECT.match(gerund[2]) else _object_in(unit.text, verb, gerund[2])
         task = _how_to(f"{verb} {what}") if what else ""
-    return _if_clear(asked), _if_clear(use), _if_clear(task)
+    return _if_clear("" if _POINTS.search(asked) else asked), _if_clear(use), _if_clear(task)
 
 
 def _how_to(task: str) -> str:
@@ -109,7 +121,7 @@ def _if_clear(question: str) -> str:
     return question if is_clear and len(content) > 1 and not re.search(r"[`*<>|\[\]\\]", question) else ""
 
 
-def _connections(snapshot: SearchSnapshot, n: int) -> list[str]:
+def _connections(snapshot: SearchSnapshot, n: int) -> list[_Made]:
     """How two names are connected: the passage about one mentions what another passage is about."""
     names = Names.of(snapshot)
     graph, seen = names.graph, names.seen()
@@ -123,34 +135,35 @@ def _connections(snapshot: SearchSnapshot, n: int) -> list[str]:
     targets = owner[graph.entities]
     linked = seen & ~graph.titles & (targets >= 0) & (targets != graph.passages) & (own_name[graph.passages] >= 0)
     rows = np.random.default_rng(0).permutation(np.flatnonzero(linked & (frequency[graph.entities] <= _COMMON)))
-    found: list[str] = []
+    found: list[_Made] = []
     used: set[int] = set()
     for row in rows[: 20 * n].tolist():
         ends = int(own_name[graph.passages[row]]), int(graph.entities[row])
         spelled = [names.entity(graph.entity_ids[end]) for end in ends]
         if len(found) < n and used.isdisjoint(ends) and all(map(is_readable, spelled)) and _can_be_asked(names, ends):
-            found.append(f"How are {spelled[0]} and {spelled[1]} connected?")
+            found.append((f"How are {spelled[0]} and {spelled[1]} connected?", _passages_of(names, ends[1])))
             used.update(ends)
     return found
 
 
-def _about(snapshot: SearchSnapshot, n: int) -> list[str]:
+def _about(snapshot: SearchSnapshot, n: int) -> Iterator[_Made]:
     """What is known about names that a few passages mention."""
     names = Names.of(snapshot)
     frequency = np.bincount(names.graph.entities[names.seen()], minlength=len(names.graph.entity_ids))
     few = np.random.default_rng(0).permutation(np.flatnonzero((frequency >= _FEW) & (frequency <= _COMMON)))
     spelled = ((entity, names.entity(names.graph.entity_ids[entity])) for entity in few[: 20 * n].tolist())
-    asked = (name for entity, name in spelled if is_readable(name) and _can_be_asked(names, (entity,)))
-    return [f"What do we know about {name}?" for name in islice(asked, n)]
+    asked = ((entity, name) for entity, name in spelled if is_readable(name) and _can_be_asked(names, (entity,)))
+    return ((f"What do we know about {name}?", _passages_of(names, entity)) for entity, name in islice(asked, n))
+
+
+def _passages_of(names: Names, entity: int) -> list[Unit]:
+    """Visible passages that mention a name."""
+    graph = names.graph
+    passages = graph.passages[names.mentions(graph.entity_ids[entity])]
+    return names.snapshot.view.units(graph.chunk_positions[passages])
 
 
 def _can_be_asked(names: Names, entities: Iterable[int]) -> bool:
     """Whether of every one of some entities a sentence says something."""
-    graph, texts = names.graph, names.snapshot.view.units
-    return all(
-        is_subject(
-            names.entity(graph.entity_ids[entity]),
-            [u.text for u in texts(graph.chunk_positions[graph.passages[names.mentions(graph.entity_ids[entity])]])],
-        )
-        for entity in entities
-    )
+    spelled = ((entity, names.entity(names.graph.entity_ids[entity])) for entity in entities)
+    return all(is_subject(name, [unit.text for unit in _passages_of(names, entity)]) for entity, name in spelled)

@@ -13,7 +13,7 @@ import numpy as np
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph, PassageNames
-from sire_core.types import Chunk, UnitKind, digest
+from sire_core.types import Chunk, digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,8 +59,7 @@ def is_told(name: str, texts: Sequence[str]) -> bool:
 def _counted(snapshot: SearchSnapshot) -> dict[str, int]:
     view = snapshot.view
     graph = next((part for part in snapshot.recipe.organizers if isinstance(part, KnowledgeGraph)), None)
-    mask, allowed = view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value), view.allowed(snapshot.where)
-    visible = np.flatnonzero(mask if allowed is None else mask & allowed)
+    visible = snapshot.positions()
     if graph is None:
         return {}
     limit = max(graph.hub_floor, int(graph.max_df * view.size))

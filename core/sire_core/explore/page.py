@@ -17,6 +17,7 @@ from sire_core.explore.markdown import highlighted, markdown_html
 from sire_core.explore.name_kinds import NAME_KINDS
 from sire_core.explore.picture import WAYPOINT, Branch, Link, Node, Picture, branches, kind_name, layout
 from sire_core.explore.titles import told_apart
+from sire_core.search.explanation import without_sessions
 from sire_core.types import digest
 
 if TYPE_CHECKING:
@@ -666,7 +667,7 @@ def _folded(hit: ResultHit, question: str, names: Mapping[str, str], target: Cal
     whole = markdown_html(hit.text, question, names, target)
     if len(hit.text) <= _SHORT_HIT:
         return whole
-    sentences = snippet(hit.text, question, _SNIPPET, hit.led_by)
+    sentences = snippet(without_sessions(hit.text), question, _SNIPPET, hit.led_by)
     return (
         f'<div class="fold"><div class="text short"><p>{highlighted(sentences, question, names)}</p></div>'
         f'<details><summary>Show all<span class="aside"> of hit {hit.rank}</span></summary>{whole}</details></div>'

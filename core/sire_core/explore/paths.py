@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ from sire_core.explore.name_kinds import NameKind, kind_of_name
 from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
 from sire_core.explore.titles import compact_title, short_title
 from sire_core.knowledge.entity_graph import EntityGraph
-from sire_core.search.explanation import text_below_title
+from sire_core.search.explanation import text_below_title, without_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,7 +108,7 @@ class Names:
         """The node of an id; None if it is unknown or hidden."""
         unit = self.unit(identifier)
         if unit is not None:
-            body = plain_text(text_below_title(unit)[:_READ])
+            body = plain_text(without_sessions(text_below_title(unit)[:_READ]))
             label = compact_title(self.snapshot, unit.title, _TITLE) or shorten(body or unit.id, _LABEL)
             return Node(identifier, unit.kind.value, label, shorten(body, _TEXT), rank)
         name = self.entity(identifier, passage)
@@ -187,6 +187,7 @@ def path_picture(snapshot: SearchSnapshot, question: str, hits: Sequence[Hit]) -
     drawing.builder.add(Node(QUESTION, "question", "Question", shorten(question, _QUESTION)))
     for rank, hit in enumerate(hits, 1):
         drawing.hit(rank, hit, shared_words(question, f"{hit.unit.title}\n{hit.unit.text}"))
+    drawing.mentions(hits)
     titles = "; ".join(
         f"[{n}] {short_title(snapshot, hit.unit.title) or shorten(hit.unit.text, 60)}" for n, hit in enumerate(hits, 1)
     )
@@ -198,6 +199,15 @@ class _Drawing:
     names: Names
     builder: PictureBuilder
     question: str
+    asked: dict[str, str] = field(default_factory=dict)  # names that the question says, by id
+
+    def mentions(self, hits: Sequence[Hit]) -> None:
+        """Draw which hits have the words of names that the question says, whatever led to them."""
+        for name, spelled in self.asked.items():
+            words = re.compile(rf"(?<!\w){re.escape(spelled)}(?!\w)", re.IGNORECASE)
+            for hit in hits:
+                if words.search(f"{hit.unit.title}\n{hit.unit.text}"):
+                    self._link(name, hit.unit.id, "the passage mentions it")
 
     def hit(self, rank: int, hit: Hit, shared: Sequence[str]) -> None:
         """Draw a hit, the steps to it, and the words that it shares with the question."""
@@ -246,6 +256,7 @@ class _Drawing:
             if self._add(entity, passage=last):
                 name = self.names.entity(entity, last)
                 is_said = name.lower() in self.question.lower()
+                self.asked.update({entity: name} if is_said else {})
                 self._link(QUESTION, entity, step.note, "mentions" if is_said else step.note)
             if last:
                 self._link(entity, last, "the passage mentions it")

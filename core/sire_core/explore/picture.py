@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from sire_core.algorithms import pluralize
+
 MOST_NODES = 60
 """Maximum number of nodes of a readable picture."""
 _SWEEPS = 3
 _KIND_NAMES = {
-    "chunk": "passage",
     "entity": "name",
     "sim_summary": "summary of similar passages",
     "rel_summary": "summary of related passages",
@@ -23,7 +24,7 @@ WAYPOINT = "waypoint"
 
 def kind_name(kind: str) -> str:
     """Display name of a kind of unit."""
-    return _KIND_NAMES.get(kind) or kind.replace("_", " ")
+    return _KIND_NAMES.get(kind) or pluralize.kind_name(kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,15 +183,6 @@ def branches(picture: Picture) -> list[Branch]:
         return Branch(nodes[name], above.get(name), below, others)
 
     return [branch(name) for name in nodes if name not in above]
-
-
-def columns(picture: Picture) -> list[list[Node]]:
-    """Nodes by the longest distance from the first one, ordered so that few links cross."""
-    return [column for column in _without_waypoints(layout(picture)[0]) if column]
-
-
-def _without_waypoints(layers: Sequence[Sequence[Node]]) -> list[list[Node]]:
-    return [[node for node in layer if node.kind != WAYPOINT] for layer in layers]
 
 
 def layout(picture: Picture) -> tuple[list[list[Node]], list[tuple[Link, list[str]]]]:

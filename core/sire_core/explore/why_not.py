@@ -14,18 +14,20 @@ from sire_core.explore.paths import Names, path_picture
 from sire_core.explore.picture import Picture
 from sire_core.explore.titles import with_short_title
 from sire_core.search.explanation import text_below_title
-from sire_core.types import Hit, UnitKind
+from sire_core.types import Hit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from sire_core.protocols import IntArray, Ranking
+    from sire_core.protocols import FloatArray, IntArray, Ranking
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
 _FAR = 5_000
 """Number of units of a ranking that are searched for the passage."""
 _MANY = 8
+_COSTS, _REACHED = 3, -100.0
+"""Parts of a score that are named, and the least score of what was a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,7 @@ async def find_passages(snapshot: SearchSnapshot, text: str, n: int = 10) -> lis
 
 def _with_words(snapshot: SearchSnapshot, wanted: Sequence[str], n: int) -> list[Unit]:
     """Passages with the rarest of the words; reads all texts, about a second per 100,000."""
-    view = snapshot.view
-    mask = view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)
-    allowed = view.allowed(snapshot.where)
-    positions = np.flatnonzero(mask if allowed is None else mask & allowed)
+    view, positions = snapshot.view, snapshot.positions()
     has = np.zeros((len(positions), len(wanted)), dtype=bool)
     for row, position in enumerate(positions.tolist()):
         unit, _ = view.pool.unit(position)
@@ -82,14 +81,14 @@ async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int 
     position, unit = names.position(passage), names.unit(passage)
     if position is None or unit is None:
         return WhyNot(passage, 0, (("filter", f"The passage does not pass the filter {snapshot.where}."),))
-    chunks = names.graph.chunk_positions
-    inside = chunks if names.allowed is None else chunks[names.allowed[chunks]]
+    inside = snapshot.positions()
     ranked = await snapshot.rank(question, k)
     selected = await snapshot.selected(question, ranked, k)
     order = await _passages(selected, snapshot)
     rank = order.index(position) + 1 if position in order else 0
     reasons_found = [
         ("rank", _rank_note(rank, len(order), len(inside), k)),
+        *_cost(position, order[:k], ranked),
         *await _selection(position, ranked, selected, k),
         ("vectors", await _vectors(position, order[:k], question, snapshot, inside)),
         ("words", _words(unit, question)),
@@ -117,6 +116,18 @@ def _rank_note(rank: int, examined: int, total: int, k: int) -> str:
     if rank <= k:
         return f"It is hit {rank} of {k}."
     return f"It has rank {rank:,} of {total:,} passages; the first {k} are shown."
+
+
+def _cost(position: int, hits: list[int], ranked: Ranking) -> list[tuple[str, str]]:
+    """The parts of the score that lie furthest below those of the last hit, if the ranking knows of parts."""
+    pair = np.array([position, *hits[-1:]])
+    parts_of: Callable[[IntArray], Mapping[str, FloatArray]] | None = getattr(ranked, "parts", None)
+    own, last = ranked.scores_at(pair)[[0, -1]].tolist()
+    if parts_of is None or position in hits or own < _REACHED:
+        return []
+    less = sorted((float(own - last), words) for words, (own, last) in parts_of(pair).items())
+    most = "; ".join(f"{words} ({difference:.2f})" for difference, words in less[:_COSTS] if difference < 0)
+    return [("score", f"{own:.2f}; the last hit has {last:.2f}. Where it has least beside that: {most}.")]
 
 
 async def _selection(position: int, ranked: Ranking, selected: Ranking, k: int) -> list[tuple[str, str]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from sire_core.algorithms.pluralize import count, count_units
+from sire_core.algorithms.pluralize import count, count_units, kind_name, some
 from sire_core.algorithms.snippets import snippet
 from sire_core.corpus.document_names import citation, cited_names, documents_of
 from sire_core.corpus.sections import SEPARATOR, plain_heading
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import View
     from sire_core.search.snapshot import SearchSnapshot
 
+_SESSION = re.compile(r"^[ \t]*```[^\n]*\n[ \t]*>>> .*?^[ \t]*```[ \t]*$|^[ \t]*>>> .*$", re.MULTILINE | re.DOTALL)
 _SHOWN = 6
 _EXCERPT = 400
 
@@ -29,10 +31,9 @@ async def explain_query(snapshot: SearchSnapshot, query: str, k: int, *, returns
     for number, hit in enumerate(hits, 1):
         unit = hit.unit
         name = f" {unit.title!r}" if unit.title else ""
-        kind = "passage" if unit.kind == UnitKind.CHUNK else str(unit.kind).replace("_", " ")
-        lines.append(f"\n[{number}] {hit.score:.4f}  {kind}{name}  documents: {documents_of(hit)}")
+        lines.append(f"\n[{number}] {hit.score:.4f}  {kind_name(unit.kind)}{name}  documents: {documents_of(hit)}")
         lines += [f"    {line}" for line in (*_tree(hit, titles), *_route(hit, titles, snapshot.view))]
-        lines.append(f"    | {snippet(text_below_title(unit), query, _EXCERPT)}")
+        lines.append(f"    | {snippet(without_sessions(text_below_title(unit)), query, _EXCERPT)}")
     return "\n".join(lines)
 
 
@@ -88,6 +89,12 @@ def text_below_title(unit: Unit) -> str:
     return "\n".join(kept).rstrip()
 
 
+def without_sessions(text: str) -> str:
+    """A text for excerpts: without what is typed into an interpreter (`>>> 1 + 1`), if it has anything else."""
+    rest = _SESSION.sub("", text)
+    return rest if rest.strip() else text
+
+
 def _repeats(line: str, names: Collection[str], *, is_first: bool) -> bool:
     return (is_first or line.startswith("#")) and plain_heading(line.lstrip("#")) in names
 
@@ -97,9 +104,4 @@ def _route(hit: Hit, titles: _Titles, view: View) -> list[str]:
     if hit.unit.kind is UnitKind.CHUNK:
         return []
     children = [edge.target for edge in view.edges() if edge.kind == "child" and edge.source == hit.unit.id]
-    return [f"summarises: {_some([titles.of(child) for child in children])}"] if children else []
-
-
-def _some(ids: Sequence[str]) -> str:
-    shown = ", ".join(ids[:_SHOWN])
-    return f"{shown}, and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else shown
+    return [f"summarises: {some([titles.of(child) for child in children], _SHOWN)}"] if children else []

@@ -25,7 +25,7 @@ from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from sire_core.filters import Condition, Filter
-    from sire_core.protocols import FloatArray, LanguageModel, Ranking, Recipe, WrapModel
+    from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, Recipe, WrapModel
     from sire_core.search.view import PoolView
     from sire_core.types import Hit
 
@@ -211,6 +211,13 @@ class SearchSnapshot:
     def size(self) -> int:
         """Number of units that match the filter."""
         return self.view.size if self.where is None else sum(self.counts().kinds.values())
+
+    def positions(self, kind: str = UnitKind.CHUNK.value) -> IntArray:
+        """Positions of the units of a kind that pass the filter, ascending."""
+        view = self.view
+        numbers = [number for number, name in enumerate(view.kind_names) if name == kind]
+        mask, allowed = np.isin(view.kinds, numbers), view.allowed(self.where)
+        return np.flatnonzero(mask if allowed is None else mask & allowed).astype(np.int64)
 
     def counts(self) -> PoolCounts:
         """How much of the pool passes the filter."""

@@ -62,6 +62,11 @@ def test_kinds_of_questions_take_turns_and_no_document_asks_two_of_a_kind():
     assert any(question.startswith("What do we know about ") for question in found)
 
 
+def test_a_heading_that_points_to_its_page_is_no_question():
+    vague = page("Lamp", "What does the lamp do for the movement?", "How does the keeper trim oil lamps?")
+    assert asked(vague) == ["How does the keeper trim oil lamps?"]
+
+
 def test_names_of_headings_and_references_are_not_asked_about():
     pages = [page(f"Note {n}", "After Xen", text=f"Paul Gear ({n}). Night. New York: Karn Press. ") for n in range(5)]
     assert asked(*pages) == []

@@ -23,7 +23,7 @@ from sire_core.explore.example_questions import example_questions
 from sire_core.explore.highlight import escaped, marked, shared_words
 from sire_core.explore.markdown import markdown_html
 from sire_core.explore.page import compared, comparison_html, document, drawing
-from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
+from sire_core.explore.picture import MOST_NODES, WAYPOINT, Link, Node, Picture, layout
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.metadata_values import shown_value
 from sire_core.serve.page import pages, views
@@ -294,6 +294,7 @@ def test_why_not_says_where_a_passage_is_and_what_joins_it(limited):
     assert (found.rank, place > 4) == (place, True)
     assert [(node.label, node.rank) for node in found.picture.nodes if node.rank] == [("Hedda Sorrel", place)]
     assert f"rank {place} of 41" in said["rank"]
+    assert "the last hit has" in said["score"]
     assert "none of them" in said["names of the question"]
     assert "Hedda Sorrel (in 2 passages)" in said["names of the hits"]
     assert "It lacks" in said["words"] or "no word" in said["words"]
@@ -577,6 +578,11 @@ def test_path_leads_over_the_name_to_a_passage_that_shares_no_word(demo):
     assert [[node.kind for node in column] for column in columns(asked.picture)] == [
         ["question"], ["entity"], ["chunk"], ["entity"], ["chunk"],
     ]  # fmt: skip
+
+
+def columns(picture):
+    layers = ([node for node in layer if node.kind != WAYPOINT] for layer in layout(picture)[0])
+    return [layer for layer in layers if layer]
 
 
 def test_what_a_hit_shares_with_the_question_leads_to_it():

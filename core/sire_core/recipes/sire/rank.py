@@ -26,7 +26,7 @@ from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -98,7 +98,7 @@ class EvidenceReasons:
         asked = [sum(word in words for word in name_words(heading)) for heading in headings]
         best = headings[int(np.argmax(asked))] if any(asked) else ""
         is_heading = best in unit.title.split(SEPARATOR) or f"# {best}" in unit.text
-        also = f" (also in the {'heading' if is_heading else 'line'} {best!r})" if best else ""
+        also = f" (also in the {'heading' if is_heading else 'line'} '{shorten(best, _LONGEST_TITLE)}')" if best else ""
         spelled = ", ".join(word + _other_form(word, own_words) for word in words)
         return f"shares the word{'s' if len(words) > 1 else ''} {spelled}{also}"
 
@@ -114,10 +114,17 @@ class EvidenceReasons:
         if len(way) > 1 and self._needs_no_way(way):
             way = way[:1]
         steps = list(self._named(way[-1]))
+        hops: list[tuple[int, int, list[int]]] = []
         for source, target in zip(way[:0:-1], way[-2::-1], strict=True):
             _, number, entity = self._best[target]
+            if hops and hops[-1][1] == entity:  # what lies between only has the name, too
+                hops[-1][2].append(target)
+            else:
+                hops.append((number, entity, [source, target]))
+        for number, entity, passages in hops:
+            source, target = passages[0], passages[-1]
             ids = (self._passage_id(source), self._index.entity_id(entity), self._passage_id(target))
-            name = self._name(entity, source, target) or "it"
+            name = self._name(entity, *passages) or "it"
             title = self._title(source)
             way_by, parts = f"{title!r} names {name}", readable_sentences(self._sentence(source, number))
             if title.casefold() == name.casefold() and self._index.own[target] == entity:
@@ -125,6 +132,8 @@ class EvidenceReasons:
             elif title.casefold() == name.casefold():  # the passage names what the one before it is about
                 way_by = f"names {name}, the title of another passage"
                 parts = next(([part] for part in self._sentences(target) if name.casefold() in part.casefold()), [])
+            if any(_is_other_word(name, part) for part in parts):
+                return self._named(way[0])
             sentence = excerpt(" ".join([part for part in parts if name in part] or parts), name, _LONGEST_SENTENCE)
             steps.append(PathStep("entity", ids, f"{way_by}: {sentence}" if sentence else way_by, sentence))
         return tuple(steps)
@@ -200,6 +209,12 @@ class EvidenceReasons:
         return str(self._view.ids[position].decode())
 
 
+def _is_other_word(name: str, sentence: str) -> bool:
+    """Whether a sentence has a name of one word only in small letters or in a longer word: `non-aligned`, `Aligned`."""
+    is_there = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", sentence)
+    return " " not in name and not is_there and name.lower() in sentence.lower()
+
+
 def _other_form(word: str, words: Sequence[str]) -> str:
     """In brackets the form of a word that others have, where it is another word to a reader: `author (authorized)`."""
     forms = [other for other in words if stem(other) == stem(word)]
@@ -210,8 +225,9 @@ def _other_form(word: str, words: Sequence[str]) -> str:
 class _EvidenceRanking(ReachedRanking):
     """What was reached by its score, the rest behind by cosine; see `EvidenceReasons.reading`."""
 
-    __slots__ = ("reading",)
+    __slots__ = ("parts", "reading")
     reading: Callable[[IntArray], tuple[Floats, list[str]]]
+    parts: Callable[[IntArray], Mapping[str, Floats]]
 
 
 _READ = 2.0  # how much what a model reads counts for a part of a document
@@ -363,6 +379,23 @@ class _ScoredPassages:
         return cls(evidence, passages, alone, hops, target, steps, repeat, shown)
 
     def scores(self) -> Floats:
+        """Scores of all passages, `[passages]`; see `_totals`."""
+        totals, of_document, is_less = self._totals()
+        return totals - self.repeat * of_document - self.evidence.unit * _COPY * is_less
+
+    def parts(self, positions: IntArray) -> dict[str, Floats]:
+        """Parts of the scores of positions that were candidates, in plain words, `[positions]` each."""
+        totals, of_document, is_less = self._totals()
+        rows = np.searchsorted(self.evidence.index.chunks[self.passages], positions)
+        parts: dict[str, Floats] = {
+            "its own words, names and similarity": self.alone,
+            "sentences that lead to it": totals - self.alone,
+            "passages of its document that come before it": -self.repeat * of_document,
+            "a text that stands elsewhere, or lists others": -self.evidence.unit * _COPY * is_less.astype(np.float64),
+        }
+        return {words: part[rows] for words, part in parts.items()}
+
+    def _totals(self) -> tuple[Floats, Floats, BoolArray]:
         """Own evidence and steps in one score, `[passages]`: the logarithm of the sum of their exponentials.
 
         Parts of documents have the score of the best step instead, where any leads to them.
@@ -380,8 +413,7 @@ class _ScoredPassages:
         index = self.evidence.index
         of_document = self._places(totals, index.source[self.passages])
         is_copy = self._places(totals, index.copied[self.passages]) > 0
-        is_less = is_copy | index.contents[self.passages]
-        return totals - self.repeat * of_document - self.evidence.unit * _COPY * is_less
+        return totals, of_document, is_copy | index.contents[self.passages]
 
     def _places(self, scores: Floats, groups: Ints) -> Floats:
         """How many passages of the same group come before each passage, `[passages]`."""
@@ -414,4 +446,5 @@ class _ScoredPassages:
         scores = self.scores().astype(np.float32)
         reached_ranking = _EvidenceRanking(reached, scores, cosines, _BEHIND, allowed, reasons.path)
         reached_ranking.reading = reasons.reading
+        reached_ranking.parts = self.parts
         return reached_ranking

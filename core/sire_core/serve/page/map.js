@@ -12,6 +12,8 @@ window.sireMap = (() => {
   const CELL = 8;  // pixels of the grid in which points are counted, so that labels cover few of them
   const view = {x: 0.5, y: 0.5, zoom: 1};
   const EXACT = 400, TITLES = 100, ROOM = 4000;  // points that labels may not touch, that have titles; pixels for a title
+  const FAINT = 80;  // how much of their colour points keep while a question is shown, of 255
+  const PARTS = 6;  // of a side of the map: where most points of a value are, its label stands
   const CLOSE = 2, WIDE = 170, HIGH = 44;  // zoom from which points have titles, one in a cell of these sides if they are many
   const titles = new Map();
   let root, canvas, pen, data, points, colour, labels = [], found = {hits: [], passed: [], steps: []}, waiting, near = -1, asked = 0;
@@ -19,7 +21,7 @@ window.sireMap = (() => {
   const bytes = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
   const style = name => getComputedStyle(root).getPropertyValue(name).trim();
   const rgb = hex => [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
-  const pixel = hex => { const [r, g, b] = rgb(hex); return (255 << 24 | b << 16 | g << 8 | r) >>> 0; };
+  const pixel = (hex, alpha) => { const [r, g, b] = rgb(hex); return (alpha << 24 | b << 16 | g << 8 | r) >>> 0; };
   const onScreen = (x, y) => [(x - view.x) * view.zoom * canvas.width + canvas.width / 2,
     (y - view.y) * view.zoom * canvas.height + canvas.height / 2];
   const place = point => onScreen(points[2 * point] / 65535, points[2 * point + 1] / 65535);
@@ -40,7 +42,7 @@ window.sireMap = (() => {
     });
     const shape = names.map((_, value) => shapes[MARKS.indexOf(mark(value))]);
     const across = Math.ceil(width / CELL), grid = new Uint16Array(across * Math.ceil(height / CELL));
-    const pixels = names.map((_, value) => searched ? pixel(style('--edge')) : pixel(tint(value)));
+    const pixels = names.map((_, value) => pixel(tint(value), searched ? FAINT : 255));
     const [ax, ay] = [width, height].map(side => view.zoom * side / 65535), [bx, by] = onScreen(0, 0);
     const firsts = new Map(), [wide, high] = [WIDE, HIGH].map(side => side * ratio());
     visible = [];
@@ -73,7 +75,7 @@ window.sireMap = (() => {
   // Writes a text where it covers no other text and the fewest points, if these are few enough; says whether it did.
   function write(text, size, spots, {taken, covered = () => 0, most = Infinity, ink = style('--ink'), weight = 600}) {
     pen.font = `${weight} ${size * ratio()}px system-ui, sans-serif`;
-    const wide = pen.measureText(text).width / 2 + 3 * ratio(), high = 0.65 * size * ratio();
+    const wide = pen.measureText(text).width / 2 + 6 * ratio(), high = 0.65 * size * ratio();
     let best = null, least = Infinity;
     spots(wide, high).forEach(([x, y], number) => {
       x = Math.max(wide, Math.min(canvas.width - wide, x));
@@ -99,7 +101,7 @@ window.sireMap = (() => {
       const first = label.split(', ')[0], ink = tint(value);
       const spots = (wide, high) => AROUND.map(([rows, columns]) => [x + columns * wide, y + 2 * rows * high]);
       const most = visible.length > EXACT ? Infinity : 0;  // among few points none is covered; the topics are listed, too
-      [[label, 0], [first, 0], [first, most], [first, 3], [first, Infinity]].some(([text, most]) =>
+      [[label, 0], [first, 0], [first, 3], [first, most]].some(([text, most]) =>
         write(text, 13, spots, {taken, covered, most, ink}));
     });
   }
@@ -266,12 +268,16 @@ window.sireMap = (() => {
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
   }
 
-  function middles({names, values}) {  // where the points of every value are, on average
-    const sums = names.map(() => [0, 0, 0]);
+  function middles({names, values}) {  // where most points of every value are
+    const cells = names.map(() => new Map());
     values.forEach((value, point) => {
-      sums[value][0] += points[2 * point] / 65535; sums[value][1] += points[2 * point + 1] / 65535; sums[value][2]++;
+      const at = [points[2 * point] / 65535, points[2 * point + 1] / 65535], cell = at.map(side => Math.floor(side * PARTS)).join();
+      const [x, y, number] = cells[value].get(cell) ?? [0, 0, 0];
+      cells[value].set(cell, [x + at[0], y + at[1], number + 1]);
     });
-    return names.map((label, value) => ({label, at: sums[value].slice(0, 2).map(sum => sum / Math.max(1, sums[value][2]))}));
+    const most = cells.map(sums => [...sums.values()].reduce((one, other) => other[2] > one[2] ? other : one, [0, 0, 0]));
+    return names.map((label, value) => ({label, at: most[value].slice(0, 2).map(sum => sum / Math.max(1, most[value][2]))}))
+      .filter(({label}) => label !== 'other or none');  // the last one: it stands for no place
   }
 
   function paint(key) {
@@ -281,8 +287,8 @@ window.sireMap = (() => {
     redraw();
   }
 
-  function legend() {  // while a question is shown, points have no colours
-    const searched = found.hits.length > 0, shown = searched || colour === 'topic' ? [] : data.colours[colour].names;
+  function legend() {
+    const shown = colour === 'topic' ? [] : data.colours[colour].names;
     root.querySelector('ul').replaceChildren(...shown.map((name, value) => {
       const item = document.createElement('li'), sign = document.createElement('i');
       sign.style.background = tint(value); item.append(sign, name);
@@ -290,7 +296,7 @@ window.sireMap = (() => {
     }));
     document.querySelectorAll('[data-topic]').forEach((sign, value) => {  // the list of topics is their legend
       sign.style.background = tint(value); sign.style.clipPath = mark(value).path;
-      sign.hidden = searched || colour !== 'topic';
+      sign.hidden = colour !== 'topic';
     });
   }
 
@@ -321,7 +327,7 @@ window.sireMap = (() => {
   function find(result) {
     found = result;
     if (!root) return;
-    if (data) { showHits(); legend(); }
+    if (data) showHits();
     near = -1; asked++; root.querySelector('[role=tooltip]').hidden = true;
     redraw();
   }

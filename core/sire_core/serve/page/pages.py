@@ -345,12 +345,10 @@ class _QueryFields:
             returns=self._returns.value,
         )
         second = "" if self._compare.value == _NONE else str(self._compare.value)
-        return now, compared_query(now, second, self._compare_settings.value or "")
-
-    def show_compared(self, other: ExplorerQuery | None) -> None:
-        """Say with which recipe is compared, also if only settings were typed."""
-        if other:
+        other = compared_query(now, second, self._compare_settings.value or "")
+        if other:  # maybe only its settings were typed
             self._compare.set_value(other.recipe)
+        return now, other
 
     def wrong_hits(self) -> str:
         """What is wrong with the number of hits; empty if nothing."""
@@ -372,7 +370,6 @@ class AskPage:
             parameters = {"q": now.question, "recipe": now.recipe, "k": now.k, "filter": now.filter}
             parameters |= {"settings": now.settings, "returns": now.returns}
             parameters |= {"compare": second.recipe, "compare_settings": second.settings} if second else {}
-            fields.show_compared(second)
             go_to("/", parameters, f"{now.question or 'Ask'} - {self._explorer.title}")
             await self._answer(result, now, second, [fields.wrong_hits()])
 
@@ -391,10 +388,12 @@ class AskPage:
         snapshot = await self._explorer.snapshot(query.recipe)
 
         def read() -> str:
-            named = f"example questions {snapshot.where}"
-            questions = snapshot.view.derived(named, lambda: example_questions(snapshot))
+            named = str(snapshot.where)
+            made: dict[str, list[str]] = snapshot.view.derived("example questions", dict)
+            if named not in made:  # not inside of `derived`, for which the searches would wait
+                made[named] = example_questions(snapshot)
             documents = len(snapshot.document_ids())
-            return views.start_html(questions, *browse.main_names(snapshot), documents, query.recipe)
+            return views.start_html(made[named], *browse.main_names(snapshot), documents, query.recipe)
 
         show_html(await asyncio.to_thread(read))
 
