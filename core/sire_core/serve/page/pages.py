@@ -89,7 +89,7 @@ body.sire-waiting::before{{position:fixed;top:14px;right:16px;border-color:#fff;
 @media (max-width:900px){{.reading{{grid-template-columns:minmax(0,1fr);gap:12px}}
 .reading nav{{position:static;max-height:38vh}}}}
 .sire-options>summary{{cursor:pointer;color:#1d4f9e;padding:4px 0}}
-@media (prefers-color-scheme: dark){{.sire-options>summary,
+@media (prefers-color-scheme: dark){{.sire-options>summary,.sire-left,
 .q-field--focused :is(.q-field__label,.q-field__control){{color:#8ab4f8!important}}}}
 .sire-two{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr));gap:16px;width:100%}}
 .sire-two>*{{min-width:0}} .sire-left .q-btn__content{{text-align:left}}
