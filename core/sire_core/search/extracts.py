@@ -272,12 +272,13 @@ def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit]) -> list[Extr
     quoted = {(one.hit, one.place): one for one in chosen}
     for one in chosen:
         sentences, length = _sentences(hits[one.hit - 1]), len(one.text)
-        for place in range(one.place - bool(_DEPENDS.match(one.text)), one.place + 2):
-            if place != one.place and 0 <= place < len(sentences) and sentences[place].block == one.block:
-                length += len(sentences[place].text)
-                if length <= _BLOCK:
-                    beside = Extract(sentences[place].text, one.hit, place, block=one.block)
-                    quoted.setdefault((one.hit, place), beside)
+        places = range(max(one.place - bool(_DEPENDS.match(one.text)), 0), one.place + 2)
+        for place, beside in zip(places, sentences[places.start : places.stop], strict=False):
+            if place == one.place or beside.block != one.block or beside.text.endswith(":"):
+                continue
+            length += len(beside.text)
+            if length <= _BLOCK:
+                quoted.setdefault((one.hit, place), Extract(beside.text, one.hit, place, block=one.block))
     joined = []
     for _, group in groupby(sorted(quoted.items()), key=lambda item: (item[1].hit, item[1].block)):
         first, *others = (one for _, one in group)

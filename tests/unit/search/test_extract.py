@@ -305,9 +305,10 @@ def test_each_part_of_a_question_is_answered_with_what_its_sentence_depends_on_a
 
 
 def test_sentences_of_one_paragraph_are_one_quotation():
-    text = "A key opens the lock of Orr. It is old. Boats wait there. The lock of Orr has a second key."
+    text = "A key opens the lock of Orr. It is old. Boats wait there. The lock of Orr has a second key. It opens one of these:"
     (one,) = extract_sentences("Which key does the lock of Orr have?", [hit("orr", text, "Locks > Orr")])
-    assert (one.text, one.place) == (text.replace(" Boats wait there.", " ..."), 0)
+    assert one.text == "A key opens the lock of Orr. It is old. ... The lock of Orr has a second key."
+    assert one.place == 0
 
 
 @pytest.mark.parametrize("sentence", ["Table Mountain is in Cape Town.", "Table 2 shows a mountain in Cape Town."])
