@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import View
     from sire_core.search.snapshot import SearchSnapshot
 
-_SESSION = re.compile(r"^[ \t]*```[^\n]*\n[ \t]*>>> .*?^[ \t]*```[ \t]*$|^[ \t]*>>> .*$", re.MULTILINE | re.DOTALL)
+_SESSION = re.compile(r"^[ \t]*```[^\n]*\n[ \t]*>>> (?:[^`]|`(?!``))*```[ \t]*$|^[ \t]*>>> [^\n]*$", re.MULTILINE)
 _SHOWN = 6
 _EXCERPT = 400
 

@@ -18,7 +18,7 @@ from sire_core.data import demo_documents
 from sire_core.errors import QueryError
 from sire_core.filters import parse_filter
 from sire_core.recipes import REGISTRY, sirerag
-from sire_core.search.explanation import text_below_title
+from sire_core.search.explanation import text_below_title, without_sessions
 from sire_core.search.rankers.hybrid import Hybrid
 from sire_core.search.rankers.lexical import Lexical
 from sire_core.search.vectors.flat import Flat
@@ -283,6 +283,12 @@ def test_every_combining_sign_belongs_to_the_word_before_it() -> None:
     for sign in filter(lambda sign: unicodedata.category(sign)[0] == "M", map(chr, range(sys.maxunicode + 1))):
         assert word_pattern().findall(f"x{sign}y") == [f"x{sign}y"], hex(ord(sign))
         assert len(find_words(f"a{sign}b c")) == 2
+
+
+def test_sessions_of_an_interpreter_are_left_out_of_excerpts_and_what_stands_around_them_is_not() -> None:
+    text = "Add:\n\n```python\n>>> 1 + `a`\n2\n```\n\n>>> 3\n3\nIt adds."
+    assert without_sessions(text).split() == ["Add:", "3", "It", "adds."]
+    assert without_sessions(">>> 3") == ">>> 3"
 
 
 def test_a_negation_is_no_form_of_another_word() -> None:
