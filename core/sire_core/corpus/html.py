@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from statistics import median
 from typing import Any
 
-from sire_core.corpus.page_regions import IMPRINT, LONGEST_IMPRINT, PageRegions, is_site_name
+from sire_core.corpus.page_regions import PageRegions, is_imprint, is_site_name
 
 _LONGEST_TERM, _FEWEST_TERMS, _LONG_DEFINITION = 200, 3, 200
 """Letters of a term that may be a heading; how many terms a list of such has, and letters of most definitions."""
@@ -313,11 +313,8 @@ class _Reader:
         """Title and Markdown."""
         self._close(0)
         self._flush()
-        lines = [line for line in self._lines if line]
-        while len(lines) > 1 and len(lines[-1]) < LONGEST_IMPRINT and IMPRINT.match(lines[-1]):
-            lines.pop()  # a page ends in its date, its author's rights and its licence
-            while self._lines.pop() == "":
-                pass
+        while len(self._lines) > 2 and (not (last := self._lines[-1]) or is_imprint(last)):
+            self._lines.pop()  # a page ends in its date, its author's rights and its licence
         text = re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip()
         return self._page_title(), text
 
@@ -586,7 +583,7 @@ class _Reader:
             if is_above and is_site_name(name, heading, title):
                 self._lines[first] = ""  # and so the places of other lines stay
             between = filter(None, self._lines[first + 1 : place])
-            if name == heading and level < self._level and all(map(IMPRINT.match, between)):  # again, below its date
+            if name == heading and level < self._level and all(map(is_imprint, between)):  # again, below its date
                 self._lines[first:place] = [""] * (place - first)
             self._banner = None
 

@@ -34,19 +34,24 @@ _SENTENCE_END = re.compile(
 )
 _SHORTEST_SENTENCE, _LONG_BLOCK = 30, 150
 """Letters outside of links of a sentence with its full stop, and of a block that is running text without one."""
-IMPRINT = re.compile(
+_IMPRINT = re.compile(
     r"\W*(?:(?:created|built|generated|powered|made) (?:using|with|by)\b|(?:last )?(?:updated|modified)(?: on\b|: \d)"
-    r"|creative commons [^.]{0,40}\]\()"
+    r"|creative commons [^\]]{0,60}\]\()"
     r"|.{0,60}(?:\u00a9|\bcopyright\b.{0,9}\d{4}|all rights reserved|\buses? cookies\b"
     r"|\b(?:page|site|document) (?:was )?(?:last )?(?:updated|modified)\b|\blicensed under\b)",
     re.IGNORECASE | re.DOTALL,
 )
-LONGEST_IMPRINT = 400
+_LONGEST_IMPRINT = 400
 """Letters of a copyright notice or a note about cookies; they are no text of the page."""
 _PART = re.compile(r"[_-]+")
 _RANKS = {"main": 3, "article": 2, "h1": 1}
 _BETWEEN_NAMES = frozenset([*"-|:\u00b7\u00bb\u2013\u2014", "::"])
 _LONGEST_TITLE = 300
+
+
+def is_imprint(text: str) -> bool:
+    """Whether a block is a notice about the page: its date, rights, licence or program, or cookies."""
+    return len(text) < _LONGEST_IMPRINT and _IMPRINT.match(text) is not None
 
 
 def is_site_name(name: str, heading: str, title: str) -> bool:
@@ -160,7 +165,7 @@ class PageRegions:
         self._run.clear()
         if not self._open:
             return
-        if not is_code and len(text) < LONGEST_IMPRINT and IMPRINT.match(text):
+        if not is_code and is_imprint(text):
             self._open[-1].linked += letters
         elif is_code or _is_sentence(text, letters - linked, linked):
             self._open[-1].prose += letters

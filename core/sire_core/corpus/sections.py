@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from sire_core.corpus.markdown_writing import undo_inline
@@ -133,19 +132,17 @@ def naming_heading(text: str) -> str:
 
 
 def with_contents_as_list(text: str) -> str:
-    """The text with headings that list its contents as items: those above no text whose words come again below."""
+    """The text with headings that list its contents as items: several above no text whose words come again below."""
     runs = list(_runs(text.split("\n")))
     keys = [" ".join(_WORD.findall(name.casefold())) for _, name, _ in runs]
-    left = Counter(keys)
-    filled = (number for number, (*_, lines) in enumerate(runs) if any(line.strip(" \t\xa0#") for line in lines))
-    is_entry = False
-    for number, following in pairwise(filled):
-        level, name, _ = runs[number]
-        left[keys[number]] -= 1
-        below = runs[following][0]
-        is_entry = below > 0 and left[keys[number]] > 0 and (below <= level or (is_entry and level > 0))
-        if is_entry:
-            runs[number] = 0, "", [f"- {name}"]
+    last = {key: number for number, key in enumerate(keys)}
+    filled = [number for number, (*_, lines) in enumerate(runs) if any(line.strip(" \t\xa0#") for line in lines)]
+    announced = {one for one, below in pairwise(filled) if runs[below][0] and one < last[keys[one]]}
+    for level, group in groupby(filled, lambda number: runs[number][0] if number in announced else 0):
+        entries = list(group)
+        if level and len(entries) > 1:
+            for number in entries:
+                runs[number] = 0, "", [f"- {runs[number][1]}"]
     return "\n".join(line for *_, lines in runs for line in lines)
 
 

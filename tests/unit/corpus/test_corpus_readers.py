@@ -516,6 +516,7 @@ def test_the_banner_of_a_site_is_no_heading_of_its_pages(tmp_path, title, body, 
 
 def test_the_date_and_licence_of_a_page_are_no_text(tmp_path):
     date, licence = "<div>updated: 2026-02-06</div>", "<p>This page is <a href=l>licensed under</a> CC.</p>"
+    licence += "<img src=l.png alt='Creative Commons 3.0 License'>"
     (tmp_path / "a.html").write_text(f"<h2>Locks</h2>{date}<h1>Locks</h1><p>One waits.</p>{date}{licence}")
     (tmp_path / "b.html").write_text("<h1>Locks</h1><p>Last updated: June 2024</p>")
     assert [one.text for one in read_documents(tmp_path)] == [
