@@ -36,10 +36,12 @@ ELEMENTS = (
 _OPEN_TAG = rf"</?(?:{ELEMENTS})(?:[\s/][^<>]{{0,300}})?>"
 _TAG = re.compile(rf"{_CODE}|<!--.{{0,2000}}?-->|{_OPEN_TAG}|\{{[:#][^{{}}\n]{{0,100}}\}}", re.IGNORECASE)
 _ADDRESS = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,2000})>")
-_TERM = re.compile(
-    r"((?:[^\s:.!?\u2013\u2014]|[.!?](?=\S)){1,60}(?: [^\s:.!?\u2013\u2014]{1,40}){0,4})(?::| [\u2013\u2014]) \S"
-)
+_TERM_WORDS = r"(?:[^\s:.!?\u2013\u2014]|[.!?](?=\S)){1,60}(?: [^\s:.!?\u2013\u2014]{1,40}){0,4}"
+_TERM = re.compile(rf"({_TERM_WORDS})(?::| [\u2013\u2014]) \S")
 """What an item or a paragraph is about: `SuspendTime: Nodes are ...`."""
+_NOTES = "(?i:note|tip|hint|warning|caution|important|attention|danger|notice|example|see also)"
+_LONE_TERM = re.compile(rf"(?!{_NOTES}s?\W*\Z)(?=[^\W_]|[`$\u201c-]){_TERM_WORDS}\s*\Z")
+"""The same on a line of its own, above its definition."""
 _IDENTIFIER = re.compile(
     r"(?<![\w.-])--?[a-zA-Z][\w-]*|(?<![\w.-])(?=\w*[a-z0-9](?:[A-Z]|[._]\w\w)|[A-Z]+_[A-Z])[A-Za-z]\w*(?:\.\w{2,})*"
 )
@@ -87,7 +89,7 @@ def readable_sentences(text: str) -> list[str]:
 def read_sentences(text: str, label: str = "") -> list[Sentence]:
     """The sentences of a text, and what each is said of; `label` is the heading that the text stands under."""
     found: list[Sentence] = []
-    head, lead, number, last = -1, "", 0, ""
+    head, lead, above, number, last = -1, "", "", 0, ""
     for block, kind in _blocks(text):
         number, last = number + (not kind == last == "code"), kind
         has_words = any(map(str.isalnum, block))
@@ -95,17 +97,18 @@ def read_sentences(text: str, label: str = "") -> list[Sentence]:
             head = len(found) if kind == "head" and has_words else -1
         if kind == "heading":
             label = block.rstrip(":")
-        if kind == "prose":
-            term = match[1] if (match := _TERM.match(block)) else ""
+        if kind in ("prose", "term"):
+            term = match[1] if (match := _TERM.match(block)) else above if kind == "prose" else ""
             if identifiers(label) and not identifiers(term):  # `Default: 4.` under `worker_pool` is said of that
                 term = ""
-            found += [Sentence(part, kind, term or label, block=number) for part in _cut(block)]
+            found += [Sentence(part, "prose", term or label, block=number) for part in _cut(block)]
             lead = found[-1].text[:-1] if block.endswith(":") and has_words else ""
+            above = block if kind == "term" else ""
         elif has_words:
             own_head = head if kind == "row" else -1
             found.append(Sentence(block, kind, (kind == "code" and lead) or label, own_head, number))
-        if kind not in ("prose", "code"):
-            lead = ""
+        if kind not in ("prose", "term", "code"):
+            lead = above = ""
     return found
 
 
@@ -132,12 +135,12 @@ def _blocks(text: str) -> list[tuple[str, str]]:
     blocks: list[tuple[str, str]] = []
     lines: list[str] = []
 
-    def flush() -> None:
+    def flush(kind: str = "prose") -> None:
         if lines:
-            blocks.append((_plain(" ".join(lines)), "prose"))
+            blocks.append((_plain(" ".join(lines)), kind))
             lines.clear()
 
-    in_code = False
+    in_code = is_item = False
     all_lines = text.split("\n")
     for line, following in zip(all_lines, [*all_lines[1:], ""], strict=True):
         if _FENCE.match(line):
@@ -146,7 +149,7 @@ def _blocks(text: str) -> list[tuple[str, str]]:
         elif in_code:
             blocks.append((" ".join(line.split()), "code"))
         elif not line.strip() or _RULE.match(line):
-            flush()
+            flush("term" if len(lines) == 1 and not is_item and _LONE_TERM.match(lines[0]) else "prose")
         elif line.lstrip().startswith("|"):
             flush()
             is_head = "-" in following and bool(_RULE.match(following))
@@ -156,7 +159,7 @@ def _blocks(text: str) -> list[tuple[str, str]]:
             words = _plain(line[heading.end() :].strip("# \t"))
             blocks.append((words if words.endswith(_FINAL) else f"{words}:", "heading"))
         else:
-            if _STARTS_BLOCK.match(line):
+            if is_item := _STARTS_BLOCK.match(line) is not None:
                 flush()
             start = _BULLET.match(line)
             lines.append(line[start.end() if start else 0 :])

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from sire_core import Document, Index
-from sire_core.algorithms.snippets import readable_sentences, snippet
+from sire_core.algorithms.snippets import read_sentences, readable_sentences, snippet
 from sire_core.types import Hit, PathStep, Unit, UnitKind
 from support.command import run
 
@@ -68,6 +68,12 @@ def test_sentences_keep_their_section_numbers_and_rows_their_cells():
         "mode: strict # a [list]",
         "Wrapped prose goes on, see the guide and snake_case_names.",
     ]
+
+
+def test_what_stands_below_a_term_on_a_line_of_its_own_is_said_of_it():
+    text = "Border size\n\nIt is set here. The most is 300.\n\nNote\n\nIt stays.\n\n- Depth\n- It is deep."
+    labels = ["Options", "Border size", "Border size", "Options", "Options", "Options", "Options"]
+    assert [one.label for one in read_sentences(text, "Options")] == labels
 
 
 MARKS = {
