@@ -15,8 +15,8 @@ import numpy as np
 
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.stage import RecordReader, chunks_with_stale_links
-from sire_core.models.embedding import UnitEmbedder
-from sire_core.protocols import Change, Recipe
+from sire_core.models.embedding import UnitEmbedder, VectorFile
+from sire_core.protocols import Change, Fittable, Recipe
 from sire_core.recipes.registry import recipe_as_built, registered_recipe
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.manifest import FORGOTTEN, BuiltRecipe
@@ -106,14 +106,14 @@ class BuildContext:
         configuration, store, refitted = self.configuration, self.files.store, self.refitted
         return UnitEmbedder(
             self.embedder,
-            self.files.calls,
+            None if isinstance(self.embedder, Fittable) else self.files.calls,
             (lambda _: {}) if refitted else store.vectors,
             store.units_by_id,
+            VectorFile(self.files.folder.path if self.files.folder else None),
             configuration.progress,
             configuration.workers,
             0 if refitted else store.dimension(),
             self.runner,
-            self.files.folder.path if self.files.folder else None,
         )
 
 

@@ -88,34 +88,22 @@ class _Embedded:
     failed: Mapping[int, str] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False)
 class UnitEmbedder:
     """Vectors of units during one build."""
 
-    def __init__(
-        self,
-        embedder: Embedder,
-        store: CallStore,
-        load: Callable[[Sequence[str]], Mapping[str, FloatArray]],
-        read: Callable[[Sequence[str]], Mapping[str, Unit]],
-        progress: Progress,
-        workers: int,
-        width: int,
-        runner: Runner,
-        directory: Path | None = None,
-    ) -> None:
-        self._embedder = embedder
-        # What was fitted to this corpus is quicker to ask again than to write down.
-        self._store = None if isinstance(embedder, Fittable) else store
-        self._load = load
-        self._read = read
-        self._made = VectorFile(directory)
-        self._progress = progress
-        self._workers = workers
-        self._width = width
-        self._runner = runner
-        self._fits = False  # whether it has returned vectors of the index's length
-        # Units that could not be embedded, by id, with the reason; their vectors are zero: words find them
-        self.failed: dict[str, tuple[Unit, str]] = {}
+    _embedder: Embedder
+    _store: CallStore | None  # None for what was fitted to this corpus: quicker to ask again than to write down
+    _load: Callable[[Sequence[str]], Mapping[str, FloatArray]]
+    _read: Callable[[Sequence[str]], Mapping[str, Unit]]
+    _made: VectorFile
+    _progress: Progress
+    _workers: int
+    _width: int
+    _runner: Runner
+    _fits: bool = False  # whether it has returned vectors of the index's length
+    # Units that could not be embedded, by id, with the reason; their vectors are zero: words find them
+    failed: dict[str, tuple[Unit, str]] = field(default_factory=dict)
 
     async def embed(self, units: Sequence[Unit | str]) -> FloatArray:
         """Unit-length vectors of the units' index texts, `[len(units), dimension]`."""

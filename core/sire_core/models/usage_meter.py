@@ -151,14 +151,10 @@ class MeteredModel(ModelWrapper):
         return _counted_parts(self._meters, super().parts(request), request)
 
 
-class _MeteredRequests(CheckedModel, ModelWrapper):
+class _MeteredRequests(CheckedModel, MeteredModel):
     """Counts every request of a model, those for repairs too, since the parse ladder stands in front of the count."""
 
     _model: CheckedModel
-
-    def __init__(self, model: CheckedModel, meter: UsageMeter, stage: str) -> None:
-        super().__init__(model)
-        self._meters = ((meter, stage),)
 
     async def send(self, request: ModelRequest) -> Completion:
         return await _counted(self._meters, self._model.send, request)
