@@ -14,7 +14,7 @@ from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import count_tokens, packed, split_sentences, tokenize
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, ModelError
-from sire_core.models.base import concurrency_of, with_sources
+from sire_core.models.base import with_sources
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Prompt
 from sire_core.types import Failure, Unit, UnitKind
@@ -183,6 +183,7 @@ _ANSWER_SLACK = 1.5
 _MAX_ROUNDS = 8
 
 
+@dataclass(frozen=True, slots=True)
 class ModelSummarizer:
     """A `Summarizer` over a language model (RAPTOR and SiReRAG, appendix G).
 
@@ -191,23 +192,15 @@ class ModelSummarizer:
     A cluster that fails gets no text: `on_failure` is called, and the next build asks again.
     """
 
-    def __init__(
-        self,
-        language_model: LanguageModel,
-        *,
-        max_tokens: int = 200,
-        context_tokens: int = 6_000,
-        concurrency: int | None = None,
-        on_failure: Callable[[Failure], None] | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> None:
-        self._model = language_model
-        self._max_tokens = max_tokens
-        self._context_tokens = context_tokens
-        self._workers = concurrency_of(language_model) if concurrency is None else concurrency
-        self._on_failure = on_failure
-        self._progress = progress
-        if max_tokens < 1 or self._workers < 1 or context_tokens < 3 * max_tokens:
+    language_model: LanguageModel
+    max_tokens: int = 200  # maximum tokens of a summary
+    context_tokens: int = 6_000  # maximum tokens of the texts in a prompt
+    concurrency: int = 8  # clusters that are summarised at once
+    on_failure: Callable[[Failure], None] | None = None
+    progress: Callable[[int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.max_tokens, self.concurrency) < 1 or self.context_tokens < 3 * self.max_tokens:
             raise ConfigurationError(
                 "max_tokens and concurrency must be at least 1, and context_tokens at least three times max_tokens, "
                 "so that summaries of parts can be summarised again"
@@ -216,31 +209,31 @@ class ModelSummarizer:
     @property
     def fingerprint(self) -> str:
         """Model, prompt version and lengths."""
-        return f"{self._model.fingerprint}|summary/{_VERSION}:{self._max_tokens}:{self._context_tokens}"
+        return f"{self.language_model.fingerprint}|summary/{_VERSION}:{self.max_tokens}:{self.context_tokens}"
 
     async def summarize(self, clusters: Sequence[Sequence[Unit]]) -> Sequence[tuple[str, tuple[str, ...]]]:
         """Summarise each cluster; see `Summarizer.summarize`."""
-        return await map_all(self._one, clusters, self._workers, self._progress)
+        return await map_all(self._one, clusters, self.concurrency, self.progress)
 
     async def _one(self, cluster: Sequence[Unit]) -> tuple[str, tuple[str, ...]]:
         members = [unit for unit in cluster if unit.text.strip()]
         if not members:
             return "", ()
         chunk_ids = list(dict.fromkeys(name for unit in members for name in unit.chunk_ids))
-        model = with_sources(self._model, chunk_ids)
+        model = with_sources(self.language_model, chunk_ids)
         try:
             text = await self._reduce(model, [unit.index_text for unit in members])
         except ModelError as error:
-            if self._on_failure is not None:
+            if self.on_failure is not None:
                 subject = f"summary of {count(len(members), 'unit')}, first {members[0].id}"
-                self._on_failure(Failure(subject, f"{type(error).__name__}: {error}"[:500]))
+                self.on_failure(Failure(subject, f"{type(error).__name__}: {error}"[:500]))
             return "", ()
         return text, _by_overlap(text, members)
 
     async def _reduce(self, model: LanguageModel, texts: Sequence[str]) -> str:
         """Summarise; over the context limit first the parts, then their summaries."""
         for _ in range(_MAX_ROUNDS):
-            parts = pack_texts(texts, self._context_tokens)
+            parts = pack_texts(texts, self.context_tokens)
             # One after the other: the clusters beside this one keep the model busy.
             texts = [await self._ask(model, part) for part in parts]
             if len(texts) == 1:
@@ -248,9 +241,9 @@ class ModelSummarizer:
         raise ModelError("the summaries of the parts do not get shorter; use a larger context_tokens")
 
     async def _ask(self, model: LanguageModel, data: str) -> str:
-        words = max(1, round(self._max_tokens * _WORDS_PER_TOKEN))
+        words = max(1, round(self.max_tokens * _WORDS_PER_TOKEN))
         answer = await model.complete(
-            Prompt(_INSTRUCTIONS.format(words=words), data), max_tokens=round(self._max_tokens * _ANSWER_SLACK) + 20
+            Prompt(_INSTRUCTIONS.format(words=words), data), max_tokens=round(self.max_tokens * _ANSWER_SLACK) + 20
         )
         return answer.text.strip()
 
