@@ -40,7 +40,7 @@ _LEAST_VALUE, _LEAST_LINKED = 0.45, 0.25
 """Of what is added once the chosen sentences have all words of the question; and of a sentence that a link explains."""
 _FOLLOWED = 3  # Hits to which linking sentences count, the first that are read
 _NAMED_BONUS = 1.0  # Of what is said of an identifier that the question names
-_HEADED_BONUS, _HEADED = 0.5, 0.6  # Of the first sentence under a heading that is so like the question
+_HEADED_BONUS, _HEADED = 1.0, 0.6  # Of the first sentence under a heading that is so like the question
 _FEWEST = 3  # Content words of a sentence without any of the question
 _REACHED_BONUS = 0.5  # Of the sentences of a hit to which a chosen sentence leads
 _LONGEST = 600  # Characters of a sentence that are quoted; longer ones are tables and lists in one line
@@ -246,10 +246,10 @@ def _adding(asked: frozenset[str], candidates: Sequence[Candidate], n: int) -> l
 
 
 def _are_parts(hits: Sequence[Hit]) -> bool:
-    """Whether most hits are parts of longer documents."""
+    """Whether more than a quarter of the hits are parts of longer documents."""
     documents = Counter(document for hit in hits for document in hit.doc_ids)
     parts = [SEPARATOR in hit.unit.title or any(documents[one] > 1 for one in hit.doc_ids) for hit in hits]
-    return 2 * sum(parts) > len(hits)
+    return 4 * sum(parts) > len(hits)
 
 
 def _fitting(candidates: Sequence[Candidate], n: int) -> list[Extract]:
