@@ -24,7 +24,7 @@ from sire_core.cli.eval_options import (
 )
 from sire_core.cli.models import ModelOptions, eval_models
 from sire_core.cli.options import IndexOptions, check_target, manifest_of, open_index
-from sire_core.cli.output import note, output_width, reporting, say, write_rows, write_text
+from sire_core.cli.output import note, output_width, reporting, say, write_rows
 from sire_core.errors import ConfigurationError
 from sire_core.protocols.building import extraction_by_preset
 
@@ -47,12 +47,10 @@ class Results:
 
     def begin(self, dataset: DataSet, rows: int, config: EvalConfig, price: Price | None, *, cut: bool = False) -> None:
         """Say on stderr what is measured on what, and what answers cost."""
-        from sire_core.evaluate.report import check_chart, check_comparison
+        from sire_core.evaluate.report import check_comparison
         from sire_core.evaluate.rows import corpus_size
 
         measurable = dataset.sample(config.limit, config.seed).measurable
-        if self._report.plot is not None and measurable:
-            check_chart(rows, with_gold=any(question.has_gold for question in measurable))
         if self._report.compare:
             check_comparison(dataset.name)
         sample = f"{len(measurable):,} of {count(len(dataset.measurable), 'question')}"
@@ -98,8 +96,8 @@ class Results:
             note("--wide shows all columns, and --json FILE writes them.")
 
     def say_more(self, tables: Sequence[Sequence[EvalRow]]) -> None:
-        """Print the other tables and the chart; write the rows again, with the judgements."""
-        from sire_core.evaluate.report import chart, format_analysis, format_comparison, format_groups, format_kinds
+        """Print the other tables; write the rows again, with the judgements."""
+        from sire_core.evaluate.report import format_analysis, format_comparison, format_groups, format_kinds
 
         self._write(tables)
         for text in filter(None, map(format_analysis, tables)):
@@ -110,8 +108,6 @@ class Results:
             say("\n" + "\n\n".join(map(format_comparison, tables)))
         if self._report.by_kind:
             say("\n" + format_kinds([row for table in tables for row in table]))
-        if self._report.plot is not None:
-            write_text(self._report.plot, chart(tables[0]))
 
     def _write(self, tables: Sequence[Sequence[EvalRow]]) -> None:
         if self._report.json_file is not None:

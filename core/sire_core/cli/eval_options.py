@@ -373,13 +373,6 @@ class ReportOptions:
         bool, option("--by-kind", "Also show what each kind of unit contributes: hits and points of recall.")
     ] = False
     compare: Annotated[bool, option("--compare", "Also show published figures, and how they were measured.")] = False
-    plot: Annotated[
-        Path | None,
-        option(
-            "--plot FILE.svg",
-            "Also draw recall against the cost of building and searching, over k, and by hops, with intervals.",
-        ),
-    ] = None
     wide: Annotated[
         bool,
         option("--wide", "Show all columns. Default: those that fit the terminal; in a file or pipe, 100 columns."),
@@ -430,7 +423,6 @@ class ReportOptions:
             "--clusters looks at no recipe; leave --fail-under and --baseline out.": (
                 clusters and (self.fail_under or self.baseline)
             ),
-            "--plot shows recipes; leave --ablations out.": self.plot and ablations,
             "--repeats is for recipes, not for --ablations.": compared.repeats > 1 and ablations,
             "--reader-only leaves the model nothing but the answers: give --answer, too.": (
                 answering.reader_only and not answer
@@ -444,6 +436,6 @@ class ReportOptions:
         for message, is_wrong in mistakes.items():
             if is_wrong:
                 raise ConfigurationError(message)
-        for name, path in (("--json", self.json_file), ("--answers", answering.answers), ("--plot", self.plot)):
+        for name, path in (("--json", self.json_file), ("--answers", answering.answers)):
             if path is not None:
                 check_writable(name, path)

@@ -1,22 +1,14 @@
-"""Tables, charts and figures on pages."""
+"""Tables, and figures on pages."""
 
-import runpy
-import shlex
-import sys
-import xml.etree.ElementTree as ET
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.main import get_command
 
-from sire_core.cli.app import app
 from sire_core.cli.output import write_rows
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.bootstrap import mark_same, mean_interval, paired_bootstrap, with_intervals, with_spread
 from sire_core.evaluate.report import (
-    chart,
     format_ablations,
     format_comparison,
     format_groups,
@@ -179,103 +171,3 @@ def test_the_papers_figures_are_the_same_wherever_they_stand():
                         assert theirs[metric] == figures[metric]
                         compared += 1
     assert compared > 20
-
-
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-def costly_row(name, found, build_s=2.0, **setup):
-    """Two kinds of questions; those of `found` have their passage on top."""
-    results = tuple(
-        QuestionResult(
-            f"q{i}", "", ("g",), (), (), (), (), 0.004, 0.5, None, passages=("g",) if hit else ("x",), hops=2 + i % 2
-        )
-        for i, hit in enumerate(found)
-    )
-    return EvalRow(Setup(name, "e", "none", 9, build_s, **setup), "toy <&>", 5, (2, 5), 600, results)
-
-
-def drawn(rows):
-    picture = chart(rows)
-    return picture, ET.fromstring(picture)
-
-
-def places(tree, name):
-    """Where the circles of a row are, by their notes."""
-    return {
-        note: (float(mark.get("cx")), float(mark.get("cy")))
-        for mark in tree.iter(f"{SVG}circle")
-        if (note := mark.find(f"{SVG}title").text).startswith(name)
-    }
-
-
-def test_a_better_and_dearer_row_stands_higher_and_further_to_the_right():
-    rows = [costly_row("dense", [1, 0, 0, 0] * 5), costly_row("sire", [1, 1, 1, 0] * 5, 30.0, settings={"rounds": 2})]
-    picture, tree = drawn(rows)
-    assert "toy &lt;&amp;&gt;: 5 passages, 20 questions" in picture
-    words = [text.text for text in tree.iter(f"{SVG}text")]
-    assert {"2 hops", "3 hops", "R@600 tokens", "sire rounds=2", "dense", "k"} <= set(words)
-    (dense, *_), (sire, *_) = places(tree, "dense: 25.0").values(), places(tree, "sire rounds=2: 75.0").values()
-    assert sire[0] > dense[0]  # 32 seconds: its own and those of the vectors
-    assert sire[1] < dense[1]
-    assert len(picture) < 50_000
-
-
-def test_many_rows_stay_small_and_apart_and_too_many_are_refused():
-    names = [f"r{i}" for i in range(12)]
-    picture, tree = drawn([costly_row(name, [1, 0] * 20, 1.0 + i) for i, name in enumerate(names)])
-    assert len(picture) < 50_000
-    shapes = {(mark.tag, mark.get("fill")) for mark in tree.iter() if mark.find(f"{SVG}title") is not None}
-    assert len({shape for shape in shapes if shape[1]}) >= 12
-    with pytest.raises(ConfigurationError, match="name up to 9 recipes"):
-        chart([costly_row(name, [1]) for name in [*names, "one more"]])
-    with pytest.raises(ConfigurationError, match="one data set"):
-        chart([costly_row("a", [1]), replace(costly_row("b", [1]), dataset="other")])
-
-
-def test_an_index_that_was_not_built_has_no_cost():
-    picture, _ = drawn([costly_row("dense", [1, 0], 0.0)])
-    assert "nothing was built" in picture
-
-
-ROOT = Path(__file__).resolve().parents[3]
-SCRIPT = ROOT / "benchmarks" / "reproduce.py"
-FIGURES = list(runpy.run_path(str(SCRIPT))["figures"](ROOT / "benchmarks" / "claims.toml"))
-
-
-def test_every_figure_stands_on_its_page_and_its_command_exists():
-    assert len(FIGURES) > 20
-    for figure in FIGURES:
-        assert figure.stated() >= 0
-        program, command, *words = shlex.split(figure.command)
-        if program == "python":
-            assert (ROOT / command).is_file()
-        else:
-            known = {option for parameter in get_command(app).commands[command].params for option in parameter.opts}
-            assert {word for word in words if word.startswith("-")} <= known, figure.command
-
-
-@pytest.mark.parametrize(("measured", "says"), [("41.5", "holds"), ("48.0", "differs by more than 1.0")])
-def test_a_figure_is_measured_again(tmp_path, monkeypatch, capsys, measured, says):
-    page = tmp_path / "page.md"
-    page.write_text(
-        "# Other\n\n| set | R@5 |\n|---|--:|\n| a | 1.0 |\n\n# This\n\n| set | R@5 |\n|--|--|\n| a | 41.2 |\n"
-    )
-    script = tmp_path / "measure.py"
-    script.write_text(f"print('| recipe | R@2 | R@5 |')\nprint('|---|--:|--:|')\nprint('| sire | 9 | {measured}* |')")
-    claims = tmp_path / "claims.toml"
-    figures = '[["a", "R@5", "sire", "R@5"]]'
-    claims.write_text(
-        f'[[claims]]\npage = "{page}"\nheading = "# This"\ncommand = "python {script}"\nfigures = {figures}\n'
-    )
-    monkeypatch.setattr(sys, "argv", ["reproduce.py", "--claims", str(claims)])
-    with pytest.raises(SystemExit) as end:
-        runpy.run_path(str(SCRIPT), run_name="__main__")
-    assert end.value.code == (0 if says == "holds" else 1)
-    assert f"stated 41.2, measured {measured}: {says}" in capsys.readouterr().out
-
-
-def test_a_figure_that_is_not_on_the_page_is_an_error(tmp_path):
-    number = runpy.run_path(str(SCRIPT))["number"]
-    with pytest.raises(SystemExit, match="'b'"):
-        number("| set | R@5 |\n|---|--:|\n| a | 1.0 |\n", "b", "R@5")
