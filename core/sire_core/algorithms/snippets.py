@@ -16,6 +16,8 @@ from sire_core.algorithms.text import LINK_TARGET, find_words, split_sentences
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+")
 _RULE = re.compile(r"[-=:|+*_ \t]+$")
+_UNDER_HEAD = re.compile(r"[ \t:|]*--[-:|+ \t]*\|[-:|+ \t]*$")
+"""What stands below the head of a table whose rows begin without a mark."""
 _BULLET = re.compile(r"[ \t]*(?:>[ \t]*)*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[[ xX]\][ \t]+)?")
 _STARTS_BLOCK = re.compile(r"[ \t]*(?:[-*+][ \t]|\d{1,3}[.)][ \t]|[|#])")
 _LINK = re.compile(rf"!?\[([^\[\]]{{0,1000}})(?:{LINK_TARGET}|\]\[[^\[\]]{{0,200}}\])")
@@ -67,11 +69,11 @@ class Sentence:
 
     Attributes:
         text: The sentence; of a table a row, of code a line.
-        kind: `prose`, `heading`, `code`, `head` (of a table) or `row`.
-        label: What it is said of: the term that opens its paragraph or item, of code the sentence that leads to it, or
-            the heading above; may be empty.
+        kind: `prose`, `item` (of a list that a sentence leads to), `heading`, `code`, `head` (of a table) or `row`.
+        label: What it is said of: the term that opens its paragraph or item, the name of a row, of code and items the
+            sentence that leads to them, or the heading above; may be empty.
         head: Number of the sentence that is the head of its table; -1 for others.
-        block: Number of its paragraph, item or piece of code; each row of a table has its own.
+        block: Number of its paragraph, row or piece of code; the items of a list that a sentence leads to have one.
     """
 
     text: str
@@ -89,26 +91,32 @@ def readable_sentences(text: str) -> list[str]:
 def read_sentences(text: str, label: str = "") -> list[Sentence]:
     """The sentences of a text, and what each is said of; `label` is the heading that the text stands under."""
     found: list[Sentence] = []
-    head, lead, above, number, last = -1, "", "", 0, ""
+    head, lead, announced, above, number, last = -1, "", "", "", 0, ""
     for block, kind in _blocks(text):
-        number, last = number + (not kind == last == "code"), kind
+        goes_on = kind == last and (kind == "code" or (kind == "item" and bool(announced)))
+        number, last = number + (not goes_on), kind
         has_words = any(map(str.isalnum, block))
         if kind != "row":
             head = len(found) if kind == "head" and has_words else -1
         if kind == "heading":
             label = block.rstrip(":")
-        if kind in ("prose", "term"):
+        if kind in ("prose", "term", "item"):
             term = match[1] if (match := _TERM.match(block)) else above if kind == "prose" else ""
             if identifiers(label) and not identifiers(term):  # `Default: 4.` under `worker_pool` is said of that
                 term = ""
-            found += [Sentence(part, "prose", term or label, block=number) for part in _cut(block)]
+            of_list = announced if kind == "item" and not term else ""
+            own_kind = "item" if of_list else "prose"
+            found += [Sentence(part, own_kind, term or of_list or label, block=number) for part in _cut(block)]
             lead = found[-1].text[:-1] if block.endswith(":") and has_words else ""
+            announced = announced if kind == "item" else lead
             above = block if kind == "term" else ""
         elif has_words:
-            own_head = head if kind == "row" else -1
-            found.append(Sentence(block, kind, (kind == "code" and lead) or label, own_head, number))
-        if kind not in ("prose", "term", "code"):
-            lead = above = ""
+            row, _, _ = block.partition(": ")
+            of_row = row if kind == "row" and identifiers(row) else ""
+            own_label = of_row or (kind == "code" and lead) or label
+            found.append(Sentence(block, kind, own_label, head if kind == "row" else -1, number))
+        if kind not in ("prose", "term", "item", "code"):
+            lead = announced = above = ""
     return found
 
 
@@ -135,12 +143,13 @@ def _blocks(text: str) -> list[tuple[str, str]]:
     blocks: list[tuple[str, str]] = []
     lines: list[str] = []
 
-    def flush(kind: str = "prose") -> None:
+    in_code = is_item = in_table = False
+
+    def flush(kind: str = "") -> None:
         if lines:
-            blocks.append((_plain(" ".join(lines)), kind))
+            blocks.append((_plain(" ".join(lines)), kind or ("item" if is_item else "prose")))
             lines.clear()
 
-    in_code = is_item = False
     all_lines = text.split("\n")
     for line, following in zip(all_lines, [*all_lines[1:], ""], strict=True):
         if _FENCE.match(line):
@@ -149,18 +158,23 @@ def _blocks(text: str) -> list[tuple[str, str]]:
         elif in_code:
             blocks.append((" ".join(line.split()), "code"))
         elif not line.strip() or _RULE.match(line):
-            flush("term" if len(lines) == 1 and not is_item and _LONE_TERM.match(lines[0]) else "prose")
-        elif line.lstrip().startswith("|"):
+            flush("term" if len(lines) == 1 and not is_item and _LONE_TERM.match(lines[0]) else "")
+            in_table = in_table and bool(line.strip())
+        elif "|" in line and (in_table or line.lstrip()[0] == "|" or _UNDER_HEAD.match(following)):
             flush()
-            is_head = "-" in following and bool(_RULE.match(following))
+            in_table, is_head = True, "-" in following and bool(_RULE.match(following))
             blocks.append((_row(line, is_head=is_head), "head" if is_head else "row"))
         elif heading := _HEADING.match(line):
             flush()
             words = _plain(line[heading.end() :].strip("# \t"))
             blocks.append((words if words.endswith(_FINAL) else f"{words}:", "heading"))
         else:
-            if is_item := _STARTS_BLOCK.match(line) is not None:
+            in_table = False
+            if _STARTS_BLOCK.match(line):
                 flush()
+                is_item = True
+            elif not lines:
+                is_item = False
             start = _BULLET.match(line)
             lines.append(line[start.end() if start else 0 :])
     flush()

@@ -382,10 +382,10 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
     from sire_core.explore.highlight import marked
     from sire_core.search.extracts import extract_sentences
 
-    if not answer.text:
-        say("\nNo sentence of the evidence shares a word with the question.", "bold")
-        return
     say_unanswered(question, answer.hits)
+    if not answer.text:
+        say("\nNo sentence of the hits answers the question.", "bold")
+        return
     say("\nSentences nearest to the question:", "bold")
     for sentence in extract_sentences(question, answer.hits):
         say_marked(marked(f"{sentence.quoted} [{sentence.hit}]", question), indent=2)

@@ -63,6 +63,7 @@ _BETWEEN_PARTS = re.compile(
     rf"(?<=[.?!;])\s+|,?\s(?:and|but|or)\s(?=(?:[a-z]{{2,6}} )?{_ASKING}\b)|,\s(?={_ASKING}\b)", re.IGNORECASE
 )
 _BLOCK = 400  # Characters of a sentence with those beside it
+_CELL = 40  # Characters of a cell that needs the head of its column
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
 _ASKS_NUMBER = re.compile(
     r"\b(?:when|how (?:many|much|long|old|far|large)|(?:what|which) (?:year|date)|numbers?)\b",
@@ -269,9 +270,11 @@ def _fitting(candidates: Sequence[Candidate], n: int) -> list[Extract]:
 
 def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit]) -> list[Extract]:
     """Sentences with those of their paragraphs that they depend on and that go on, each paragraph as one."""
-    quoted = {(one.hit, one.place): one for one in chosen}
+    quoted, lists = {(one.hit, one.place): one for one in chosen}, set[tuple[int, int]]()
     for one in chosen:
         sentences, length = _sentences(hits[one.hit - 1]), len(one.text)
+        if sentences[one.place].kind == "item":
+            lists.add((one.hit, one.block))
         places = range(max(one.place - bool(_DEPENDS.match(one.text)), 0), one.place + 2)
         for place, beside in zip(places, sentences[places.start : places.stop], strict=False):
             if place == one.place or beside.block != one.block or beside.text.endswith(":"):
@@ -284,7 +287,8 @@ def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit]) -> list[Extr
         first, *others = (one for _, one in group)
         text, last = first.text, first.place
         for one in others:
-            text += f"{' ' if one.place == last + 1 else ' ... '}{one.text}"
+            between = "; " if (one.hit, one.block) in lists and text[-1].isalnum() else " "
+            text += f"{between if one.place == last + 1 else ' ... '}{one.text}"
             last = one.place
         joined.append(replace(first, text=text))
     return joined
@@ -417,7 +421,7 @@ def _candidates(
         bonus += weight * _KIND_BONUS * _has_kind_asked(question.text, question.stems, text)
         bonus += weight * _TIME_BONUS * bool(_ASKS_TIME.search(question.text) and _TIME.search(text))
         is_said = sentence.label.lower() in text.lower()
-        depends = of or sentence.kind == "code" or _DEPENDS.match(text)
+        depends = of or sentence.kind in ("code", "item") or _DEPENDS.match(text)
         label = "" if is_said or not depends else _SECTION_NUMBER.sub("", sentence.label)
         shared = stems(f"{sentence.label} {text}" if of & explained else text) & question.stems
         nearest = question.nearest(text)
@@ -434,15 +438,16 @@ def _candidates(
 
 
 def _with_heads(sentence: Sentence, sentences: Sequence[Sentence]) -> str:
-    """A sentence; of the row of a table each cell behind the head of its column."""
-    name, _, cells = sentence.text.partition(": ")
-    if sentence.head < 0 or not cells:
+    """A sentence; of the row of a table each cell behind the head of its column, if it is short."""
+    name, _, row = sentence.text.partition(": ")
+    if sentence.head < 0 or not row:
         return sentence.text
     _, *heads = sentences[sentence.head].text.split(", ")
-    values = cells.split("; ")
+    values = row.split("; ")
     if len(heads) != len(values):
         return sentence.text
-    return f"{name}: {'; '.join(f'{head} {value}' for head, value in zip(heads, values, strict=True))}"
+    cells = (value if len(value) > _CELL else f"{head} {value}" for head, value in zip(heads, values, strict=True))
+    return f"{name}: {'; '.join(cells)}"
 
 
 def _likeness(one: frozenset[str], other: frozenset[str]) -> float:

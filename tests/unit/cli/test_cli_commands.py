@@ -94,7 +94,8 @@ def test_a_question_about_something_else_is_told_so(index):
     warned = run("query", index, "xyzzy qwfp")
     assert "No hit shares a word with the question; these are only the nearest." in warned.stderr
     asked = run("ask", index, "xyzzy qwfp")
-    assert asked.stdout.strip() == "No sentence of the evidence shares a word with the question."
+    assert asked.stdout.strip() == "No sentence of the hits answers the question."
+    assert asked.stderr == warned.stderr
     assert run("ask", index, "Where did Brackwater Press stand?").stderr.splitlines()[-1] == (
         "Quoted from the documents; --llm MODEL (--base-url URL) answers in words of its own."
     )

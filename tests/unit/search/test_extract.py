@@ -304,6 +304,27 @@ def test_each_part_of_a_question_is_answered_with_what_its_sentence_depends_on_a
     assert secure == ("For secure boot the type of the system must be set. Otherwise the guest stops.")
 
 
+TABLE = """Name | Type | Description
+--- | --- | ---
+check_interval | Duration | **Optional.** How often a host is checked while it is in a hard state. Defaults to `5m`.
+retry_interval | Duration | **Optional.** How often a host is checked while it is in a soft state. Defaults to `1m`.
+"""
+
+
+def test_a_row_is_quoted_whole_behind_its_name():
+    (row,) = extract_sentences("What is the default of retry_interval?", [hit("host", TABLE, "Objects > Host")])
+    assert row.quoted == (
+        "retry_interval: Type Duration; Optional. How often a host is checked while it is in a soft state. "
+        "Defaults to 1m."
+    )
+
+
+def test_items_are_quoted_behind_what_leads_to_their_list():
+    text = "Handlers run in one of these cases:\n\n* The state is soft\n* The state gets hard\n\nOthers do not."
+    (cases,) = extract_sentences("Do handlers run when a state is soft?", [hit("state", text, "States > Handlers")])
+    assert cases.quoted == "Handlers run in one of these cases: The state is soft; The state gets hard"
+
+
 def test_sentences_of_one_paragraph_are_one_quotation():
     text = "A key opens the lock of Orr. It is old. Boats wait there. The lock of Orr has a second key. It opens one of these:"
     (one,) = extract_sentences("Which key does the lock of Orr have?", [hit("orr", text, "Locks > Orr")])
