@@ -170,11 +170,9 @@ def _blocks(text: str) -> list[tuple[str, str]]:
             blocks.append((words if words.endswith(_FINAL) else f"{words}:", "heading"))
         else:
             in_table = False
-            if _STARTS_BLOCK.match(line):
+            if starts := _STARTS_BLOCK.match(line):
                 flush()
-                is_item = True
-            elif not lines:
-                is_item = False
+            is_item = bool(starts) or (is_item and bool(lines))
             start = _BULLET.match(line)
             lines.append(line[start.end() if start else 0 :])
     flush()

@@ -90,7 +90,8 @@ _ASKS_CODE = re.compile(
     r"\b(?:how (?:do|can|could|should|to)|(?:command|option|flag|syntax|example)s?)\b", re.IGNORECASE
 )
 _DEPENDS = re.compile(
-    r"(?:It|They|He|She|This|That|These|Those|Such|Both|(?:The |By )?[Dd]efaults?|The (?:latter|former)|Rather|Instead"
+    r"(?:No other|None of|It|They|He|She|"
+    r"This|That|These|Those|Such|Both|(?:The |By )?[Dd]efaults?|The (?:latter|former)|Rather|Instead"
     r"|Otherwise|However|But|Thus|Therefore|So|Then|Also|Conversely|Similarly|Alternatively"
     r"|(?:In|For|When|If) (?:so|not|this|that|these|such|it))\b"
 )
@@ -153,6 +154,7 @@ class Candidate:
 
 _MARKS = "?!.,;:()[]{}<>\"'`\u2018\u2019\u201c\u201d"  # Around words of a question
 _SHARED = 3  # Where no hit has one of so many words of a question, hits are about something else
+_KEYWORD = 3  # Letters of a word in capitals that is no form of another: `RETURNING`
 _VAGUE_VERBS = "know tell say explain connect put get make keep happen want become"
 
 
@@ -163,7 +165,8 @@ def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
 
 def _judged(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
     """The warning, and how many sentences are worth quoting: hits may lack a name and tell the rest."""
-    every = _whole_stems(question)
+    exact = not question.isupper()
+    every = _whole_stems(question, exact=exact)
     asked = every - _vague_stems() or every
     if not hits or not is_plain(question):  # scripts without spaces have no words to compare
         return "", _SENTENCES
@@ -171,13 +174,14 @@ def _judged(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
         return "The question has no word to search for; these are only the nearest passages.", _NEAREST
     ways = ("\n".join(step.sentence for step in hit.path) for hit in hits)
     texts = (f"{hit.unit.title}\n{hit.unit.text}\n{way}" for hit, way in zip(hits, ways, strict=True))
-    shares = [_whole_stems(text) & every for text in texts]
+    keywords = every - _whole_stems(question)
+    shares = [every & (_whole_stems(text) | keywords.intersection(map(str.lower, find_words(text)))) for text in texts]
     if not any(shares):
         return "No hit shares a word with the question; these are only the nearest.", 0
     missing = asked.difference(*shares)
     hardly = len(missing) * _SHARED >= len(asked)
     first, *_ = spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
-    lacking = [word for word in spelled if _whole_stems(word) & missing]
+    lacking = [word for word in spelled if _whole_stems(word, exact=exact) & missing]
     if not hardly:  # then only names are worth a warning
         lacking = [word for word in lacking if not is_everyday(word) or (word[0].isupper() and word != first)]
     if lacking:
@@ -188,10 +192,12 @@ def _judged(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
     return "", _SENTENCES
 
 
-def _whole_stems(text: str) -> frozenset[str]:
-    """As `stems`, but words that only begin alike are told apart: `Tonga`, `Tongann`."""
-    words = map(str.lower, find_words(text))
-    return frozenset(stem(word) for word in words if word not in FUNCTION_WORDS) | identifiers(text)
+def _whole_stems(text: str, *, exact: bool = False) -> frozenset[str]:
+    """As `stems`, but words that only begin alike are told apart (`Tonga`, `Tongann`); if exact, keywords are whole."""
+    words = [word for word in find_words(text) if word.lower() not in FUNCTION_WORDS]
+    is_whole = [exact and word.isupper() and len(word) >= _KEYWORD for word in words]
+    lower = zip(map(str.lower, words), is_whole, strict=True)
+    return frozenset(word if whole else stem(word) for word, whole in lower) | identifiers(text)
 
 
 @cache
@@ -269,29 +275,42 @@ def _fitting(candidates: Sequence[Candidate], n: int) -> list[Extract]:
 
 
 def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit]) -> list[Extract]:
-    """Sentences with those of their paragraphs that they depend on and that go on, each paragraph as one."""
+    """Sentences with those of their paragraphs that they depend on and that go on, each paragraph or list as one."""
     quoted, lists = {(one.hit, one.place): one for one in chosen}, set[tuple[int, int]]()
     for one in chosen:
         sentences, length = _sentences(hits[one.hit - 1]), len(one.text)
-        if sentences[one.place].kind == "item":
-            lists.add((one.hit, one.block))
-        places = range(max(one.place - bool(_DEPENDS.match(one.text)), 0), one.place + 2)
-        for place, beside in zip(places, sentences[places.start : places.stop], strict=False):
-            if place == one.place or beside.block != one.block or beside.text.endswith(":"):
-                continue
+        for place in _beside(one, sentences):
+            beside = sentences[place]
             length += len(beside.text)
             if length <= _BLOCK:
-                quoted.setdefault((one.hit, place), Extract(beside.text, one.hit, place, block=one.block))
+                label = beside.label if beside.block != one.block else ""
+                quoted.setdefault((one.hit, place), Extract(beside.text, one.hit, place, label, beside.block))
+        lists |= {(one.hit, sentence.block) for sentence in sentences if sentence.kind == "item"}
     joined = []
-    for _, group in groupby(sorted(quoted.items()), key=lambda item: (item[1].hit, item[1].block)):
+    for block, group in groupby(sorted(quoted.items()), key=lambda item: (item[1].hit, item[1].block)):
         first, *others = (one for _, one in group)
         text, last = first.text, first.place
         for one in others:
-            between = "; " if (one.hit, one.block) in lists and text[-1].isalnum() else " "
+            between = "; " if block in lists and text[-1].isalnum() else " "
             text += f"{between if one.place == last + 1 else ' ... '}{one.text}"
             last = one.place
         joined.append(replace(first, text=text))
     return joined
+
+
+def _beside(one: Extract, sentences: Sequence[Sentence]) -> list[int]:
+    """Where the sentence stands that one depends on, and the one that goes on or the list or code that it leads to."""
+    places = []
+    for place in (one.place - 1, one.place + 1):
+        is_beside = 0 <= place < len(sentences) and sentences[place].block == one.block
+        text = sentences[place].text if is_beside else "?"
+        if text.endswith("?") or (place < one.place and not _DEPENDS.match(one.text)):
+            continue
+        if place > one.place and text.endswith(":"):
+            places += [after for after in range(place, len(sentences)) if sentences[after].label == text[:-1]]
+        else:
+            places.append(place)
+    return places
 
 
 def sentence_candidates(question: str, hits: Sequence[Hit]) -> tuple[list[int], list[Candidate]]:
@@ -421,7 +440,8 @@ def _candidates(
         bonus += weight * _KIND_BONUS * _has_kind_asked(question.text, question.stems, text)
         bonus += weight * _TIME_BONUS * bool(_ASKS_TIME.search(question.text) and _TIME.search(text))
         is_said = sentence.label.lower() in text.lower()
-        depends = of or sentence.kind in ("code", "item") or _DEPENDS.match(text)
+        is_below = sentence.label not in hit.unit.title  # a heading within the passage
+        depends = of or is_below or sentence.kind in ("code", "item") or _DEPENDS.match(text)
         label = "" if is_said or not depends else _SECTION_NUMBER.sub("", sentence.label)
         shared = stems(f"{sentence.label} {text}" if of & explained else text) & question.stems
         nearest = question.nearest(text)

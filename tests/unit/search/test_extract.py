@@ -147,6 +147,7 @@ def test_a_hit_that_a_quoted_sentence_leads_to_is_quoted_by_what_means_the_same(
         ("Which lemons are painted?", "No hit mentions 'lemons'."),
         ("What do we know of the Arnee Bridge?", "No hit mentions 'Arnee'."),
         ("When did Anna Weiss open the Arne Bridge, and how is it painted?", "No hit mentions 'Anna' or 'Weiss'."),
+        ("Is the Arne BRIDGE PAINTING green?", "No hit mentions 'PAINTING'."),
         ("Which boats are sold?", "No hit has more than one word of the question; these are only the nearest."),
         ("Is the green Arne Bridge painted every year?", ""),
         ("\u6771\u4eac\u306f\u3069\u3053", ""),
@@ -323,6 +324,13 @@ def test_items_are_quoted_behind_what_leads_to_their_list():
     text = "Handlers run in one of these cases:\n\n* The state is soft\n* The state gets hard\n\nOthers do not."
     (cases,) = extract_sentences("Do handlers run when a state is soft?", [hit("state", text, "States > Handlers")])
     assert cases.quoted == "Handlers run in one of these cases: The state is soft; The state gets hard"
+
+
+def test_a_list_that_goes_on_with_what_is_quoted_is_quoted_too():
+    text = "The server sends files by sendfile. However, it does not in these cases:\n\n* TLS is on\n* Quotas are on\n\nEnd."
+    sent, cases = extract_sentences("Does the server send files by sendfile?", [hit("send", text, "Server > Files")])
+    assert sent.quoted == "The server sends files by sendfile."
+    assert cases.quoted == "However, it does not in these cases: TLS is on; Quotas are on"
 
 
 def test_sentences_of_one_paragraph_are_one_quotation():
