@@ -79,6 +79,9 @@ _PLACES_IN_PAGES = re.compile(rb"<(?:urlset|sitemapindex|tagfile|targetset|book[
 _NOT_FOUND = re.compile(r"\b404\b|\bnot found\b", re.IGNORECASE)
 _SHORT_PAGE = 600
 """Letters of a page for searching, or for addresses without a page."""
+_REDIRECT = re.compile(rb"<meta\s+http-equiv=.?refresh\b[^>]{1,20}\b0;\s*url=", re.IGNORECASE)
+"""What a page has that leads to another one at once."""
+_HEAD_OF_PAGE = 3000
 _SEEN_OF_PAGE = 1 << 20
 _PAGES_TO_A_SCRIPT = 5
 _SOURCES_LOOKED_AT = 100
@@ -305,18 +308,20 @@ def _holds_words_of(source: Path, page: Path) -> bool:
 
 
 def _is_generated_page(path: Path) -> bool:
-    """Whether a page, by its name and its content, is an index of other pages, or one for searching or for errors."""
+    """Whether a page, by its name and content, lists other pages, leads to one, or is for searching or for errors."""
+    leads_on = _REDIRECT.search(_head(path, _HEAD_OF_PAGE)) is not None
     place = f"{path.parent.name}/{path.name}"
     marks = [mark for name, mark in _INDEX_PAGES.items() if name.fullmatch(place)]
-    if not (marks or path.name == "404.html"):
+    if not (marks or leads_on or path.name == "404.html"):
         return False
     page = _head(path, _SEEN_OF_PAGE)
     if any(mark.search(page) for mark in marks):
         return True
-    if path.name != "404.html" and not (path.name == "search.html" and _SEARCH_PAGE.search(page)):
+    searches = path.name == "search.html" and _SEARCH_PAGE.search(page) is not None
+    if not (leads_on or searches or path.name == "404.html"):
         return False
     title, text = html_to_markdown(page.decode("utf-8", "replace"))
-    return len(text) < _SHORT_PAGE and (path.name == "search.html" or bool(_NOT_FOUND.search(f"{title}\n{text}")))
+    return len(text) < _SHORT_PAGE and (leads_on or searches or bool(_NOT_FOUND.search(f"{title}\n{text}")))
 
 
 def _head(path: Path, size: int) -> bytes:

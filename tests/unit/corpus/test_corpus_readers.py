@@ -392,10 +392,14 @@ def test_files_of_a_site_generator_are_skipped_unless_they_are_named(tmp_path):
             '<script src="_static/searchtools.js"></script><script src="searchindex.js"></script><p>Type.</p>',
         ),
         ("xrefs.xml", '<div element="book" href="a.html" targetptr="main"><ttl>Locks</ttl></div>'),
+        (
+            "b.html",
+            '<head><meta http-equiv="Refresh" content="0; url=a.html"></head><p>Go to <a href=a.html>a</a>.</p>',
+        ),
         ("sitemap.xml", '<?xml version="1.0"?><urlset xmlns="http://a"><url><loc>http://a</loc></url></urlset>'),
     ],
 )
-def test_lists_of_the_places_in_pages_are_files_of_a_site_generator(tmp_path, name, content):
+def test_lists_of_places_and_pages_that_lead_on_are_files_of_a_site_generator(tmp_path, name, content):
     (tmp_path / "a.html").write_text("<p>One writer holds the lock.</p>")
     (tmp_path / name).write_text(content)
     found = read_documents(tmp_path)
