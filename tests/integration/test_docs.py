@@ -166,7 +166,7 @@ NOTEBOOKS = ROOT / "examples" / "notebooks"
 SHOWN = {
     "langchain": ["sire:    ['northern-wren', 'aldous-brack'", "<svg", "'plaque'"],
     "llama_index": ["['northern-wren', 'aldous-brack'", "<svg", "'plaque'", "QueryResult('Who was the mother"],
-    "compare_recipes": ["| sire ", "0.50 -> 1.00", "The paths to the hits of sire", "Recall"],
+    "compare_recipes": ["| sire ", "0.50 -> 1.00", "The paths to the hits of sire"],
 }
 
 
