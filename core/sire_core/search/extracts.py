@@ -210,10 +210,11 @@ def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -
 
     Hits are read by rank, without those to which a passage leads that only mentions what the question names and is not
     about it, unless there are no others. Of hits that are parts of longer documents the sentences are taken that fit
-    each part of the question best, with the one that they depend on and the one that goes on. Of others each next
-    sentence is what adds most to those chosen: words of the question that they lack, or others of that meaning. Once
-    they have all words of the question, what adds little is left out: less is asked of sentences that lead to another
-    hit, or stand in one that is led to. Hits that hardly answer give two, those without a word of the question none.
+    each part of the question best, with the sentence that each depends on and what goes on: a sentence, or the list or
+    code that it leads to. Of others each next sentence is what adds most to those chosen: words of the question that
+    they lack, or others of that meaning. Once they have all words of the question, what adds little is left out: less
+    is asked of sentences that lead to another hit, or stand in one that is led to. Hits that hardly answer give two,
+    those without what the question asks about none.
     """
     n = min(n, _judged(question, hits)[1])
     order, candidates = sentence_candidates(question, hits)
@@ -263,15 +264,16 @@ def _fitting(candidates: Sequence[Candidate], n: int) -> list[Extract]:
     """The sentences that fit each part of a question best, in turn, none that says nothing new or fits much less."""
     ranked = []
     for part in range(len(candidates[0].shares) if candidates else 0):
-        fits = [one.fit(part) for one in candidates]
-        order = sorted(range(len(fits)), key=lambda place: -fits[place])
-        ranked.append([candidates[place].extract for place in order if fits[place] >= max(fits) - _WITHIN])
+        fits = sorted(((one.fit(part), one.extract) for one in candidates), key=lambda fit: -fit[0])
+        ranked.append([extract for fit, extract in fits if fit >= fits[0][0] - _WITHIN])
     chosen: dict[frozenset[str], Extract] = {}
-    for one in chain.from_iterable(zip_longest(*ranked)):
-        words = stems(one.text) if one else frozenset()
-        if one and not any(words <= others for others in chosen):
+    for one in filter(None, chain.from_iterable(zip_longest(*ranked))):
+        if len(chosen) == n:
+            break
+        words = stems(one.text)
+        if not any(words <= others for others in chosen):
             chosen[words] = one
-    return list(chosen.values())[:n]
+    return list(chosen.values())
 
 
 def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit]) -> list[Extract]:
