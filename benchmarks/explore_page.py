@@ -112,7 +112,7 @@ def measured(folder: str, questions: list[str]) -> dict[str, Times]:
         row["later questions"] = later[len(later) // 2]
         searches = sorted(search for _, search in times[1:])
         row["their search"] = searches[len(searches) // 2], 0.0
-        entity = page.get_by_role("link", name=re.compile("^entity: ")).first
+        entity = page.get_by_role("link", name=re.compile("^name: ")).first
         there = f"{address}{entity.get_attribute('href')}" if entity.count() else ""
         row["later visit, first paint"] = _painted(server, page)
         for visit in ("first", "again"):

@@ -65,7 +65,7 @@ def explore() -> None:
         page.get_by_label("Question").fill(QUESTION)
         page.get_by_label("Question").press("Enter")
         paths = page.get_by_role("region", name="The paths to the hits")
-        paths.get_by_role("link", name="entity: Ysolde Ferrant").wait_for()
+        paths.get_by_role("link", name="name: Ysolde Ferrant").wait_for()
         paths.get_by_role("link", name=re.compile("^passage: Ysolde Ferrant")).first.click()
         shown = page.evaluate("document.querySelector(':target').textContent")
         assert "Greywater" in shown, shown

@@ -423,7 +423,7 @@ def test_two_recipes_side_by_side_and_why_not(page, address, violations, shot):
     page.get_by_text("names of the question").wait_for()
     reasons = page.get_by_role("listitem").all_text_contents()
     assert any(reason.startswith("words: ") for reason in reasons)
-    assert any(reason.startswith("vectors: Similarity ") for reason in reasons)
+    assert any(reason.startswith("vectors: Its similarity to the question is ") for reason in reasons)
     page.get_by_label("Words of the passage").fill("zyxwv")
     page.get_by_role("button", name="Find it").click()
     page.get_by_text("No passage has these words.").wait_for()

@@ -234,7 +234,8 @@ def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
     numbers = _named(names)
     if wanted:
         lists = graph.names.lists
-        fitting = [i for i in range(len(lists.hashes)) if any(wanted in name.lower() for name in lists.names(i))]
+        all_lists = lists.names_of(np.arange(len(lists.hashes)))
+        fitting = [i for i, found in enumerate(all_lists) if any(wanted in name.lower() for name in found)]
         numbers = np.intersect1d(numbers, graph.entities[seen & np.isin(graph.names.numbers, fitting)])
     counts = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))[numbers]
     frequent = [(name, n) for name, n in frequent_names(snapshot).items() if wanted in name.lower()]
@@ -262,7 +263,8 @@ def _named(names: Names) -> IntArray:
     def read() -> IntArray:
         spelled = np.asarray(np.diff(graph.names.lists.ends) > len("[]"))[graph.names.numbers]
         frequent, lists = {name.lower() for name in frequent_names(snapshot)}, graph.names.lists
-        alike = [i for i in range(len(lists.hashes)) if not frequent.isdisjoint(map(str.lower, lists.names(i)))]
+        all_lists = lists.names_of(np.arange(len(lists.hashes)))
+        alike = [i for i, found in enumerate(all_lists) if not frequent.isdisjoint(map(str.lower, found))]
         entities = np.unique(graph.entities[np.isin(graph.names.numbers, alike)]).tolist()
         listed = [entity for entity in entities if names.entity(graph.entity_ids[entity]).lower() in frequent]
         return np.setdiff1d(graph.entities[names.seen() & spelled], listed)

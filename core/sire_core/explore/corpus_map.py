@@ -54,8 +54,8 @@ _PHRASES, _LONGEST, _SHORTEST = 2, 3, 3
 """Phrases of a label, words of a phrase, and letters of a word in small letters that is one alone."""
 _SHARE, _FEW_TITLES, _OUTSIDE = 0.3, 3, 0.12
 """More than this share of a topic has a phrase of its label, so many at least, and less than that of the others."""
-_OF_ADDRESSES = frozenset("http https www html htm com org net".split())
-"""Words of addresses, which say nothing of a topic."""
+_OF_NO_TOPIC = FUNCTION_WORDS | frozenset("http https www html htm com org net".split())
+"""Words of every text and of addresses, which say nothing of a topic."""
 _NAMES = 2
 """How much more a name in prose says of a topic than other words."""
 _SHORT = 30
@@ -329,7 +329,7 @@ def _phrases(title: str, *, prose: bool = False) -> dict[tuple[str, ...], str]:
     run: list[re.Match[str]] = []
     for match in (_FILE_WORD if is_file_name else _WORD).finditer(f"{title} ."):
         word = match[0].lower()
-        if len(word) > 1 and word not in FUNCTION_WORDS | _OF_ADDRESSES and word not in PARTS:
+        if len(word) > 1 and word not in _OF_NO_TOPIC and word not in PARTS:
             run.append(match)
             continue
         for length in range(1, _LONGEST + 1):

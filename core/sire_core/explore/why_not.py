@@ -127,7 +127,8 @@ def _cost(position: int, hits: list[int], ranked: Ranking) -> list[tuple[str, st
         return []
     less = sorted((float(own - last), words) for words, (own, last) in parts_of(pair).items())
     most = "; ".join(f"{words} ({difference:.2f})" for difference, words in less[:_COSTS] if difference < 0)
-    return [("score", f"{own:.2f}; the last hit has {last:.2f}. Where it has least beside that: {most}.")]
+    note = f"It scores {own:.2f}, the last hit {last:.2f}."
+    return [("score", f"{note} It loses most by: {most}." if most else note)]
 
 
 async def _selection(position: int, ranked: Ranking, selected: Ranking, k: int) -> list[tuple[str, str]]:
@@ -145,8 +146,9 @@ async def _vectors(position: int, hits: list[int], question: str, snapshot: Sear
     own = float(cosines[position])
     nearer = int((cosines[inside] > own).sum())
     least = min((float(cosines[hit]) for hit in hits), default=0.0)
-    note = f"Similarity to the question {own:.3f}, and more of {count(nearer, 'other passage')}."
-    return f"{note} Of the hits, the least similar has {least:.3f}." if hits else note
+    more = f"{count(nearer, 'other passage')} {'is' if nearer == 1 else 'are'} more similar"
+    note = f"Its similarity to the question is {own:.3f}; {more}."
+    return f"{note} The least similar hit has {least:.3f}." if hits else note
 
 
 def _words(unit: Unit, question: str) -> str:

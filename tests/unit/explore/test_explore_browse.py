@@ -294,7 +294,7 @@ def test_why_not_says_where_a_passage_is_and_what_joins_it(limited):
     assert (found.rank, place > 4) == (place, True)
     assert [(node.label, node.rank) for node in found.picture.nodes if node.rank] == [("Hedda Sorrel", place)]
     assert f"rank {place} of 41" in said["rank"]
-    assert "the last hit has" in said["score"]
+    assert "the last hit" in said["score"]
     assert "none of them" in said["names of the question"]
     assert "Hedda Sorrel (in 2 passages)" in said["names of the hits"]
     assert "It lacks" in said["words"] or "no word" in said["words"]
