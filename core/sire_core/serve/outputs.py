@@ -27,6 +27,7 @@ _QUOTED = (
 )
 _NAMES = ("source", "file_name", "file_path", "url")
 _SHOWN = 5  # Maximum sources that are listed if none is cited
+_WARNING = Field(default="", description="What no hit mentions, if the hits hardly fit the question; mostly empty.")
 
 
 def quoted_passages(passages: Iterable[tuple[str, str]], max_tokens: int) -> tuple[str, int]:
@@ -171,6 +172,7 @@ class Searched(BaseModel):
 class SearchOutput(Searched):
     """Result of `search`."""
 
+    warning: str = _WARNING
     hits: list[HitOutput]
 
 
@@ -183,6 +185,7 @@ class ExplainOutput(Searched):
 class AskOutput(Searched):
     """Result of `ask`; `citations` are numbers of `hits` from 1, `steps` is empty unless requested."""
 
+    warning: str = _WARNING
     answer: str
     sufficient: bool
     stop: str

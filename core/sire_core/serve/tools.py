@@ -20,6 +20,7 @@ from sire_core.errors import IndexMissingError, QueryError, SireError
 from sire_core.reason import PassageSource, extract_answer, reason, settings_of
 from sire_core.reason.calls import ReasoningLimits
 from sire_core.reason.steps import Answer
+from sire_core.search.extracts import unanswered_note
 from sire_core.serve.outputs import (
     AskOutput,
     ExplainOutput,
@@ -365,10 +366,13 @@ class IndexTools:
     async def _search(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - quick; there is nothing to tell
         query = read_arguments(SearchArguments, arguments)
         hits = await self._index.asearch(query.query, query.k or _USUAL, filter=query.filter, as_of=query.as_of)
-        hint = "" if hits else await self._index.afilter_hint(query.filter)
+        hint = unanswered_note(query.query, hits) if hits else await self._index.afilter_hint(query.filter)
+        found = hits_text(hits, self._cite_key)
         return ToolResult(
-            f"{hits_text(hits, self._cite_key)} {hint}".rstrip(),
-            SearchOutput(hits=[HitOutput.of(hit) for hit in hits], **self._searched(query)),
+            f"{hint}\n\n{found}".lstrip() if hits else f"{found} {hint}".rstrip(),
+            SearchOutput(
+                hits=[HitOutput.of(hit) for hit in hits], warning=hint if hits else "", **self._searched(query)
+            ),
         )
 
     async def _explain(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
@@ -405,8 +409,10 @@ class IndexTools:
         if self._model is None:
             answer = extract_answer(query.question, answer.hits)
         steps_shown = steps_made if query.show_steps else []
+        warning = unanswered_note(query.question, answer.hits)
         return ToolResult(
-            answer_text(answer, steps_shown, self._cite_key), AskOutput.of(answer, steps_shown, **self._searched(query))
+            f"{warning}\n\n{answer_text(answer, steps_shown, self._cite_key)}".lstrip(),
+            AskOutput.of(answer, steps_shown, warning=warning, **self._searched(query)),
         )
 
     async def _fetch(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above

@@ -105,6 +105,14 @@ async def test_filters_hold(call, where):
     assert {doc for hit in result.structured_content["hits"] for doc in hit["doc_ids"]} == {"m-3"}
 
 
+@pytest.mark.parametrize(("tool", "argument"), [("search", "query"), ("ask", "question")])
+async def test_a_name_that_no_hit_has_is_told(call, tool, argument):
+    result = await call(tool, {argument: "Who founded Zellaby Press?"})
+    assert result.structured_content["warning"] == "No hit mentions 'Zellaby'."
+    assert text_of(result).startswith("No hit mentions 'Zellaby'.\n\n")
+    assert (await call(tool, {argument: "Who founded Brackwater Press?"})).structured_content["warning"] == ""
+
+
 async def test_nothing_found_is_no_error(call):
     result = await call("search", {"query": "Ada Holm", "filter": "year=3"})
     hint = "Values of the metadata key 'year' go from 1901 to 1950."
