@@ -14,6 +14,9 @@ from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.text import LINK_TARGET, find_words, split_sentences
 
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_PROMPT = re.compile(r"[ \t]*\$ \S")
+_CODE_INDENT, _CODE_INDENT_OF_ITEM = " " * 4, " " * 6
+"""Before lines of code behind a paragraph, or an item, that leads to it."""
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+")
 _RULE = re.compile(r"[-=:|+*_ \t]+$")
 _UNDER_HEAD = re.compile(r"[ \t:|]*--[-:|+ \t]*\|[-:|+ \t]*$")
@@ -155,7 +158,8 @@ def _blocks(text: str) -> list[tuple[str, str]]:
         if _FENCE.match(line):
             flush()
             in_code = not in_code
-        elif in_code:
+        elif in_code or _is_code(line, blocks[-1] if blocks and not lines else ("", "")):
+            flush()
             blocks.append((" ".join(line.split()), "code"))
         elif not line.strip() or _RULE.match(line):
             flush("term" if len(lines) == 1 and not is_item and _LONE_TERM.match(lines[0]) else "")
@@ -177,6 +181,14 @@ def _blocks(text: str) -> list[tuple[str, str]]:
             lines.append(line[start.end() if start else 0 :])
     flush()
     return blocks
+
+
+def _is_code(line: str, before: tuple[str, str]) -> bool:
+    """Whether a line is code without a fence: behind a prompt, or set off from the block before, which leads to it."""
+    words, kind = before
+    is_led_to = kind == "code" or (words.endswith(":") and not _STARTS_BLOCK.match(line))
+    is_set_off = line.startswith(_CODE_INDENT_OF_ITEM if kind == "item" else _CODE_INDENT)
+    return bool(_PROMPT.match(line) or (is_led_to and is_set_off and line.strip()))
 
 
 def _row(line: str, *, is_head: bool) -> str:

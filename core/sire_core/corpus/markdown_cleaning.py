@@ -52,8 +52,10 @@ _LINK = re.compile(r"!?\[[^\[\]]{0,200}\]\([^()\s]{0,500}\)")
 _BETWEEN_LINKS = re.compile(r"[\s|\u00b7\u2022\u2039\u203a\u00ab\u00bb<>*/,\u2190\u2192-]*")
 _INLINE_CODE = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)")
 _BEGINS_NOTE = re.compile(r"[\s>]*(?:[:!?=/]{3}|\[!|[ie][mx]port\s)")
-_SHORT_CODE = re.compile(r"\{\{[<%][^{}\n]{0,300}[%>]\}\}|\{%[^{}\n]{0,300}%\}")
-"""Of Hugo, Jekyll and others: `{{< ref "a.md" >}}`, `{% include note.html %}`."""
+_SHORT_CODE = re.compile(
+    r"\{\{[<%][^{}\n]{0,300}[%>]\}\}|\{% comment %\}[^{}\n]{0,1000}\{% endcomment %\}|\{%[^{}\n]{0,300}%\}"
+)
+"""Of Hugo, Jekyll and others: `{{< ref "a.md" >}}`, `{% include note.html %}`, comments on one line."""
 _LABEL = re.compile(r"\b(?:alt|caption|label|text|title|summary|header)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _NOTE = re.compile(
     r"(?P<indent>\s*(?:>\s*)?)(?::{3,}[ \t]*\{?[\w-]*\}?(?:\[(?P<quoted>[^\[\]]*)\])?"

@@ -155,7 +155,7 @@ class Candidate:
 _MARKS = "?!.,;:()[]{}<>\"'`\u2018\u2019\u201c\u201d"  # Around words of a question
 _SHARED = 3  # Where no hit has one of so many words of a question, hits are about something else
 _KEYWORD = 3  # Letters of a word in capitals that is no form of another: `RETURNING`
-_VAGUE_VERBS = "know tell say explain connect put get make keep happen want become"
+_VAGUE = "know tell say explain connect put get make keep happen want become wait need right away already really please"
 
 
 def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
@@ -202,7 +202,7 @@ def _whole_stems(text: str, *, exact: bool = False) -> frozenset[str]:
 
 @cache
 def _vague_stems() -> frozenset[str]:
-    return _whole_stems(" ".join(VAGUE_NOUNS) + f" {_VAGUE_VERBS}")
+    return _whole_stems(" ".join(VAGUE_NOUNS) + f" {_VAGUE}")
 
 
 def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -> list[Extract]:

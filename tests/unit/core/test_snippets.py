@@ -94,6 +94,15 @@ def test_marks_go_and_words_stay(text):
     assert readable_sentences(text) == [MARKS[text]]
 
 
+@pytest.mark.parametrize(
+    "command", ["\n        $ sudo bell ring <bell>", "    $ sudo bell ring <bell>", "\n        bell ring"]
+)
+def test_commands_without_a_fence_are_said_of_what_leads_to_them(command):
+    lead, code, after = read_sentences(f"* To ring by hand, run this:\n{command}\n\nIt is loud.")
+    assert (code.kind, code.text, code.label) == ("code", command.strip(), "To ring by hand, run this")
+    assert (lead.kind, after.kind) == ("prose", "prose")
+
+
 def test_items_and_rows_are_told_apart():
     text = "Limits of it\n\n- fifty items\n- two users\n\n| name | most | least |\n|---|---|---|\n| queue | 5 | 1 |\n\nThat is all."
     assert snippet(text, "limits") == (

@@ -412,6 +412,7 @@ def test_runs_that_are_no_words_are_no_passages(text, kept):
         ('<Tabs>\n<TabItem value="a" label="Apple">\nText.\n</TabItem>\n</Tabs>', "Apple\nText."),
         ("import Tabs from '@theme/Tabs';\nText.", "Text."),
         ("{: .note }\nText.", "Text."),
+        ("{% comment %}It broke. -NF{% endcomment %}\nText.", "Text."),
         ("We import goods from 'Nordvik' and export them.", None),
         ("If x <T> holds, `{{< kept >}}`", None),
     ],

@@ -145,6 +145,7 @@ def test_a_hit_that_a_quoted_sentence_leads_to_is_quoted_by_what_means_the_same(
             "No hit mentions 'lemons' or 'meringue'.",
         ),
         ("Which lemons are painted?", "No hit mentions 'lemons'."),
+        ("How do I paint the bridge right away instead of waiting?", ""),
         ("What do we know of the Arnee Bridge?", "No hit mentions 'Arnee'."),
         ("When did Anna Weiss open the Arne Bridge, and how is it painted?", "No hit mentions 'Anna' or 'Weiss'."),
         ("Is the Arne BRIDGE PAINTING green?", "No hit mentions 'PAINTING'."),
