@@ -46,7 +46,7 @@ _READ_AS = {
 """Browsers read a declared encoding as one that extends it."""
 _ENCODINGS = frozenset(
     [
-        *_READ_AS.values(),
+        *("utf-8", *_READ_AS.values()),
         *("big5", "big5hkscs", "cp866", "euc_jp", "iso2022_jp", "koi8-r", "koi8-u", "mac-cyrillic", "mac-roman"),
         *(f"cp{number}" for number in range(1250, 1259)),
         *(f"iso8859-{number}" for number in (*range(2, 9), 10, *range(13, 17))),
@@ -54,6 +54,8 @@ _ENCODINGS = frozenset(
 )
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
+_TO_A_WRONG_BYTE = 200
+"""Characters to a byte that cannot be read; with more such bytes a page has another encoding than it declares."""
 _BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
@@ -101,7 +103,7 @@ def declared_encoding(raw: bytes) -> str:
 
 
 def decode_as(raw: bytes, declared: str) -> str | None:
-    """Decode a page that is not UTF-8 with its declared encoding; None if that is unknown or wrong."""
+    """Decode a page with its declared encoding, a few wrong bytes as U+FFFD; None if that is unknown or wrong."""
     label = declared.lower().removeprefix("x-")
     try:
         name = codecs.lookup(_LABELS.get(label, label)).name
@@ -111,9 +113,10 @@ def decode_as(raw: bytes, declared: str) -> str | None:
         if name != "iso2022_jp":  # that one is ASCII with escapes, which reads as UTF-8, too
             with suppress(UnicodeDecodeError):
                 return raw.decode("utf-8")
-        return raw.decode(name)
+        text = raw.decode(name, "replace")
     except (LookupError, ValueError):
         return None
+    return text if text.count("\ufffd") * _TO_A_WRONG_BYTE <= len(text) else None
 
 
 class _Head(HTMLParser):

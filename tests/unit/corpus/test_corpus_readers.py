@@ -358,6 +358,14 @@ def test_html_that_declares_another_encoding_than_it_has_is_left_out(tmp_path, d
     assert "WINDOWS-1252" not in str(caught.value)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "euc-jp"])
+def test_a_few_wrong_bytes_of_a_page_show_as_in_a_browser(tmp_path, encoding):
+    page = f'<meta charset="{encoding}"><p>Caf? {"日本 " * 300}</p>'.encode(encoding)
+    (tmp_path / "page.html").write_bytes(page.replace(b"Caf?", b"Caf\xff"))
+    (document,) = read_documents(tmp_path).documents
+    assert document.text == f"Caf\ufffd {'日本 ' * 300}".strip()
+
+
 def test_files_of_a_site_generator_are_skipped_unless_they_are_named(tmp_path):
     site = tmp_path / "site"
     kept = ["index.html", "search.html", "genindex.html", "app/app.js", "_sources.html", "guide/search.html"]
