@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit
 
-_VERSION = 5
+_VERSION = 6
 """Of the map as it is kept in files: another one where the layout, the labels or the format change."""
 _LANDMARKS = 1000
 _NEAREST = 5
@@ -60,7 +60,7 @@ _NAMES = 2
 """How much more a name in prose says of a topic than other words."""
 _SHORT = 30
 """Letters of a title on the map."""
-_WORD = re.compile(r"[^\W\d_][\w'-]*|\S")
+_WORD = re.compile(r"[^\W\d_](?:[\w'-]*\w)?|\S")
 _FILE_WORD = re.compile(r"[^\W\d_][^\W_]*|[^\s_-]")
 _COLOURS = 9
 """Values of a key with a colour of their own; those after them share one."""

@@ -15,6 +15,7 @@ from sire_core.corpus.sections import SEPARATOR
 from sire_core.explore.browse import is_readable, is_subject
 from sire_core.explore.paths import Names
 from sire_core.explore.titles import short_title
+from sire_core.extraction.headings import is_everyday
 from sire_core.types import Unit
 
 if TYPE_CHECKING:
@@ -87,19 +88,26 @@ def _questions(snapshot: SearchSnapshot, unit: Unit) -> tuple[str, str, str]:
     heading = _NUMBERING.sub("", headings[-1] if headings else "").strip(" :").replace(" ?", "?")
     asked = heading if heading.endswith("?") and _OPENS.match(heading) else ""
     if how_to := _HOW_TO.fullmatch(heading.rstrip("?")):
-        asked = _how_to(how_to[1]) if how_to[1].partition(" ")[0].lower() in ACTIONS else ""
+        asked = _how_to(how_to[1], unit.text) if how_to[1].partition(" ")[0].lower() in ACTIONS else ""
     purpose = next((match for match in _PURPOSE.finditer(f"{name}\n{unit.text}") if name.startswith(match[1])), None)
-    use = _how_to(purpose[2]) if purpose and purpose[2].partition(" ")[0].lower() in ACTIONS else ""
+    use = _how_to(purpose[2], unit.text) if purpose and purpose[2].partition(" ")[0].lower() in ACTIONS else ""
     task, gerund = "", _GERUND.fullmatch(heading)
     if gerund and (verb := _verb(gerund[1].lower())) and not re.search(r"[,:!.]| (?:and|or) |ing\b", gerund[2]):
         what = gerund[2] if _OBJECT.match(gerund[2]) else _object_in(unit.text, verb, gerund[2])
-        task = _how_to(f"{verb} {what}") if what else ""
+        task = _how_to(f"{verb} {what}", unit.text) if what else ""
     return _if_clear("" if _POINTS.search(asked) else asked), _if_clear(use), _if_clear(task)
 
 
-def _how_to(task: str) -> str:
+def _how_to(task: str, text: str) -> str:
+    """How to do what a heading says, everyday words in small letters where a text has them so."""
     verb, _, rest = task.strip().partition(" ")
-    return f"How do I {verb.lower()} {rest.lower() if rest.isupper() else rest}?"
+    words, small = rest.split(" "), FUNCTION_WORDS.union(filter(str.islower, find_words(text)))
+    is_title = any(word[1:].islower() and not word.islower() and word.lower() in FUNCTION_WORDS for word in words)
+    spelled = (
+        word.lower() if word[1:].islower() and is_everyday(word) and (is_title or word.lower() in small) else word
+        for word in words
+    )
+    return f"How do I {verb.lower()} {rest.lower() if rest.isupper() else ' '.join(spelled)}?"
 
 
 def _verb(stem: str) -> str:
