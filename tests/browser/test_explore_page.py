@@ -119,7 +119,7 @@ def test_options_are_folded_take_the_return_key_and_what_is_wrong_is_said(page, 
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_text("The question is empty: type one").wait_for()
     page.get_by_role("heading", name="Questions to begin with").wait_for()
-    settings = page.get_by_label("Settings, such as rounds=1")
+    settings = page.get_by_label("Settings, e.g. rounds=1")
     assert not settings.is_visible()
     page.get_by_text("More options").click()
     page.get_by_role("textbox", name="Question").fill(QUESTION)
@@ -133,7 +133,7 @@ def test_options_are_folded_take_the_return_key_and_what_is_wrong_is_said(page, 
     settings.press("Enter")
     page.get_by_role("region", name="The paths to the hits of sire rounds=1").wait_for()
     page.goto(f"{address}/?q={quote(QUESTION)}&recipe=nope&k=0")
-    page.get_by_text("Hits are a whole number from 1 to 100, not 0; 5 are shown.").wait_for()
+    page.get_by_text("The number of hits is a whole number from 1 to 100, not 0; 5 are shown.").wait_for()
     page.get_by_text("There is no recipe 'nope' here").wait_for()
     settings.wait_for()  # options stay open for those who use them
 
@@ -320,9 +320,9 @@ def test_names_have_a_mark_and_a_legend(page, address, violations, shot):
 
 def test_names_are_filtered_while_they_are_typed(page, address, violations):
     page.goto(f"{address}/browse?kind=entity")
-    page.get_by_role("table", name="Name: 1 to 25 of").wait_for()
+    page.get_by_role("table", name="Names 1 to 25 of").wait_for()
     page.get_by_label("Filter by name").press_sequentially("hedda")
-    page.get_by_role("table", name="Name: 1 to 1 of 1").get_by_role("link", name="Hedda Sorrel").wait_for()
+    page.get_by_role("table", name="Names 1 to 1 of 1").get_by_role("link", name="Hedda Sorrel").wait_for()
     page.wait_for_url("**text=hedda**")
     assert violations(page) == []
 
@@ -435,8 +435,8 @@ def test_two_recipes_side_by_side_and_why_not(page, address, violations, shot):
 @pytest.mark.slow
 def test_two_settings_side_by_side_and_one_page_of_both(page, address, violations, shot):
     page.goto(f"{address}/?q={quote(QUESTION)}&recipe=sire&k=3")
-    page.get_by_label("Its settings").fill("rounds=0")
-    page.get_by_label("Its settings").press("Enter")
+    page.get_by_label("Settings of the other recipe").fill("rounds=0")
+    page.get_by_label("Settings of the other recipe").press("Enter")
     table = page.get_by_role("table", name="Ranks with sire and sire rounds=0")
     table.wait_for()
     page.get_by_role("list", name="The paths to the hits of sire rounds=0").wait_for()
@@ -553,13 +553,13 @@ def test_hostile_passage_runs_nothing(page, address):
 def test_without_a_model_the_answer_is_extracted(page, address):
     page.goto(f"{address}/reason")
     page.get_by_label("Question").fill(QUESTION)
-    page.get_by_role("button", name="Think").click()
+    page.get_by_role("button", name="Reason").click()
     page.get_by_role("heading", name="Nearest sentences").wait_for()
     text = page.get_by_role("log").text_content()
     assert "she was commanded by Aldous Brack. from SS Northern Wren" in text
     assert "No language model has checked whether they answer the question" in text
     page.get_by_label("Question").fill("Who was Hedda Sorrel?")
-    page.get_by_role("button", name="Think").click()
+    page.get_by_role("button", name="Reason").click()
     page.wait_for_function("document.title.startsWith('Who was Hedda')")
     page.go_back()
     page.get_by_text("she was commanded by Aldous Brack.").wait_for()
@@ -585,8 +585,8 @@ def test_reasoning_shows_its_steps_and_the_answer(page, folder, explored, monkey
             page.set_viewport_size({"width": width, "height": 800})
             page.goto(f"{address}/reason")
             page.get_by_role("textbox", name="Question").fill(QUESTION)
-            page.get_by_role("button", name="Think").click()
-            page.get_by_role("status").get_by_text("Thinking").wait_for()
+            page.get_by_role("button", name="Reason").click()
+            page.get_by_role("status").get_by_text("Reasoning").wait_for()
             steps = page.get_by_role("log")
             steps.get_by_text("Captain Brack's").wait_for()
             assert "<b>Sorrel" not in steps.text_content()  # the answer is being written
@@ -594,7 +594,7 @@ def test_reasoning_shows_its_steps_and_the_answer(page, folder, explored, monkey
             steps.get_by_text("The evidence is sufficient: yes.").wait_for()
             steps.get_by_text("Searching: Who was the mother of Aldous Brack?").wait_for()
             assert steps.text_content().count("Hedda <b>Sorrel</b>") == 1, "said once, and what a model writes is text"
-            page.get_by_role("status").get_by_text("Thinking").wait_for(state="detached")
+            page.get_by_role("status").get_by_text("Reasoning").wait_for(state="detached")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             assert violations(page) == []
             shot(page, f"reason-{scheme}-{width}")
@@ -617,10 +617,10 @@ def test_another_question_ends_the_thoughts_of_the_last(page, folder, explored, 
     ):
         page.goto(f"{address}/reason")
         page.get_by_role("textbox", name="Question").fill("Who lit the lamp?")
-        page.get_by_role("button", name="Think").click()
+        page.get_by_role("button", name="Reason").click()
         steps = page.get_by_role("log")
         steps.get_by_text("Searching:").first.wait_for()
-        page.get_by_role("button", name="Think").click()
+        page.get_by_role("button", name="Reason").click()
         steps.get_by_text("Number 1?").wait_for(state="detached")  # on a busy machine the first has gone on meanwhile
         steps.get_by_text("Searching:").nth(1).wait_for()
         asked = [text for text in steps.locator("section").all_text_contents() if text.startswith("Searching")]

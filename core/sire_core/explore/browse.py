@@ -294,7 +294,7 @@ def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
             break
     if len(rows) < _FEW:
         return "", entities(snapshot).rows
-    left_out = "Without code, captions, headings, sentences that passages share, and words in small letters."
+    left_out = "Without code, captions, headings, sentences that passages share, and lower-case words."
     return left_out, _with_kinds(snapshot, list(rows.values())[:PAGE])
 
 

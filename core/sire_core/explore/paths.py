@@ -236,7 +236,7 @@ class _Drawing:
     def _shared(self, words: Sequence[str], hit: Hit) -> None:
         """Draw the words that a hit shares with the question: several, or one where nothing else leads to it."""
         if len(words) > 1 or (words and not self.builder.leads_to(hit.unit.id)):
-            self._link(QUESTION, hit.unit.id, f"shares {', '.join(words)}", f"shares {', '.join(words[:_MANY])}")
+            self._link(QUESTION, hit.unit.id, _shares(words), _shares(words[:_MANY]))
 
     def _add(self, name: str, *, passage: str = "", rank: int = 0) -> bool:
         node = self.names.node(name, passage=passage, rank=rank)
@@ -277,7 +277,7 @@ class _Drawing:
         if current == QUESTION and step.sentence:
             unit = self.names.unit(step.ids[0])
             words = shared_words(self.question, f"{unit.title}\n{unit.text}") if unit else []
-            return (f"shares {', '.join(words)}", f"shares {', '.join(words[:_MANY])}") if words else ("", "is similar")
+            return (_shares(words), _shares(words[:_MANY])) if words else ("", "is similar")
         if current == QUESTION:
             return step.note, "" if step.step == "seed" else "is similar"
         label = shorten(step.sentence, _SENTENCE) if number <= 1 else "mentioned in"
@@ -307,6 +307,11 @@ class _Drawing:
                 continue
             self._link(QUESTION, name, step.note, _short(step.note))
             self._link(name, hit.unit.id, step.note)
+
+
+def _shares(words: Sequence[str]) -> str:
+    """What a passage shares with the question, in words."""
+    return f"shares the word{'s' * (len(words) > 1)} {', '.join(words)}"
 
 
 def _short(note: str) -> str:

@@ -156,7 +156,8 @@ def _words(unit: Unit, question: str) -> str:
     shared = {piece.lower() for piece, kind in marked(text, question) if kind}
     wanted = question_words(question)
     missing = [word for word in wanted if not marked(word, " ".join(shared))[0][1]] if shared else wanted
-    has = f"It shares {', '.join(sorted(shared))}." if shared else "It shares no word with the question."
+    plural = "s" * (len(shared) > 1)
+    has = f"It shares the word{plural} {', '.join(sorted(shared))}." if shared else "It shares no word with the question."
     return f"{has} It lacks {', '.join(missing)}." if missing and shared else has
 
 

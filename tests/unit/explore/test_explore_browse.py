@@ -571,7 +571,7 @@ def test_path_leads_over_the_name_to_a_passage_that_shares_no_word(demo):
         ("Aldous Brack", "Aldous Brack"),
     }
     [shared, leading] = [link.label for link in asked.picture.links if "commanded" in link.label]
-    assert shared == "shares commanded, steamship, Northern, Wren, last, voyage"
+    assert shared == "shares the words commanded, steamship, Northern, Wren, last, voyage"
     assert leading == "On her last voyage, in the gale of November 1893, she was commanded by Aldous Brack."
     assert "1893, she was" in document(asked.picture)
     assert "names Aldous Brack" in asked.hits[1].reasons[1].note
@@ -597,7 +597,7 @@ def test_what_a_hit_shares_with_the_question_leads_to_it():
     picture = index.show("Which vault has the paper copies?", k=3).picture
     titles = {node.id: node.label for node in picture.nodes}
     shared = {titles[link.target]: link.label for link in picture.links if link.label.startswith("shares")}
-    assert shared == {"Keys": "shares vault, paper, copies", "Door": "shares vault"}
+    assert shared == {"Keys": "shares the words vault, paper, copies", "Door": "shares the word vault"}
 
 
 def test_boxes_hold_plain_text_in_lines_that_fit_and_end_after_words():

@@ -137,7 +137,8 @@ def _map_html(documents: int, recipe: str) -> str:
     return (
         f'<div class="sire sire-map" data-points="/map/data?{here}" data-documents="/map/documents?{here}">'
         f'<div role="group" aria-label="Map">{buttons}<label>Colour by <select></select></label><ul></ul></div>'
-        "<p>A point is a document; near: similar text; colour and mark: topic, or what is chosen above.</p>"
+        "<p>Each point is a document; similar documents lie close together. Colour and mark show the topic, or what is "
+        "chosen above.</p>"
         f'<canvas tabindex="0" role="application" aria-label="{escaped(name)}"></canvas>'
         '<div role="tooltip" hidden></div></div>'
     )
@@ -157,4 +158,4 @@ def _hits_html(hits: Sequence[tuple[str, str]], question: str, recipe: str) -> s
     items = "".join(f"<li>{link(title, address(recipe, 'unit', name))}</li>" for name, title in hits)
     asked = urlencode({"q": question, "recipe": recipe, "k": len(hits)}, errors="replace")
     listed = f"<details><summary>{count(len(hits), 'hit')}</summary><ol>{items}</ol></details>"
-    return f"{listed}<p>{link('The paths to them as a picture', f'/?{asked}')}</p>"
+    return f"{listed}<p>{link('How they were found', f'/?{asked}')}</p>"

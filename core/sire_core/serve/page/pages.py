@@ -110,7 +110,7 @@ page_of = partial(ui.page, response_timeout=60.0)
 def reason_panel(explorer: Explorer, asked: str, strategy: str) -> None:
     """Draw the panel of reasoning, and answer the question of the address: steps as they come, or the evidence."""
     if explorer.model is None:
-        ui.label("No language model was given (--llm): answers are sentences and rows of tables of the documents.")
+        ui.label("No language model was given (--llm): answers are sentences and table rows from the documents.")
     running: list[asyncio.Task[Any]] = []
 
     async def go() -> None:
@@ -121,12 +121,12 @@ def reason_panel(explorer: Explorer, asked: str, strategy: str) -> None:
         log.clear()
         text = question.value or ""
         go_to("/reason", {"q": text, "strategy": via.value}, f"{text or 'Reason'} - {explorer.title}")
-        status.set_text("Thinking ...")
+        status.set_text("Reasoning ...")
         with log:
             await guarded(think)
         status.set_text("")
 
-    question = question_field("Question", asked, "Think", go)
+    question = question_field("Question", asked, "Reason", go)
     via = ui.select(list(STRATEGIES), label="Strategy", value=strategy)
     via.style("min-width:130px").set_enabled(explorer.model is not None)
     log = ui.column().classes("sire-wide").props("role=log aria-label=Steps")
@@ -310,13 +310,13 @@ class _QueryFields:
                 self._recipe = ui.select(recipes, label="Recipe", value=query.recipe).style("min-width:130px")
                 self._hits = ui.number("Hits", value=query.k, min=1, max=_MOST_HITS, precision=0).style("width:80px")
                 self._filter = ui.input("Filter", value=query.filter)
-                self._settings = ui.input("Settings, such as rounds=1", value=query.settings)
+                self._settings = ui.input("Settings, e.g. rounds=1", value=query.settings)
                 self._returns = ui.select(list(RETURNS), label="Returns", value=query.returns)
             with ui.row().classes("sire-wide sire-low"):
                 choices = [_NONE, *recipes]
                 self._compare = ui.select(choices, label="Compare with", value=other.recipe if other else _NONE)
                 self._compare.style("min-width:130px")
-                self._compare_settings = ui.input("Its settings", value=other.settings if other else "")
+                self._compare_settings = ui.input("Settings of the other recipe", value=other.settings if other else "")
             for field in (self._filter, self._settings, self._compare_settings):
                 field.style("min-width:min(100%,300px)")
             for entry in (self._hits, self._filter, self._settings, self._compare_settings):
@@ -331,7 +331,7 @@ class _QueryFields:
         snapshot = await self._explorer.snapshot(self._recipe.value)
         self._listed.set_content(views.settings_html(snapshot.recipe))
         example = await asyncio.to_thread(browse.filter_example, snapshot)
-        self._filter.props["label"] = f"Filter, such as {example}" if example else "Filter"
+        self._filter.props["label"] = f'Filter, e.g. "{example}"' if example else "Filter"
         self._filter.update()
 
     def read(self) -> tuple[ExplorerQuery, ExplorerQuery | None]:
@@ -472,7 +472,7 @@ def number_of_hits(value: object) -> tuple[int, str]:
     text = str(value if value is not None else "").strip().removesuffix(".0")
     if text.isdecimal() and 1 <= int(text) <= _MOST_HITS:
         return int(text), ""
-    return HITS, f"Hits are a whole number from 1 to {_MOST_HITS}, not {text or 'empty'}; {HITS} are shown."
+    return HITS, f"The number of hits is a whole number from 1 to {_MOST_HITS}, not {text or 'empty'}; {HITS} are shown."
 
 
 def _alert(text: str) -> None:
@@ -617,10 +617,10 @@ async def _browse(explorer: Explorer, here: Mapping[str, str], start: int) -> No
 
 def _lists(explorer: Explorer, snapshot: SearchSnapshot, here: Mapping[str, str], start: int) -> str:
     kind, recipe = here["kind"], here["recipe"]
-    caption = f"{kind_name(kind).capitalize()}: "
+    caption = views.several(kind)
     if "topic" in here:
         corpus_map, topic = CorpusMap.of(snapshot), int(here["topic"])
-        caption = f"Topic {dict(enumerate(corpus_map.labels)).get(topic, topic)}: "
+        caption = f"Topic {dict(enumerate(corpus_map.labels)).get(topic, topic)}:"
         page = corpus_map.page(snapshot, topic, start)
         kind = "topic"
     elif kind == "document":

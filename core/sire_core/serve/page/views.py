@@ -72,7 +72,7 @@ def start_html(questions: Sequence[str], left_out: str, main: Sequence[TableRow]
         f"<h2>{escaped(count(documents, 'document'))}</h2>"
         + (f'<h3>Questions to begin with</h3><ul class="start">{asked}</ul>' if asked else "")
         + (
-            f'<h3>Names, and how many passages have them as a name</h3>{about}<ul class="names">{named}</ul>'
+            f'<h3>Names and the number of passages with each</h3>{about}<ul class="names">{named}</ul>'
             if named
             else ""
         )
@@ -83,9 +83,9 @@ def start_html(questions: Sequence[str], left_out: str, main: Sequence[TableRow]
 
 ORDERS = {
     "document": ", by title",
-    "entity": ", those of most passages first",
+    "entity": ", most frequent first",
     "chunk": ", in the order of the documents",
-    "topic": ", the most typical first",
+    "topic": ", most typical first",
 }
 """How lists are sorted, by what they hold."""
 
@@ -110,6 +110,12 @@ def nearest_html(question: str, hits: Sequence[Hit], snapshot: SearchSnapshot) -
     return f"{warning}<h2>{NEAREST}</h2>{shown}{about}"
 
 
+def several(kind: str) -> str:
+    """Units of a kind in words, as a caption begins."""
+    name = kind_name(kind).capitalize()
+    return name.replace("ummary", "ummaries") if "ummary" in name else f"{name}s"
+
+
 def page_html(
     caption: str, page: Page, kind: str, recipe: str, here: Mapping[str, str], start: int, order: str = ""
 ) -> str:
@@ -121,8 +127,8 @@ def page_html(
         )
         for row in page.rows
     ]
-    numbers = _range_text(start, len(rows), page.total) + (order if rows else "")
-    shown = table(f"{caption}{numbers}", ("name", "passages"), rows)
+    numbers = f" {_range_text(start, len(rows), page.total)}{order}" if rows else ": none"
+    shown = table(f"{caption if rows else caption.rstrip(':')}{numbers}", ("name", "passages"), rows)
     return shown + legend(row.name_kind for row in page.rows) + _ways("/browse", here, start, page.total)
 
 
