@@ -133,7 +133,7 @@ def test_options_are_folded_take_the_return_key_and_what_is_wrong_is_said(page, 
     settings.press("Enter")
     page.get_by_role("region", name="The paths to the hits of sire rounds=1").wait_for()
     page.goto(f"{address}/?q={quote(QUESTION)}&recipe=nope&k=0")
-    page.get_by_text("The number of hits is a whole number from 1 to 100, not 0; 5 are shown.").wait_for()
+    page.get_by_text("Hits is a whole number from 1 to 100, not 0; 5 are shown.").wait_for()
     page.get_by_text("There is no recipe 'nope' here").wait_for()
     settings.wait_for()  # options stay open for those who use them
 

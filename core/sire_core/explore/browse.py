@@ -50,6 +50,8 @@ _SENTENCE = 200
 
 _ADDRESSING = frozenset("dear dearest my oh poor".split())
 """Words before a name by which somebody is spoken to: `Dear Fanny`."""
+_NOTES = frozenset("fixme n.b. nb p.s. ps todo xxx".split())
+"""Labels that open a note."""
 _CODE = re.compile(r"^\W|[._=()<>{}`$]\w|\bor\b")
 """Of names that code and its options have."""
 _VERB = (
@@ -301,7 +303,7 @@ def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
 def _is_name(label: str) -> bool:
     """Whether a name begins with no small letter and has other words than those of grammar (`From`, `AS IS`)."""
     is_grammar = all(word in _GRAMMAR or word.endswith(("n't", "n\u2019t")) for word in label.lower().split())
-    return not label[0].islower() and not is_grammar
+    return not label[0].islower() and not is_grammar and label.lower() not in _NOTES
 
 
 def is_subject(name: str, texts: Sequence[str]) -> bool:

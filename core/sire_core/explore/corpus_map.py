@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit
 
-_VERSION = 6
+_VERSION = 7
 """Of the map as it is kept in files: another one where the layout, the labels or the format change."""
 _LANDMARKS = 1000
 _NEAREST = 5
@@ -54,14 +54,19 @@ _PHRASES, _LONGEST, _SHORTEST = 2, 3, 3
 """Phrases of a label, words of a phrase, and letters of a word in small letters that is one alone."""
 _SHARE, _FEW_TITLES, _OUTSIDE = 0.3, 3, 0.12
 """More than this share of a topic has a phrase of its label, so many at least, and less than that of the others."""
-_OF_NO_TOPIC = FUNCTION_WORDS | frozenset("http https www html htm com org net".split())
-"""Words of every text and of addresses, which say nothing of a topic."""
+_OF_NO_TOPIC = FUNCTION_WORDS | frozenset(
+    "http https www html htm com org net arg args argv bool char const enum int param struct typedef void "
+    "allows contains defines describes gives provides requires returns".split()
+)
+"""Words of every text, of addresses and of declarations, which say nothing of a topic."""
 _NAMES = 2
 """How much more a name in prose says of a topic than other words."""
 _SHORT = 30
 """Letters of a title on the map."""
 _WORD = re.compile(r"[^\W\d_](?:[\w'-]*\w)?|\S")
 _FILE_WORD = re.compile(r"[^\W\d_][^\W_]*|[^\s_-]")
+_NUMBERING = re.compile(r"^(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\.?|\d{1,3}[.)])\s+")
+"""Number of a section; a number without a dot may be a part of the title."""
 _COLOURS = 9
 """Values of a key with a colour of their own; those after them share one."""
 _KEYS = 12
@@ -114,12 +119,12 @@ class CorpusMap:
             },
         }
 
-    def title(self, snapshot: SearchSnapshot, point: int, size: int = 0) -> tuple[str, str]:
-        """Id and title of a document by the number of its point; the title in at most `size` letters, if given."""
+    def title(self, snapshot: SearchSnapshot, point: int) -> tuple[str, str]:
+        """Id and title of a document by the number of its point."""
         pool, number = snapshot.view.pool, int(self.documents[point])
         ids = snapshot.view.derived("explore documents", pool.document_ids)
         chunk = int(pool.indices[pool.indptr[self.passages[point]]])
-        return ids[number], document_label(snapshot, number, chunk, size)
+        return ids[number], document_label(snapshot, number, chunk)
 
     def page(self, snapshot: SearchSnapshot, topic: int, start: int = 0) -> Page:
         """Documents of a topic, those in its middle first."""
@@ -258,7 +263,8 @@ def _labels(snapshot: SearchSnapshot, points: FloatArray, topics: IntArray, ends
         distances = np.linalg.norm(points[members] - points[members].mean(axis=0), axis=1)
         middle = members[np.argsort(distances, kind="stable")][:_READ].tolist()
         titles = (document_label(snapshot, int(documents[at]), int(chunks[at]), _SHORT) for at in middle)
-        labels[topic] = ", ".join(islice(dict.fromkeys(titles), _PHRASES))
+        unnumbered = (_NUMBERING.sub("", title) for title in titles)
+        labels[topic] = ", ".join(islice(dict.fromkeys(unnumbered), _PHRASES))
     return labels
 
 

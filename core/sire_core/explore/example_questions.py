@@ -39,7 +39,7 @@ _OBJECT = re.compile(r"(?:the|an?) |[^A-Z]")
 _PURPOSE = re.compile(r"^([\w.+-]{2,40})(?:\(\w+\))? (?:--?|\u2013|\u2014) ([A-Za-z][a-z]+ \w[^\n]*\w)$", re.MULTILINE)
 _POINTS = re.compile(r"^(?!How do I |Can I ).* the [a-z]+\?$")
 """How a heading ends that only says together with its page what it asks about: `... to the movement?`."""
-_NUMBERING = re.compile(r"^[\d.]+\)?\s+")
+_NUMBERING = re.compile(r"^(?:[\d.]+|[A-Z](?:\.\d+)+)\)?\s+")
 _UNCLEAR = frozenset(
     "it its he she they them this that these those here there now else our your you we us above below following "
     "started".split()

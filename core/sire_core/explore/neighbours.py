@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.explore.highlight import sentence_with
-from sire_core.explore.paths import Names
+from sire_core.explore.paths import Names, with_distinct_labels
 from sire_core.explore.picture import Link, Picture, PictureBuilder
 from sire_core.search.explanation import text_below_title
 from sire_core.types import UnitKind
@@ -86,7 +86,7 @@ def neighbour_picture(snapshot: SearchSnapshot, identifier: str) -> Picture | No
     passages = np.searchsorted(names.graph.chunk_positions, passages).tolist()
     for passage, entity in _entities(names, passages, _NEAR + 1):
         _mention(builder, names, passage, entity, forward=True)
-    return builder.picture(picture.title)
+    return with_distinct_labels(snapshot, builder.picture(picture.title))
 
 
 def expanded(snapshot: SearchSnapshot, picture: Picture, identifier: str) -> Picture:
@@ -118,7 +118,7 @@ def expanded(snapshot: SearchSnapshot, picture: Picture, identifier: str) -> Pic
             _add(builder, names, name, identifier, "made from")
         for name in builder.first(parents(snapshot).get(identifier, ()), _NEAR, identifier):
             _add(builder, names, name, identifier, "part of")
-    return builder.picture(picture.title)
+    return with_distinct_labels(snapshot, builder.picture(picture.title))
 
 
 def related(snapshot: SearchSnapshot, unit_id: str, n: int) -> dict[str, list[Unit]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from sire_core.algorithms.text import name_key
 from sire_core.explore.highlight import plain_text, shared_words
 from sire_core.explore.name_kinds import NameKind, kind_of_name
 from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
-from sire_core.explore.titles import compact_title, short_title
+from sire_core.explore.titles import compact_title, compact_titles, short_title
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.search.explanation import text_below_title, without_sessions
 
@@ -191,7 +192,17 @@ def path_picture(snapshot: SearchSnapshot, question: str, hits: Sequence[Hit]) -
     titles = "; ".join(
         f"[{n}] {short_title(snapshot, hit.unit.title) or shorten(hit.unit.text, 60)}" for n, hit in enumerate(hits, 1)
     )
-    return drawing.builder.picture(f"Paths from the question to {titles or 'no hit'}")
+    return with_distinct_labels(snapshot, drawing.builder.picture(f"Paths from the question to {titles or 'no hit'}"))
+
+
+def with_distinct_labels(snapshot: SearchSnapshot, picture: Picture) -> Picture:
+    """A picture in which different titles have different labels, too."""
+    names, used = Names.of(snapshot), Counter(node.label for node in picture.nodes)
+    units = {node.id: names.unit(node.id) for node in picture.nodes if used[node.label] > 1}
+    titles = {name: unit.title for name, unit in units.items() if unit is not None}
+    labels = dict(zip(titles, compact_titles(snapshot, list(titles.values()), _TITLE), strict=True))
+    nodes = (replace(node, label=labels.get(node.id) or node.label) for node in picture.nodes)
+    return replace(picture, nodes=tuple(nodes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,9 @@ _CONTINUED = re.compile(r"[\s:,]")
 """Where the words of a title end in a heading that begins with them."""
 _EXPLAINED = re.compile(r"\s*[:(|\u2013\u2014]|\s-")
 """Where a name ends in a title that goes on to say what it is: `ntpd - Network Time Protocol daemon`."""
+_BOOK = re.compile(rf":\s|{_SEPARATOR.pattern}")
+"""What stands between the name of a book and that of its part."""
+_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _MARKS = " \t:.,;|-\u2013\u2014\u00b6"
 
 
@@ -63,8 +67,8 @@ def without_repeats(title: str, endings: Collection[str] = ()) -> str:
     kept: list[str] = []
     for name in title.split(SEPARATOR):
         before = kept[-1] if kept else ""
-        plain = {other.strip(_MARKS).casefold() for other in kept}
-        if name.strip(_MARKS).casefold() in plain or _rest(before, name, _EXPLAINED):
+        plain = {_folded(part.strip(_MARKS)) for other in kept for part in (other, _BOOK.split(other)[-1])}
+        if _folded(name.strip(_MARKS)) in plain or _rest(before, name, _EXPLAINED):
             continue
         ending = _rest(name, before, _CONTINUED)
         if not ending:
@@ -74,10 +78,15 @@ def without_repeats(title: str, endings: Collection[str] = ()) -> str:
     return SEPARATOR.join(kept)
 
 
+def _folded(name: str) -> str:
+    """A name as it is compared: without capitals and forms of quotation marks."""
+    return name.translate(_QUOTES).casefold()
+
+
 def _rest(name: str, beginning: str, boundary: re.Pattern[str]) -> str:
     """What a name adds to its beginning; empty if it does not begin with it, up to a boundary."""
     rest = name[len(beginning) :]
-    is_longer = beginning and boundary.match(rest) and name.casefold().startswith(beginning.casefold())
+    is_longer = beginning and boundary.match(rest) and _folded(name).startswith(_folded(beginning))
     return rest.strip(_MARKS) if is_longer else ""
 
 
@@ -105,6 +114,22 @@ def compact_title(snapshot: SearchSnapshot, title: str, size: int) -> str:
     name = name if len(name) <= room else shorten(_SEPARATOR.split(name)[0], room)
     rest = size - len(SEPARATOR) - min(len(name), room)
     return SEPARATOR.join([name, *(shorten(last, rest) for last in headings[-1:])])
+
+
+def compact_titles(snapshot: SearchSnapshot, titles: Sequence[str], size: int) -> list[str]:
+    """Titles in about `size` letters; where different ones become equal, without the words that they begin with."""
+    short = [compact_title(snapshot, title, size) for title in titles]
+    alike: dict[str, set[str]] = {}
+    for title, label in zip(titles, short, strict=True):
+        alike.setdefault(label, set()).add(short_title(snapshot, title))
+    shown = []
+    for title, label in zip(titles, short, strict=True):
+        columns = zip(*(other.split(" ") for other in alike[label]), strict=False)
+        shared = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+        rest = short_title(snapshot, title).split(" ")[shared:]
+        rest = rest[rest[:1] == [SEPARATOR.strip()] :]
+        shown.append(compact_title(snapshot, f"... {' '.join(rest)}", size) if rest else label)
+    return shown
 
 
 def document_titles(snapshot: SearchSnapshot) -> Sequence[str]:

@@ -157,7 +157,8 @@ def _words(unit: Unit, question: str) -> str:
     wanted = question_words(question)
     missing = [word for word in wanted if not marked(word, " ".join(shared))[0][1]] if shared else wanted
     plural = "s" * (len(shared) > 1)
-    has = f"It shares the word{plural} {', '.join(sorted(shared))}." if shared else "It shares no word with the question."
+    found = f"the word{plural} {', '.join(sorted(shared))}" if shared else "no word with the question"
+    has = f"It shares {found}."
     return f"{has} It lacks {', '.join(missing)}." if missing and shared else has
 
 

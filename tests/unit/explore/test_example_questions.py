@@ -24,6 +24,7 @@ def page(title, *headings, text="It burns all night. Fill the oil lamps at noon.
         ("How do I create a self-signed certificate?", "How do I create a self-signed certificate?"),
         ("How to get a Git repository", "How do I get a Git repository?"),
         ("Sending patches by mail", "How do I send patches by mail?"),
+        ("A.16 Creating a hook list", "How do I create a hook list?"),
         ("4.2 Creating a hook function", "How do I create a hook function?"),
         ("RESOLVING CONFLICTS OF BRANCHES", ""),
         ("What can I change?", ""),

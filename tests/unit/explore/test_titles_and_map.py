@@ -1,5 +1,7 @@
 """What documents are called in the explorer, and the map of them."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,14 @@ from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.explore import browse
 from sire_core.explore.corpus_map import CorpusMap, topic_labels
-from sire_core.explore.titles import compact_title, shared_affixes, short_title, without_affixes, without_repeats
+from sire_core.explore.titles import (
+    compact_title,
+    compact_titles,
+    shared_affixes,
+    short_title,
+    without_affixes,
+    without_repeats,
+)
 
 SITE = " \u2014 Borg - Archiver 1.2 documentation"
 
@@ -50,6 +59,7 @@ def test_hits_and_pictures_have_short_titles_where_a_folder_is_a_site():
         ("Git > GitHub", "Git > GitHub"),
         ("Node.js > Node", "Node.js > Node"),
         ("Logging in Tomcat > Logging", "Logging in Tomcat > Logging"),
+        ("Learning: 4.2 I'm hearing voices > 4.2 I\u2019m hearing voices", "Learning: 4.2 I'm hearing voices"),
         ("", ""),
     ],
 )
@@ -93,6 +103,31 @@ def test_a_title_in_little_room_loses_its_book_and_the_headings_in_the_middle():
     long = "Submitting Patches to the Project > Describe your changes well in the message"
     assert compact_title(snapshot, long, 40) == "Submitting Patches ... > Describe your ..."
     assert compact_title(snapshot, "logresolve - Resolve addresses to host names", 30) == "logresolve"
+
+
+def test_titles_that_become_equal_in_little_room_keep_the_words_that_differ():
+    titles = [f"Virtual machine lock manager, {name} plugin > Driver configuration" for name in ("one", "other")]
+    index = Index(recipe="flat")
+    index.build(Document(f"{n}", f"Leases of disks, kind {n}.", title) for n, title in enumerate(titles))
+    wanted = ["... one plugin > Driver configuration", "... other plugin > Driver configuration"]
+    assert compact_titles(index.snapshot(), [*titles, titles[0], "Disks"], 40) == [*wanted, wanted[0], "Disks"]
+    picture = index.show("leases of disks", k=2).picture
+    assert {node.label for node in picture.nodes if node.rank} == set(wanted)
+
+
+def test_labels_of_topics_have_no_numbers_of_sections_and_no_words_of_declarations():
+    texts = ("The lamps of the harbour were lit at dusk.", "Bread is baked.", "A transfer copies records.")
+    index = Index(recipe="flat")
+    index.build(
+        Document(f"{n}", f"{texts[n % 3]} {n}", f"{'A' if n % 2 else n}.{n} {chr(97 + n)}x{chr(97 + n)}")
+        for n in range(24)
+    )
+    labels = ", ".join(CorpusMap.of(index.snapshot()).labels)
+    assert not re.search(r"\d", labels), labels
+    texts = [
+        f"Provides typedef enum {('Karn', 'Vale')[n // 20]} for {n}." if n < 20 else f"Of Vale {n}." for n in range(40)
+    ]
+    assert topic_labels(texts.__getitem__, np.repeat([0, 1], 20), prose=True) == ["Karn", "Vale"]
 
 
 def test_topics_of_the_map_are_called_by_phrases_of_their_titles():

@@ -16,7 +16,7 @@ from sire_core.algorithms.pluralize import count
 from sire_core.explore.corpus_map import CorpusMap
 from sire_core.explore.highlight import escaped
 from sire_core.explore.page import warning_html
-from sire_core.explore.titles import distinct_titles
+from sire_core.explore.titles import compact_titles, distinct_titles
 from sire_core.search.extracts import unanswered_note
 from sire_core.serve.page.explorer import HITS
 from sire_core.serve.page.pages import frame, go_to, guarded, page_of, question_field, render_with_timeout, show_html
@@ -75,10 +75,11 @@ def _documents(
     snapshot: SearchSnapshot, corpus_map: CorpusMap, points: Sequence[int], recipe: str
 ) -> list[dict[str, object]]:
     """Titles of points and the addresses of their documents."""
-    titled = [(*corpus_map.title(snapshot, point), corpus_map.title(snapshot, point, _LETTERS)[1]) for point in points]
+    titled = [corpus_map.title(snapshot, point) for point in points]
+    labels = compact_titles(snapshot, [title for _, title in titled], _LETTERS)
     return [
         {"point": point, "title": title, "short": short, "address": address(recipe, "document", name)}
-        for point, (name, title, short) in zip(points, titled, strict=True)
+        for point, (name, title), short in zip(points, titled, labels, strict=True)
     ]
 
 
@@ -111,10 +112,11 @@ async def _find(snapshot: SearchSnapshot, corpus_map: CorpusMap, question: str, 
     hits = await snapshot.asearch(question, HITS) if question.strip() else []
     points, steps = await asyncio.to_thread(corpus_map.walks, snapshot, hits)
     seen: dict[int, dict[str, Any]] = {}  # hits first, then what is passed on the way
-    for point in dict.fromkeys((*points, *chain(*steps))):
-        if point >= 0:  # several hits of one document are one point
-            ranks = [rank for rank, other in enumerate(points, 1) if other == point]
-            seen[point] = {"point": point, "ranks": ranks, "title": corpus_map.title(snapshot, point, _LETTERS)[1]}
+    shown = [point for point in dict.fromkeys((*points, *chain(*steps))) if point >= 0]
+    labels = compact_titles(snapshot, [corpus_map.title(snapshot, point)[1] for point in shown], _LETTERS)
+    for point, label in zip(shown, labels, strict=True):  # several hits of one document are one point
+        ranks = [rank for rank, other in enumerate(points, 1) if other == point]
+        seen[point] = {"point": point, "ranks": ranks, "title": label}
     found = {
         "hits": [one for one in seen.values() if one["ranks"]],
         "passed": [one for one in seen.values() if not one["ranks"]],

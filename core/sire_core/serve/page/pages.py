@@ -472,7 +472,7 @@ def number_of_hits(value: object) -> tuple[int, str]:
     text = str(value if value is not None else "").strip().removesuffix(".0")
     if text.isdecimal() and 1 <= int(text) <= _MOST_HITS:
         return int(text), ""
-    return HITS, f"The number of hits is a whole number from 1 to {_MOST_HITS}, not {text or 'empty'}; {HITS} are shown."
+    return HITS, f"Hits is a whole number from 1 to {_MOST_HITS}, not {text or 'empty'}; {HITS} are shown."
 
 
 def _alert(text: str) -> None:
