@@ -421,12 +421,15 @@ def test_two_recipes_side_by_side_and_why_not(page, address, violations, shot):
     text_align = "all => all.map(one => getComputedStyle(one).textAlign)"
     assert set(page.locator(".sire-left .q-btn__content").evaluate_all(text_align)) == {"left"}
     page.get_by_text("names of the question").wait_for()
+    page.wait_for_function(
+        "document.activeElement.id === 'why-not' && document.activeElement.getBoundingClientRect().bottom < innerHeight"
+    )
     reasons = page.get_by_role("listitem").all_text_contents()
     assert any(reason.startswith("words: ") for reason in reasons)
     assert any(reason.startswith("vectors: Its similarity to the question is ") for reason in reasons)
     page.get_by_label("Words of the passage").fill("zyxwv")
     page.get_by_role("button", name="Find it").click()
-    page.get_by_text("No passage has these words.").wait_for()
+    page.get_by_text("No passage has one of these words in its title or text.").wait_for()
     page.get_by_text("names of the question").wait_for(state="detached")
     assert violations(page) == []
     shot(page, "compare")

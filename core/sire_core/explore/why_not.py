@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ class WhyNot:
 
 
 async def find_passages(snapshot: SearchSnapshot, text: str, n: int = 10) -> list[Unit]:
-    """Find at most `n` passages that the filter passes and whose title or text shares a word with `text`."""
+    """Find at most `n` passages that the filter passes with a word, in title or text, that begins as one of `text`."""
     import asyncio
 
     wanted = [word.lower() for word in question_words(text) or text.split()]
@@ -58,11 +59,12 @@ async def find_passages(snapshot: SearchSnapshot, text: str, n: int = 10) -> lis
 def _with_words(snapshot: SearchSnapshot, wanted: Sequence[str], n: int) -> list[Unit]:
     """Passages with the rarest of the words; reads all texts, about a second per 100,000."""
     view, positions = snapshot.view, snapshot.positions()
+    beginnings = [re.compile(rf"(?<!\w){re.escape(word)}") for word in wanted]
     has = np.zeros((len(positions), len(wanted)), dtype=bool)
     for row, position in enumerate(positions.tolist()):
         unit, _ = view.pool.unit(position)
         words = f"{unit.title}\n{unit.text}".lower()
-        has[row] = [word in words for word in wanted]
+        has[row] = [found.search(words) is not None for found in beginnings]
     scores = has @ np.log1p(len(positions) / np.maximum(has.sum(axis=0), 1))
     best = np.argsort(-scores, kind="stable")[:n]
     return [with_short_title(snapshot, unit) for unit in view.units(positions[best[scores[best] > 0]])]

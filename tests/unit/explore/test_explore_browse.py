@@ -219,6 +219,7 @@ def test_passages_are_found_by_the_rarest_of_some_words(folder):
     snapshot = Index(folder, recipe="sirerag").snapshot()
     found = asyncio.run(find_passages(snapshot, "the Quellmark in Port Ansel", 3))
     assert [found[0].title, len(found)] == ["Quellmark", 3]
+    assert asyncio.run(find_passages(snapshot, "uellmark nsel")) == [], "the middle of a word is no word"
     assert asyncio.run(find_passages(snapshot, "xyzzy")) == asyncio.run(find_passages(snapshot, " ")) == []
 
 

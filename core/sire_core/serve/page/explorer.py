@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sire_core.types import Unit
 
 HITS = 5  # Unless a question says otherwise
+MOST_HITS = 100
 _KEPT = 6  # Maximum number of open indexes, one for each recipe with its settings
 
 
@@ -48,6 +49,14 @@ def known_or_first(value: str, known: Sequence[str], what: str) -> tuple[str, st
     if not value or value in known:
         return value or known[0], ""
     return known[0], f"There is no {what} {value!r} here; {known[0]!r} is used. There are: {', '.join(known)}."
+
+
+def number_of_hits(value: object) -> tuple[int, str]:
+    """The number of hits that a field or an address asks for, and what is to say if it is none."""
+    text = str(value if value is not None else "").strip().removesuffix(".0")
+    if text.isdecimal() and 1 <= int(text) <= MOST_HITS:
+        return int(text), ""
+    return HITS, f"Hits is a whole number from 1 to {MOST_HITS}, not {text or 'empty'}; {HITS} are shown."
 
 
 def check_words(settings: str) -> None:

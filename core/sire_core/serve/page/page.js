@@ -37,6 +37,16 @@
   });
   drawn.observe(document, {childList: true, subtree: true});
 })();
+// What was asked for is drawn below the window: it is scrolled to and takes the focus.
+window.sireShow = id => {
+  const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth';
+  const show = () => {
+    const element = document.getElementById(id);
+    if (!element) return requestAnimationFrame(show);
+    element.focus({preventScroll: true}); element.scrollIntoView({behavior, block: 'start'});
+  };
+  show();
+};
 // The first picture as PNG: all of it, twice as large, without buttons; the browser hands it over as a file.
 window.sirePng = async style => {
   const shown = document.querySelector('.sire-page svg.sire'), svg = shown.cloneNode(true);

@@ -34,7 +34,15 @@ from sire_core.search.explanation import text_below_title
 from sire_core.search.passages import RETURNS
 from sire_core.serve.outputs import found_text, sufficiency
 from sire_core.serve.page import views
-from sire_core.serve.page.explorer import HITS, Explorer, ExplorerQuery, compared_query, known_or_first
+from sire_core.serve.page.explorer import (
+    HITS,
+    MOST_HITS,
+    Explorer,
+    ExplorerQuery,
+    compared_query,
+    known_or_first,
+    number_of_hits,
+)
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -51,7 +59,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 0.08  # Seconds after which a page is painted, complete or not
 _NONE = "(none)"
-_MOST_HITS, _MOST_LISTED = 100, 200
+_MOST_LISTED = 200
 _OPTIONS = "if (localStorage.sireOptions) document.querySelector('.sire-options').open = true"
 _STYLE = f"""{PAGE_STYLE}
 :root{{color-scheme:light dark}}
@@ -224,18 +232,7 @@ def heading(text: str, level: int = 2) -> None:
 
 def asked_html(result: QueryResult, snapshot: SearchSnapshot, heading: str = "") -> str:
     """HTML of a result whose hits link to their pages, and their relative links to documents of the index."""
-    return parts(result, partial(views.address, result.recipe), link_target(snapshot, result.recipe), heading)
-
-
-def link_target(snapshot: SearchSnapshot, recipe: str) -> Callable[[str, str], str]:
-    """Resolves relative links of a document, by its id, to addresses of documents of the index."""
-    known = browse.document_ids(snapshot)
-
-    def target(doc_id: str, link: str) -> str:
-        name = browse.linked_document(link, doc_id, known)
-        return views.address(recipe, "document", name) if name else ""
-
-    return target
+    return parts(result, partial(views.address, result.recipe), views.link_target(snapshot, result.recipe), heading)
 
 
 async def guarded(show: Callable[[], Awaitable[None]]) -> None:
@@ -308,7 +305,7 @@ class _QueryFields:
             ui.html("Recipe and more options", sanitize=False, tag="summary")
             with ui.row().classes("sire-wide sire-low"):
                 self._recipe = ui.select(recipes, label="Recipe", value=query.recipe).style("min-width:130px")
-                self._hits = ui.number("Hits", value=query.k, min=1, max=_MOST_HITS, precision=0).style("width:80px")
+                self._hits = ui.number("Hits", value=query.k, min=1, max=MOST_HITS, precision=0).style("width:80px")
                 self._filter = ui.input("Filter", value=query.filter)
                 self._settings = ui.input("Settings, e.g. rounds=1", value=query.settings)
                 self._returns = ui.select(list(RETURNS), label="Returns", value=query.returns)
@@ -450,7 +447,7 @@ class AskPage:
             with matches:
                 units = await self._explorer.find(wanted.value or "")
                 if not units:
-                    ui.label("No passage has these words.")
+                    ui.label("No passage has one of these words in its title or text.")
                 for unit, title in zip(units, told_apart([(u.title, text_below_title(u)) for u in units]), strict=True):
                     button = ui.button(title, on_click=lambda _, name=unit.id: why(name))
                     button.props("flat no-caps align=left").classes("sire-left")
@@ -462,17 +459,10 @@ class AskPage:
 
         async def reasons(name: str) -> None:
             show_html(views.why_not_html(await self._explorer.why_not(query, name), query.recipe))
+            ui.run_javascript("sireShow('why-not')")
 
         wanted = question_field("Words of the passage", "", "Find it", find)
         matches, answer = ui.column(), ui.column().classes("sire-wide")
-
-
-def number_of_hits(value: object) -> tuple[int, str]:
-    """The number of hits that a field or an address asks for, and what is to say if it is none."""
-    text = str(value if value is not None else "").strip().removesuffix(".0")
-    if text.isdecimal() and 1 <= int(text) <= _MOST_HITS:
-        return int(text), ""
-    return HITS, f"Hits is a whole number from 1 to {_MOST_HITS}, not {text or 'empty'}; {HITS} are shown."
 
 
 def _alert(text: str) -> None:
@@ -654,7 +644,7 @@ async def _document(explorer: Explorer, name: str, recipe: str) -> None:
     def repeats(heading: str) -> bool:
         return short_title(snapshot, f"{title}{SEPARATOR}{heading}") == title
 
-    show_html(views.document_html(name, title, units, recipe, link_target(snapshot, recipe), repeats))
+    show_html(views.document_html(name, title, units, recipe, views.link_target(snapshot, recipe), repeats))
 
 
 async def _unit(explorer: Explorer, name: str, recipe: str) -> None:
@@ -672,7 +662,7 @@ def _unit_html(snapshot: SearchSnapshot, name: str, recipe: str) -> str:
     position = Names.of(snapshot).position(name)
     assert position is not None  # found before
     unit, doc_ids = snapshot.view.pool.unit(position)
-    target = partial(link_target(snapshot, recipe), doc_ids[0]) if doc_ids else None
+    target = partial(views.link_target(snapshot, recipe), doc_ids[0]) if doc_ids else None
     is_passage = unit.kind is UnitKind.CHUNK
     passages = [other.id for other in browse.document_units(snapshot, doc_ids[0])] if is_passage and doc_ids else []
     unit = replace(with_short_title(snapshot, unit), text=text_below_title(unit))

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from sire_core.algorithms.pluralize import count
 from sire_core.corpus.document_names import citation, cited_names
-from sire_core.explore.browse import PAGE, Page
+from sire_core.explore.browse import PAGE, Page, document_ids, linked_document
 from sire_core.explore.highlight import escaped, plain_text
 from sire_core.explore.markdown import OutlineEntry, highlighted, markdown_html
 from sire_core.explore.name_kinds import NAME_KINDS
@@ -45,6 +45,17 @@ def name_address(recipe: str, row: TableRow, kind: str = "entity") -> str:
 def link(text: str, target: str) -> str:
     """A link."""
     return f'<a href="{escaped(target)}">{escaped(text)}</a>'
+
+
+def link_target(snapshot: SearchSnapshot, recipe: str) -> Callable[[str, str], str]:
+    """Resolves relative links of a document, by its id, to addresses of documents of the index."""
+    known = document_ids(snapshot)
+
+    def target(doc_id: str, link: str) -> str:
+        name = linked_document(link, doc_id, known)
+        return address(recipe, "document", name) if name else ""
+
+    return target
 
 
 def not_found_html(header: str, style: str, path: str) -> str:
@@ -304,4 +315,5 @@ def failures_html(failures: Sequence[Failure], spent: Sequence[tuple[str, int, i
 def why_not_html(result: WhyNot, recipe: str) -> str:
     """Why a passage is not among the hits."""
     lines = "".join(f"<li><b>{escaped(name)}</b>: {escaped(note)}</li>" for name, note in result.reasons)
-    return f"<h3>{escaped(result.title)}</h3><ul>{lines}</ul>{picture_html(result.picture, recipe, 'why')}"
+    title = f'<h3 id="why-not" tabindex="-1">{escaped(result.title)}</h3>'
+    return f"{title}<ul>{lines}</ul>{picture_html(result.picture, recipe, 'why')}"
