@@ -215,6 +215,20 @@ def test_a_table_of_contents_ranks_behind_what_it_lists_and_leads_nowhere() -> N
     assert not any(contents in step.ids for hit in hits for step in hit.path if step.step == "entity")
 
 
+def test_an_overview_that_lists_pages_leads_to_none_of_them() -> None:
+    pages = [Document(f"s{n}", f"# {head}\n\nIt takes {n} hours at the mill.", head) for n, head in enumerate(BREW)]
+    listed = "\n".join(f"- {head}" for head in BREW)
+    prose = (
+        "The brewery by the sluice works at night, and its steps are told one by one, from the barley to the cellar."
+    )
+    overview = Document("overview", f"# Brewing\n\n{prose} {prose.replace('sluice', 'bridge')}\n\n{listed}", "Brewing")
+    with Index(recipe="sire") as index:
+        index.build([overview, *pages, *map(written, pages)])
+        first, *others = index.search("Which steps are told of the brewery by the sluice?", 9)
+    assert first.doc_ids == ("overview",)
+    assert not any(first.unit.id in step.ids for hit in others for step in hit.path if step.step == "entity")
+
+
 DUST = "Dust lies on the shelf of the hall. " * 60
 WHEELS = [Document(f"w{n}", f"# Wheel {n}\n\n{DUST}\n\n## Use {n}\n\nWheel {n} turns.") for n in range(9)]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-_NAME = "evidence-14"
+_NAME = "evidence-15"
 _FILE = "arrays.bin"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
@@ -247,6 +247,11 @@ def _made(
     holders = entities.inverted(len(names.labels))
     heading_keys = _phrase_keys(passages.vocabulary.keys[passages.headings.values], passages.headings)
     mentions = _without_headings(mentions, holders, names, heading_keys, passages.parts["headings"].groups())
+    listed, contents = _contents(passages, heading_keys)
+    of_lists = listed.repeat(passages.parts["fragments"]["lengths"])[text.sentences >= 0]
+    leads = _shares(text.sentences[text.sentences >= 0], of_lists, sentences) <= _HALF
+    lengths = np.diff(mentions.starts)
+    mentions = Lists.of_lengths(lengths * leads, mentions.values[leads.repeat(lengths)])
     lists = graph.names.lists
     labels = [label.encode("utf-8", "surrogatepass") for label in names.labels[len(graph.entity_ids) :]]
     return EvidenceIndex(
@@ -262,7 +267,7 @@ def _made(
         heading_words=_known(passages.headings, number),
         source=source,
         copied=_copied(passages.parts["fragments"]),
-        contents=_contents(passages, heading_keys),
+        contents=contents,
         members=members,
         place=place,
         path_words=paths,
@@ -343,8 +348,11 @@ def _phrase_keys(words: Keys, phrases: Lists) -> Keys:
     return np.where(lengths > 0, np.append(keys, np.uint64(0))[phrases.starts[1:] - 1], np.uint64(0))
 
 
-def _contents(passages: PassageWords, heading_keys: Keys) -> BoolArray:
-    """Which passages are tables of contents: half of their words stand in lines that are headings of others."""
+def _contents(passages: PassageWords, heading_keys: Keys) -> tuple[BoolArray, BoolArray]:
+    """Lines of lists of headings of other passages, `[fragments]`; and which passages are tables of contents.
+
+    These have half of their words in such lines.
+    """
     fragments, headings = passages.parts["fragments"], passages.parts["headings"]
     lengths, owners = fragments["lengths"].astype(np.int64), fragments.groups()
     is_text = np.ones(len(lengths), dtype=bool)
@@ -359,7 +367,10 @@ def _contents(passages: PassageWords, heading_keys: Keys) -> BoolArray:
     entries = lines[(heading >= 0) & ~own]
     listed = np.bincount(owners[entries], lengths[entries], minlength=width)
     words = np.bincount(owners[is_text], lengths[is_text], minlength=width)
-    return (np.bincount(owners[entries], minlength=width) >= _ENTRIES) & (listed >= _HALF * words)
+    has_list = np.bincount(owners[entries], minlength=width) >= _ENTRIES
+    of_list = np.zeros(len(lengths), dtype=bool)
+    of_list[entries] = has_list[owners[entries]]
+    return of_list, has_list & (listed >= _HALF * words)
 
 
 def _without_headings(
