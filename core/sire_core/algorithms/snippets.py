@@ -110,8 +110,9 @@ def read_sentences(text: str, label: str = "") -> list[Sentence]:
             of_list = announced if kind == "item" and not term else ""
             own_kind = "item" if of_list else "prose"
             found += [Sentence(part, own_kind, term or of_list or label, block=number) for part in _cut(block)]
-            lead = found[-1].text[:-1] if block.endswith(":") and has_words else ""
-            announced = announced if kind == "item" else lead
+            last_words = found[-1].text if has_words else "."
+            lead = "" if last_words.endswith((".", "!", "?")) else last_words.removesuffix(":")
+            announced = announced if kind == "item" else lead if block.endswith(":") else ""
             above = block if kind == "term" else ""
         elif has_words:
             row, _, _ = block.partition(": ")

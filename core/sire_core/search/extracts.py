@@ -82,10 +82,11 @@ _TIME = re.compile(
 _FRAGMENT = re.compile(
     r"[:?]$|^\W*\d*\W*$|^[\])}>;,%\u2013\u2014]|^\([a-z]|^(?:[^\W\d_]|[-/])+(?: (?:[^\W\d_]|[-/])+){0,2}$"
     r"|^\. |(?: \.){3}|^\w+$|^(?:Figure|Fig\.|Table|Listing|Section) [\dA-Z][\d.-]*[.:,] |^\d+(?:\.\d+)+\.? [^.!?]*$"
-    r"|^See(?: \S+){1,7}$|^(?:Copyright|\(c\)|\u00a9) |^\[(?:[^\]]*\d\d:\d\d|\d{1,3}\])"
+    r"|^(?:Section|[Ss]ee) [^.!?]*$|^(?:Copyright|\(c\)|\u00a9) |^\[(?:[^\]]*\d\d:\d\d|\d{1,3}\])"
 )
-"""Of what answers nothing: headings, labels, questions, signatures, entries of a table of contents, notices, pointers,
-lines of a log, footnotes, captions, single words, and what begins within a sentence or line."""
+"""Of what answers nothing: headings, labels, questions, signatures, entries of contents and of an index, notices,
+pointers, lines of a log, footnotes, captions, single words, and what begins within a sentence or line."""
+_INDEX_ENTRY = re.compile(r"[^:.!?]{1,80}: (?:Section|[Ss]ee) ")
 _ASKS_CODE = re.compile(
     r"\b(?:how (?:do|can|could|should|to)|(?:command|option|flag|syntax|example)s?)\b", re.IGNORECASE
 )
@@ -93,9 +94,10 @@ _DEPENDS = re.compile(
     r"(?:No other|None of|It|They|He|She|"
     r"This|That|These|Those|Such|Both|(?:The |By )?[Dd]efaults?|The (?:latter|former)|Rather|Instead"
     r"|Otherwise|However|But|Thus|Therefore|So|Then|Also|Conversely|Similarly|Alternatively"
-    r"|(?:In|For|When|If) (?:so|not|this|that|these|such|it))\b"
+    r"|(?:In|For|When|If) (?:so|not|this|that|these|such|it)|(?:[\w'-]{1,30} ){1,8}(?:these|those) [a-z]{1,30}s)\b"
 )
 """Opens a sentence that is about what was said before."""
+_FINAL = (".", "!", "?")
 _NAME = re.compile(r"\b[A-Z]\w+")
 _SECTION_NUMBER = re.compile(r"^\d+(?:\.\d+)*\.? ")
 
@@ -284,11 +286,11 @@ def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit]) -> list[Extr
         for place in _beside(one, sentences):
             beside = sentences[place]
             length += len(beside.text)
-            if length <= _BLOCK:
+            if length <= (_BLOCK if beside.kind == "prose" else _LONGEST):
                 label = beside.label if beside.block != one.block else ""
                 quoted.setdefault((one.hit, place), Extract(beside.text, one.hit, place, label, beside.block))
         lists |= {(one.hit, sentence.block) for sentence in sentences if sentence.kind == "item"}
-    joined = []
+    joined: list[Extract] = []
     for block, group in groupby(sorted(quoted.items()), key=lambda item: (item[1].hit, item[1].block)):
         first, *others = (one for _, one in group)
         text, last = first.text, first.place
@@ -296,23 +298,43 @@ def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit]) -> list[Extr
             between = "; " if block in lists and text[-1].isalnum() else " "
             text += f"{between if one.place == last + 1 else ' ... '}{one.text}"
             last = one.place
-        joined.append(replace(first, text=text))
+        more = _sentences(hits[first.hit - 1])[last + 1 : last + 2]
+        goes_on = any(one.block == first.block and one.kind in ("item", "code") for one in more)
+        text = f"{text} ..." if goes_on else text
+        if _leads(joined, first):
+            joined[-1] = replace(joined[-1], text=f"{joined[-1].text} {text}")
+        else:
+            joined.append(replace(first, text=text))
     return joined
 
 
 def _beside(one: Extract, sentences: Sequence[Sentence]) -> list[int]:
     """Where the sentence stands that one depends on, and the one that goes on or the list or code that it leads to."""
-    places = []
+    if sentences[one.place].kind in ("item", "code"):
+        same = [place for place, sentence in enumerate(sentences) if sentence.block == one.block]
+        return sorted(same, key=lambda place: abs(place - one.place))[1:]
+    places = [] if one.text.endswith(_FINAL) else _led_to(one.text, one.place + 1, sentences)
     for place in (one.place - 1, one.place + 1):
         is_beside = 0 <= place < len(sentences) and sentences[place].block == one.block
         text = sentences[place].text if is_beside else "?"
         if text.endswith("?") or (place < one.place and not _DEPENDS.match(one.text)):
             continue
         if place > one.place and text.endswith(":"):
-            places += [after for after in range(place, len(sentences)) if sentences[after].label == text[:-1]]
+            places += _led_to(text, place, sentences)
         else:
             places.append(place)
     return places
+
+
+def _leads(joined: Sequence[Extract], one: Extract) -> bool:
+    """Whether the last of those before leads to an extract."""
+    before = joined[-1] if joined and joined[-1].hit == one.hit else None
+    return bool(before and one.label and before.text.removesuffix(":").endswith(one.label))
+
+
+def _led_to(lead: str, start: int, sentences: Sequence[Sentence]) -> list[int]:
+    """Where the items or the lines of code stand that a sentence leads to."""
+    return [place for place in range(start, len(sentences)) if sentences[place].label == lead.removesuffix(":")]
 
 
 def sentence_candidates(question: str, hits: Sequence[Hit]) -> tuple[list[int], list[Candidate]]:
@@ -430,7 +452,7 @@ def _candidates(
         text, of = _with_heads(sentence, sentences), identifiers(sentence.label)
         leads = frozenset(target for beginning, target in leading.items() if beginning in text)
         is_foreign = explained and of and not (of | identifiers(text)) & explained
-        if is_foreign or not _can_answer(question, sentence):
+        if is_foreign or _INDEX_ENTRY.match(text) or not _can_answer(question, sentence):
             continue
         share = rate / best if best else 0.0
         weight = 1.0 if is_reached or leads or not of else share  # in a reference, many sentences have a number
@@ -444,7 +466,7 @@ def _candidates(
         is_said = sentence.label.lower() in text.lower()
         is_below = sentence.label not in hit.unit.title  # a heading within the passage
         depends = of or is_below or sentence.kind in ("code", "item") or _DEPENDS.match(text)
-        label = "" if is_said or not depends else _SECTION_NUMBER.sub("", sentence.label)
+        label = "" if is_said or not depends else _SECTION_NUMBER.sub("", sentence.label) or sentence.label
         shared = stems(f"{sentence.label} {text}" if of & explained else text) & question.stems
         nearest = question.nearest(text)
         alike = question.alike(nearest, shared)

@@ -215,12 +215,40 @@ def test_what_is_quoted_is_said_of_the_setting_that_is_asked_for(question, quote
     assert not [text for text in found if any(word in text for word in others)]
 
 
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("Start the lock anew with\n\n```\nlock --again\n```\n\nIt is loud.", "Start the lock anew with lock --again"),
+        (
+            "The lock is started from these places:\n\n- The cellar of the mill.\n- The roof\n- The yard",
+            "The lock is started from these places: The cellar of the mill. The roof; The yard",
+        ),
+        (
+            f"The lock is started by:\n\n- A rope of the mill\n- {'A long lever ' * 45}",
+            "The lock is started by: A rope of the mill ...",
+        ),
+        (
+            "## 3.50\n\nThis version starts the lock of the mill by itself.",
+            "3.50: This version starts the lock of the mill by",
+        ),
+        (
+            "Keys are `a` and `b`. Put these keys in to start the lock.",
+            "Keys are a and b. Put these keys in to start the lock.",
+        ),
+    ],
+)
+def test_what_is_quoted_is_whole_or_says_that_it_goes_on(text, quoted):
+    hits = [hit("lock", text, "Mill > Lock"), hit("lock", "Dust lies in the hall of the bell.", "Mill > Bell")]
+    found = extract_sentences("How do I start the lock of the mill anew?", hits)
+    assert any(one.quoted.startswith(quoted) for one in found), found
+
+
 def test_code_is_quoted_where_it_is_asked_for():
     def found(question):
         return [one.text for one in extract_sentences(question, [hit("settings", SETTINGS, "Manual > Settings")])]
 
-    assert "default_rate = 2" in found("Which option sets default_rate?")
-    assert "default_rate = 2" not in found("Why is there a default rate?")
+    assert "pool_late = 1 default_rate = 2" in found("Which option sets default_rate?")
+    assert "default_rate = 2" not in " ".join(found("Why is there a default rate?"))
 
 
 @pytest.mark.parametrize(
@@ -231,6 +259,7 @@ def test_code_is_quoted_where_it_is_asked_for():
         "[May 02 15:31:25] The lock was opened.",
         "See locks-and-keys.",
         "Section 3.12, \u201cOpening the lock\u201d",
+        "| Index Entry | Section |\n| --- | --- |\n| lock, opened by whom | Opening the lock |",
     ],
 )
 def test_contents_notices_logs_and_pointers_are_not_quoted(text):
