@@ -26,6 +26,7 @@ from sire_core.explore.page import compared, comparison_html, document, drawing
 from sire_core.explore.picture import MOST_NODES, WAYPOINT, Link, Node, Picture, layout
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.metadata_values import shown_value
+from sire_core.recipes.registry import recipe_with
 from sire_core.serve.page import pages, views
 from sire_core.serve.page.explorer import Explorer, ExplorerQuery
 from sire_core.serve.page.server import Guard
@@ -316,6 +317,24 @@ def test_two_recipes_are_compared(explorer):
     hits = tuple(replace(hit, title="Settings", text=f"SESSION_{hit.rank} is set.") for hit in one.hits[:2])
     titles = [title for title, *_ in compared(replace(one, hits=hits), replace(other, hits=()))]
     assert titles == ["Settings: SESSION_1 is set.", "Settings: SESSION_2 is set."]
+
+
+def test_rankings_of_passages_are_compared_without_a_build(folder, tmp_path):
+    summaries = Explorer(lambda recipe, settings: Index(folder, recipe=recipe or "sirerag"))
+    assert summaries.compared() == summaries.recipes(), "its units are more than passages"
+    summaries.close()
+    Index(tmp_path, recipe="sire").build(demo_documents())
+    plain = Explorer(lambda recipe, settings: Index(tmp_path, recipe=recipe or None))
+    assert plain.compared() == ["sire", "bm25", "dense", "hybrid"]
+    words, vectors = (asyncio.run(plain.ask(ExplorerQuery(QUESTION, name, 3))) for name in ("bm25", "dense"))
+    wanted = Index(tmp_path, recipe="sire").snapshot()
+    wanted = replace(wanted, recipe=recipe_with("flat", {"ranker": "bm25"}, {})).search(QUESTION, 3)
+    assert [hit.id for hit in words.hits] == [hit.unit.id for hit in wanted]
+    assert {reason.step for hit in vectors.hits for reason in hit.reasons} == {"vector:chunk"}
+    assert (words.search, vectors.search) == ("bm25", "dense")
+    with pytest.raises(ConfigurationError, match="bm25 takes no settings here"):
+        asyncio.run(plain.ask(ExplorerQuery(QUESTION, "bm25", settings="rounds=1")))
+    plain.close()
 
 
 def test_lists_are_sorted_count_what_they_list_and_show_values_as_people_write_them():

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.explore.query_result import QueryResult, query_result
 from sire_core.explore.why_not import find_passages, why_not
+from sire_core.recipes.registry import REGISTRY, recipe_with
+from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from sire_core.explore.why_not import WhyNot
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 HITS = 5  # Unless a question says otherwise
 MOST_HITS = 100
+_RANKERS = ("bm25", "dense", "hybrid")  # Of `flat`, which need no build of their own
 _KEPT = 6  # Maximum number of open indexes, one for each recipe with its settings
 
 
@@ -59,6 +62,10 @@ def number_of_hits(value: object) -> tuple[int, str]:
     return HITS, f"Hits is a whole number from 1 to {MOST_HITS}, not {text or 'empty'}; {HITS} are shown."
 
 
+def _is_ranker(recipe: str) -> bool:
+    return recipe in _RANKERS and recipe not in REGISTRY
+
+
 def check_words(settings: str) -> None:
     """Refuse settings that are not written as `name=value` words, each once."""
     names = Counter(word.partition("=")[0] if "=" in word[1:] else "" for word in settings.split())
@@ -87,12 +94,14 @@ class Explorer:
 
     def index(self, recipe: str = "", settings: str = "") -> Index:
         """The index, opened with a recipe and settings."""
-        key = (recipe, " ".join(settings.split()))
+        if _is_ranker(recipe) and settings.strip():
+            raise ConfigurationError(f"{recipe} takes no settings here.")
+        key = ("" if _is_ranker(recipe) else recipe, " ".join(settings.split()))
         check_words(settings)
         if key not in self._opened:
             if len(self._opened) >= _KEPT:
                 self._opened.pop(next(iter(self._opened)))  # not closed: a reader may still use it
-            self._opened[key] = self.open(recipe, settings.split())
+            self._opened[key] = self.open(key[0], settings.split())
         return self._opened[key]
 
     def close(self) -> None:
@@ -111,6 +120,11 @@ class Explorer:
         self._was_read = True
         return names
 
+    def compared(self) -> list[str]:
+        """What recipes are compared with: those of the index, and rankings of passages where it has no other units."""
+        names, kinds = self.recipes(), self.index().stats()["kinds"]
+        return [*names, *filter(_is_ranker, _RANKERS)] if set(kinds) == {UnitKind.CHUNK.value} else names
+
     def _gone(self, index: Index) -> IndexMissingError | None:
         """The error of an index whose folder was moved or deleted while its pages were open."""
         if not self._was_read or index.path is None or index.path.exists():
@@ -122,9 +136,13 @@ class Explorer:
         # Opening one imports what its embedder needs, which takes long: not on the event loop.
         index = await asyncio.to_thread(self.index, recipe, settings)
         try:
-            return await index.asnapshot(filter=filter or None)
+            snapshot = await index.asnapshot(filter=filter or None)
         except IndexMissingError as error:
             raise self._gone(index) or error from None
+        if not _is_ranker(recipe):
+            return snapshot
+        flat = recipe_with("flat", {"ranker": recipe}, {})
+        return replace(snapshot, recipe=replace(flat, name=recipe))
 
     async def ask(self, query: ExplorerQuery) -> QueryResult:
         """Search, and explain the hits."""

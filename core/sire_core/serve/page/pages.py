@@ -310,7 +310,7 @@ class _QueryFields:
                 self._settings = ui.input("Settings, e.g. rounds=1", value=query.settings)
                 self._returns = ui.select(list(RETURNS), label="Returns", value=query.returns)
             with ui.row().classes("sire-wide sire-low"):
-                choices = [_NONE, *recipes]
+                choices = [_NONE, *explorer.compared()]
                 self._compare = ui.select(choices, label="Compare with", value=other.recipe if other else _NONE)
                 self._compare.style("min-width:130px")
                 self._compare_settings = ui.input("Settings of the other recipe", value=other.settings if other else "")
@@ -528,7 +528,7 @@ def _register_questions(explorer: Explorer) -> None:
             recipes = explorer.recipes()
             known, *notes = known_or_first(recipe, recipes, "recipe")
             kind, wrong_kind = known_or_first(returns, list(RETURNS), "kind of results")
-            other, wrong_other = known_or_first(compare, recipes, "recipe") if compare else ("", "")
+            other, wrong_other = known_or_first(compare, explorer.compared(), "recipe") if compare else ("", "")
             hits, wrong_hits = number_of_hits(k)
             query = ExplorerQuery(q, known, hits, filter, settings, kind)
             notes = [note for note in (*notes, wrong_kind, wrong_other, wrong_hits) if note]
