@@ -39,6 +39,8 @@ _OBJECT = re.compile(r"(?:the|an?) |[^A-Z]")
 _PURPOSE = re.compile(r"^([\w.+-]{2,40})(?:\(\w+\))? (?:--?|\u2013|\u2014) ([A-Za-z][a-z]+ \w[^\n]*\w)$", re.MULTILINE)
 _POINTS = re.compile(r"^(?!How do I |Can I ).* the [a-z]+\?$")
 """How a heading ends that only says together with its page what it asks about: `... to the movement?`."""
+_THIN = re.compile(r" the [a-z]+\?$|^How do I \w+ (?:(?:the|an?) )?[\w-]+\?$")
+"""Tasks whose object only their page makes clear: `filter chains`, `add arguments to the command`."""
 _NUMBERING = re.compile(r"^(?:[\d.]+|[A-Z](?:\.\d+)+)\)?\s+")
 _UNCLEAR = frozenset(
     "it its he she they them this that these those here there now else our your you we us above below following "
@@ -95,7 +97,11 @@ def _questions(snapshot: SearchSnapshot, unit: Unit) -> tuple[str, str, str]:
     if gerund and (verb := _verb(gerund[1].lower())) and not re.search(r"[,:!.]| (?:and|or) |ing\b", gerund[2]):
         what = gerund[2] if _OBJECT.match(gerund[2]) else _object_in(unit.text, verb, gerund[2])
         task = _how_to(f"{verb} {what}", unit.text) if what else ""
-    return _if_clear("" if _POINTS.search(asked) else asked), _if_clear(use), _if_clear(task)
+    return (
+        _if_clear("" if _POINTS.search(asked) else asked),
+        _if_clear(use),
+        _if_clear("" if _THIN.search(task) else task),
+    )
 
 
 def _how_to(task: str, text: str) -> str:

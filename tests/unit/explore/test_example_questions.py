@@ -36,7 +36,9 @@ def page(title, *headings, text="It burns all night. Fill the oil lamps at noon.
         ("Creating Configuration of a lamp", ""),
         ("Filling Oil Lamps", "How do I fill oil lamps?"),
         ("Filling the Oil Lamps of Linux", "How do I fill the oil lamps of Linux?"),
-        ("Creating a Copy For The Printer", "How do I create a copy for the printer?"),
+        ("Creating a Copy For The Old Printer", "How do I create a copy for the old printer?"),
+        ("Filling lamps", ""),
+        ("Adding oil to the lamp", ""),
     ],
 )
 def test_headings_become_questions_where_they_are_clear_without_their_document(heading, question):
