@@ -537,7 +537,7 @@ def region(
     width = int(size[1]) if size else 0
     is_wide = width > (_WIDE if fills else _HALF)
     if moves and width > _ROOM:
-        buttons += '<span class="meta further">It goes on to the right: scroll, or press All.</span>'
+        buttons += '<span class="meta further">The picture continues to the right: scroll, or press All.</span>'
     listed = "".join(_branch(branch, links, expands=moves) for branch in branches(picture))
     return (
         f'<div class="picture{" moves" if moves else ""}{" wide" if is_wide else ""}">{buttons if moves else ""}'

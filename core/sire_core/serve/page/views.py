@@ -300,7 +300,7 @@ def levels_html(levels: Sequence[tuple[str, str, int, int]], recipe: str) -> str
     for kind, tree, level, units in levels:
         here = {"kind": kind, "tree": tree, "level": level, "recipe": recipe}
         rows.append((link(f"{tree or kind}, level {level}", f"/browse?{urlencode(here)}"), f"{units:,}"))
-    return table("Trees by level; the trees of reports are the perspectives", ("tree", "texts"), rows) if rows else ""
+    return table("Trees by level; trees of reports are perspectives", ("tree", "texts"), rows) if rows else ""
 
 
 def failures_html(failures: Sequence[Failure], spent: Sequence[tuple[str, int, int, int]]) -> str:
