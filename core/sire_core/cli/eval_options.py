@@ -56,7 +56,7 @@ def check_index(folder: Path, options: QuestionOptions, *, builds: bool) -> None
     """Refuse options that do not go together with an index, or with a data set."""
     existing = is_index(folder)
     if existing and options.file is None:
-        raise ConfigurationError(f"{folder} is an index: say what to ask it, with --questions FILE.")
+        raise ConfigurationError(f"{folder} is an index; give it questions with --questions FILE.")
     if options.file is not None and not existing:
         raise ConfigurationError(
             f"{options.file}: --questions is for an index folder, and {folder} is none; of a data set it takes "

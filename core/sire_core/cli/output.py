@@ -179,7 +179,7 @@ class _Lines:
         now = time.monotonic()
         if now - self._last >= _SECONDS_BETWEEN_LINES:
             self._last = now
-            note(f"{stage}: {done:,} of {total:,}" if done else f"{stage}: begins, {total:,} to do")
+            note(f"{stage}: {done:,} of {total:,}" if done else f"{stage}: starting, {total:,} to do")
 
 
 def write_rows(path: str | Path, rows: Sequence[EvalRow | ClusterReport]) -> None:

@@ -322,7 +322,7 @@ def _has_failed(answer: Answer) -> bool:
 def _no_model(index: Index) -> str:
     """A hint how to get an answer."""
     built_by = str(index.stats()["language_model"]).removeprefix("openai:")
-    return f"Quoted from the documents; --llm {built_by or 'MODEL'} (--base-url URL) answers in words of its own."
+    return f"Quoted from the documents. For a written answer: --llm {built_by or 'MODEL'} (--base-url URL)."
 
 
 def say_step(step: ReasoningStep) -> None:

@@ -136,11 +136,7 @@ def check_known(ids: Iterable[str], stored: Collection[str]) -> None:
     missing = [identifier for identifier in dict.fromkeys(ids) if identifier not in known]
     if missing:
         similar = difflib.get_close_matches(missing[0], list(stored)[:_COMPARED], n=3)
-        advice = (
-            f"similar to {missing[0]}: {', '.join(similar)}."
-            if similar
-            else "`Index.documents()` lists what is there, `sire documents` what is in a folder."
-        )
+        advice = f"similar to {missing[0]}: {', '.join(similar)}." if similar else "`sire documents` lists the ids."
         raise CorpusError(
             f"Not in the index: {count(len(missing), 'id')} to delete ({', '.join(missing[:10])}). "
             f"Nothing was deleted; {advice}"

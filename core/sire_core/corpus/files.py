@@ -193,7 +193,7 @@ def find_files(
     # os.path answers False where pathlib raises: no permission, a NUL in the name.
     missing = [clean_text(str(path)) for path in paths if not os.path.exists(path)]  # noqa: PTH110 (see above)
     if missing:
-        raise CorpusError(f"Not found, or not accessible: {', '.join(missing)}. Check what you typed.")
+        raise CorpusError(f"Not found, or not accessible: {', '.join(missing)}. Check the path.")
     files: list[SourceFile] = []
     unread: list[tuple[SourceFile, str]] = []
     noted = roots if isinstance(roots, Mapping) else dict.fromkeys(map(str, roots), "")

@@ -97,7 +97,7 @@ def test_a_question_about_something_else_is_told_so(index):
     assert asked.stdout.strip() == "No sentence of the hits answers the question."
     assert asked.stderr == warned.stderr
     assert run("ask", index, "Where did Brackwater Press stand?").stderr.splitlines()[-1] == (
-        "Quoted from the documents; --llm MODEL (--base-url URL) answers in words of its own."
+        "Quoted from the documents. For a written answer: --llm MODEL (--base-url URL)."
     )
 
 

@@ -208,7 +208,7 @@ def test_documents_are_listed_and_files_filtered_by_their_path(source, folder):
     assert (only["id"], only["passages"]) == ("deep/lindle.md", 1)
     hits = json.loads(run("query", folder, "Ada", "--filter", "source=deep/lindle.md", "--json").stdout)
     assert [hit["metadata"]["source"] for hit in hits] == ["deep/lindle.md"]
-    assert "lists what is there" in run("delete", folder, "zzz", code=1).stderr
+    assert "`sire documents` lists the ids." in run("delete", folder, "zzz", code=1).stderr
 
 
 def test_a_part_of_a_folder_that_was_indexed_keeps_its_ids(tmp_path):
@@ -369,7 +369,7 @@ def test_mistakes_in_measuring_an_index(tmp_path, source, folder):
     questions = tmp_path / "questions.jsonl"
     questions.write_text(json.dumps({**QUESTIONS[0], "supporting": ["nowhere"]}) + "\n")
     assert "name gold passages that are not in" in run("eval", folder, "--questions", questions, code=1).stderr
-    assert "say what to ask it, with --questions" in run("eval", folder, code=1).stderr
+    assert "give it questions with --questions" in run("eval", folder, code=1).stderr
     assert "--questions is for an index folder" in run("eval", source, "--questions", questions, code=1).stderr
     assert "only read" in run("eval", folder, "--questions", questions, "--ablations", code=1).stderr
     assert "Not found" in run("eval", folder, "--questions", tmp_path / "none", code=1).stderr
