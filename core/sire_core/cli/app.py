@@ -50,6 +50,8 @@ def _explain_usage(error: Any) -> None:
     )
     if getattr(error, "option_name", None) and "question" in takes:
         error.message += f'. A question that begins with a dash goes behind two of them: -- "{error.option_name} ..."'
+    elif getattr(error, "option_name", None) == "--to" and {"folder", "sources"} <= set(takes):
+        error.message += f". Write: sire {error.ctx.command.name} DIR FILE"
     elif "unexpected extra argument" in getattr(error, "message", ""):
         error.message += ". Put a question or a value of several words in quotes."
 

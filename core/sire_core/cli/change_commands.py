@@ -86,10 +86,9 @@ def run_change(
             known.note(corpus.whole, stored)
             gone = known.gone(sources, stored.keys() - corpus.ids)
     except KeyboardInterrupt:  # here, when the bars have gone
-        note(
-            f"Interrupted. {options.folder} is unchanged, and the finished part of the work is stored. "
-            "Run the same command again to resume."
-        )
+        kept = f"{options.folder} is unchanged, and the finished part of the work is stored"
+        done = kept if options.folder is not None and options.folder.exists() else "Nothing was written"
+        note(f"Interrupted. {done}. Run the same command again to resume.")
         raise typer.Exit(130) from None
     if as_json:
         say_json(report_json(report, recipe, corpus.failures))
@@ -541,11 +540,19 @@ def _approve_removal(kept_ids: set[str], sources: Sequence[Path], folder: Path, 
     """List what goes and ask whether to go on, unless nothing goes."""
     removed = [name for name in stored_hashes(folder) if name not in kept_ids]
     if removed:
+        left_out = left_out_sources(removed, sources, folder)
+        for root in left_out:
+            if part := next((source for source in sources if is_inside(source, root)), None):
+                raise typer.BadParameter(
+                    f"{part} is only a part of {root}, which the index holds and whose other files still exist. "
+                    f"Nothing was changed. Give {root} instead; to remove documents: sire delete {folder} DOC_ID"
+                )
         _list_removed("No longer in the sources, to be removed from the index", removed)
-        for root in left_out_sources(removed, sources, folder):
-            part = next((source for source in sources if is_inside(source, root)), None)
-            about = f"of which {part} is only a part" if part else "which is not among the sources"
-            note(f"Some of them still exist in {root}, {about}. To keep them, add {root} to the command.")
+        for root in left_out:
+            note(
+                f"Some of them still exist in {root}, which is not among the sources. "
+                f"To keep them, add {root} to the command."
+            )
         ask_to_go_on(yes=yes)
 
 

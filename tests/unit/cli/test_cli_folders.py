@@ -113,13 +113,32 @@ def test_dry_run_of_sync_lists_what_would_change_and_changes_nothing(source, fol
     assert run("sync", source, "--to", folder, "--dry-run").stdout == ""
 
 
-def test_sync_of_a_folder_inside_says_that_the_rest_is_still_there(source, folder):
-    result = run("sync", source / "deep", "--to", folder, code=2)
-    assert "removed from the index: 2 documents." in result.stderr
-    assert f"still exist in {source}, of which {source / 'deep'} is only a part" in result.stderr
+def test_sync_of_a_part_of_a_folder_is_refused_while_the_rest_is_still_there(source, folder):
+    before = ids(folder)
+    for part in (source / "deep", source / "ada.md"):
+        for answer in ((), ("--yes",)):
+            said = run("sync", part, "--to", folder, *answer, code=2).stderr
+            assert f"Give {source} instead" in said
+            assert f"sire delete {folder}" in said
+    assert ids(folder) == before
     (source / "press.md").unlink()
     (source / "ada.md").unlink()
     assert "only a part" not in run("sync", source / "deep", "--to", folder, "--yes").stderr
+
+
+@pytest.mark.parametrize("command", ["add", "update"])
+def test_the_folder_comes_first_where_documents_are_added(source, folder, command):
+    assert f"Write: sire {command} DIR FILE" in run(command, source / "ada.md", "--to", folder, code=2).stderr
+
+
+def test_an_interrupted_first_reading_says_that_nothing_was_written(source, tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sire_core.corpus.readers.read_documents", interrupt)
+    said = run("index", source, "--to", tmp_path / "new", code=130).stderr
+    assert "Interrupted. Nothing was written." in said
+    assert not (tmp_path / "new").exists()
 
 
 def test_sync_of_another_folder_says_which_one_is_not_read(source, folder, tmp_path):
