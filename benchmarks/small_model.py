@@ -152,9 +152,11 @@ def main() -> None:
                 if row:
                     found[name].append(row)
                     print(f"{name} {number}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+    found = {name: rows for name, rows in found.items() if rows}
+    if len(found) > 1:
+        found[", ".join(found)] = [row for rows in found.values() for row in rows]
     for name, rows in found.items():
-        if rows:
-            show(f"{name}, {options.via}", rows, options.recipes)
+        show(f"{name}, {options.via}", rows, options.recipes)
     answers.close()
 
 
