@@ -40,7 +40,7 @@ from sire_core.version import __version__
 
 if TYPE_CHECKING:
     from sire_core.corpus.readers import LoadedDocuments
-    from sire_core.protocols import LanguageModel
+    from sire_core.protocols import LanguageModel, Progress
     from sire_core.storage.manifest import Manifest
     from sire_core.types import BuildReport, Document
 
@@ -74,7 +74,9 @@ def run_change(
             approve(index, corpus)
     try:
         with reporting() as progress, open_index(options, progress) as index:
-            corpus = _timed_reading(sources or (), options, known, reading) if corpus is None else corpus
+            if corpus is None:
+                shown = progress if sys.stderr.isatty() else None
+                corpus = _timed_reading(sources or (), options, known, reading, shown)
             report = change(index, corpus)
             report = replace(report, seconds={**reading, **report.seconds})
             recipe = str(index.stats()["recipe"])
@@ -115,11 +117,15 @@ def run_change(
 
 
 def _timed_reading(
-    sources: Sequence[Path], options: IndexOptions, known: KnownFiles, seconds: dict[str, float]
+    sources: Sequence[Path],
+    options: IndexOptions,
+    known: KnownFiles,
+    seconds: dict[str, float],
+    progress: Progress | None = None,
 ) -> LoadedDocuments:
     """Read sources; the time that it takes is noted as that of a stage."""
     begun = time.perf_counter()
-    corpus = read_sources(sources, options, known)
+    corpus = read_sources(sources, options, known, progress)
     seconds["reading"] = time.perf_counter() - begun
     return corpus
 
@@ -152,7 +158,12 @@ def _check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
         )
 
 
-def read_sources(sources: Sequence[Path], options: IndexOptions, known: KnownFiles | None = None) -> LoadedDocuments:
+def read_sources(
+    sources: Sequence[Path],
+    options: IndexOptions,
+    known: KnownFiles | None = None,
+    progress: Progress | None = None,
+) -> LoadedDocuments:
     """Read documents, and say on stderr what was read, repeated or skipped."""
     from sire_core.corpus.readers import read_documents
     from sire_core.corpus.reading_signs import reading_warnings
@@ -166,6 +177,7 @@ def read_sources(sources: Sequence[Path], options: IndexOptions, known: KnownFil
         list(sources),
         roots=Folder(options.folder).sources() if options.folder else {},
         is_known=None if known is None else known.holds,
+        progress=progress,
     )
     same = f"; {count(len(corpus.known), 'file')} unchanged" if corpus.known else ""
     twice = f", {count(len(corpus.duplicates), 'identical repeat')} left out" if corpus.duplicates else ""

@@ -299,6 +299,7 @@ def read_documents(
     max_bytes: int = DEFAULT_MAX_BYTES,
     roots: Mapping[str, str] | Sequence[str | Path] = (),
     is_known: Callable[[SourceFile], bool] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> LoadedDocuments:
     """Read text, Markdown, HTML, source code, JSON Lines and JSON files, and folders of them; others with an extra.
 
@@ -330,6 +331,7 @@ def read_documents(
             `docs/api/queue.md` is `api/queue.md`, given by itself or with its folder, and however its path is written.
             A mapping says what stands in front of the ids of each (`LoadedDocuments.folders`).
         is_known: Whether an index holds the document of a file as it is; such files are not read.
+        progress: Told `("reading", files read, files)`.
 
     Raises:
         CorpusError: A path is missing, nothing could be read, or one id has two different contents.
@@ -345,8 +347,10 @@ def read_documents(
     whole: list[SourceFile] = []
     waiting = [file for file in files if file not in known]
     while waiting:
-        for file in waiting:
+        for number, file in enumerate(waiting, 1):
             failed, ids = _add_file(file, max_bytes, pool)
+            if progress is not None:
+                progress("reading", number, len(waiting))
             failures.extend(_shortened(failed, file))
             unread += [file.name] if failed else []
             whole += [file] if ids == [file.name] and not failed else []

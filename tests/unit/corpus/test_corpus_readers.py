@@ -597,3 +597,11 @@ def test_a_first_line_that_stands_alone_is_the_title_of_a_text_file(tmp_path, op
     (tmp_path / "notes.txt").write_text(text)
     (document,) = read_documents(tmp_path).documents
     assert (document.id, document.title, document.text) == ("notes.txt", title, text)
+
+
+def test_reading_tells_how_far_it_is(tmp_path):
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text(f"# {name}\n\nA mill.")
+    told = []
+    read_documents(tmp_path, progress=lambda *step: told.append(step))
+    assert told == [("reading", 1, 2), ("reading", 2, 2)]
