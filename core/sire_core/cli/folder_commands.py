@@ -98,7 +98,11 @@ def documents(
         called = [document.title, *cited_names([document.id], document.metadata, {})]
         name = ", from ".join(dict.fromkeys(part for part in called if part and part != document.id))
         title = f"{name} ({count(len(document.chunks or ()), 'passage')})"
-        say(f"{document.id:<{width}}  {title}", hang=width + 2 if len(document.id) <= width else 0)
+        if len(document.id) <= width:
+            say(f"{document.id:<{width}}  {title}", hang=width + 2)
+        else:
+            say(document.id)
+            say(title, indent=4)
     note(f"{count(len(documents_found), 'document')}.")
 
 
@@ -109,7 +113,8 @@ def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
     check_folder(folder)
     with open_index(IndexOptions(folder=folder)) as index:
         matches = index.documents([doc_id])
-        unsearched = boilerplate(index.snapshot().view, [doc_id]) if matches and index.recipe_name == "sire" else []
+        lines = boilerplate(index.snapshot().view, [doc_id]) if matches and index.recipe_name == "sire" else []
+        unsearched = [line for line in lines if any(map(str.isalpha, line))]
     if not matches:
         raise QueryError(f"There is no document {doc_id!r} in {folder}. `sire documents {folder}` lists the ids.")
     document = matches[0]
@@ -121,8 +126,8 @@ def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
     say(f"{document.title}\n")
     say(text)
     if unsearched:
-        lines = count(len(unsearched), "line")
-        note(f"\nNot searched, since other documents say the same ({lines}; `--set boilerplate=true` searches them):")
+        number = count(len(unsearched), "line")
+        note(f"\nNot searched, since other documents say the same ({number}; `--set boilerplate=true` searches them):")
         for line in unsearched[:_SHOWN]:
             note(f"  {line}")
         if len(unsearched) > _SHOWN:

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, TypeVar, Union
 
-from sire_core.algorithms.pluralize import count
+from sire_core.algorithms.pluralize import count, some
 from sire_core.algorithms.text import clean_text
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.files import (
@@ -110,7 +110,7 @@ _PLAIN = re.compile(
 """Names of texts that have no suffix; `install` in small letters is a program."""
 _SAYS = re.compile(r"[^\W\d_]")
 _LISTED = 100
-_SHOWN = 10
+_SHOWN, _NAMED = 10, 3  # Reasons, and files of each
 _Item = Union[FoundRecord, Failure]
 _Content = TypeVar("_Content")
 
@@ -358,9 +358,12 @@ def read_documents(
         known = {file: None for file in known if file.name not in pool}
     documents = pool.documents()
     if not (documents or known):
-        reasons = "; ".join(f"{failure.where}: {failure.reason.rstrip('.')}" for failure in failures[:_SHOWN])
-        more = f"; and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
-        raise CorpusError(f"Nothing could be read. {reasons}{more}.")
+        places: dict[str, list[str]] = {}
+        for failure in failures:
+            places.setdefault(failure.reason.rstrip("."), []).append(failure.where)
+        reasons = [f"{some(found, _NAMED)}: {reason}" for reason, found in places.items()]
+        more = f"; and {count(len(reasons) - _SHOWN, 'other reason')}" if len(reasons) > _SHOWN else ""
+        raise CorpusError(f"Nothing could be read. {'; '.join(reasons[:_SHOWN])}{more}.")
     read = tuple(unread), tuple(known), tuple(whole)
     return LoadedDocuments(documents, tuple(failures), pool.duplicates, *read, folders)
 
