@@ -281,8 +281,9 @@ def _fitting(candidates: Sequence[Candidate], n: int) -> list[Extract]:
 def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit]) -> list[Extract]:
     """Sentences with those of their paragraphs that they depend on and that go on, each paragraph or list as one."""
     quoted, lists = {(one.hit, one.place): one for one in chosen}, set[tuple[int, int]]()
+    texts = {one.hit: _sentences(hits[one.hit - 1]) for one in chosen}
     for one in chosen:
-        sentences, length = _sentences(hits[one.hit - 1]), len(one.text)
+        sentences, length = texts[one.hit], len(one.text)
         for place in _beside(one, sentences):
             beside = sentences[place]
             length += len(beside.text)
@@ -298,7 +299,7 @@ def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit]) -> list[Extr
             between = "; " if block in lists and text[-1].isalnum() else " "
             text += f"{between if one.place == last + 1 else ' ... '}{one.text}"
             last = one.place
-        more = _sentences(hits[first.hit - 1])[last + 1 : last + 2]
+        more = texts[first.hit][last + 1 : last + 2]
         goes_on = any(one.block == first.block and one.kind in ("item", "code") for one in more)
         text = f"{text} ..." if goes_on else text
         if _leads(joined, first):
