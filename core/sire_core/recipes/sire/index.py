@@ -248,10 +248,7 @@ def _made(
     heading_keys = _phrase_keys(passages.vocabulary.keys[passages.headings.values], passages.headings)
     mentions = _without_headings(mentions, holders, names, heading_keys, passages.parts["headings"].groups())
     listed, contents = _contents(passages, heading_keys)
-    of_lists = listed.repeat(passages.parts["fragments"]["lengths"])[text.sentences >= 0]
-    leads = _shares(text.sentences[text.sentences >= 0], of_lists, sentences) <= _HALF
-    lengths = np.diff(mentions.starts)
-    mentions = Lists.of_lengths(lengths * leads, mentions.values[leads.repeat(lengths)])
+    mentions = _without_lists(mentions, text, listed.repeat(passages.parts["fragments"]["lengths"]))
     lists = graph.names.lists
     labels = [label.encode("utf-8", "surrogatepass") for label in names.labels[len(graph.entity_ids) :]]
     return EvidenceIndex(
@@ -433,6 +430,14 @@ def _without_boilerplate(
     stay = ~np.isin(graph.passages * width + graph.entities, lost) | graph.titles
     shown = Lists.of_runs(owners[kept], mentions.values[kept], sentences)
     return shown, (graph.passages[stay], graph.entities[stay])
+
+
+def _without_lists(mentions: Lists, text: SpelledText, listed: NDArray[np.bool_]) -> Lists:
+    """Mentions, without those of sentences most of whose words are `listed`, `[words]`: they lead nowhere."""
+    inside = text.sentences >= 0
+    leads = _shares(text.sentences[inside], listed[inside], len(mentions)) <= _HALF
+    lengths = np.diff(mentions.starts)
+    return Lists.of_lengths(lengths * leads, mentions.values[leads.repeat(lengths)])
 
 
 def _ends(lengths: Ints) -> Ends:
