@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import islice
 from typing import Any, TypeVar
 
 from sire_core.errors import ConfigurationError
 
 T = TypeVar("T")
+
+_COMPARED = 20_000  # Names that a mistyped one is compared with, which takes far less than a second
 
 
 def kind_of(given: object) -> str:
@@ -17,6 +20,13 @@ def kind_of(given: object) -> str:
     if isinstance(given, type):
         return f"{given.__name__} is a class (pass an object: {given.__name__}(...)) and"
     return type(given).__name__
+
+
+def similar_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """Return known names that hold an unknown one, as a path holds the name of a file; else those most like it."""
+    compared = list(islice(known, _COMPARED))
+    holding = [other for other in compared if len(name) > 2 and name.lower() in other.lower()]
+    return holding[:most] or difflib.get_close_matches(name, compared, n=most)
 
 
 def parameters(function: Callable[..., Any], *, without: Collection[str] = ()) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from sire_core.algorithms.pluralize import count, count_units, kind_name
+from sire_core.arguments import similar_names
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped, option
 from sire_core.cli.change_commands import approval, existing_index, report_json, with_documents
@@ -115,8 +116,10 @@ def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
         matches = index.documents([doc_id])
         lines = boilerplate(index.snapshot().view, [doc_id]) if matches and index.recipe_name == "sire" else []
         unsearched = [line for line in lines if any(map(str.isalpha, line))]
+        similar = [] if matches else similar_names(doc_id, index.snapshot().document_ids())
     if not matches:
-        raise QueryError(f"There is no document {doc_id!r} in {folder}. `sire documents {folder}` lists the ids.")
+        near = f" Similar ids: {', '.join(similar)}." if similar else f" `sire documents {folder}` lists the ids."
+        raise QueryError(f"There is no document {doc_id!r} in {folder}.{near}")
     document = matches[0]
     text = joined(document.passages, chunker_of(IndexOptions(folder=folder)))
     if as_json:

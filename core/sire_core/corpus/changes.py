@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.pluralize import count
+from sire_core.arguments import similar_names
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.stored_corpus import StoredDocument, is_allowed, to_documents
 from sire_core.errors import CorpusError, KnownDocumentError
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
 
 _logger = logging.getLogger(__name__)
-
-_COMPARED = 20_000
-"""Maximum number of ids that a mistyped id is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +132,7 @@ def check_known(ids: Iterable[str], stored: Collection[str]) -> None:
     known = stored if isinstance(stored, Mapping) else set(stored)
     missing = [identifier for identifier in dict.fromkeys(ids) if identifier not in known]
     if missing:
-        similar = difflib.get_close_matches(missing[0], list(stored)[:_COMPARED], n=3)
+        similar = similar_names(missing[0], stored)
         advice = f"similar to {missing[0]}: {', '.join(similar)}." if similar else "`sire documents` lists the ids."
         raise CorpusError(
             f"Not in the index: {count(len(missing), 'id')} to delete ({', '.join(missing[:10])}). "

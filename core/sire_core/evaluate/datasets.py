@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import clean_text
+from sire_core.arguments import similar_names
 from sire_core.corpus.benchmarks import Question, read_questions
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.files import DEFAULT_MAX_BYTES, find_files, json_lines, parse_json, read_text
@@ -227,9 +228,11 @@ def _check_gold(path: Path, documents: Sequence[Document], questions: Sequence[Q
         lost -= {chunk.id for document in documents if document.chunks for chunk in chunk_document(document)}
     if lost:
         without = [question for question in questions if not lost.isdisjoint(question.supporting)]
+        near = similar_names(min(lost), (document.id for document in documents))
         raise CorpusError(
             f"{len(without)} of {len(questions)} questions of {path} name gold passages that are not in the corpus "
-            f"({', '.join(map(repr, sorted(lost)[:_SHOWN]))}); 'supporting' must hold ids of its documents or passages."
+            f"({', '.join(map(repr, sorted(lost)[:_SHOWN]))}); 'supporting' must hold ids of its documents or passages"
+            f"{', such as ' if near else ''}{', '.join(map(repr, near))}."
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.pluralize import count, some
+from sire_core.algorithms.pluralize import count, shorten, some
+from sire_core.arguments import similar_names
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.retrieval import all_at_k, first_met, ndcg_at_k, recall_at_k, reciprocal_rank
 from sire_core.types import UnitKind
@@ -67,20 +68,24 @@ async def passages_by_need(index: Index, dataset: DataSet) -> dict[str, Needs]:
                 if quote in text:
                     met.setdefault((name, quote), set()).add(passage.id)
     if not met:
-        name, quote = next(pair for needs in alternatives.values() for pair in needs[0])
-        why = (
-            f"No passage of {name!r} holds the quote: copy it from `sire documents INDEX ID`."
-            if name in known and quote
-            else "The 'doc' of a need and ids in 'supporting' must be ids of documents or passages, such as "
-            f"{sorted(known)[:2]}."
-        )
-        raise ConfigurationError(
-            f"No passage of the index meets a need of a question, such as {quote[:60]!r} in {name!r}. {why}"
-        )
+        raise ConfigurationError(_why_unmet(dataset, known))
     return {
         question: tuple(frozenset().union(*(met.get(pair, ()) for pair in need)) for need in needs)
         for question, needs in alternatives.items()
     }
+
+
+def _why_unmet(dataset: DataSet, known: Collection[str]) -> str:
+    """Why no passage meets the first need of a data set, and what to do about it."""
+    first = next(question for question in dataset.questions if question.needs or question.supporting)
+    name, quote = (first.needs[0][0].doc, first.needs[0][0].text) if first.needs else (first.supporting[0], "")
+    wanted = f"{shorten(quote, 60)!r} in {name!r}" if quote else repr(name)
+    said = f"No passage of the index meets a need of a question, such as {wanted}."
+    if name in known and quote:
+        return f"{said} No passage of {name!r} holds the quote: copy it from `sire documents INDEX ID`."
+    near = similar_names(name, sorted(known)) or sorted(known)[:2]
+    ids = "The 'doc' of a need and ids in 'supporting' must be ids of documents or passages"
+    return f"{said} {ids}, such as {', '.join(map(repr, near))}."
 
 
 def _alternatives(question: Question) -> list[list[tuple[str, str]]]:

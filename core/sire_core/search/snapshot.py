@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.neighbors import unit_rows
+from sire_core.arguments import similar_names
 from sire_core.errors import QueryError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions
 from sire_core.models.sync import run_sync
@@ -39,7 +40,6 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 _FEW = 5  # So many values of a key are listed where the one that was asked for is missing
 _LISTED = 20
 _LONGEST = 100
-_COMPARED = 20_000  # So many texts are searched for a similar one in far less than a second
 
 _AS_OF = 3  # How many times as many hits are looked at for those that are not superseded
 
@@ -135,19 +135,13 @@ def _not_among(asked: Condition, known: Collection[str], words: str) -> list[str
             *said,
             f"To match a folder or a part of a text write: {asked.key} contains {part}",
         ]
-    nearest = _nearest(missing[0], list(different)[:_COMPARED])
-    return [*said, f"Did you mean {nearest!r}?"] if nearest else said
+    nearest = similar_names(missing[0], different, 1)
+    return [*said, f"Did you mean {nearest[0]!r}?"] if nearest else said
 
 
 def _brief(text: str) -> str:
     """A text in quotes, at most so long as a line: what a stranger asked for goes into answers and logs."""
     return repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
-
-
-def _nearest(name: str, known: Collection[str]) -> str:
-    """A text that is similar, or holds it: the path of a file of which the name was given."""
-    holding = (other for other in known if len(name) > 2 and name.lower() in other.lower())
-    return next(holding, "") or next(iter(difflib.get_close_matches(name, known, n=1)), "")
 
 
 def _types(value: object) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -13,7 +12,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from sire_core.algorithms.pluralize import count, shorten
 from sire_core.algorithms.text import clean_value
-from sire_core.arguments import limits_of
+from sire_core.arguments import limits_of, similar_names
 from sire_core.corpus.chunker import SentenceChunker, joined
 from sire_core.corpus.document_names import check_cite_key, cited_names
 from sire_core.errors import IndexMissingError, QueryError, SireError
@@ -51,8 +50,19 @@ _OUTLINE = 200  # Maximum passages in an outline
 
 _FIRST_WORDS = 80  # Characters of a passage in an outline
 
-_COMPARED = 20_000  # Maximum ids that an unknown id is compared with
 Filter = Union[dict[str, Any], str, None]
+
+_MISTAKES = {
+    "extra_forbidden": "there is no argument {}",
+    "greater_than_equal": "{} must be at least {ge}",
+    "int_from_float": "{} must be a whole number",
+    "int_parsing": "{} must be a whole number",
+    "int_type": "{} must be a whole number",
+    "less_than_equal": "{} must be at most {le}",
+    "missing": "{} is missing",
+    "string_type": "{} must be a text",
+}
+"""What is wrong with an argument by pydantic's name of the mistake."""
 
 _KEYS, _SAMPLES, _LONGEST = 30, 3, 40
 """Most metadata keys, values of each and characters of a value that a schema names."""
@@ -229,8 +239,12 @@ async def explain_filter(index: Index, visible: filters.Filter | None, wanted: f
 
 def explain_mistakes(error: Any) -> str:
     """All invalid arguments and the reasons, in a sentence."""
-    faults = (f"{'.'.join(map(str, fault['loc'][:1]))}: {fault['msg']}" for fault in error.errors(include_url=False))
-    return f"{'; '.join(dict.fromkeys(faults))}."
+    return f"{'; '.join(dict.fromkeys(_mistake(fault) for fault in error.errors(include_url=False)))}."
+
+
+def _mistake(fault: Mapping[str, Any]) -> str:
+    name, said = ".".join(map(str, fault["loc"][:1])), _MISTAKES.get(fault["type"])
+    return said.format(name, **fault.get("ctx", {})) if said else f"{name}: {fault['msg']}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,8 +519,7 @@ class IndexTools:
         return {"recipe": recipe, "k": query.k or _USUAL, "filter": query.filter, "as_of": query.as_of}
 
     def _no_document(self, doc_id: str) -> str:
-        known = self._index.snapshot().document_ids()
-        similar = difflib.get_close_matches(doc_id, known[:_COMPARED], n=3)
+        similar = similar_names(doc_id, self._index.snapshot().document_ids())
         return f"There is no document {doc_id!r}." + (f" Similar ids: {', '.join(similar)}." if similar else "")
 
 

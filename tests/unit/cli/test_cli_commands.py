@@ -318,6 +318,8 @@ def test_what_was_read_is_shown_before_and_after_the_build(tmp_path):
     shown = json.loads(run("documents", folder, "good.md", "--json").stdout)
     assert (shown["title"], shown["text"].split("\n\n")[0]) == ("The queue", "# The queue")
     assert "There is no document 'other.md'" in run("documents", folder, "other.md", code=1).stderr
+    assert "There is no document 'ood.md' in" in (wrong := run("documents", folder, "ood.md", code=1).stderr)
+    assert "Similar ids: good.md." in wrong
 
 
 @pytest.fixture

@@ -277,6 +277,15 @@ async def test_questions_to_another_index_are_refused(coast):
             await evaluate(index, dataset)
 
 
+async def test_a_need_in_the_name_of_a_file_is_refused_with_its_id():
+    need = [[{"doc": "bees.html", "quote": "Bees make *Honey* and then they sleep. " * 3}]]
+    dataset = DataSet("d", (Document("farm/bees.html", "Bees fly."),), (question(question="Bees?", needs=need),))
+    with pytest.raises(ConfigurationError) as refused:
+        await measured(dataset)
+    assert "such as 'Bees make *Honey* and then they sleep. Bees make *Honey* ...' in 'bees.html'." in str(refused.value)
+    assert str(refused.value).endswith("must be ids of documents or passages, such as 'farm/bees.html'.")
+
+
 def test_whole_documents_in_a_corpus_file_are_cut(tmp_path):
     lines = [{"id": name, "text": f"# {name}\n\n" + "Water flows down. " * 400} for name in ("a", "b")]
     (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")

@@ -182,11 +182,11 @@ async def test_explain_gives_reasons(call, index):
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("search", {}, "query: Field required. The arguments are query, k, filter, as_of."),
-        ("search", {"query": "x", "top_k": 3}, "top_k: Extra inputs are not permitted. The arguments are"),
-        ("search", {"query": "x", "k": 0}, "k: Input should be greater than or equal to 1."),
-        ("search", {"query": "x", "k": 51}, "k: Input should be less than or equal to 50."),
-        ("search", {"query": "x", "k": "many", "filter": 3}, "k: Input should be a valid integer"),
+        ("search", {}, "query is missing. The arguments are query, k, filter, as_of."),
+        ("search", {"query": "x", "top_k": 3}, "there is no argument top_k. The arguments are"),
+        ("search", {"query": "x", "k": 0}, "k must be at least 1."),
+        ("search", {"query": "x", "k": 51}, "k must be at most 50."),
+        ("search", {"query": "x", "k": "many", "filter": 3}, "k must be a whole number"),
         ("search", {"query": "   "}, "The query is empty."),
         ("search", {"query": "x", "filter": "year"}, "Cannot read the filter at character 5"),
         ("search", {"query": "x", "filter": {"year": {"near": 3}}}, "Unknown filter operator 'near'"),
