@@ -77,6 +77,7 @@ class Sentence:
             sentence that leads to them, or the heading above; may be empty.
         head: Number of the sentence that is the head of its table; -1 for others.
         block: Number of its paragraph, row or piece of code; the items of a list that a sentence leads to have one.
+        indent: Columns that a line of code is indented by.
     """
 
     text: str
@@ -84,6 +85,7 @@ class Sentence:
     label: str
     head: int = -1
     block: int = 0
+    indent: int = 0
 
 
 def readable_sentences(text: str) -> list[str]:
@@ -111,14 +113,17 @@ def read_sentences(text: str, label: str = "") -> list[Sentence]:
             own_kind = "item" if of_list else "prose"
             found += [Sentence(part, own_kind, term or of_list or label, block=number) for part in _cut(block)]
             last_words = found[-1].text if has_words else "."
-            lead = "" if last_words.endswith((".", "!", "?")) else last_words.removesuffix(":")
+            says_nothing = last_words.endswith((".", "!", "?")) or not stems(last_words)  # as "Where:" does
+            lead = "" if says_nothing else last_words.removesuffix(":")
             announced = announced if kind == "item" else lead if block.endswith(":") else ""
             above = block if kind == "term" else ""
         elif has_words:
+            words = block.lstrip() if kind == "code" else block
             row, _, _ = block.partition(": ")
             of_row = row if kind == "row" and identifiers(row) else ""
             own_label = of_row or (kind == "code" and lead) or label
-            found.append(Sentence(block, kind, own_label, head if kind == "row" else -1, number))
+            indent = len(block) - len(words)
+            found.append(Sentence(words, kind, own_label, head if kind == "row" else -1, number, indent))
         if kind not in ("prose", "term", "item", "code"):
             lead = announced = above = ""
     return found
@@ -161,7 +166,8 @@ def _blocks(text: str) -> list[tuple[str, str]]:
             in_code = not in_code
         elif in_code or _is_code(line, blocks[-1] if blocks and not lines else ("", "")):
             flush()
-            blocks.append((" ".join(line.split()), "code"))
+            code = line.expandtabs(4)
+            blocks.append((" " * (len(code) - len(code.lstrip())) + " ".join(code.split()), "code"))
         elif not line.strip() or _RULE.match(line):
             flush("term" if len(lines) == 1 and not is_item and _LONE_TERM.match(lines[0]) else "")
             in_table = in_table and bool(line.strip())

@@ -137,6 +137,7 @@ background:var(--box);border:1px solid var(--line);border-radius:6px}}
 .sire-page ol.hits>li{{border:1px solid var(--edge);border-radius:8px;padding:12px 14px;margin:10px 0}}
 .sire-page li:target{{outline:3px solid var(--accent)}}
 .sire-page .text{{margin:8px 0;max-width:80ch}}
+.sire-page .quotes p{{white-space:pre-wrap}}
 .sire-page .text.plain,.sire-page .text pre{{white-space:pre-wrap}}
 .sire-page .text p,.sire-page .text ul,.sire-page .text ol{{margin:0 0 8px}}
 .sire-page .text p.heading{{font-weight:600}}
@@ -623,7 +624,7 @@ def _extracts(result: QueryResult, name: str) -> str:
         f'<p>{highlighted(sentence.quoted, result.question)} <a href="#{name}-{sentence.hit}">[{sentence.hit}]</a></p>'
         for sentence in result.extracts
     )
-    return f'<h3>{NEAREST}</h3><div class="text">{sentences}</div>' if sentences else ""
+    return f'<h3>{NEAREST}</h3><div class="text quotes">{sentences}</div>' if sentences else ""
 
 
 def hits_html(

@@ -228,8 +228,9 @@ def extract_answer(question: str, hits: Sequence[Hit]) -> Answer:
     No model has judged whether the sentences suffice, so `sufficient` is False.
     """
     chosen = extract_sentences(question, hits)
+    quotes = [f"{sentence.quoted} [{sentence.hit}]" for sentence in chosen]
     return Answer(
-        text=" ".join(f"{sentence.quoted} [{sentence.hit}]" for sentence in chosen),
+        text=("\n" if any("\n" in quote for quote in quotes) else " ").join(quotes),
         stop="extracted" if hits else "empty_index",
         hits=tuple(hits),
         citations=tuple(dict.fromkeys(sentence.hit for sentence in chosen)),

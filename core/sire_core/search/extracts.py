@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, groupby, zip_longest
 from math import log, sqrt
+from textwrap import indent
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,6 +65,7 @@ _BETWEEN_PARTS = re.compile(
 )
 _BLOCK = 400  # Characters of a sentence with those beside it
 _CELL = 40  # Characters of a cell that needs the head of its column
+_CODE = "    "  # Before lines of code behind what leads to them
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
 _ASKS_NUMBER = re.compile(
     r"\b(?:when|how (?:many|much|long|old|far|large)|(?:what|which) (?:year|date)|numbers?)\b",
@@ -107,7 +109,8 @@ class Extract:
     """A sentence of the evidence, or sentences of one paragraph.
 
     Attributes:
-        text: The sentences; of one of over 600 characters the part around words of the question.
+        text: The sentences on one line, code line by line; of one of over 600 characters the part around words of the
+            question.
         hit: Number of the hit that it stands in, from 1.
         place: The place of the first among the sentences of that hit, from 0.
         label: What it is said of where the sentence does not say so: an item's term or a heading; may be empty.
@@ -123,7 +126,8 @@ class Extract:
     @property
     def quoted(self) -> str:
         """The text, behind what it is said of."""
-        return f"{self.label}: {self.text}" if self.label else self.text
+        text = f"\n{indent(self.text, _CODE)}" if "\n" in self.text else f" {self.text}"
+        return f"{self.label}:{text}" if self.label else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,16 +298,19 @@ def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit]) -> list[Extr
     joined: list[Extract] = []
     for block, group in groupby(sorted(quoted.items()), key=lambda item: (item[1].hit, item[1].block)):
         first, *others = (one for _, one in group)
-        text, last = first.text, first.place
+        sentences, is_code = texts[first.hit], texts[first.hit][first.place].kind == "code"
+        text, last, gap = first.text, first.place, "\n" if is_code else " "
         for one in others:
-            between = "; " if block in lists and text[-1].isalnum() else " "
-            text += f"{between if one.place == last + 1 else ' ... '}{one.text}"
+            between = "; " if block in lists and text[-1].isalnum() else gap
+            deeper = " " * (sentences[one.place].indent - sentences[first.place].indent)
+            text += f"{between if one.place == last + 1 else f'{gap}...{gap}'}{deeper}{one.text}"
             last = one.place
-        more = texts[first.hit][last + 1 : last + 2]
+        more = sentences[last + 1 : last + 2]
         goes_on = any(one.block == first.block and one.kind in ("item", "code") for one in more)
-        text = f"{text} ..." if goes_on else text
+        text = f"{text}{gap}..." if goes_on else text
         if _leads(joined, first):
-            joined[-1] = replace(joined[-1], text=f"{joined[-1].text} {text}")
+            led_to = f"\n{indent(text, _CODE)}" if is_code else f" {text}"
+            joined[-1] = replace(joined[-1], text=f"{joined[-1].text}{led_to}")
         else:
             joined.append(replace(first, text=text))
     return joined

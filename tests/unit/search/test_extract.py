@@ -218,7 +218,10 @@ def test_what_is_quoted_is_said_of_the_setting_that_is_asked_for(question, quote
 @pytest.mark.parametrize(
     ("text", "quoted"),
     [
-        ("Start the lock anew with\n\n```\nlock --again\n```\n\nIt is loud.", "Start the lock anew with lock --again"),
+        (
+            "Start the lock anew with\n\n```\nlock:\n  again: yes\n```\n\nIt is loud.",
+            "Start the lock anew with\n    lock:\n      again: yes",
+        ),
         (
             "The lock is started from these places:\n\n- The cellar of the mill.\n- The roof\n- The yard",
             "The lock is started from these places: The cellar of the mill. The roof; The yard",
@@ -247,7 +250,7 @@ def test_code_is_quoted_where_it_is_asked_for():
     def found(question):
         return [one.text for one in extract_sentences(question, [hit("settings", SETTINGS, "Manual > Settings")])]
 
-    assert "pool_late = 1 default_rate = 2" in found("Which option sets default_rate?")
+    assert "pool_late = 1\ndefault_rate = 2" in found("Which option sets default_rate?")
     assert "default_rate = 2" not in " ".join(found("Why is there a default rate?"))
 
 

@@ -111,7 +111,7 @@ def nearest_html(question: str, hits: Sequence[Hit], snapshot: SearchSnapshot) -
         f"<p>{highlighted(sentence.quoted, question)} <small>from {links[sentence.hit - 1]}</small></p>"
         for sentence in extract_sentences(question, hits)
     )
-    shown = f'<div class="text">{sentences}</div>' if sentences else "<p>No sentence of the hits answers it.</p>"
+    shown = f'<div class="text quotes">{sentences}</div>' if sentences else "<p>No sentence of the hits answers it.</p>"
     warning = warning_html(unanswered_note(question, hits))
     about = '<p class="meta">No language model has checked whether they answer the question.</p>'
     return f"{warning}<h2>{NEAREST}</h2>{shown}{about}"
