@@ -282,7 +282,9 @@ async def test_a_need_in_the_name_of_a_file_is_refused_with_its_id():
     dataset = DataSet("d", (Document("farm/bees.html", "Bees fly."),), (question(question="Bees?", needs=need),))
     with pytest.raises(ConfigurationError) as refused:
         await measured(dataset)
-    assert "such as 'Bees make *Honey* and then they sleep. Bees make *Honey* ...' in 'bees.html'." in str(refused.value)
+    assert "such as 'Bees make *Honey* and then they sleep. Bees make *Honey* ...' in 'bees.html'." in str(
+        refused.value
+    )
     assert str(refused.value).endswith("must be ids of documents or passages, such as 'farm/bees.html'.")
 
 
