@@ -44,6 +44,23 @@ def test_text_without_names_gets_no_questions(tmp_path):
     assert not (tmp_path / "q.jsonl").exists()
 
 
+def test_headings_give_questions_where_sentences_connect_no_names(tmp_path):
+    tasks = {"Replacing a worn blade": "Lift the guard first.", "Notes": "None yet.", "How to clean the chain": "Wait."}
+    text = "\n\n".join(f"## {heading}\n\n{words} {'It takes a while. ' * 90}" for heading, words in tasks.items())
+    with Index(tmp_path / "ix", recipe="sire") as index:
+        index.build([Document("saw.md", text, "Saw"), Document("mill.md", "# Mill\n\nIt turns.", "Mill")])
+    result = sire("questions", tmp_path / "ix", "-o", tmp_path / "q.jsonl")
+    assert "2 of 2 come from headings" in result.output
+    rows = [json.loads(line) for line in (tmp_path / "q.jsonl").read_text(encoding="utf-8").splitlines()]
+    with Index(tmp_path / "ix") as index:
+        titles = {hit.unit.id: hit.unit.title for hit in index.search("chain", 100)}
+    assert {row["question"]: [titles[name] for name in row["supporting"]] for row in rows} == {
+        "How do I replace a worn blade?": ["Saw > Replacing a worn blade"],
+        "How do I clean the chain?": ["Saw > How to clean the chain"],
+    }
+    assert "sire" in sire("eval", tmp_path / "ix", "-r", "sire", "--questions", tmp_path / "q.jsonl").output
+
+
 def test_cut_offs_are_those_of_k(measure):
     header = sire(*measure, "--wide").output.split("\n| -")[0]
     assert "R@2" in header

@@ -143,34 +143,42 @@ def questions(
 ) -> None:
     """Make readable questions about an index, for `sire eval`.
 
-    Prints one JSON object per line. Each question needs two passages: one that says how a name is connected with
-    another, and one about that other name. The questions are made without a model, and show whether connected passages
-    are found. They do not replace questions of people: add yours. If no readable question can be made, it says so.
+    Prints one JSON object per line. Questions over two passages come first: one says how a name is connected with
+    another, and one is about that other name. Where sentences connect too few names, questions that headings ask
+    follow ("How do I replace a disk?"), each with the passage below its heading. The questions are made without a
+    model, use words of the text, and do not replace questions of people: add yours. If no readable question can be
+    made, it says so.
 
     Example: sire questions my-index -o questions.jsonl, then sire eval my-index --questions questions.jsonl
 
-    JSON of a line: {"id", "question", "answers", "supporting"}; "supporting" are the ids of the two passages.
+    JSON of a line: {"id", "question", "answers", "supporting"}; "supporting" are the ids of the passages.
     """
     from sire_core.evaluate.advise import FEW
     from sire_core.evaluate.made_questions import LinkedPassages, made_questions
+    from sire_core.explore.example_questions import heading_questions
 
     if to is not None:
         check_writable("--output", to)
     with open_index(IndexOptions(folder=folder)) as index:
-        found = made_questions(LinkedPassages.of(index.snapshot()), n)
+        snapshot = index.snapshot()
+        found = [(one.question, list(one.passages)) for one in made_questions(LinkedPassages.of(snapshot), n)]
+        of_headings = [(question, [unit.id]) for question, unit in heading_questions(snapshot)][: n - len(found)]
+    found += of_headings
     if not found:
         raise CorpusError(
             "No readable question can be made from this text: its sentences rarely say how one thing is connected with "
-            'another. Write questions of your own, one a line: {"id": "q1", "question": "...", "supporting": ["ID of a '
-            'document"]}.'
+            "another, and its headings ask nothing. Write questions of your own, one a line: "
+            '{"id": "q1", "question": "...", "supporting": ["ID of a document"]}.'
         )
     rows = [
-        {"id": f"q{number}", "question": one.question, "answers": [], "supporting": list(one.passages)}
-        for number, one in enumerate(found, 1)
+        {"id": f"q{number}", "question": question, "answers": [], "supporting": passages}
+        for number, (question, passages) in enumerate(found, 1)
     ]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     if len(found) < min(n, FEW):
         note(f"{count(len(found), 'question')}: too few to tell recipes apart ({FEW} are needed). Add yours.", "yellow")
+    if of_headings:
+        note(f"{len(of_headings)} of {len(found)} come from headings: one passage answers each, in the same words.")
     if to is None:
         say(lines.rstrip("\n"))
         return

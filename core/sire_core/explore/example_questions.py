@@ -56,12 +56,8 @@ def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[str]:
     does, what a heading tells how to do, and how two names are connected of which one's passage mentions the other. A
     search for each has found the passage that it was made of.
     """
-    found: tuple[dict[str, _Made], ...] = ({}, {}, {})
-    for unit, document in _passages(snapshot):
-        for questions, question in zip(found, _questions(snapshot, unit), strict=True):
-            if question:
-                questions.setdefault(document, (question, [unit]))
-    mixed = zip_longest(*(questions.values() for questions in found), _connections(snapshot, n // 2))
+    found = (((question, [unit]) for question, unit in of_kind) for of_kind in _of_headings(snapshot))
+    mixed = zip_longest(*found, _connections(snapshot, n // 2))
     chosen: dict[str, str] = {}
     for question, passages in islice(filter(None, chain(chain.from_iterable(mixed), _about(snapshot, n))), _TRIED):
         if len(chosen) == n:
@@ -69,6 +65,22 @@ def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[str]:
         if question.lower() not in chosen and _is_answered(snapshot, question, passages):
             chosen[question.lower()] = question
     return list(chosen.values())
+
+
+def heading_questions(snapshot: SearchSnapshot) -> list[tuple[str, Unit]]:
+    """What headings and the first lines of manual pages ask, each with its passage; one of a kind for a document."""
+    distinct = {question.lower(): (question, unit) for question, unit in chain(*_of_headings(snapshot))}
+    return list(distinct.values())
+
+
+def _of_headings(snapshot: SearchSnapshot) -> list[list[tuple[str, Unit]]]:
+    """Questions of each kind of `_questions`, in random order."""
+    found: tuple[dict[str, tuple[str, Unit]], ...] = ({}, {}, {})
+    for unit, document in _passages(snapshot):
+        for questions, question in zip(found, _questions(snapshot, unit), strict=True):
+            if question:
+                questions.setdefault(document, (question, unit))
+    return [list(questions.values()) for questions in found]
 
 
 def _is_answered(snapshot: SearchSnapshot, question: str, passages: Sequence[Unit]) -> bool:
