@@ -244,7 +244,9 @@ def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot
 def test_map_and_reason_warn_as_ask_does(page, address):
     for path in ("", "map", "reason"):
         page.goto(f"{address}/{path}?q=xqzzy+blorf")
-        page.get_by_role("note").get_by_text("No hit shares a word with the question").wait_for()
+        warning = page.get_by_role("note").get_by_text("No hit shares a word with the question")
+        warning.first.wait_for()
+        assert warning.count() == 1, f"/{path}"
 
 
 def test_a_document_is_read_under_its_title_with_an_outline(page, tmp_path, explored, violations, shot):
