@@ -203,7 +203,7 @@ def ask_to_go_on(*, yes: bool) -> None:
         agreed, code = False, 130
         note("")
     if not agreed:
-        note("Stopped: nothing was changed, and no model was called.")
+        note("Stopped. Nothing was changed, and no model was called.")
         raise typer.Exit(code)
 
 
