@@ -43,28 +43,6 @@ def trees_to_json(view: View) -> list[dict[str, Any]]:
     return [{"tree": name, "roots": trees[name]} for name in sorted(trees)]
 
 
-def trees_to_networkx(view: View) -> Any:
-    """The trees of a pool's reports as one directed graph, from reports to what stands right below them.
-
-    Nodes carry `kind` (`report` or `entity`) and `label`, reports also `tree` and `level`, edges `tree`; all of them
-    texts and numbers, so that `networkx.write_graphml` takes the graph.
-
-    Returns a `networkx.DiGraph` whose nodes are ids.
-    """
-    import networkx as nx
-
-    reports, names = _reports(view), _names(view)
-    graph = nx.DiGraph()
-    for unit in reports.values():
-        graph.add_node(unit.id, kind=unit.kind.value, label=unit.title, tree=unit.tree, level=unit.level)
-    for edge in view.edges():
-        if edge.source in reports and edge.kind in ("child", MENTIONS):
-            if edge.target not in graph:
-                graph.add_node(edge.target, kind=UnitKind.ENTITY.value, label=names.get(edge.target, ""))
-            graph.add_edge(edge.source, edge.target, tree=reports[edge.source].tree)
-    return graph
-
-
 def _reports(view: View) -> Mapping[str, Unit]:
     """All reports by id, in the order of the pool."""
     code = list(view.kind_names).index(UnitKind.REPORT.value)

@@ -8,7 +8,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
-from sire_core.explore.export import to_networkx, trees_to_json, trees_to_networkx
+from sire_core.explore.export import to_networkx, trees_to_json
 from sire_core.recipes import flat, pagerank, raptor, smart
 from sire_core.testing.doubles import HashEmbedder
 
@@ -23,7 +23,7 @@ def test_trees_survive_json_and_graphml_and_agree(tmp_path):
     with Index(recipe=smart(), embedder=HashEmbedder()) as index:
         index.build(list(demo_documents()))
         view = index.view()
-        trees, graph = json.loads(json.dumps(trees_to_json(view))), trees_to_networkx(view)
+        trees, graph = json.loads(json.dumps(trees_to_json(view))), to_networkx(view)
         reports = index.stats()["kinds"]["report"]
     assert [tree["tree"] for tree in trees] == ["perspective 1", "perspective 2", "perspective 3"]
     nodes = [node for tree in trees for node in walk(tree["roots"])]
@@ -34,16 +34,15 @@ def test_trees_survive_json_and_graphml_and_agree(tmp_path):
     nx.write_graphml(graph, tmp_path / "trees.xml")
     again = nx.read_graphml(tmp_path / "trees.xml")
     assert dict(again.nodes(data=True)) == dict(graph.nodes(data=True))
-    assert nx.is_directed_acyclic_graph(again)
     below = {node["id"]: {child["id"] for child in node["children"]} | set(node["entities"]) for node in nodes}
-    assert {name: set(again.successors(name)) for name in below} == below
+    down = {(source, target) for source, target, kind in again.edges(data="kind") if kind in ("child", "mentions")}
+    assert {name: {target for source, target in down if source == name} for name in below} == below
 
 
 def test_a_pool_without_reports_has_no_trees():
     with Index(recipe=flat(), embedder=HashEmbedder()) as index:
         index.build(list(demo_documents())[:3])
         assert trees_to_json(index.view()) == []
-        assert not trees_to_networkx(index.view())
 
 
 QUESTION = "Who designed Corrow Lighthouse?"
