@@ -91,6 +91,11 @@ def test_a_recipe_that_finds_less_than_the_baseline_fails(measure, tmp_path):
     assert "and was 101.0; worse: q3." in result.output
     rows.write_text(json.dumps([{**row, "questions": 7}]), encoding="utf-8")
     assert "was measured on 7 questions, this run on 6" in sire(*measure, "--baseline", rows, code=1).output
+    others = [{**r, "id": f"other-{r['id']}"} for r in row["results"]]
+    rows.write_text(json.dumps([{**row, "results": others}]), encoding="utf-8")
+    assert "was measured on other questions, without q1, q2" in sire(*measure, "--baseline", rows, code=1).output
+    missing = sire(*measure, "--baseline", tmp_path / "none.json", code=1).output
+    assert "none.json: No such file or directory. Write it with sire eval --json." in missing
 
 
 @pytest.mark.parametrize("text", ["recall=80", "recall@5", "mrr@3=5", "recall@0=5", "recall@5=180", "hits@5=3"])

@@ -88,7 +88,8 @@ def run_change(
             known.note(corpus.whole, stored)
             gone = known.gone(sources, stored.keys() - corpus.ids)
     except KeyboardInterrupt:  # here, when the bars have gone
-        kept = f"{options.folder} is unchanged, and the finished part of the work is stored"
+        state = "is unchanged" if before.generation else "has no documents yet"
+        kept = f"{options.folder} {state}, and the finished part of the work is stored"
         done = kept if options.folder is not None and options.folder.exists() else "Nothing was written"
         note(f"Interrupted. {done}. Run the same command again to resume.")
         raise typer.Exit(130) from None
@@ -184,6 +185,7 @@ def read_sources(
     note(f"Read {count(len(corpus.documents), 'document')}{twice}{same}.")
     if options.folder is not None:
         _warn_of_taken(corpus, sources, options.folder)
+        _warn_of_namesakes(corpus, sources, options.folder)
     _list_skipped(corpus.failures)
     signs = ((document.id, reading_warnings(document)) for document in corpus.documents)
     badly_read = [Failure(name, ", ".join(found)) for name, found in signs if found]
@@ -345,10 +347,26 @@ def _warn_of_taken(corpus: LoadedDocuments, sources: Iterable[Path], folder: Pat
         names = list(dict.fromkeys(name for name, _, _ in taken))
         _, new, old = taken[0]
         note(
-            f"Replaced {count(len(names), 'file')} of another folder with the same id: {some(names, 3)}. "
+            f"{count(len(names), 'file')} with the id of a file in another folder, in whose place "
+            f"{'they stand' if len(names) > 1 else 'it stands'}: {some(names, 3)}. "
             f"To keep both, make a new index of the folders: sire index {old} {new} --to NEW_DIR",
             "yellow",
         )
+
+
+def _warn_of_namesakes(corpus: LoadedDocuments, sources: Iterable[Path], folder: Path) -> None:
+    """Warn that a file given by itself has a new id, where a file of its name is there: it may be the same one."""
+    alone = {source.name for source in sources if source.is_file()} & corpus.ids
+    if not alone or not folder.exists():
+        return
+    stored = stored_hashes(folder)
+    for name in sorted(alone - stored.keys()):
+        if same := [other for other in stored if other.endswith(f"/{name}")]:
+            note(
+                f"{name} is a new id, and the index also holds {some(same, 3)}. To change that, give the folder that "
+                f"it was read from; to remove it: sire delete {folder} {same[0]}",
+                "yellow",
+            )
 
 
 def _both(one: Path, other: Path) -> bool:

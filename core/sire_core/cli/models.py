@@ -186,11 +186,11 @@ def approve_cost(index: Index, documents: Sequence[Document], price: Price | Non
         note("No model calls are needed.")
         return False
     note(f"Expected model calls:\n{estimate.describe()}")
-    ask_to_go_on(yes=yes)
+    ask_to_go_on(yes=yes, refused="Stopped. Nothing was changed, and no model was called.")
     return True
 
 
-def ask_to_go_on(*, yes: bool) -> None:
+def ask_to_go_on(*, yes: bool, refused: str = "Stopped. Nothing was changed.") -> None:
     """Ask whether to go on."""
     if yes:
         return
@@ -203,7 +203,7 @@ def ask_to_go_on(*, yes: bool) -> None:
         agreed, code = False, 130
         note("")
     if not agreed:
-        note("Stopped. Nothing was changed, and no model was called.")
+        note(refused)
         raise typer.Exit(code)
 
 

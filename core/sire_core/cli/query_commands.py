@@ -21,7 +21,7 @@ from sire_core.recipes.registry import DEFAULT_RECIPE
 from sire_core.search.validity import superseded_mark
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from sire_core.corpus.benchmarks import Question
     from sire_core.index import Index
@@ -86,12 +86,12 @@ def query(
                 say_link(numbers[step.ids[0]], number, step)
 
 
-def say_unanswered(question: str, hits: Sequence[Hit]) -> None:
+def say_unanswered(question: str, hits: Sequence[Hit], tell: Callable[[str, str], None] = note) -> None:
     """Warn if the hits hardly share a word with the question."""
     from sire_core.search.extracts import unanswered_note
 
     if warning := unanswered_note(question, hits):
-        note(warning, "yellow")
+        tell(warning, "yellow")
 
 
 def say_hit(number: int, hit: Hit, question: str) -> None:
@@ -382,7 +382,7 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
     from sire_core.explore.highlight import marked
     from sire_core.search.extracts import extract_sentences
 
-    say_unanswered(question, answer.hits)
+    say_unanswered(question, answer.hits, say)  # a part of the answer: who keeps the one should have the other
     if not answer.text:
         say("\nNo sentence of the hits answers the question.", "bold")
         return

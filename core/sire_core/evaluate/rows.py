@@ -419,7 +419,8 @@ class Gate:
             try:
                 rows = json.loads(baseline.read_text(encoding="utf-8"))
             except (OSError, ValueError) as error:
-                raise ConfigurationError(f"--baseline {baseline}: {error}. Write it with sire eval --json.") from error
+                why = getattr(error, "strerror", None) or error
+                raise ConfigurationError(f"--baseline {baseline}: {why}. Write it with sire eval --json.") from error
         if not isinstance(rows, list) or not all(isinstance(row, dict) and "recall_passages" in row for row in rows):
             raise ConfigurationError(
                 f"--baseline {baseline}: not rows of an evaluation. Write it with sire eval --json."
@@ -450,6 +451,9 @@ class Gate:
         if before.get("questions") != now["questions"]:
             numbers = f"{before.get('questions')} questions, this run on {now['questions']}"
             return [f"{row.setup.recipe}: the baseline was measured on {numbers}; measure it again."]
+        measured = {result["id"] for result in before.get("results", now["results"])}
+        if other := [result["id"] for result in now["results"] if result["id"] not in measured]:
+            return [f"{row.setup.recipe}: the baseline was measured on other questions, without {some(other)}."]
         return [
             f"{row.setup.recipe}: recall@{k} is {value:.1f}, and was {before['recall_passages'][k]:.1f}"
             f"{_lost(before, now, k)}."

@@ -125,7 +125,12 @@ def _how_to(task: str, text: str) -> str:
         word.lower() if word[1:].islower() and is_everyday(word) and (is_title or word.lower() in small) else word
         for word in words
     )
-    return f"How do I {verb.lower()} {rest.lower() if rest.isupper() else ' '.join(spelled)}?"
+    return f"How do I {_base(verb.lower())} {rest.lower() if rest.isupper() else ' '.join(spelled)}?"
+
+
+def _base(verb: str) -> str:
+    """A verb without the ending of the third person: what a manual page "displays", I display."""
+    return next((base for base in (verb[:-1], verb[:-2]) if verb.endswith("s") and base in ACTIONS), verb)
 
 
 def _verb(stem: str) -> str:

@@ -164,6 +164,10 @@ def _words(unit: Unit, question: str) -> str:
     return f"{has} It lacks {', '.join(missing)}." if missing and shared else has
 
 
+def _is_in(name: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
+
+
 def _shared_names(unit: Unit, hits: list[int], question: str, names: Names) -> list[tuple[str, str]]:
     """Names that could lead to the passage."""
     graph = names.graph
@@ -174,7 +178,8 @@ def _shared_names(unit: Unit, hits: list[int], question: str, names: Names) -> l
     own = set(graph.entities[graph.passages == number[int(position or 0)]].tolist())
     inside = None if names.allowed is None else names.allowed[graph.chunk_positions]
     linked = graph.link(question, inside)
-    in_both = dict.fromkeys(name for entity, name in linked.items() if entity in own)
+    text = f"{unit.title}\n{unit.text}"
+    in_both = dict.fromkeys(name for entity, name in linked.items() if entity in own or _is_in(name, text))
     linked_names = ", ".join(dict.fromkeys(linked.values()))
     pieces = marked(question, "", frequent_names(names.snapshot))
     frequent = ", ".join(dict.fromkeys(piece for piece, kind in pieces if kind == "name" and piece not in linked_names))

@@ -173,7 +173,7 @@ class NeighborsArguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     doc_id: str = _DOC_ID
-    passage: int | str = Field(description="Number of a passage, as `open` lists it, or the id of a result.")
+    passage: int | str = Field(description="Number of a passage, as `open` lists it, or a result's id.")
     before: int = Field(default=1, ge=0, le=20, description="How many passages before it.")
     after: int = Field(default=1, ge=0, le=20, description="How many passages after it.")
 

@@ -53,6 +53,8 @@ def test_the_first_line_of_a_manual_page_becomes_a_question():
     )
     pages = [page(f"git-am({number})", "NAME", text=f"{line}\n\n") for number, line in enumerate(lines)]
     assert asked(*pages) == ["How do I apply a series of patches from a mailbox?"]
+    top = page("lamptop - displays real-time information about the lamps of a house", "Options")
+    assert asked(top) == ["How do I display real-time information about the lamps of a house?"]
     tool = page("htcacheclean - Clean up the disk cache", "Options")
     assert asked(tool) == ["How do I clean up the disk cache?"]
 

@@ -30,7 +30,7 @@ class DocumentWeights:
 
     own: NDArray[np.float64]  # of their evidence by themselves, `[len(OWN)]`
     path: float = 6.7  # of the share of the question in the path, file name or address of the document
-    step: float = 3.7  # of what the best sentence of the best step adds, and of how few passages have its name
+    step: float = 2.5  # of what the best sentence of the best step adds, and of how few passages have its name
     repeat: float = 0.5  # what a passage loses for every passage of its document that ranks before it
 
     def lift(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
