@@ -161,7 +161,8 @@ def _words(unit: Unit, question: str) -> str:
     plural = "s" * (len(shared) > 1)
     found = f"the word{plural} {', '.join(sorted(shared))}" if shared else "no word with the question"
     has = f"It shares {found}."
-    return f"{has} It lacks {', '.join(missing)}." if missing and shared else has
+    lacked = f"the word{'s' * (len(missing) > 1)} {', '.join(missing)}"
+    return f"{has} It lacks {lacked}." if missing and shared else has
 
 
 def _is_in(name: str, text: str) -> bool:

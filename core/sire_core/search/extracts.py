@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, groupby, zip_longest
+from itertools import chain, groupby, takewhile, zip_longest
 from math import log, sqrt
 from textwrap import indent
 from typing import TYPE_CHECKING
@@ -66,6 +66,7 @@ _BETWEEN_PARTS = re.compile(
 _BLOCK = 400  # Characters of a sentence with those beside it
 _CELL = 40  # Characters of a cell that needs the head of its column
 _CODE = "    "  # Before lines of code behind what leads to them
+_FIELD, _NEAR = re.compile(r"[A-Z][\w ]{1,30}: \S.{0,60}\Z"), 4  # And sentences on either side that are looked at
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
 _ASKS_NUMBER = re.compile(
     r"\b(?:when|how (?:many|much|long|old|far|large)|(?:what|which) (?:year|date)|numbers?)\b",
@@ -225,7 +226,8 @@ def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -
     n = min(n, _judged(question, hits)[1])
     order, candidates = sentence_candidates(question, hits)
     are_parts = _are_parts(hits)
-    chosen = _with_neighbors(_fitting(candidates, n), hits) if are_parts else _adding(stems(question), candidates, n)
+    asked = stems(question)
+    chosen = _with_neighbors(_fitting(candidates, n), hits, asked) if are_parts else _adding(asked, candidates, n)
     return sorted(chosen, key=lambda extract: (order.index(extract.hit - 1), extract.place))
 
 
@@ -282,12 +284,16 @@ def _fitting(candidates: Sequence[Candidate], n: int) -> list[Extract]:
     return list(chosen.values())
 
 
-def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit]) -> list[Extract]:
+def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit], asked: frozenset[str]) -> list[Extract]:
     """Sentences with those of their paragraphs that they depend on and that go on, each paragraph or list as one."""
     quoted, lists = {(one.hit, one.place): one for one in chosen}, set[tuple[int, int]]()
     texts = {one.hit: _sentences(hits[one.hit - 1]) for one in chosen}
     for one in chosen:
         sentences, length = texts[one.hit], len(one.text)
+        own_label = _SECTION_NUMBER.sub("", sentences[one.place].label)
+        for place in _fields(one, sentences, asked):
+            of_same = Extract(sentences[place].text, one.hit, place, own_label, sentences[place].block)
+            quoted.setdefault((one.hit, place), of_same)
         for place in _beside(one, sentences):
             beside = sentences[place]
             length += len(beside.text)
@@ -332,6 +338,18 @@ def _beside(one: Extract, sentences: Sequence[Sentence]) -> list[int]:
         else:
             places.append(place)
     return places
+
+
+def _fields(one: Extract, sentences: Sequence[Sentence], asked: frozenset[str]) -> list[int]:
+    """Where short lines stand that say of the same thing what the question asks for: `Default: 5`."""
+    own = sentences[one.place]
+    lacking = frozenset() if own.text.startswith(own.label) else asked - stems(f"{own.label} {own.text}")
+    found: list[int] = []
+    for places in (range(one.place - 1, max(-1, one.place - _NEAR), -1), range(one.place + 1, one.place + _NEAR)):
+        near = [place for place in places if place < len(sentences)]
+        below = takewhile(lambda place: sentences[place].kind != "heading", near)
+        found += [place for place in below if _FIELD.match(text := sentences[place].text) and lacking & stems(text)]
+    return found
 
 
 def _leads(joined: Sequence[Extract], one: Extract) -> bool:

@@ -245,10 +245,10 @@ def test_pages_with_one_outline_are_not_linked_by_its_headings() -> None:
 
 def test_a_page_that_another_names_comes_behind_it() -> None:
     gate = Document("gate", f"# Mill gate\n\n{DUST}\n\n## Orders\n\nThe gate of the mill is shut by the Varn Guild.")
-    guild = Document("guild", f"# Varn Guild\n\nA keeper and brewers founded it.\n\n## Links\n\n{DUST}")
+    guild = Document("guild", f"# Varn Guild\n\nBrewers and a keeper founded the society.\n\n## Links\n\n{DUST}")
     with Index(recipe="sire") as index:
         index.build([gate, guild, *WHEELS])
-        hits = index.search("Who founded the society of brewers whose keeper shuts the gate?", 2)
+        hits = index.search("Who founded the society of brewers and a keeper that shuts the mill gate?", 2)
     assert [hit.doc_ids[0] for hit in hits] == ["gate", "guild"]
 
 

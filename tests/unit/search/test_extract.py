@@ -246,6 +246,18 @@ def test_what_is_quoted_is_whole_or_says_that_it_goes_on(text, quoted):
     assert any(one.quoted.startswith(quoted) for one in found), found
 
 
+def test_a_short_line_with_what_is_asked_for_comes_with_what_it_is_said_of():
+    entries = "\n\n".join(
+        f"### 1.{n} {name}\n\n= <integer>\n\n> Default: {n + 4}\n\nSet the {name} of the mill in {unit}."
+        for n, (name, unit) in enumerate((("lock timeout", "seconds"), ("belt width", "inches")), 1)
+    )
+    hits = [hit("options", entries, "Mill > Options"), hit("options", "Dust lies in the hall.", "Mill > Hall")]
+    quoted = [one.quoted for one in extract_sentences("What is the default lock timeout of the mill?", hits)]
+    assert "lock timeout: Default: 5" in quoted
+    assert "Set the lock timeout of the mill in seconds." in " ".join(quoted)
+    assert not any("Default" in one for one in [one.quoted for one in extract_sentences("How do I set it?", hits)])
+
+
 def test_code_is_quoted_where_it_is_asked_for():
     def found(question):
         return [one.text for one in extract_sentences(question, [hit("settings", SETTINGS, "Manual > Settings")])]

@@ -160,7 +160,7 @@ async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) ->
     run = (
         reason(via, source, question, stream=True)
         if explorer.model
-        else reason("single", source, question, answer=False, k=HITS)
+        else reason("single", source, question, answer=False, k=2 * HITS)  # as many as `sire ask` reads
     )
     async with aclosing(run) as steps:
         async for step in steps:
