@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.pluralize import shorten
+from sire_core.algorithms.snippets import snippet
 from sire_core.algorithms.text import name_key
 from sire_core.explore.highlight import plain_text, shared_words
 from sire_core.explore.name_kinds import NameKind, kind_of_name
@@ -105,13 +106,15 @@ class Names:
                 counts[name] = counts.get(name, 0) + 1
         return counts
 
-    def node(self, identifier: str, *, passage: str = "", rank: int = 0) -> Node | None:
-        """The node of an id; None if it is unknown or hidden."""
+    def node(self, identifier: str, *, passage: str = "", rank: int = 0, question: str = "") -> Node | None:
+        """The node of an id, of a unit with what it says of a question; None if it is unknown or hidden."""
         unit = self.unit(identifier)
         if unit is not None:
-            body = plain_text(without_sessions(text_below_title(unit)[:_READ]))
+            text = without_sessions(text_below_title(unit))
+            body = plain_text(text[:_READ])
             label = compact_title(self.snapshot, unit.title, _TITLE) or shorten(body or unit.id, _LABEL)
-            return Node(identifier, unit.kind.value, label, shorten(body, _TEXT), rank)
+            said = snippet(text, question, _TEXT) if question else shorten(body, _TEXT)
+            return Node(identifier, unit.kind.value, label, said, rank)
         name = self.entity(identifier, passage)
         kind = self.kind(identifier, name).kind if name else ""
         return Node(identifier, "entity", shorten(name, _LABEL), name_kind=kind) if name else None
@@ -250,7 +253,7 @@ class _Drawing:
             self._link(QUESTION, hit.unit.id, _shares(words), _shares(words[:_MANY]))
 
     def _add(self, name: str, *, passage: str = "", rank: int = 0) -> bool:
-        node = self.names.node(name, passage=passage, rank=rank)
+        node = self.names.node(name, passage=passage, rank=rank, question=self.question)
         return node is not None and self.builder.add(node)
 
     def _link(self, source: str, target: str, reason: str = "", label: str = "") -> None:
