@@ -47,6 +47,8 @@ _TERM = re.compile(rf"({_TERM_WORDS})(?::| [\u2013\u2014]) \S")
 _NOTES = "(?i:note|tip|hint|warning|caution|important|attention|danger|notice|example|see also)"
 _LONE_TERM = re.compile(rf"(?!{_NOTES}s?\W*\Z)(?=[^\W_]|[`$\u201c-]){_TERM_WORDS}\s*\Z")
 """The same on a line of its own, above its definition."""
+_LEADS = re.compile(rf"(?!{_NOTES}s?\W*\Z|(?i:for|e\.g|i\.e|as|in|if|when|then|to)\b).{{1,60}}:\Z")
+"""A short line that the paragraph below it is said of: `Feature enabling:`, `psr-show [domain]:`."""
 _IDENTIFIER = re.compile(
     r"(?<![\w.-])--?[a-zA-Z][\w-]*|(?<![\w.-])(?=\w*[a-z0-9](?:[A-Z]|[._]\w\w)|[A-Z]+_[A-Z])[A-Za-z]\w*(?:\.\w{2,})*"
 )
@@ -116,7 +118,8 @@ def read_sentences(text: str, label: str = "") -> list[Sentence]:
             says_nothing = last_words.endswith((".", "!", "?")) or not stems(last_words)  # as "Where:" does
             lead = "" if says_nothing else last_words.removesuffix(":")
             announced = announced if kind == "item" else lead if block.endswith(":") else ""
-            above = block if kind == "term" else ""
+            is_above = kind == "term" or (_LEADS.match(block) and bool(lead))
+            above = block.removesuffix(":") if is_above else ""
         elif has_words:
             words = block.lstrip() if kind == "code" else block
             row, _, _ = block.partition(": ")

@@ -139,3 +139,10 @@ def test_what_stands_in_angles_is_left_out_only_where_it_is_an_element():
         "Run spoolctl flush <queue-name> --older <b> and read a Map<string, Job> at http://<host>/badges/<name>.svg.",
         "See bold __init__ and https://a.example/x.",
     ]
+
+
+def test_a_paragraph_is_said_of_the_short_line_above_that_ends_in_a_colon():
+    text = "1. `mill show [door]`:\n\nShow the doors.\n\nAll of them.\n\nFor example:\n\nThe red door.\n\nNote:\n\nIt is heavy."
+    labels = {sentence.text: sentence.label for sentence in read_sentences(text, "Doors")}
+    assert labels["Show the doors."] == "mill show [door]"
+    assert [labels[text] for text in ("All of them.", "The red door.", "It is heavy.")] == ["Doors"] * 3
