@@ -90,6 +90,7 @@ _FRAGMENT = re.compile(
 """Of what answers nothing: headings, labels, questions, signatures, entries of contents and of an index, notices,
 pointers, lines of a log, footnotes, captions, single words, and what begins within a sentence or line."""
 _INDEX_ENTRY = re.compile(r"[^:.!?]{1,80}: (?:Section|[Ss]ee) ")
+_KEYWORDS = re.compile(r"(?:keywords|tags)\b", re.IGNORECASE)
 _ASKS_CODE = re.compile(
     r"\b(?:how (?:do|can|could|should|to)|(?:command|option|flag|syntax|example)s?)\b", re.IGNORECASE
 )
@@ -527,7 +528,7 @@ def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
 
 def _can_answer(question: _Question, sentence: Sentence) -> bool:
     """Whether a sentence is one that answers: no heading, no fragment, and code only where it is asked for."""
-    if sentence.kind in ("heading", "head") or _FRAGMENT.search(sentence.text):
+    if sentence.kind in ("heading", "head") or _FRAGMENT.search(sentence.text) or _KEYWORDS.match(sentence.label):
         return False
     return sentence.kind != "code" or bool(
         _ASKS_CODE.search(question.text)

@@ -258,6 +258,14 @@ def test_a_short_line_with_what_is_asked_for_comes_with_what_it_is_said_of():
     assert not any("Default" in one for one in [one.quoted for one in extract_sentences("How do I set it?", hits)])
 
 
+def test_keywords_are_not_quoted():
+    text = "## Mask\n\n## Keywords\n\nremove, mask, raster\n\n## Use\n\nThe flag -r removes a raster mask."
+    hits = [hit("mask", text, "Raster > Mask"), hit("mask", "Dust lies in the hall.", "Raster > Hall")]
+    quoted = " ".join(one.quoted for one in extract_sentences("How do I remove a raster mask?", hits))
+    assert "The flag -r removes a raster mask." in quoted
+    assert "remove, mask" not in quoted
+
+
 def test_code_is_quoted_where_it_is_asked_for():
     def found(question):
         return [one.text for one in extract_sentences(question, [hit("settings", SETTINGS, "Manual > Settings")])]
