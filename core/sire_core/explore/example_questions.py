@@ -129,7 +129,7 @@ def _how_to(task: str, text: str) -> str:
 
 
 def _base(verb: str) -> str:
-    """A verb without the ending of the third person: what a manual page "displays", I display."""
+    """The base form of a verb in the third person; other words as they are."""
     return next((base for base in (verb[:-1], verb[:-2]) if verb.endswith("s") and base in ACTIONS), verb)
 
 
