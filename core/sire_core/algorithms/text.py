@@ -222,6 +222,11 @@ def tokenize(text: str) -> list[str]:
     return find_words(text.lower())
 
 
+def whole_name(name: str, flags: int = 0) -> re.Pattern[str]:
+    """A pattern of a name that stands by itself: `path` does not stand in `filepath`."""
+    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", flags)
+
+
 def name_key(name: str, mode: str = "norm") -> str:
     """Key under which mentions of one entity meet.
 

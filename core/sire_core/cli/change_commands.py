@@ -88,10 +88,7 @@ def run_change(
             known.note(corpus.whole, stored)
             gone = known.gone(sources, stored.keys() - corpus.ids)
     except KeyboardInterrupt:  # here, when the bars have gone
-        state = "is unchanged" if before.generation else "has no documents yet"
-        kept = f"{options.folder} {state}, and the finished part of the work is stored"
-        done = kept if options.folder is not None and options.folder.exists() else "Nothing was written"
-        note(f"Interrupted. {done}. Run the same command again to resume.")
+        _say_interrupted(options.folder, before)
         raise typer.Exit(130) from None
     if as_json:
         say_json(report_json(report, recipe, corpus.failures))
@@ -115,6 +112,14 @@ def run_change(
         "passage or summary failed; the same command tries it again",
         "passages or summaries failed; the same command tries them again",
     )
+
+
+def _say_interrupted(folder: Path | None, before: Manifest) -> None:
+    """Say what an interrupted change left."""
+    state = "is unchanged" if before.generation else "has no documents yet"
+    kept = f"{folder} {state}, and the finished part of the work is stored"
+    done = kept if folder is not None and folder.exists() else "Nothing was written"
+    note(f"Interrupted. {done}. Run the same command again to resume.")
 
 
 def _timed_reading(

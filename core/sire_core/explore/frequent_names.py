@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.text import whole_name
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph, PassageNames
@@ -75,7 +75,7 @@ def _counted(snapshot: SearchSnapshot) -> dict[str, int]:
     texts = [f"{unit.title}\n{unit.text}" for unit in units]
     counts = Counter[str]()
     for name in names:
-        whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        whole = whole_name(name)
         using = [text for text in texts if name in text and whole.search(text)]
         if is_told(name, [text.partition("\n")[2] for text in using[:_NAMED]]):
             counts[name] = len(using)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.pluralize import excerpt, shorten
 from sire_core.algorithms.snippets import form_stem, readable_sentences
-from sire_core.algorithms.text import find_words, word_pattern
+from sire_core.algorithms.text import find_words, whole_name, word_pattern
 
 # What neither XML nor a UTF-8 file may hold: control characters except tab and newlines, and halves of pairs.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -56,7 +56,7 @@ def first_words(text: str) -> str:
 def sentence_with(text: str, name: str, size: int) -> str:
     """The sentence or row of a table that has a name, else the first one; cut around the name."""
     sentences = readable_sentences(text)
-    whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")  # `path` does not stand in `filepath`
+    whole = whole_name(name)
     at = next((at for at, sentence in enumerate(sentences) if name and whole.search(sentence)), 0)
     ends = at + 1 + (sentences[at : at + 1] == [name])  # a heading, or one of rows: with what follows
     return excerpt(" ".join(sentences[at:ends]), name, size)

@@ -12,7 +12,7 @@ import numpy as np
 
 from sire_core.algorithms.pluralize import shorten
 from sire_core.algorithms.snippets import snippet
-from sire_core.algorithms.text import name_key
+from sire_core.algorithms.text import name_key, whole_name
 from sire_core.explore.highlight import plain_text, shared_words
 from sire_core.explore.name_kinds import NameKind, kind_of_name
 from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
@@ -218,7 +218,7 @@ class _Drawing:
     def mentions(self, hits: Sequence[Hit]) -> None:
         """Draw which hits have the words of names that the question says, whatever led to them."""
         for name, spelled in self.asked.items():
-            words = re.compile(rf"(?<!\w){re.escape(spelled)}(?!\w)", re.IGNORECASE)
+            words = whole_name(spelled, re.IGNORECASE)
             for hit in hits:
                 if words.search(f"{hit.unit.title}\n{hit.unit.text}"):
                     self._link(name, hit.unit.id, "the passage mentions it")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.pluralize import count
+from sire_core.algorithms.text import whole_name
 from sire_core.explore.frequent_names import frequent_names
 from sire_core.explore.highlight import marked, question_words
 from sire_core.explore.paths import Names, path_picture
@@ -165,10 +166,6 @@ def _words(unit: Unit, question: str) -> str:
     return f"{has} It lacks {lacked}." if missing and shared else has
 
 
-def _is_in(name: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
-
-
 def _shared_names(unit: Unit, hits: list[int], question: str, names: Names) -> list[tuple[str, str]]:
     """Names that could lead to the passage."""
     graph = names.graph
@@ -180,7 +177,9 @@ def _shared_names(unit: Unit, hits: list[int], question: str, names: Names) -> l
     inside = None if names.allowed is None else names.allowed[graph.chunk_positions]
     linked = graph.link(question, inside)
     text = f"{unit.title}\n{unit.text}"
-    in_both = dict.fromkeys(name for entity, name in linked.items() if entity in own or _is_in(name, text))
+    in_both = dict.fromkeys(
+        name for entity, name in linked.items() if entity in own or whole_name(name, re.IGNORECASE).search(text)
+    )
     linked_names = ", ".join(dict.fromkeys(linked.values()))
     pieces = marked(question, "", frequent_names(names.snapshot))
     frequent = ", ".join(dict.fromkeys(piece for piece, kind in pieces if kind == "name" and piece not in linked_names))
