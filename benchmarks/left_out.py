@@ -4,21 +4,22 @@ The weights of passages that longer documents were cut into (`DocumentWeights`) 
 even-numbered questions of all other corpora (listwise softmax over the candidates; a need's share is the sum over the
 passages that meet it), and judged on the odd-numbered questions of that corpus, beside BM25, vectors, hybrid and the
 weights that ship. The last columns are what the left-out weights gain over the best of BM25, vectors and hybrid, with a
-95 % interval of paired bootstrap; below the table that of `ops`, `frameworks` and `manuals` together. The other
+95 % interval of paired bootstrap; the last row is that of `ops`, `frameworks` and `manuals` together. The other
 weights of `sire` were learned on encyclopaedias and on `cloud` by `evidence_weights.py`, on none of the others.
 
-    python benchmarks/left_out.py [--embedder NAME] [--rerank MODEL] [--work FOLDER] [--learn] [SET[@CHUNKS] ...]
+    python benchmarks/left_out.py [--manuals FOLDER] [--embedder NAME] [--rerank MODEL] [--work FOLDER] [--learn]
+                                  [SET[@CHUNKS] ...]
 
 A set is a folder of SIRE_DATA; `@langchain` and `@llama-index` cut its files by the framework's splitters. Sets of one
-folder are left out together. `--rerank colbert:FOLDER` adds hybrid search and `sire` with their first 20 hits read
-again by that model; the gain is over the best of all other rows then. `--learn` prints the weights that all sets give,
-and judges nothing.
+folder are left out together. `--manuals FOLDER` adds the eight manuals of newcomers (`tried_manuals.py`): each is
+judged on all of its twelve questions, which the weights of the others are learned from, too. `--rerank colbert:FOLDER` adds
+hybrid search and `sire` with their first 20 hits read again by that model; the gain is over the best of all other rows
+then. `--learn` prints the weights that all sets give, and judges nothing.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import tempfile
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
+from tried_manuals import MANUALS, load_manual
 
 from sire_core import Index
 from sire_core.evaluate import Experiment, load_dataset
@@ -51,11 +53,11 @@ if TYPE_CHECKING:
     from sire_core.protocols import Recipe
 
 DATA = Path(os.environ.get("SIRE_DATA", "../shared/data"))
-MANUALS = ("ops", "frameworks", "manuals")
-SETS = (*MANUALS, "web", "cloud")
+DOCUMENTATION = ("ops", "frameworks", "manuals")
+SETS = (*DOCUMENTATION, "web", "cloud")
 BASELINES = ("bm25", "dense", "hybrid")
 CONFIG = EvalConfig(ks=(5,), budget=None, returns="passages")
-FEATURES = ("words", "fused", "coverage", "alike", "path", "step")
+FEATURES = ("words", "fused", "coverage", "sentence", "phrases", "heading", "alike", "path", "step")
 PENALTY = 0.02
 STEP_SHARE = 2 / 3
 """Of the learned weight of steps: candidates far below the first five teach it, too. See docs/results/documents.md."""
@@ -70,7 +72,7 @@ class Example:
 
 
 def gold(index: Index, dataset: DataSet, arrays: EvidenceIndex) -> dict[str, list[np.ndarray]]:
-    """For each need of the even-numbered questions the passages that meet it."""
+    """For each need of the questions to learn from the passages that meet it."""
     view = index.snapshot().view
     blank = ScoredRanking(np.zeros(view.size, dtype=np.float32), None, lambda _: ())
     hits = view.hits(arrays.chunks, np.zeros(len(arrays.chunks), dtype=np.float32), blank)
@@ -80,19 +82,19 @@ def gold(index: Index, dataset: DataSet, arrays: EvidenceIndex) -> dict[str, lis
         for name in {hit.unit.id, *hit.doc_ids}:
             of_name.setdefault(name, []).append(row)
     found: dict[str, list[np.ndarray]] = {}
-    for question in dataset.questions[::2]:
+    for question in dataset.questions[learned_half(dataset.name)]:
         needs = quoted.get(question.id) or [{name} for name in question.supporting]
         found[question.id] = [np.array(sorted(row for name in need for row in of_name.get(name, ()))) for need in needs]
     return found
 
 
 def examples(index: Index, dataset: DataSet, features: Sequence[str]) -> Iterator[Example]:
-    """What `DocumentWeights` see of the even-numbered questions, from passages that documents were cut into."""
+    """What `DocumentWeights` see of the questions to learn from, of passages that documents were cut into."""
     view, ranker = index.snapshot().view, EvidencePaths()
     arrays, weights = EvidenceIndex.of(view), shipped.Weights.of(view.embedder_fingerprint)
     needs = gold(index, dataset, arrays)
     unit_steps = replace(weights.document, step=1.0)
-    for question in dataset.questions[::2]:
+    for question in dataset.questions[learned_half(dataset.name)]:
         cosines = run_sync(view.similarities(question.question, run_sync(view.embed_query(question.question)), None))
         among = KnownSimilarities(np.asarray(cosines.all())[arrays.chunks])
         evidence = QueryFeatures(question.question, arrays, among, view.matrix, None, ranker.pool)
@@ -145,11 +147,17 @@ def with_weights(found: Mapping[str, float]) -> Iterator[None]:
         shipped.weights_of = before
 
 
-def recalls(row: EvalRow) -> np.ndarray:
-    """R@5 of the odd questions: of all, of those on one document and on several, 0..100 or nan, `[3, questions]`."""
+def learned_half(name: str) -> slice:
+    """Which questions of a set the weights of the others are learned from."""
+    return slice(None) if name in MANUALS else slice(0, None, 2)
+
+
+def recalls(row: EvalRow, name: str) -> np.ndarray:
+    """R@5 of a set's judged questions: all, on one document, on several, 0..100 or nan, `[3, questions]`."""
     every = np.array([100.0 * result.recall_passages(5) if result.wanted else np.nan for result in row.results])
     several = np.array([result.several for result in row.results])
-    return np.stack([every, np.where(several, np.nan, every), np.where(several, every, np.nan)])[:, 1::2]
+    judged = slice(None) if name in MANUALS else slice(1, None, 2)
+    return np.stack([every, np.where(several, np.nan, every), np.where(several, every, np.nan)])[:, judged]
 
 
 def means(found: np.ndarray) -> str:
@@ -166,9 +174,23 @@ def gain(found: np.ndarray, best: np.ndarray | float) -> str:
     return f"{difference.mean():+.1f} [{low:.1f}, {high:.1f}]"
 
 
+def print_row(title: str, *sets: Sequence[np.ndarray]) -> None:
+    """Means of the rows of sets, and what the last that was left out gains over the best of those before it."""
+    cells = [means(np.concatenate(rows, axis=1)) for rows in zip(*sets, strict=True)]
+    for part in (0, 2):
+        differences = []
+        for shown in sets:
+            again = len(shown) > len(BASELINES) + len(("left out", "shipped"))
+            own, others = (shown[-1], shown[:-1]) if again else (shown[-2], shown[:-2])
+            differences.append(own[part] - max((row[part] for row in others), key=np.nanmean))
+        cells.append(gain(np.concatenate(differences), 0.0))
+    print(f"| {title} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=SETS)
+    parser.add_argument("--manuals", type=Path, default=None, help="a folder of unpacked Debian packages")
     parser.add_argument("--embedder", default=None)
     parser.add_argument("--rerank", default=None)
     parser.add_argument("--work", default=None, help="a folder that keeps the indexes, so that another run is short")
@@ -178,9 +200,13 @@ def main() -> None:
         work = options.work or temporary
         datasets, learned_from, judged = {}, {}, {}
         features: tuple[str, ...] = FEATURES
-        for name in options.sets:
+        names = [*options.sets, *(MANUALS if options.manuals else ())]
+        for name in names:
             folder, _, chunks = name.partition("@")
-            datasets[name] = load_dataset(DATA / folder, chunks or None)
+            is_set = name not in MANUALS
+            datasets[name] = (
+                load_dataset(DATA / folder, chunks or None) if is_set else load_manual(options.manuals, name)
+            )
 
             def rows(name: str, baselines: Sequence[str] = (), recipe: Recipe | str = "sire") -> list[EvalRow]:
                 return Experiment(
@@ -192,7 +218,7 @@ def main() -> None:
                     config=CONFIG,
                 ).run()
 
-            judged[name] = {row.setup.recipe: recalls(row) for row in rows(name, BASELINES)}
+            judged[name] = {row.setup.recipe: recalls(row, name) for row in rows(name, BASELINES)}
             chunker = "sentences" if datasets[name].whole else None
             with Index(Path(work) / name, recipe="sire", embedder=options.embedder, chunker=chunker) as index:
                 if not is_lexical(index.snapshot().view.embedder_fingerprint):
@@ -206,28 +232,23 @@ def main() -> None:
         heads = ["set", "BM25", "vectors", "hybrid", "`sire`, weights of the other sets", "as shipped"]
         heads += ["hybrid, read again", "`sire`, read again"] if again else []
         print(f"| {' | '.join(heads)} | gain | on several |\n|{'---|' * (len(heads) + 2)}")
-        together: list[list[np.ndarray]] = []
-        for name in options.sets:
-            others = [n for n in options.sets if n.partition("@")[0] != name.partition("@")[0]]
+        tables: dict[str, list[np.ndarray]] = {}
+        for name in names:
+            others = [n for n in names if n.partition("@")[0] != name.partition("@")[0]]
             weights = learn([example for n in others for example in learned_from[n]], features)
             with with_weights(weights):
-                left_out = recalls(rows(name)[-1])
-            found = [judged[name][recipe] for recipe in BASELINES]
-            shown = [*found, left_out, judged[name]["sire"]]
+                left_out = recalls(rows(name)[-1], name)
+            shown = [*(judged[name][recipe] for recipe in BASELINES), left_out, judged[name]["sire"]]
             if again:
-                found = [*shown, recalls(rows(name, recipe=recipe_by_name("flat", ranker="hybrid", **again))[-1])]
+                shown.append(recalls(rows(name, recipe=recipe_by_name("flat", ranker="hybrid", **again))[-1], name))
                 with with_weights(weights):
-                    left_out = recalls(rows(name, recipe=recipe_by_name("sire", **again))[-1])
-                shown = [*found, left_out]
-            best = [max(found, key=lambda row: np.nanmean(row[part]))[part] for part in (0, 2)]
-            cells = [*map(means, shown)]
-            pairs = [(left_out[part], row) for part, row in zip((0, 2), best, strict=True)]
-            print(f"| {name} | {' | '.join([*cells, *itertools.starmap(gain, pairs)])} |", flush=True)
-            if name in MANUALS:
-                together.append([own - other for own, other in pairs])
-        if together:
-            every, several = (gain(np.concatenate(found), 0.0) for found in zip(*together, strict=True))
-            print(f"\nThe sets of manuals together: {every}, on several {several}")
+                    shown.append(recalls(rows(name, recipe=recipe_by_name("sire", **again))[-1], name))
+            tables[name] = shown
+            if name not in MANUALS:
+                print_row(name, shown)
+        for title, together in (("eight manuals of newcomers", MANUALS), ("the sets of documentation", DOCUMENTATION)):
+            if found := [tables[name] for name in together if name in tables]:
+                print_row(title, *found)
 
 
 if __name__ == "__main__":

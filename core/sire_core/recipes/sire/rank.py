@@ -232,7 +232,7 @@ class _EvidenceRanking(ReachedRanking):
 
 _READ = 2.0  # how much what a model reads counts for a part of a document
 _LEAST_READ = 0.3  # share of that for a document that the question surely names; on musique-more, 2Wiki, HotpotQA
-_SHOWN_LIFT = 0.67
+_SHOWN_LIFT = 0.5
 _COPY = 2.0  # what a passage loses whose text one that ranks before it has; and a table of contents
 _BEHIND_IT = 1e-3  # by how much less a part of a document scores than the passage that names it
 _FIT = 2.0  # weight of how well the end of a step fits what was read with the question, on the even questions

@@ -29,8 +29,8 @@ class DocumentWeights:
     """Weights of passages that longer documents were cut into; learned by `benchmarks/left_out.py --learn`."""
 
     own: NDArray[np.float64]  # of their evidence by themselves, `[len(OWN)]`
-    path: float = 6.7  # of the share of the question in the path, file name or address of the document
-    step: float = 2.5  # of what the best sentence of the best step adds, and of how few passages have its name
+    path: float = 6.4  # of the share of the question in the path, file name or address of the document
+    step: float = 1.9  # of what the best sentence of the best step adds, and of how few passages have its name
     repeat: float = 0.5  # what a passage loses for every passage of its document that ranks before it
 
     def lift(self, features: NDArray[np.float64]) -> NDArray[np.float64]:

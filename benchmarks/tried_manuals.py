@@ -1,0 +1,42 @@
+"""Eight manuals that newcomers brought, with twelve questions each, written before any search.
+
+A folder holds the unpacked Debian packages neutron-doc, ganeti-doc, cinder-doc, kicad-doc-en, libvirt-doc,
+lilypond-doc-html, xen-doc and grass-doc (`apt-get download PACKAGE`, then `dpkg-deb -x FILE FOLDER`; those of bookworm
+were asked). The questions with their quotes are in `benchmarks/manuals`. See `left_out.py --manuals`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from sire_core.corpus.readers import read_documents
+from sire_core.evaluate.datasets import load_questions
+
+if TYPE_CHECKING:
+    from sire_core.evaluate.datasets import DataSet
+
+QUESTIONS = Path(__file__).parent / "manuals"
+# Where the pages of each package stand, and the folders below that are read
+MANUALS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "neutron": ("usr/share/doc/neutron-doc/html", ("",)),
+    "ganeti": ("usr/share/doc/ganeti/html", ("",)),
+    "cinder": ("usr/share/doc", ("cinder-doc",)),
+    "kicad": ("usr/share", ("doc/kicad",)),
+    "libvirt": ("usr/share/doc/libvirt-doc/html", ("",)),
+    "lilypond": ("usr/share/doc/lilypond/html/Documentation", ("extending", "learning", "notation", "usage")),
+    "xen": ("usr/share/doc/xen/html", ("",)),
+    "grass": ("usr/share/doc/grass-doc/html", ("",)),
+}
+
+
+def load_manual(folder: Path, name: str) -> DataSet:
+    """One of `MANUALS`: its pages, whose ids are paths below its own folder, and its questions."""
+    root, parts = MANUALS[name]
+    documents = [
+        replace(document, id=str(PurePath(part, document.id)))
+        for part in parts
+        for document in read_documents(folder / root / part).documents
+    ]
+    return replace(load_questions(QUESTIONS / f"{name}.jsonl", documents, name), whole=True)
