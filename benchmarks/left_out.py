@@ -12,9 +12,9 @@ weights of `sire` were learned on encyclopaedias and on `cloud` by `evidence_wei
 
 A set is a folder of SIRE_DATA; `@langchain` and `@llama-index` cut its files by the framework's splitters. Sets of one
 folder are left out together. `--manuals FOLDER` adds the eight manuals of newcomers (`tried_manuals.py`): each is
-judged on all of its twelve questions, which the weights of the others are learned from, too. `--rerank colbert:FOLDER` adds
-hybrid search and `sire` with their first 20 hits read again by that model; the gain is over the best of all other rows
-then. `--learn` prints the weights that all sets give, and judges nothing.
+judged on all of its twelve questions, which the weights of the others are learned from, too. With `--rerank
+colbert:FOLDER` hybrid search and `sire` come once more with their first 20 hits read again by that model; the gain is
+over the best of all other rows then. `--learn` prints the weights that all sets give, and judges nothing.
 """
 
 from __future__ import annotations
