@@ -1,11 +1,12 @@
 """Left-out table of `sire` on documents of several passages: what is judged took no part in learning the weights.
 
 The weights of passages that longer documents were cut into (`DocumentWeights`) are learned for each corpus on the
-even-numbered questions of all other corpora but `cloud`, which teaches none of them (listwise softmax over the candidates; a need's share is the sum over the
-passages that meet it), and judged on the odd-numbered questions of that corpus, beside BM25, vectors, hybrid and the
-weights that ship. The last columns are what the left-out weights gain over the best of BM25, vectors and hybrid, with a
-95 % interval of paired bootstrap; the last row is that of `ops`, `frameworks` and `manuals` together. The other
-weights of `sire` were learned on encyclopaedias and on `cloud` by `evidence_weights.py`, on none of the others.
+even-numbered questions of all others but `cloud`, which teaches none (listwise softmax over the candidates; a need's
+share is the sum over the passages that meet it), and judged on the odd-numbered questions of that corpus, beside BM25,
+vectors, hybrid and the weights that ship. The last columns are what the left-out weights gain over the best of BM25,
+vectors and hybrid, with a 95 % interval of paired bootstrap; the last row is that of `ops`, `frameworks` and `manuals`
+together. The other weights of `sire` were learned on encyclopaedias and on `cloud` by `evidence_weights.py`, on none of
+the others.
 
     python benchmarks/left_out.py [--manuals FOLDER] [--embedder NAME] [--rerank MODEL] [--work FOLDER] [--learn]
                                   [SET[@CHUNKS] ...]
@@ -20,6 +21,7 @@ over the best of all other rows then. `--learn` prints the weights that all sets
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import tempfile
 from contextlib import contextmanager
