@@ -21,7 +21,6 @@ over the best of all other rows then. `--learn` prints the weights that all sets
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import tempfile
 from contextlib import contextmanager
@@ -229,9 +228,8 @@ def main() -> None:
                     features = ("vector", *FEATURES)
                 learned_from[name] = list(examples(index, datasets[name], features))
         if options.learn:
-            print(
-                learn([example for n, found in learned_from.items() if n != JUDGED_ONLY for example in found], features)
-            )
+            teaching = [name for name in names if name != JUDGED_ONLY]
+            print(learn([example for name in teaching for example in learned_from[name]], features))
             return
         print("R@5, odd-numbered questions: all (one document / several)\n")
         again = {"rerank": "cross_encoder", "cross_encoder": options.rerank} if options.rerank else None
