@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
+import numpy as np
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from sire_core.algorithms.pluralize import count, shorten
@@ -172,8 +173,12 @@ class NeighborsArguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    doc_id: str = _DOC_ID
-    passage: int | str = Field(description="Number of a passage, as `open` lists it, or a result's id.")
+    doc_id: str | None = Field(
+        default=None,
+        description="Its document, as results name it in brackets; not needed beside a result's id.",
+        validation_alias=AliasChoices("doc_id", "id"),
+    )
+    passage: int | str = Field(description="A result's id, or the number of a passage, as `open` lists it.")
     before: int = Field(default=1, ge=0, le=20, description="How many passages before it.")
     after: int = Field(default=1, ge=0, le=20, description="How many passages after it.")
 
@@ -474,9 +479,9 @@ class IndexTools:
 
     async def _neighbors(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
         query = read_arguments(NeighborsArguments, arguments)
-        document, units = await self._passages(query.doc_id)
-        passages = _numbered(units)
         named = str(query.passage)
+        document, units = await self._passages(query.doc_id or self._document_of(named))
+        passages = _numbered(units)
         place = next((n for n, each in enumerate(passages) if named in (str(each.number), each.id)), None)
         if place is None:
             numbers = f"it has the numbers 1 to {len(passages)}, which `open` lists"
@@ -498,6 +503,15 @@ class IndexTools:
         if not units:
             raise QueryError(self._no_document(doc_id))
         return documents[0], units
+
+    def _document_of(self, passage: str) -> str:
+        """The document of a passage that is named by a result's id."""
+        snapshot = self._index.snapshot()
+        pool = snapshot.view.pool
+        is_it = (pool.chunk_ids == passage.encode()) & snapshot.view.passing_chunks(snapshot.where)
+        for number in np.flatnonzero(is_it).tolist():
+            return str(pool.document_ids()[pool.chunk_documents[number]])
+        raise QueryError(f"No result has the id {passage!r}. For the number of a passage give its document's doc_id.")
 
     def _cited_as(self, name: str) -> list[Document]:
         """Documents with this name in results: the passages of a file that was split."""

@@ -158,6 +158,8 @@ async def test_an_outline_and_the_passages_around_one(sections):
         assert [each["id"] for each in shown] == [each["id"] for each in passages[max(0, place - 2) : place + 2]]
         assert hit["text"] in [each["text"] for each in shown]
         assert text_of(around).startswith(f"[guide.md] passages {shown[0]['number']} to ")
+        same = await client.call_tool("neighbors", {"passage": hit["id"], "before": 2})
+        assert same.structured_content == around.structured_content
         first = await client.call_tool("neighbors", {"doc_id": "guide.md", "passage": 1, "after": 0})
         assert [each["number"] for each in first.structured_content["passages"]] == [1]
 
@@ -193,6 +195,7 @@ async def test_explain_gives_reasons(call, index):
         ("ask", {"question": "x", "via": "guess"}, "via: Input should be 'single', 'ircot' or 'self-ask'."),
         ("ask", {"question": "x", "via": "ircot"}, "via='ircot' needs a language model, and there is none here"),
         ("neighbors", {"doc_id": "m-1", "passage": 7}, "'m-1' has no passage '7': it has the numbers 1 to 1"),
+        ("neighbors", {"passage": 7}, "No result has the id '7'. For the number of a passage give its document's"),
         ("open", {"doc_id": "m-9"}, "There is no document 'm-9'."),
         ("delete", {}, "There is no tool 'delete'; there are search, ask, explain, fetch, open, neighbors."),
     ],
