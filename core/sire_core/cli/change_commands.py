@@ -189,7 +189,7 @@ def read_sources(
     twice = f", {count(len(corpus.duplicates), 'identical repeat')} left out" if corpus.duplicates else ""
     note(f"Read {count(len(corpus.documents), 'document')}{twice}{same}.")
     if options.folder is not None:
-        _warn_of_taken(corpus, sources, options.folder)
+        _check_taken(corpus, sources, options)
         _warn_of_namesakes(corpus, sources, options.folder)
     _list_skipped(corpus.failures)
     signs = ((document.id, reading_warnings(document)) for document in corpus.documents)
@@ -333,13 +333,14 @@ def _refuse_inside(source: Path, folder: Path | None) -> None:
         )
 
 
-def _warn_of_taken(corpus: LoadedDocuments, sources: Iterable[Path], folder: Path) -> None:
-    """Warn that files replace files of a folder that was read before, as they have the same ids."""
+def _check_taken(corpus: LoadedDocuments, sources: Iterable[Path], options: IndexOptions) -> None:
+    """Refuse, or say, that files would replace files of a folder that was read before, as they have the same ids."""
     from sire_core.storage.folder import Folder
 
+    assert options.folder is not None  # else nothing is there yet
     roots = corpus.folders
     now = [path for source in sources if source.is_dir() and not roots[path := os.path.realpath(source)]]
-    before = [root for root, prefix in Folder(folder).sources().items() if root not in now and not prefix]
+    before = [root for root, prefix in Folder(options.folder).sources().items() if root not in now and not prefix]
     # Of folders inside each other ids are paths below the outer one: no name is taken twice.
     pairs = [(new, old) for new in now for old in before if os.path.commonpath([new, old]) not in (new, old)]
     taken = [
@@ -348,15 +349,16 @@ def _warn_of_taken(corpus: LoadedDocuments, sources: Iterable[Path], folder: Pat
         for new, old in pairs
         if _both(Path(new, document.id), Path(old, document.id))
     ]
-    if taken:
-        names = list(dict.fromkeys(name for name, _, _ in taken))
-        _, new, old = taken[0]
-        note(
-            f"{count(len(names), 'file')} with the id of a file in another folder, in whose place "
-            f"{'they stand' if len(names) > 1 else 'it stands'}: {some(names, 3)}. "
-            f"To keep both, make a new index of the folders: sire index {old} {new} --to NEW_DIR",
-            "yellow",
-        )
+    if not taken:
+        return
+    names = list(dict.fromkeys(name for name, _, _ in taken))
+    _, new, old = taken[0]
+    files = f"{count(len(names), 'file')} of {old} by files of the same name in {new}: {some(names, 3)}"
+    both = f"To keep both, make a new index: sire index {old} {new} --to NEW_DIR"
+    if not options.replaces:
+        replace_them = f"To replace them: sire update {options.folder} {new}"
+        raise ConfigurationError(f"Nothing was changed; this would replace {files}. {both}. {replace_them}")
+    note(f"This replaces {files}. {both}.", "yellow")
 
 
 def _warn_of_namesakes(corpus: LoadedDocuments, sources: Iterable[Path], folder: Path) -> None:
@@ -682,7 +684,7 @@ def index(
         return
     if to is None:
         raise typer.BadParameter("name the folder of the index: --to my-index (only --dry-run needs none)")
-    options = _options(to, spending.model(), spending, reading, seed=seed, runner=runner, **built.as_given())
+    options = _options(to, spending.model(), spending, reading, seed=seed, runner=runner, replaces=False, **built.as_given())
 
     def change(index: Index, corpus: LoadedDocuments) -> BuildReport:
         report = put(Index.update)(index, corpus)

@@ -362,12 +362,18 @@ def test_an_id_that_is_nearly_right_is_answered_with_the_right_one(folders):
     assert "Nothing was deleted; similar to readm.md: readme.md." in said
 
 
-def test_a_file_that_replaces_one_of_another_folder_is_mentioned(folders):
-    assert "replaced" not in run("index", folders / "films", "--to", folders / "ix").stderr
-    said = run("index", folders / "towns", "--to", folders / "ix").stderr
-    assert "1 file with the id of a file in another folder, in whose place it stands: readme.md." in said
-    assert "replaced" not in run("index", folders / "towns" / "readme.md", "--to", folders / "ix").stderr
-    assert f"sire index {folders / 'films'} {folders / 'towns'} --to NEW_DIR" in said
+def test_a_file_of_another_folder_replaces_one_only_where_that_is_said(folders):
+    films, towns = folders / "films", folders / "towns"
+    run("index", films, "--to", folders / "ix")
+    before = ids(folders / "ix")
+    said = " ".join(run("index", towns, "--to", folders / "ix", code=1).stderr.split())
+    which = f"replace 1 file of {films} by files of the same name in {towns}: readme.md."
+    assert f"Nothing was changed; this would {which}" in said
+    assert f"sire index {films} {towns} --to NEW_DIR. To replace them: sire update {folders / 'ix'} {towns}" in said
+    assert ids(folders / "ix") == before
+    said = " ".join(run("update", folders / "ix", towns).stderr.split())
+    assert f"This replaces {which.removeprefix('replace ')}" in said
+    assert ids(folders / "ix") > before
 
 
 def test_a_file_by_itself_whose_name_is_there_in_a_folder_is_mentioned(folders):
