@@ -82,8 +82,13 @@ def test_a_recipe_that_finds_less_than_the_baseline_fails(measure, tmp_path):
     [row] = [row for row in json.loads(rows.read_text(encoding="utf-8")) if row["recipe"] == "sire"]
     assert {result["id"] for result in row["results"]} == {f"q{n}" for n in range(1, 7)}
     assert row["recall_passages"]["5"] == pytest.approx(sum(r["recall"]["5"] for r in row["results"]) / 6, abs=0.1)
-    result = sire(*measure, "--set", "rounds=1", "--baseline", rows, code=1)
-    assert "the baseline has no row of this recipe and its settings" in result.output
+    sire(*measure, "--set", "rounds=1", "--baseline", rows)  # other settings are compared, too
+    several = [{**row, "settings": {"rounds": number}} for number in (3, 4)]
+    rows.write_text(json.dumps(several), encoding="utf-8")
+    result = sire(*measure, "--baseline", rows, code=1)
+    assert "sire: the baseline has several rows of this recipe, none with these settings" in result.output
+    rows.write_text(json.dumps([{**row, "recipe": "raptor"}]), encoding="utf-8")
+    assert "sire: the baseline has no row of this recipe;" in sire(*measure, "--baseline", rows, code=1).output
     better = {**row, "recall_passages": {"2": 100.0, "5": 101.0}}
     better["results"] = [{**r, "recall": {"2": 100.0, "5": 101.0 if r["id"] == "q3" else 0.0}} for r in row["results"]]
     rows.write_text(json.dumps([better]), encoding="utf-8")

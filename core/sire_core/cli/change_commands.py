@@ -684,7 +684,8 @@ def index(
         return
     if to is None:
         raise typer.BadParameter("name the folder of the index: --to my-index (only --dry-run needs none)")
-    options = _options(to, spending.model(), spending, reading, seed=seed, runner=runner, replaces=False, **built.as_given())
+    others = {"seed": seed, "runner": runner, "replaces": False, **built.as_given()}
+    options = _options(to, spending.model(), spending, reading, **others)
 
     def change(index: Index, corpus: LoadedDocuments) -> BuildReport:
         report = put(Index.update)(index, corpus)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from sire_core.types import Metadata
 
 _SHOWN = 10
 _OWN_KEYS = frozenset({"id", "_id", "question", "answers", "answer", "supporting", "needs", "type", "hops"})
+_GOLD, _MISSPELT = frozenset({"answer", "answers", "supporting", "needs"}), 0.8
+"""Keys of which a measured question has one, and how like one of them a misspelt key is."""
 _MUSIQUE_TYPE = re.compile(r"(\d+hop\d*)__")
 
 
@@ -98,6 +101,10 @@ def question_from_record(record: Any, default_id: str = "") -> Question:
         raise CorpusError("'id' or 'question' is missing or blank")
     if is_official(record):
         return _official(record, identifier, question)
+    metadata = {key: value for key, value in record.items() if key not in _OWN_KEYS}
+    for key in () if _GOLD & record.keys() else metadata:
+        for meant in difflib.get_close_matches(key, _GOLD, n=1, cutoff=_MISSPELT):
+            raise CorpusError(f"there is no key {key!r}; do you mean {meant!r}?")
     return Question(
         id=identifier,
         question=question,
@@ -106,7 +113,7 @@ def question_from_record(record: Any, default_id: str = "") -> Question:
         type=json_string(record.get("type"), "type"),
         hops=_hops(record.get("hops")),
         needs=_needs(record.get("needs")),
-        metadata=clean_metadata({k: v for k, v in record.items() if k not in _OWN_KEYS}, "the question"),
+        metadata=clean_metadata(metadata, "the question"),
     )
 
 

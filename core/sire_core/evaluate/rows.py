@@ -442,12 +442,14 @@ class Gate:
         return list(filter(None, messages))
 
     def _losses(self, row: EvalRow) -> list[str]:
-        """Recall that is below that of the row of the same recipe and settings."""
+        """Recall that is below that of the row of the same recipe; of several, the one with the same settings."""
         now = row.as_json()
-        key = (now["recipe"], now.get("settings", {}))
-        before = next((each for each in self.baseline if (each["recipe"], each.get("settings", {})) == key), None)
+        rows = [each for each in self.baseline if each["recipe"] == now["recipe"]]
+        same = [each for each in rows if each.get("settings", {}) == now.get("settings", {})]
+        before = next(iter(same or rows[: len(rows) == 1]), None)
         if before is None:
-            return [f"{row.setup.recipe}: the baseline has no row of this recipe and its settings; measure it again."]
+            rest = "no row of this recipe" if not rows else "several rows of this recipe, none with these settings"
+            return [f"{row.setup.recipe}: the baseline has {rest}; measure it again."]
         if before.get("questions") != now["questions"]:
             numbers = f"{before.get('questions')} questions, this run on {now['questions']}"
             return [f"{row.setup.recipe}: the baseline was measured on {numbers}; measure it again."]

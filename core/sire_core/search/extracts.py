@@ -85,7 +85,7 @@ _TIME = re.compile(
 _FRAGMENT = re.compile(
     r"[:?]$|^\W*\d*\W*$|^[\])}>;,%\u2013\u2014]|^\([a-z]|^(?:[^\W\d_]|[-/])+(?: (?:[^\W\d_]|[-/])+){0,2}$"
     r"|^\. |(?: \.){3}|^\w+$|^(?:Figure|Fig\.|Table|Listing|Section) [\dA-Z][\d.-]*[.:,] |^\d+(?:\.\d+)+\.? [^.!?]*$"
-    r"|^(?:Section|[Ss]ee) [^.!?]*$|^(?:Copyright|\(c\)|\u00a9) |^\[(?:[^\]]*\d\d:\d\d|\d{1,3}\])"
+    r"|^(?:Section|[Ss]ee) [^.!?]*\.?$|^(?:Copyright|\(c\)|\u00a9) |^\[(?:[^\]]*\d\d:\d\d|\d{1,3}\])"
 )
 """Of what answers nothing: headings, labels, questions, signatures, entries of contents and of an index, notices,
 pointers, lines of a log, footnotes, captions, single words, and what begins within a sentence or line."""
@@ -94,7 +94,14 @@ _KEYWORDS = re.compile(r"(?:keywords|tags)\b", re.IGNORECASE)
 _ASKS_CODE = re.compile(
     r"\b(?:how (?:do|can|could|should|to)|(?:command|option|flag|syntax|example)s?)\b", re.IGNORECASE
 )
+_ABOUT_THIS = (
+    r"(?:(?:To|By|For|With|Without|After|Before|Until|Besides|Because of|Due to) (?:[\w'-]{1,30} ){0,4}"
+    r"|The (?:solution|answer|fix|remedy|workaround|reason|cause|result|effect) (?:to|for|of) )(?:this|that|these|it)\b"
+)
+_GOES_ON = re.compile(_ABOUT_THIS)
+"""Opens a paragraph about what the one before it says: `To prevent this`."""
 _DEPENDS = re.compile(
+    rf"{_ABOUT_THIS}|"
     r"(?:No other|None of|It|They|He|She|"
     r"This|That|These|Those|Such|Both|(?:The |By )?[Dd]efaults?|The (?:latter|former)|Rather|Instead"
     r"|Otherwise|However|But|Thus|Therefore|So|Then|Also|Conversely|Similarly|Alternatively"
@@ -163,7 +170,10 @@ class Candidate:
 _MARKS = "?!.,;:()[]{}<>\"'`\u2018\u2019\u201c\u201d"  # Around words of a question
 _SHARED = 3  # Where no hit has one of so many words of a question, hits are about something else
 _KEYWORD = 3  # Letters of a word in capitals that is no form of another: `RETURNING`
-_VAGUE = "know tell say explain connect put get make keep happen want become wait need right away already really please"
+_VAGUE = (
+    "know tell say explain connect put get rid make keep happen want become wait need blame right away already really "
+    "please"
+)
 
 
 def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
@@ -181,7 +191,7 @@ def _judged(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
     if not asked:
         return "The question has no word to search for; these are only the nearest passages.", _NEAREST
     ways = ("\n".join(step.sentence for step in hit.path) for hit in hits)
-    texts = (f"{hit.unit.title}\n{hit.unit.text}\n{way}" for hit, way in zip(hits, ways, strict=True))
+    texts = [f"{hit.unit.title}\n{hit.unit.text}\n{way}" for hit, way in zip(hits, ways, strict=True)]
     keywords = every - _whole_stems(question)
     shares = [every & (_whole_stems(text) | keywords.intersection(map(str.lower, find_words(text)))) for text in texts]
     if not any(shares):
@@ -190,6 +200,8 @@ def _judged(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
     hardly = len(missing) * _SHARED >= len(asked)
     first, *_ = spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
     lacking = [word for word in spelled if _whole_stems(word, exact=exact) & missing]
+    spelled_words = [word for text in texts for word in find_words(text)]
+    lacking = [word for word in lacking if not any(_begins(word, other) for other in spelled_words)]
     if not hardly:  # then only names are worth a warning
         lacking = [word for word in lacking if not is_everyday(word) or (word[0].isupper() and word != first)]
     if lacking:
@@ -198,6 +210,11 @@ def _judged(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
     if len(asked) > 1 and max(map(len, shares)) == 1:
         return "No hit has more than one word of the question; these are only the nearest.", _NEAREST
     return "", _SENTENCES
+
+
+def _begins(word: str, other: str) -> bool:
+    """Whether another word is a word and a part that begins with a capital: `PostgreSQL` of `Postgres`."""
+    return other[len(word) :][:1].isupper() and other.lower().startswith(word.lower())
 
 
 def _whole_stems(text: str, *, exact: bool = False) -> frozenset[str]:
@@ -280,9 +297,15 @@ def _fitting(candidates: Sequence[Candidate], n: int) -> list[Extract]:
         if len(chosen) == n:
             break
         words = stems(one.text)
-        if not any(words <= others for others in chosen):
+        if not any(_says_no_more(words, others) for others in chosen):
             chosen[words] = one
     return list(chosen.values())
+
+
+def _says_no_more(words: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether the words of a sentence are among those of another, or are those and one more."""
+    more = words - others
+    return not more or (len(more) == 1 and others <= words and not any(map(str.isdigit, more)))
 
 
 def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit], asked: frozenset[str]) -> list[Extract]:
@@ -299,7 +322,7 @@ def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit], asked: froze
             beside = sentences[place]
             length += len(beside.text)
             if length <= (_BLOCK if beside.kind == "prose" else _LONGEST):
-                label = beside.label if beside.block != one.block else ""
+                label = beside.label if beside.label != sentences[one.place].label else ""
                 quoted.setdefault((one.hit, place), Extract(beside.text, one.hit, place, label, beside.block))
         lists |= {(one.hit, sentence.block) for sentence in sentences if sentence.kind == "item"}
     joined: list[Extract] = []
@@ -329,10 +352,18 @@ def _beside(one: Extract, sentences: Sequence[Sentence]) -> list[int]:
         same = [place for place, sentence in enumerate(sentences) if sentence.block == one.block]
         return sorted(same, key=lambda place: abs(place - one.place))[1:]
     places = [] if one.text.endswith(_FINAL) else _led_to(one.text, one.place + 1, sentences)
+    depends = bool(_DEPENDS.match(one.text)) and one.place > 0 and sentences[one.place - 1].block == one.block
+    first = one.place - depends
+    before = sentences[first - 1] if first else None
+    if before and before.kind == "code" and sentences[first].text[0].islower():  # a sentence with code in its middle
+        lead = f"{before.label}:"
+        places += [place for place, other in enumerate(sentences) if other.block == before.block or other.text == lead]
     for place in (one.place - 1, one.place + 1):
-        is_beside = 0 <= place < len(sentences) and sentences[place].block == one.block
-        text = sentences[place].text if is_beside else "?"
-        if text.endswith("?") or (place < one.place and not _DEPENDS.match(one.text)):
+        is_inside = 0 <= place < len(sentences)
+        is_beside = is_inside and sentences[place].block == one.block
+        is_next = is_inside and place > one.place and _GOES_ON.match(sentences[place].text)
+        text = sentences[place].text if is_beside or is_next else "?"
+        if text.endswith("?") or (place < one.place and not depends):
             continue
         if place > one.place and text.endswith(":"):
             places += _led_to(text, place, sentences)

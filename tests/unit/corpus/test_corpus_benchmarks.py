@@ -150,6 +150,7 @@ def test_our_own_format(tmp_path):
         ({"id": "a", "question": "Why?", "supporting": [None, []]}, "'supporting' must be a string"),
         ({"id": "a", "question": "Why?", "hops": "two"}, "'hops' must be"),
         ({"id": "a", "question": "Why?", "context": [PELL], "supporting_facts": ["Pell"]}, "supporting_facts"),
+        ({"id": "a", "question": "Why?", "need": [[]]}, "there is no key 'need'; do you mean 'needs'?"),
         ({"id": "ok", "question": "Another?"}, "belongs to another question"),
     ],
 )

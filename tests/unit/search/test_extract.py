@@ -74,6 +74,7 @@ def test_words_that_say_nothing_by_themselves_are_not_missed():
     [
         ("Is it painted by --paint?", "No hit mentions '--paint'."),
         ("What opens arne.bridge?", "No hit mentions 'opens' or 'arne.bridge'."),
+        ("Is Ann to blame for Arne Bridge, and how is it got rid of?", ""),
     ],
 )
 def test_what_no_hit_mentions_is_named_as_the_question_spells_it(question, note):
@@ -281,6 +282,7 @@ def test_code_is_quoted_where_it_is_asked_for():
         "Copyright 2008 by the lock makers.",
         "[May 02 15:31:25] The lock was opened.",
         "See locks-and-keys.",
+        "See how the lock was opened for more.",
         "Section 3.12, \u201cOpening the lock\u201d",
         "| Index Entry | Section |\n| --- | --- |\n| lock, opened by whom | Opening the lock |",
     ],
@@ -356,6 +358,33 @@ def test_each_part_of_a_question_is_answered_with_what_its_sentence_depends_on_a
     uefi, secure = (one.quoted for one in extract_sentences(question, [PARTS], 2))
     assert uefi == PARTS.unit.text.partition("\n\n")[0]
     assert secure == ("For secure boot the type of the system must be set. Otherwise the guest stops.")
+
+
+def test_what_is_about_the_paragraph_before_is_quoted_with_it():
+    wrong = "A serial in the future keeps the secondary from being updated."
+    solved = "The solution to this is to add 2147483647 and to reload."
+    text = f"{wrong}\n\n{solved}\n\nOther serials are counted by hand."
+    both = extract_sentences("What if a zone's serial is in the future?", [hit("zone", text, "Zones > Serials")], 1)
+    assert [one.quoted for one in both] == [wrong, solved]
+    text = "Handlers are weak references and may be collected. To prevent this, pass weak=False. Others stay."
+    (weak,) = extract_sentences("How do I prevent this of a weak handler?", [hit("weak", text, "Signals > Weak")], 1)
+    assert weak.text.startswith("Handlers are weak references and may be collected. To prevent this,")
+
+
+def test_a_sentence_with_code_in_its_middle_is_quoted_with_the_code():
+    text = (
+        "In a shell, the loop is turned off by running:\n\n```\n%await off\n```\n\nas a command at the prompt. "
+        "This allows synchronous queries."
+    )
+    lead, rest = extract_sentences("How are synchronous queries allowed?", [hit("loop", text, "Async > Shells")], 1)
+    assert lead.quoted == "In a shell, the loop is turned off by running:\n    %await off"
+    assert rest.text == "as a command at the prompt. This allows synchronous queries."
+
+
+def test_a_name_that_goes_on_with_a_capital_is_mentioned():
+    postgres = hit("db", "PostgreSQL keeps slow queries in a log.", "Databases")
+    assert not unanswered_note("Where does Postgres keep slow queries?", [postgres])
+    assert "'Tonga'" in unanswered_note("Where does Tonga keep slow queries?", [hit("t", "Tongann queries are slow.")])
 
 
 TABLE = """Name | Type | Description
