@@ -114,6 +114,10 @@ class SireRetriever(DocumentIndex):
         if not isinstance(values, Mapping):
             return values
         _refuse_store_searches(values)
+        for word in ("path", "folder", "persist_directory", "persist_dir"):
+            if word in values and "index" not in values:
+                called = cls.__name__
+                raise TypeError(f"{called}() has no argument {word!r}; use {called}.load({values[word]!r}).")
         known = named(cls.__name__, values, cls.model_fields, SPELLINGS)
         saved = read_settings(known["index"].path) if isinstance(known.get("index"), Index) else {}
         return {"title_key": saved["title_key"], **known} if "title_key" in saved else known

@@ -212,7 +212,7 @@ def _list_skipped(failures: Sequence[Failure]) -> None:
         note(f"Skipped {count(len(others), 'file')} of types that are not read ({listed}{more}).")
     if generated:
         files = count(len(generated), "file")
-        note(f"Skipped {files} of a site generator (scripts, indexes, sources of pages); to index one, give its path.")
+        note(f"Skipped {files} of a site generator (scripts, indexes, source code, sources of pages); to index one, give its path.")
     _list_failures(attachments, "attachment of a mail was left out", "attachments of mails were left out")
 
 
@@ -259,12 +259,14 @@ def _print_result(report: BuildReport, recipe: str, before: Manifest, folder: Pa
         say(f"Searches without -r use {default} from now on. Indexes that are open keep their recipe.")
     if report.generation == before.generation:
         what = "No document" if settings or report.learned_again else "Nothing"
-        say(f"{what} changed: {folder} holds these documents, indexed with {recipe}.")
+        say(f"{what} changed: these documents are in {folder} already, indexed with {recipe}.")
         return
     if report.dropped:
         note(f"Removed, because this change used another model or extractor: {', '.join(report.dropped)}.", "yellow")
     numbers = ((name, getattr(report, name)) for name in ("added", "updated", "removed", "unchanged"))
-    say(f"{folder}: documents {', '.join(f'{number:,} {name}' for name, number in numbers if number) or 'none'}.")
+    (name, number), *others = [(name, number) for name, number in numbers if number] or [("changed", 0)]
+    rest = "".join(f", {number:,} {name}" for name, number in others)
+    say(f"{folder}: {count(number, 'document')} {name}{rest}.")
     say(f"{recipe}: {count_units(report.units, after.counts.get('chunks', 0))} in {_seconds(report)}.")
 
 

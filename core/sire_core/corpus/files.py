@@ -75,6 +75,8 @@ _INDEX_PAGES = {
     re.compile(r"search/\w+\.html"): re.compile(rb"<body class=.SRPage"),
 }
 """What marks indexes of other pages, by folder and name."""
+_CODE_PAGE = re.compile(rb"<h1>Source code for |\bviewcode-b|<h1>All modules for which code is available")
+"""What marks Sphinx's pages of the source code that a manual describes."""
 _SEARCH_PAGE = re.compile(rb"\bid=.?(?:mkdocs-)?search-results\b|\bsearchindex\.js\b")
 _PLACES_IN_PAGES = re.compile(rb"<(?:urlset|sitemapindex|tagfile|targetset|book[^>]{1,300}devhelp)\b|\btargetptr=")
 """What marks lists of the places in pages: maps of a site, cross references of DocBook, Doxygen and Devhelp."""
@@ -264,7 +266,7 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
 
 
 def _is_generated(root: Path, path: Path, names: Sequence[str]) -> bool:
-    """Whether a file is a script or an index of a site, or the source of a page that is there, too."""
+    """Whether a file is a script, an index or source code of a site, or the source of a page that is there, too."""
     parts = path.relative_to(root).parts
     if _INDEXES.fullmatch(path.name) or (path.suffix == ".js" and "_static" in parts):
         return True
@@ -274,7 +276,8 @@ def _is_generated(root: Path, path: Path, names: Sequence[str]) -> bool:
         scripts, pages = (sum(name.endswith(end) for name in names) for end in (".js", ".html"))
         return pages >= _PAGES_TO_A_SCRIPT * scripts
     if path.suffix == ".html":
-        return _is_generated_page(path)
+        is_code = "_modules" in parts and _CODE_PAGE.search(_head(path, _SEEN_OF_PAGE)) is not None
+        return is_code or _is_generated_page(path)
     return _is_source_of_page(root, path, names)
 
 

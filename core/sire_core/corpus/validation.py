@@ -209,7 +209,7 @@ def warn_of_long_passages(documents: Sequence[Document], remedy: str) -> None:
     lengths = [len(passage.text) for document in documents for passage in document.passages]
     if long := sum(length > _LONG for length in lengths):
         _logger.warning(
-            "%s of %s longer than %s characters: searches rank long texts that are not split worse, and embedding "
+            "%s of %s longer than %s characters: long texts rank worse unless they are split, and embedding "
             "models may read only their beginning. %s",
             f"{long:,}",
             f"{count(len(lengths), 'passage')} {'is' if long == 1 else 'are'}",

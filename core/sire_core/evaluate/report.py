@@ -185,7 +185,7 @@ def _block(rows: Sequence[EvalRow], width: int | None) -> str:
     hidden = [name for line in lines for name in line if name not in shown]
     more = ["", f"Not shown: {', '.join(dict.fromkeys(hidden))}."] if hidden else []
     if any(name.endswith(" several") for name in shown):
-        more += ["", "one, several: questions that one document answers by itself, and the others."]
+        more += ["", "one: questions that a single document answers; several: questions that need more than one."]
     return "\n".join([_heading(rows), "", *table, *more, *_foot(rows)])
 
 

@@ -45,7 +45,7 @@ def test_index_says_what_was_read_skipped_and_made(tmp_path, source):
     assert "Read 3 documents." in result.stderr
     assert "2 files could not be read and were skipped" in result.stderr
     assert "bad.txt: byte 3 is not UTF-8" in result.stderr
-    assert "documents 3 added" in result.stdout
+    assert "3 documents added" in result.stdout
     assert "sirerag: " in result.stdout
 
 
@@ -116,10 +116,10 @@ def test_a_filter_that_nothing_passes_is_no_error(index):
 def test_add_update_and_delete(index, tmp_path):
     more = tmp_path / "more.jsonl"
     more.write_text(json.dumps({"id": "m-4", "text": "The Marl is a river."}))
-    assert "1 added" in run("add", index, more).stdout
+    assert "1 document added" in run("add", index, more).stdout
     more.write_text(json.dumps({"id": "m-4", "text": "The Marl is a slow river."}))
     assert "Update them" in run("add", index, more, code=1).stderr
-    assert "1 updated" in run("update", index, more).stdout
+    assert "1 document updated" in run("update", index, more).stdout
     assert "Nothing changed" in run("update", index, more).stdout
     assert json.loads(run("stats", index, "--json").stdout)["documents"] == 4
     assert "Nothing was deleted" in run("delete", index, "m-4", "zzz", code=1).stderr
@@ -392,7 +392,7 @@ def test_folders_with_files_of_the_same_name_have_ids_that_begin_with_the_folder
     assert {"films/readme.md", "towns/readme.md"} <= names
     assert all(name.startswith(("films/", "towns/")) for name in names)
     (both[1] / "readme.md").write_text("# Lindle\n\nA new text.\n")
-    assert "1 updated" in run("update", folders / "ix", both[1] / "readme.md").stdout
+    assert "1 document updated" in run("update", folders / "ix", both[1] / "readme.md").stdout
     assert "1 document" in run("delete", folders / "ix", both[0] / "readme.md", "--yes").stderr
     assert ids(folders / "ix") == names - {"films/readme.md"}
     left = run("sync", both[1], "--to", folders / "ix", "--yes").stderr

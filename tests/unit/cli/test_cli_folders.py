@@ -74,10 +74,10 @@ def test_index_adds_and_updates_and_removes_nothing(tmp_path, source, folder):
     more.mkdir()
     (more / "marl.md").write_text("# Marl\n\nThe Marl is a river.")
     result = run("index", more, "--to", folder)
-    assert "documents 1 added" in result.stdout
+    assert "1 document added" in result.stdout
     assert ids(folder) == sorted([*before, "marl.md"])
     (more / "marl.md").write_text("# Marl\n\nThe Marl is a long river.")
-    assert "documents 1 updated" in run("index", more, "--to", folder).stdout
+    assert "1 document updated" in run("index", more, "--to", folder).stdout
     assert "Nothing changed" in run("index", more, "--to", folder).stdout
     assert len(ids(folder)) == 4
 
@@ -91,7 +91,7 @@ def test_sync_lists_what_goes_and_asks(source, folder, on_terminal):
     assert "Nothing was changed" in result.stderr
     assert len(ids(folder)) == 3
     result = run("sync", source, "--to", folder, given="y\n")
-    assert "1 added, 1 removed" in result.stdout
+    assert "1 document added, 1 removed" in result.stdout
     assert ids(folder) == ["ada.md", "deep/lindle.md", "new.md"]
     again = run("sync", source, "--to", folder)
     assert "Nothing changed" in again.stdout
@@ -163,7 +163,7 @@ def test_delete_lists_what_goes_and_asks_on_a_terminal(folder, on_terminal):
 def test_delete_in_a_script_says_that_it_did_not_ask(folder):
     result = run("delete", folder, "press.md", given="n\n")
     assert "Removing from the index, not asking as there is no terminal: 1 document." in result.stderr
-    assert "documents 1 removed" in result.stdout
+    assert "1 document removed" in result.stdout
     assert len(ids(folder)) == 2
 
 
@@ -199,7 +199,7 @@ def test_files_that_hold_no_documents_do_not_keep_sync_from_removing(source, fol
     (source / "deep" / "press.txt").write_bytes(b"caf\xe9")
     (source / "press.md").unlink()
     result = run("sync", source, "--to", folder, "--yes")
-    assert "1 removed" in result.stdout
+    assert "1 document removed" in result.stdout
     assert ids(folder) == ["ada.md", "deep/lindle.md"]
 
 
@@ -215,7 +215,7 @@ def test_json_that_holds_no_documents_does_not_keep_sync_from_removing_files(sou
     """Nearly every folder of documentation has a package.json."""
     (source / "package.json").write_text('{"name": "docs", "version": "1.0.0"}')
     (source / "press.md").unlink()
-    assert "1 removed" in run("sync", source, "--to", folder, "--yes").stdout
+    assert "1 document removed" in run("sync", source, "--to", folder, "--yes").stdout
     assert ids(folder) == ["ada.md", "deep/lindle.md"]
 
 
@@ -242,7 +242,7 @@ def test_a_part_of_a_folder_that_was_indexed_keeps_its_ids(tmp_path):
     for source in (page, project / "docs"):
         assert "Nothing changed" in run("add", index, source).stdout
     page.write_text("# Queue\n\nThe queue holds twenty jobs.")
-    assert "1 updated" in run("update", index, page).stdout
+    assert "1 document updated" in run("update", index, page).stdout
     assert ids(index) == before
     for copied in ("backup", "reembed"):
         run(copied, index, *(["--embedder", "lexical", "--to"] if copied == "reembed" else []), tmp_path / copied)

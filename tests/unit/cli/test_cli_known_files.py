@@ -49,7 +49,7 @@ def test_what_did_not_change_is_not_read(source, folder):
     (source / "otto.md").unlink()
     changed = sync(source, folder)
     assert "Read 2 documents; 1 file unchanged." in changed.stderr
-    assert "1 added, 1 updated, 1 removed, 1 unchanged" in changed.stdout
+    assert "1 document added, 1 updated, 1 removed, 1 unchanged" in changed.stdout
     assert text_of(folder, "ada.md") == "Ada moved to Varn."
     for command in (("index", source, "--to", folder), ("add", folder, source), ("update", folder, source)):
         assert "Read 0 documents; 3 files unchanged." in run(*command).stderr

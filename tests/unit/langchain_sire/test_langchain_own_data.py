@@ -37,7 +37,7 @@ def test_what_is_split_already_is_not_split_again_and_long_documents_are_mention
     (found,) = SireRetriever.from_documents([long], recipe="flat").invoke("a long text")
     assert found.page_content == long.page_content
     assert "1 of 1 passage is longer than 8,000 characters" in caplog.text
-    assert "rank long texts that are not split worse" in caplog.text
+    assert "long texts rank worse unless they are split" in caplog.text
     assert "SireRetriever.from_documents(documents, chunker='sentences')" in caplog.text
     assert "RecursiveCharacterTextSplitter(chunk_size=2000).split_documents(documents)" in caplog.text
     caplog.clear()

@@ -51,6 +51,11 @@ def test_words_of_other_retrievers_are_understood(index_of, question, argument):
     assert len(SireRetriever(index=index_of(), **argument).invoke(question)) == 2
 
 
+def test_trap_a_folder_is_opened_by_load():
+    with pytest.raises(TypeError, match=r"no argument 'path'; use SireRetriever.load\('my-index'\)"):
+        SireRetriever(path="my-index")
+
+
 @pytest.mark.parametrize(
     ("argument", "advice"),
     [({"K": 3}, "did you mean 'k'"), ({"serch_kwargs": {}}, "'search_kwargs'"), ({"threshold": 0.5}, "known are")],
