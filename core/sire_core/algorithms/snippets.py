@@ -30,7 +30,7 @@ _LONE_MARK = re.compile(r"(?<!\w)`|`(?!\w)|(?<=[.!?,;)\"\u2019\u201d])\[\d{1,3}\
 """Backticks around code, not those of `Makali`i`; and numbers of footnotes behind a sentence."""
 _EMPHASIS = re.compile(
     rf"{_CODE}|(?<!\*)(\*{{2,3}})(?=[^\s*])([^\n]{{0,200}}?[^\s*])\2(?!\*)"
-    r"|(?<![\w*])(\*|_{1,3})(?=[^\s*_])([^\n]{0,200}?[^\s*_])\4(?![\w*])"
+    r"|(?<![\w*])(\*|_{1,3})(?=[^\s*_\u2019\u201d)\]}.,;:!?])([^\n]{0,200}?[^\s*_\u2018\u201c(\[{])\4(?![\w*])"
 )
 ELEMENTS = (
     "a|abbr|article|aside|audio|b|blockquote|br|caption|center|cite|code|col|colgroup|dd|del|details|dfn|div|dl|dt|em|"
@@ -99,6 +99,7 @@ def read_sentences(text: str, label: str = "") -> list[Sentence]:
     """The sentences of a text, and what each is said of; `label` is the heading that the text stands under."""
     found: list[Sentence] = []
     head, lead, announced, above, number, last = -1, "", "", "", 0, ""
+    option, has_fields = "", False  # a name on its own line, and whether lines like `Default: 4` are below it
     for block, kind in _blocks(text):
         goes_on = kind == last and (kind == "code" or (kind == "item" and bool(announced)))
         number, last = number + (not goes_on), kind
@@ -107,8 +108,13 @@ def read_sentences(text: str, label: str = "") -> list[Sentence]:
             head = len(found) if kind == "head" and has_words else -1
         if kind == "heading":
             label = block.rstrip(":")
+        if kind in ("heading", "term"):
+            option, has_fields = block if kind == "term" and identifiers(block) else "", False
         if kind in ("prose", "term", "item"):
             term = match[1] if (match := _TERM.match(block)) else above if kind == "prose" else ""
+            if option and kind == "prose" and not identifiers(term):
+                has_fields |= match is not None
+                term = option if has_fields else term
             if identifiers(label) and not identifiers(term):  # `Default: 4.` under `worker_pool` is said of that
                 term = ""
             of_list = announced if kind == "item" and not term else ""
@@ -303,7 +309,7 @@ def snippet(text: str, question: str, length: int = 240, via: str = "") -> str:
                 chosen.add(shown)
                 room -= needed
     rows = heads if rates[best] and chosen & heads.keys() else ()  # rows that answer stand without those around them
-    return _joined(sentences, _with_neighbours(sentences, chosen, room, rows))
+    return _joined(read, _with_neighbours(sentences, chosen, room, rows))
 
 
 def _with_neighbours(sentences: Sequence[str], chosen: set[int], room: int, rows: Collection[int]) -> list[int]:
@@ -319,15 +325,17 @@ def _with_neighbours(sentences: Sequence[str], chosen: set[int], room: int, rows
     return sorted(chosen)
 
 
-def _joined(sentences: Sequence[str], numbers: Sequence[int]) -> str:
+def _joined(sentences: Sequence[Sentence], numbers: Sequence[int]) -> str:
     """Sentences on one line, with dots where some are left out."""
     parts: list[str] = []
     for last, number in zip([-1, *numbers], numbers, strict=False):
+        text, kind = sentences[number].text, sentences[number].kind
         if number > last + 1:
             parts.append("...")
-        elif parts and parts[-1][-1] not in _ENDS:  # items, rows and lines of code
-            parts[-1] += ";"
-        parts.append(sentences[number])
+        elif parts and parts[-1][-1] not in _ENDS and kind != "code":
+            is_term = kind == "prose" and text[0].isupper() and _LONE_TERM.match(parts[-1])
+            parts[-1] += ":" if is_term else ";"  # items and rows
+        parts.append(text)
     return " ".join([*parts, "..."] if numbers[-1] + 1 < len(sentences) else parts)
 
 

@@ -212,7 +212,7 @@ def _list_skipped(failures: Sequence[Failure]) -> None:
         note(f"Skipped {count(len(others), 'file')} of types that are not read ({listed}{more}).")
     if generated:
         files = count(len(generated), "file")
-        note(f"Skipped {files} of a site generator (scripts, indexes, source code, sources of pages); to index one, give its path.")
+        note(f"Skipped {files} of a site generator (scripts, indexes, source code); to index one, give its path.")
     _list_failures(attachments, "attachment of a mail was left out", "attachments of mails were left out")
 
 

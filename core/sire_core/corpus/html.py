@@ -479,12 +479,17 @@ class _Reader:
             self._term = len(self._lines)
 
     def _end_definitions(self, tag: str) -> None:
-        """Terms of a list whose definitions are long are headings, as in the reference of a program's settings."""
+        """Terms of long definitions are headings, as in the reference of a program's settings; fields are lines."""
         if tag == "dt" and self._term is not None and self._definitions:
             lines = [line for line in self._lines[self._term :] if line]
             if len(lines) == 1 and len(lines[0]) <= _LONGEST_TERM:
                 self._definitions[-1][1].append((len(self._lines) - 1, lines[0]))
             self._term = None
+        elif tag == "dd" and self._definitions and self._definitions[-1][1]:
+            place, term = self._definitions[-1][1][-1]
+            found = [line for line in self._lines[place + 1 :] if line]
+            if term.endswith(":") and self._lines[place] == term and len(found) == 1 and len(found[0]) <= _LONGEST_TERM:
+                self._lines[place:] = [f"{term} {found[0]}"]  # `Default: 5`
         elif tag == "dl" and self._definitions:
             level, terms = self._definitions.pop()
             if self._definitions or len(terms) < _FEWEST_TERMS:

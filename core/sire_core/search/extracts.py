@@ -379,9 +379,14 @@ def _fields(one: Extract, sentences: Sequence[Sentence], asked: frozenset[str]) 
     found: list[int] = []
     for places in (range(one.place - 1, max(-1, one.place - _NEAR), -1), range(one.place + 1, one.place + _NEAR)):
         near = [place for place in places if place < len(sentences)]
-        below = takewhile(lambda place: sentences[place].kind != "heading", near)
-        found += [place for place in below if _FIELD.match(text := sentences[place].text) and lacking & stems(text)]
+        of_same = takewhile(lambda place: _is_said_of(sentences[place], own.label), near)
+        found += [place for place in of_same if _FIELD.match(text := sentences[place].text) and lacking & stems(text)]
     return found
+
+
+def _is_said_of(sentence: Sentence, label: str) -> bool:
+    """Whether a sentence is no heading and not said of something else."""
+    return sentence.kind != "heading" and (sentence.label == label or sentence.text.startswith(sentence.label))
 
 
 def _leads(joined: Sequence[Extract], one: Extract) -> bool:

@@ -83,6 +83,9 @@ MARKS = {
     "Post to /zones/<id>/records <b>now</b><br/>, **Steam**has **all *of* it** ***here***.": (
         "Post to /zones/<id>/records now , Steamhas all of it here."
     ),
+    "Names with \u2018_\u2019 (and those with \u2018_\u2019) stay; _so_ do these.": (
+        "Names with \u2018_\u2019 (and those with \u2018_\u2019) stay; so do these."
+    ),
     "[![A `cat`](cat.png)](http://a.example/cat) sleeps on [`mats`](m.md).": "A cat sleeps on mats.",
     "| Syntax: | `a \\| b` | <br>none |": "Syntax: a | b; none",
     "2 * 3 * 4 and snake_case_name and _private, __all__ of it": "2 * 3 * 4 and snake_case_name and _private, all of it",
@@ -108,6 +111,12 @@ def test_items_and_rows_are_told_apart():
     assert snippet(text, "limits") == (
         "Limits of it; fifty items; two users; name, most, least; queue: 5; 1; That is all."
     )
+
+
+def test_terms_lead_to_their_definitions_and_code_stays_as_it_is():
+    assert snippet("TMOUT\n\nSeconds of a pause.\n\nOther words.", "tmout") == "TMOUT: Seconds of a pause. Other words."
+    code = '```\ncurl -d \'\n{ "a": 1 }\n```'
+    assert snippet(code, "curl") == 'curl -d \' { "a": 1 }'
 
 
 def test_of_a_long_table_its_head_and_the_row_that_answers_or_was_led_to_are_shown():

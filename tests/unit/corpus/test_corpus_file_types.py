@@ -56,6 +56,7 @@ def test_html_keeps_content_and_structure():
         ("<p hidden>x<hr>a", "a"),
         ("<ul><li hidden>x<li>a<ul><li>b</ul><li>c</ul><p>d", "- a\n- b\n- c\n\nd"),
         ("<dl><dt>a<dd hidden>x<dt>b<dd>c</dl>", "a\n\nb\n\nc"),
+        ("<dl><dt>Type:<dd><p>integer</p><dt>Values:<dd><p>1</p><p>2</p></dl>", "Type: integer\n\nValues:\n\n1\n\n2"),
         ("<div><span hidden>x</div>a", "a"),
         ("<nav><table><tr><td>x</nav>a", "a"),
         ("<nav><ul><li>x<li>x<p>x</ul></nav>a", "a"),

@@ -259,6 +259,19 @@ def test_a_short_line_with_what_is_asked_for_comes_with_what_it_is_said_of():
     assert not any("Default" in one for one in [one.quoted for one in extract_sentences("How do I set it?", hits)])
 
 
+def test_fields_of_an_option_are_said_of_the_option_and_not_of_its_group():
+    def option(name, value):
+        return f"{name}\n\nType: integer\n\nDefault: `{value}`\n\nThis controls how many of the {name} are kept."
+
+    text = f"## fernet_tokens\n\n{option('max_active_keys', 3)}\n\n{option('max_old_keys', 7)}"
+    quoted = [
+        one.quoted
+        for one in extract_sentences("What is the default of max_active_keys?", [hit("a", text, "A > fernet_tokens")])
+    ]
+    assert quoted[0] == "max_active_keys: Default: 3"
+    assert all(one.startswith("max_old_keys") for one in quoted if "7" in one)
+
+
 def test_keywords_are_not_quoted():
     text = "## Mask\n\n## Keywords\n\nremove, mask, raster\n\n## Use\n\nThe flag -r removes a raster mask."
     hits = [hit("mask", text, "Raster > Mask"), hit("mask", "Dust lies in the hall.", "Raster > Hall")]

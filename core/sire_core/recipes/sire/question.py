@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, Similarities
 
 _MOST_WORDS = 64
+_LEAST_KNOWN = 0.1
+"""Of the rarest word: what the corpus knows of a question counts as that much where it knows none of its words."""
 _ALL_BITS = 2**64 - 1
 _BITS_OF_BYTES = ((np.arange(256)[None, :] >> np.arange(8)[:, None]) & 1).astype(np.float64)
 """Bit i of every byte, `[8, 256]`."""
@@ -107,7 +109,8 @@ class QuestionWords:
         if self._alike is None:
             index = self.index
             keys = np.concatenate([index.words[self.stems], self._lacked])
-            weights = np.append(index.idf[self.stems], np.full(len(self._lacked), self._rarest)) / self._weight
+            known = max(self._weight, _LEAST_KNOWN * self._rarest)
+            weights = np.append(index.idf[self.stems], np.full(len(self._lacked), self._rarest)) / known
             self._alike = np.zeros(len(index.chunks))
             for position, (near, cosines) in enumerate(index.stems_alike(keys)):
                 if not len(near):
@@ -339,7 +342,7 @@ below the mean); share of the question in words that it lacks and has others for
 no document has several passages). Then all of these once more, times how unsure it is that the question names what a
 passage is about: where names say little, similarity decides."""
 _CONSTANT, _DEPTH = 61.0, 50  # of reciprocal ranks
-_LEAST_SHARE = -8.0
+_LEAST_SHARE, _LEAST_SPREAD = -8.0, 1e-6
 _MOST_ABOUT = 40
 
 
@@ -575,8 +578,8 @@ class QueryFeatures:
 
 
 def _moments(values: Floats) -> tuple[float, float]:
-    """Mean and standard deviation; 0 and 1 of nothing or of equal values."""
+    """Mean and standard deviation; 0 and 1 of nothing or of equal values, as they are but for rounding."""
     if not len(values):
         return 0.0, 1.0
     spread = float(values.std())
-    return float(values.mean()), spread if spread > 1e-9 else 1.0
+    return float(values.mean()), spread if spread > _LEAST_SPREAD else 1.0
