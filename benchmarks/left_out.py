@@ -1,20 +1,20 @@
 """Left-out table of `sire` on documents of several passages: what is judged took no part in learning the weights.
 
 The weights of passages that longer documents were cut into (`DocumentWeights`) are learned for each corpus on the
-even-numbered questions of all others but `cloud`, which teaches none (listwise softmax over the candidates; a need's
-share is the sum over the passages that meet it), and judged on the odd-numbered questions of that corpus, beside BM25,
-vectors, hybrid and the weights that ship. The last columns are what the left-out weights gain over the best of BM25,
-vectors and hybrid, with a 95 % interval of paired bootstrap; the last row is that of `ops`, `frameworks` and `manuals`
-together. The other weights of `sire` were learned on encyclopaedias and on `cloud` by `evidence_weights.py`, on none of
-the others.
+even-numbered questions of all others but `JUDGED_ONLY` (listwise softmax over the candidates; a need's share is the sum
+over the passages that meet it), and judged on the odd-numbered questions of that corpus, beside BM25, vectors, hybrid
+and the weights that ship. The last columns are what the left-out weights gain over the best of BM25, vectors and
+hybrid, with a 95 % interval of paired bootstrap; the last row is that of `ops`, `frameworks` and `manuals` together.
+The other weights of `sire` were learned on encyclopaedias and on `cloud` by `evidence_weights.py`, on none of the
+others.
 
     python benchmarks/left_out.py [--manuals FOLDER] [--embedder NAME] [--rerank MODEL] [--work FOLDER] [--learn]
                                   [SET[@CHUNKS] ...]
 
 A set is a folder of SIRE_DATA; `@langchain` and `@llama-index` cut its files by the framework's splitters. Sets of one
-folder are left out together. `--manuals FOLDER` adds the eight manuals of newcomers (`tried_manuals.py`): each is
-judged on all of its twelve questions, which the weights of the others are learned from, too. With `--rerank
-colbert:FOLDER` hybrid search and `sire` come once more with their first 20 hits read again by that model; the gain is
+folder are left out together. `--manuals FOLDER` adds twelve manuals of newcomers (`tried_manuals.py`): each is judged
+on all of its twelve questions, and the weights of the others are learned from those of the first eight, too.
+`--rerank colbert:FOLDER` adds hybrid search and `sire` with their first 20 hits read again by that model; the gain is
 over the best of all other rows then. `--learn` prints the weights that all sets give, and judges nothing.
 """
 
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
-from tried_manuals import MANUALS, load_manual
+from tried_manuals import LAST, MANUALS, load_manual
 
 from sire_core import Index
 from sire_core.evaluate import Experiment, load_dataset
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 DATA = Path(os.environ.get("SIRE_DATA", "../shared/data"))
 DOCUMENTATION = ("ops", "frameworks", "manuals")
 SETS = (*DOCUMENTATION, "web", "cloud")
-JUDGED_ONLY = "cloud"
-"""Chunks without titles, which the weights that ship were not learned from either."""
+JUDGED_ONLY = ("cloud", *LAST)
+"""Chunks without titles and the last manuals, which the weights that ship were not learned from either."""
 BASELINES = ("bm25", "dense", "hybrid")
 CONFIG = EvalConfig(ks=(5,), budget=None, returns="passages")
 FEATURES = ("words", "fused", "coverage", "sentence", "phrases", "heading", "alike", "path", "step")
@@ -228,7 +228,7 @@ def main() -> None:
                     features = ("vector", *FEATURES)
                 learned_from[name] = list(examples(index, datasets[name], features))
         if options.learn:
-            teaching = [name for name in names if name != JUDGED_ONLY]
+            teaching = [name for name in names if name not in JUDGED_ONLY]
             print(learn([example for name in teaching for example in learned_from[name]], features))
             return
         print("R@5, odd-numbered questions: all (one document / several)\n")
@@ -238,7 +238,7 @@ def main() -> None:
         print(f"| {' | '.join(heads)} | gain | on several |\n|{'---|' * (len(heads) + 2)}")
         tables: dict[str, list[np.ndarray]] = {}
         for name in names:
-            others = [n for n in names if n.partition("@")[0] not in (name.partition("@")[0], JUDGED_ONLY)]
+            others = [n for n in names if n.partition("@")[0] not in (name.partition("@")[0], *JUDGED_ONLY)]
             weights = learn([example for n in others for example in learned_from[n]], features)
             with with_weights(weights):
                 left_out = recalls(rows(name)[-1], name)
@@ -250,7 +250,9 @@ def main() -> None:
             tables[name] = shown
             if name not in MANUALS:
                 print_row(name, shown)
-        for title, together in (("eight manuals of newcomers", MANUALS), ("the sets of documentation", DOCUMENTATION)):
+        first = [name for name in MANUALS if name not in LAST]
+        groups = {"eight manuals of newcomers": first, "four more, judged only": LAST, "documentation": DOCUMENTATION}
+        for title, together in groups.items():
             if found := [tables[name] for name in together if name in tables]:
                 print_row(title, *found)
 

@@ -1,8 +1,9 @@
-"""Eight manuals that newcomers brought, with twelve questions each, written before any search.
+"""Twelve manuals that newcomers brought, with twelve questions each, written before any search.
 
 A folder holds the unpacked Debian packages neutron-doc, ganeti-doc, cinder-doc, kicad-doc-en, libvirt-doc,
-lilypond-doc-html, xen-doc and grass-doc (`apt-get download PACKAGE`, then `dpkg-deb -x FILE FOLDER`; those of bookworm
-were asked). The questions with their quotes are in `benchmarks/manuals`. See `left_out.py --manuals`.
+lilypond-doc-html, xen-doc, grass-doc, bind9-doc, python-django-doc, keystone-doc and zsh-doc (`apt-get download
+PACKAGE`, then `dpkg-deb -x FILE FOLDER`; those of bookworm were asked). The questions with their quotes are in
+`benchmarks/manuals`. See `left_out.py --manuals`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ MANUALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "lilypond": ("usr/share/doc/lilypond/html/Documentation", ("extending", "learning", "notation", "usage")),
     "xen": ("usr/share/doc/xen/html", ("",)),
     "grass": ("usr/share/doc/grass-doc/html", ("",)),
+    "bind9": ("usr/share/doc/bind9-doc", ("arm",)),
+    "django": ("usr/share/doc/python-django-doc/html", ("",)),
+    "keystone": ("usr/share/doc/keystone-doc/html", ("",)),
+    "zsh": ("usr/share/doc/zsh-doc/html", ("",)),
 }
+LAST = ("bind9", "django", "keystone", "zsh")
+"""Those that came after the weights were learned."""
 
 
 def load_manual(folder: Path, name: str) -> DataSet:
