@@ -30,6 +30,7 @@ _FAR = 5_000
 _MANY = 8
 _COSTS, _REACHED = 3, -100.0
 """Parts of a score that are named, and the least score of what was a candidate."""
+_NAMELESS = "The question names nothing that only some of the passages mention."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +90,15 @@ async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int 
     selected = await snapshot.selected(question, ranked, k)
     order = await _passages(selected, snapshot)
     rank = order.index(position) + 1 if position in order else 0
+    hit = snapshot.view.hit(position, float(selected.scores_at(np.array([position]))[0]), selected)
     reasons_found = [
         ("rank", _rank_note(rank, len(order), len(inside), k)),
         *_cost(position, order[:k], ranked),
         *await _selection(position, ranked, selected, k),
         ("vectors", await _vectors(position, order[:k], question, snapshot, inside)),
         ("words", _words(unit, question)),
-        *_shared_names(unit, order[:k], question, names),
+        *_shared_names(hit, order[:k], question, names),
     ]
-    hit = snapshot.view.hit(position, float(selected.scores_at(np.array([position]))[0]), selected)
     picture = path_picture(snapshot, question, [Hit(hit.unit, hit.score, hit.doc_ids, hit.path)])
     # A hit that is drawn alone would have rank 1.
     nodes = tuple(replace(node, rank=rank) if node.rank else node for node in picture.nodes)
@@ -166,9 +167,9 @@ def _words(unit: Unit, question: str) -> str:
     return f"{has} It lacks {lacked}." if missing and shared else has
 
 
-def _shared_names(unit: Unit, hits: list[int], question: str, names: Names) -> list[tuple[str, str]]:
+def _shared_names(hit: Hit, hits: list[int], question: str, names: Names) -> list[tuple[str, str]]:
     """Names that could lead to the passage."""
-    graph = names.graph
+    graph, unit = names.graph, hit.unit
     if not len(graph.entities):
         return []
     position = names.position(unit.id)
@@ -186,7 +187,9 @@ def _shared_names(unit: Unit, hits: list[int], question: str, names: Names) -> l
     notes = [
         f"The question mentions {linked_names}; the passage mentions {', '.join(in_both) or 'none of them'}."
         if linked_names
-        else "The question mentions no name that a few passages have."
+        else next(
+            (f"{step.note[:1].upper()}{step.note[1:]}." for step in hit.path if step.step == "question"), _NAMELESS
+        )
     ]
     if frequent:
         notes.append(f"Too many passages mention {frequent}: only titles with it count as a link.")
