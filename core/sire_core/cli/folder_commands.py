@@ -130,7 +130,7 @@ def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
     say(text)
     if unsearched:
         number = count(len(unsearched), "line")
-        note(f"\nNot searched, since other documents say the same ({number}; `--set boilerplate=true` searches them):")
+        note(f"\nNot searched, because other documents repeat it ({number}; `--set boilerplate=true` searches them):")
         for line in unsearched[:_SHOWN]:
             note(f"  {line}")
         if len(unsearched) > _SHOWN:

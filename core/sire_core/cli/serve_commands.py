@@ -62,7 +62,7 @@ def explore(
     if host not in ("127.0.0.1", "localhost", "::1"):
         note(f"Everyone who reaches {host} and has the address below can read this index.", "yellow")
     try:
-        serve(explorer, port, host, lambda url: note(f"Exploring {folder} at {url} (Ctrl-C ends it)"))
+        serve(explorer, port, host, lambda url: note(f"Exploring {folder} at {url} (Ctrl-C to stop)"))
     finally:
         explorer.close()
 

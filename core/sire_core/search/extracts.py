@@ -50,6 +50,7 @@ FIT = {"question": 11.2, "sentence": 2.3, "turn": -0.8, "words": -0.4, "short": 
 `benchmarks/extracts.py`: share of the question in the sentence, its label and title; share of the sentence in the
 question; logarithms of when its hit is read and of how many words it has; whether these are fewer than `_SHORT`;
 whether it is code; whether it has a time where one is asked for (5.3 was learned; most such questions ask for more)."""
+_WHOLE = 8  # Words of a sentence that ends without a mark before what it leads to
 _SHORT, _ABOVE = 6, 0.7  # And how much a word counts that only the label or the title of the passage has
 _LEADING = 2  # Words of the question in what leads to code that answers, where it does not ask for code
 _BONUS = 1.0  # What the bonuses below are in units of `FIT`
@@ -352,6 +353,7 @@ def _beside(one: Extract, sentences: Sequence[Sentence]) -> list[int]:
         same = [place for place, sentence in enumerate(sentences) if sentence.block == one.block]
         return sorted(same, key=lambda place: abs(place - one.place))[1:]
     places = [] if one.text.endswith(_FINAL) else _led_to(one.text, one.place + 1, sentences)
+    is_open = one.text[-1].isalnum() and len(one.text.split()) >= _WHOLE  # what ends it stands below
     depends = bool(_DEPENDS.match(one.text)) and one.place > 0 and sentences[one.place - 1].block == one.block
     first = one.place - depends
     before = sentences[first - 1] if first else None
@@ -361,7 +363,7 @@ def _beside(one: Extract, sentences: Sequence[Sentence]) -> list[int]:
     for place in (one.place - 1, one.place + 1):
         is_inside = 0 <= place < len(sentences)
         is_beside = is_inside and sentences[place].block == one.block
-        is_next = is_inside and place > one.place and _GOES_ON.match(sentences[place].text)
+        is_next = is_inside and place > one.place and (is_open or _GOES_ON.match(sentences[place].text))
         text = sentences[place].text if is_beside or is_next else "?"
         if text.endswith("?") or (place < one.place and not depends):
             continue

@@ -79,7 +79,7 @@ def answer_text(answer: Answer, steps: Sequence[ReasoningStep] = (), cite_key: s
 def sufficiency(answer: Answer) -> str:
     """Whether the evidence suffices, as a sentence."""
     if answer.stop == "extracted":
-        return "Extracted: sentences and rows of tables of the documents; no model has judged whether they suffice."
+        return "Quoted sentences and rows of tables; no model has checked whether they answer the question."
     why = f"{answer.stop}: {answer.note}" if answer.note else answer.stop
     return f"The evidence is sufficient: {'yes' if answer.sufficient else f'no (stopped by {why})'}."
 

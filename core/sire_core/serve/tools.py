@@ -313,7 +313,7 @@ class IndexTools:
         )
         extracting = (
             "Gives the sentences of the indexed documents that answer a question best, word for word, with the ids of "
-            "their documents in brackets. Nothing judges whether they suffice: no language model is configured."
+            "their documents in brackets. Nothing checks whether they answer it: no language model is configured."
         )
         return [
             ToolSpec(

@@ -42,7 +42,7 @@ def test_a_menu_is_listed_with_its_document_and_searched_where_a_setting_says_so
     assert json.loads(shown.stdout)["not_searched"] == [*MENU.split("\n"), "## Story"]
     said = run("documents", tmp_path / "index", "ferry")
     lines = [*MENU.split("\n"), "## Story"]
-    assert f"Not searched, since other documents say the same ({len(lines)} lines" in said.stderr
+    assert f"Not searched, because other documents repeat it ({len(lines)} lines" in said.stderr
     assert all(line in said.stderr for line in lines[:3])
     assert lines[3] not in said.stderr
     assert f"and {len(lines) - 3} more" in said.stderr

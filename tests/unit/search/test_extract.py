@@ -394,6 +394,12 @@ def test_a_sentence_with_code_in_its_middle_is_quoted_with_the_code():
     assert rest.text == "as a command at the prompt. This allows synchronous queries."
 
 
+def test_a_sentence_that_ends_below_is_quoted_with_its_end():
+    text = "The number of keys to keep is counted so that the formula for them is\n\nkeys = lifetime / rotation + 2\n\nEnd."
+    both = extract_sentences("Which formula gives the number of keys to keep?", [hit("a", text, "Keys > Number")], 1)
+    assert " ".join(one.quoted for one in both).endswith("the formula for them is keys = lifetime / rotation + 2")
+
+
 def test_a_name_that_goes_on_with_a_capital_is_mentioned():
     postgres = hit("db", "PostgreSQL keeps slow queries in a log.", "Databases")
     assert not unanswered_note("Where does Postgres keep slow queries?", [postgres])

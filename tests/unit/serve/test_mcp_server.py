@@ -126,7 +126,7 @@ async def test_nothing_found_is_no_error(call):
 async def test_ask_without_a_model_quotes_the_sentences_that_answer(call):
     result = await call("ask", {"question": "Who founded Brackwater Press?"})
     assert text_of(result).startswith("Ada Holm founded Brackwater Press. [m-1]")
-    assert "no model has judged whether they suffice" in text_of(result)
+    assert "no model has checked whether they answer the question" in text_of(result)
     output = result.structured_content
     assert (output["stop"], output["sufficient"], output["usage"]["calls"]) == ("extracted", False, 0)
     assert output["doc_ids"][0] == "m-1"

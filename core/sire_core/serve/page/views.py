@@ -82,7 +82,7 @@ def start_html(questions: Sequence[str], left_out: str, main: Sequence[TableRow]
     return (
         f"<h2>{escaped(count(documents, 'document'))}</h2>"
         + (f'<h3>Questions to begin with</h3><ul class="start">{asked}</ul>' if asked else "")
-        + (f'<h3>Names and the number of passages with each</h3>{about}<ul class="names">{named}</ul>' if named else "")
+        + (f'<h3>Names, and how many passages mention each</h3>{about}<ul class="names">{named}</ul>' if named else "")
         + legend(row.name_kind for row in main)
         + (f"<p>{link('All names', f'/browse?{here}')}</p>" if named else "")
     )
