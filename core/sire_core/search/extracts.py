@@ -327,7 +327,7 @@ def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit], asked: froze
                 quoted.setdefault((one.hit, place), Extract(beside.text, one.hit, place, label, beside.block))
         lists |= {(one.hit, sentence.block) for sentence in sentences if sentence.kind == "item"}
     joined: list[Extract] = []
-    for block, group in groupby(sorted(quoted.items()), key=lambda item: (item[1].hit, item[1].block)):
+    for block, group in groupby(_named_first(quoted, texts).items(), key=lambda item: (item[1].hit, item[1].block)):
         first, *others = (one for _, one in group)
         sentences, is_code = texts[first.hit], texts[first.hit][first.place].kind == "code"
         text, last, gap = first.text, first.place, "\n" if is_code else " "
@@ -345,6 +345,20 @@ def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit], asked: froze
         else:
             joined.append(replace(first, text=text))
     return joined
+
+
+def _named_first(
+    quoted: Mapping[tuple[int, int], Extract], texts: Mapping[int, Sequence[Sentence]]
+) -> dict[tuple[int, int], Extract]:
+    """Extracts by hit and place; of those in a row that are said of one option the first names it."""
+    named = dict(sorted(quoted.items()))
+    for _, group in groupby(named, key=lambda key: (key[0], texts[key[0]][key[1]].label)):
+        first, *others = group
+        label = next((named[key].label for key in (first, *others) if identifiers(named[key].label)), "")
+        if label and not named[first].text.startswith(label):
+            named[first] = replace(named[first], label=label)
+            named |= {key: replace(named[key], label="") for key in others}
+    return named
 
 
 def _beside(one: Extract, sentences: Sequence[Sentence]) -> list[int]:
@@ -371,6 +385,10 @@ def _beside(one: Extract, sentences: Sequence[Sentence]) -> list[int]:
             places += _led_to(text, place, sentences)
         else:
             places.append(place)
+    own = sentences[one.place]
+    same = [place for place, other in enumerate(sentences) if other.label == own.label and other.kind == own.kind]
+    if own.kind == "prose" and sum(len(sentences[place].text) for place in same) <= _BLOCK:  # whole, if it is short
+        places += [place for place in same if place != one.place]
     return places
 
 

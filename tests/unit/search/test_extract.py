@@ -15,6 +15,11 @@ def hit(name, text, title=""):
     return Hit(unit=Unit(name, UnitKind.CHUNK, text, (name,), title=title), score=1.0, doc_ids=(name,))
 
 
+def part(name, text, title):
+    """A section that is too long to be quoted whole."""
+    return hit(name, f"{text}\n\n{'Dust lies on the shelf of the hall. ' * 12}", title)
+
+
 BRIDGE = hit("bridge", "# Arne\n\nThe Arne Bridge is painted green. It was opened in 1931. Boats pass below.", "Arne")
 PAINT = hit("paint", "Green paint is sold in Lindle. The shop opens at nine.", "Paint")
 
@@ -266,10 +271,20 @@ def test_fields_of_an_option_are_said_of_the_option_and_not_of_its_group():
     text = f"## fernet_tokens\n\n{option('max_active_keys', 3)}\n\n{option('max_old_keys', 7)}"
     quoted = [
         one.quoted
-        for one in extract_sentences("What is the default of max_active_keys?", [hit("a", text, "A > fernet_tokens")])
+        for one in extract_sentences("What is the default of max_active_keys?", [part("a", text, "A > fernet_tokens")])
     ]
-    assert quoted[0] == "max_active_keys: Default: 3"
-    assert all(one.startswith("max_old_keys") for one in quoted if "7" in one)
+    assert quoted[:2] == ["max_active_keys: Type: integer", "Default: 3"]
+    assert quoted[2:3] == ["This controls how many of the max_active_keys are kept."]
+    assert not any("7" in one for one in quoted) or "max_old_keys: Type: integer" in quoted
+
+
+def test_a_short_section_is_quoted_whole():
+    text = "The health of the mill is checked by a keeper.\n\nIt is on by default. The URL is /health.\n\nMore is told of it."
+    whole = " ".join(
+        one.quoted
+        for one in extract_sentences("Where is the health of the mill checked?", [hit("a", text, "Mill > Health")])
+    )
+    assert whole == " ".join(text.split())
 
 
 def test_keywords_are_not_quoted():
@@ -329,9 +344,9 @@ def test_of_parts_of_documents_the_sentences_that_fit_best_are_quoted_from_each(
     sami = "The bow of Favdna is the Big Dipper. Sarvva is the elk that he hunts all the winter long."
     other = "The dipper is a bird of rivers. It is big. Constellations are not told of here."
     hits = [
-        hit("ojibwe", ojibwe, "Ojibwe > Sky"),
-        hit("sami", sami, "Sami > Stars"),
-        hit("birds", other, "Birds > Dipper"),
+        part("ojibwe", ojibwe, "Ojibwe > Sky"),
+        part("sami", sami, "Sami > Stars"),
+        part("birds", other, "Birds > Dipper"),
     ]
     chosen = extract_sentences("What is the Big Dipper to the Ojibwe and to the Sami?", hits, 2)
     assert [one.text for one in chosen] == [
@@ -342,22 +357,22 @@ def test_of_parts_of_documents_the_sentences_that_fit_best_are_quoted_from_each(
 
 def test_code_is_quoted_behind_what_leads_to_it_and_cells_behind_their_heads():
     text = "## SMC\n\nIt is off. To turn on the SMC cache:\n\n```\n$ ovs set smc=true\n```\n\nIt needs memory."
-    (code,) = extract_sentences("How do I turn on the SMC cache?", [hit("smc", text, "Bridges > SMC")], 1)
+    (code,) = extract_sentences("How do I turn on the SMC cache?", [part("smc", text, "Bridges > SMC")], 1)
     assert code.quoted == "To turn on the SMC cache: $ ovs set smc=true"
     table = "| Feature | Linux | Hyper-V |\n| --- | --- | --- |\n| Policing | YES | NO |\n| Mirroring | NO | NO |"
-    (row,) = extract_sentences("Does Hyper-V have policing?", [hit("qos", table, "Releases > Features")], 1)
+    (row,) = extract_sentences("Does Hyper-V have policing?", [part("qos", table, "Releases > Features")], 1)
     assert row.quoted == "Policing: Linux YES; Hyper-V NO"
 
 
 def test_captions_and_what_says_nothing_new_are_not_quoted():
     text = "The loan is paid back monthly.\n\nThe loan is paid back.\n\nPayment of the loan is $115 a month."
     lines = "Figure 8.9. The loan after the second payment.\n\n9.28. Paying the loan - payment - month"
-    hits = [hit("loan", text, "8. Loans > 8.1. Payment"), hit("figures", lines, "Guide > Figures")]
+    hits = [part("loan", text, "8. Loans > 8.1. Payment"), part("figures", lines, "Guide > Figures")]
     chosen = extract_sentences("How much is the payment of the loan a month?", hits)
     assert [one.text for one in chosen] == ["The loan is paid back monthly.", "Payment of the loan is $115 a month."]
 
 
-PARTS = hit(
+PARTS = part(
     "boot",
     "It is not possible to ask for UEFI. Rather, Hyper-V gives UEFI to guests of generation 2. They start faster.\n\n"
     "Secure boot is another matter. For secure boot the type of the system must be set. Otherwise the guest stops.",
@@ -377,10 +392,10 @@ def test_what_is_about_the_paragraph_before_is_quoted_with_it():
     wrong = "A serial in the future keeps the secondary from being updated."
     solved = "The solution to this is to add 2147483647 and to reload."
     text = f"{wrong}\n\n{solved}\n\nOther serials are counted by hand."
-    both = extract_sentences("What if a zone's serial is in the future?", [hit("zone", text, "Zones > Serials")], 1)
+    both = extract_sentences("What if a zone's serial is in the future?", [part("zone", text, "Zones > Serials")], 1)
     assert [one.quoted for one in both] == [wrong, solved]
     text = "Handlers are weak references and may be collected. To prevent this, pass weak=False. Others stay."
-    (weak,) = extract_sentences("How do I prevent this of a weak handler?", [hit("weak", text, "Signals > Weak")], 1)
+    (weak,) = extract_sentences("How do I prevent this of a weak handler?", [part("weak", text, "Signals > Weak")], 1)
     assert weak.text.startswith("Handlers are weak references and may be collected. To prevent this,")
 
 
@@ -396,7 +411,7 @@ def test_a_sentence_with_code_in_its_middle_is_quoted_with_the_code():
 
 def test_a_sentence_that_ends_below_is_quoted_with_its_end():
     text = "The number of keys to keep is counted so that the formula for them is\n\nkeys = lifetime / rotation + 2\n\nEnd."
-    both = extract_sentences("Which formula gives the number of keys to keep?", [hit("a", text, "Keys > Number")], 1)
+    both = extract_sentences("Which formula gives the number of keys to keep?", [part("a", text, "Keys > Number")], 1)
     assert " ".join(one.quoted for one in both).endswith("the formula for them is keys = lifetime / rotation + 2")
 
 
@@ -429,14 +444,14 @@ def test_items_are_quoted_behind_what_leads_to_their_list():
 
 def test_a_list_that_goes_on_with_what_is_quoted_is_quoted_too():
     text = "The server sends files by sendfile. However, it does not in these cases:\n\n* TLS is on\n* Quotas are on\n\nEnd."
-    sent, cases = extract_sentences("Does the server send files by sendfile?", [hit("send", text, "Server > Files")])
+    sent, cases = extract_sentences("Does the server send files by sendfile?", [part("send", text, "Server > Files")])
     assert sent.quoted == "The server sends files by sendfile."
     assert cases.quoted == "However, it does not in these cases: TLS is on; Quotas are on"
 
 
 def test_sentences_of_one_paragraph_are_one_quotation():
     text = "A key opens the lock of Orr. It is old. Boats wait there. The lock of Orr has a second key. It opens one of these:"
-    (one,) = extract_sentences("Which key does the lock of Orr have?", [hit("orr", text, "Locks > Orr")])
+    (one,) = extract_sentences("Which key does the lock of Orr have?", [part("orr", text, "Locks > Orr")])
     assert one.text == "A key opens the lock of Orr. It is old. ... The lock of Orr has a second key."
     assert one.place == 0
 
