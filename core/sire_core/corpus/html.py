@@ -487,9 +487,9 @@ class _Reader:
             self._term = None
         elif tag == "dd" and self._definitions and self._definitions[-1][1]:
             place, term = self._definitions[-1][1][-1]
-            found = [line for line in self._lines[place + 1 :] if line]
-            if term.endswith(":") and self._lines[place] == term and len(found) == 1 and len(found[0]) <= _LONGEST_TERM:
-                self._lines[place:] = [f"{term} {found[0]}"]  # `Default: 5`
+            below = [line for line in self._lines[place + 1 :] if line]
+            if term.endswith(":") and self._lines[place] == term and len(below) == 1 and len(below[0]) <= _LONGEST_TERM:
+                self._lines[place:] = [f"{term} {below[0]}"]  # `Default: 5`
         elif tag == "dl" and self._definitions:
             level, terms = self._definitions.pop()
             if self._definitions or len(terms) < _FEWEST_TERMS:

@@ -55,7 +55,7 @@ from sire_core.types import Document, Failure
 
 UNSUPPORTED = "unsupported type"
 """How the reason begins for which a file is skipped that holds no text, such as a picture."""
-READING = "files-13"
+READING = "files-14"
 """Version of the readers; changes whenever the same file may give another document."""
 
 CONVERTED = (

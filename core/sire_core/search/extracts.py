@@ -201,8 +201,9 @@ def _judged(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
     hardly = len(missing) * _SHARED >= len(asked)
     first, *_ = spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
     lacking = [word for word in spelled if _whole_stems(word, exact=exact) & missing]
-    spelled_words = [word for text in texts for word in find_words(text)]
-    lacking = [word for word in lacking if not any(_begins(word, other) for other in spelled_words)]
+    if lacking:
+        every_word = [word for text in texts for word in find_words(text)]
+        lacking = [word for word in lacking if not any(_begins(word, other) for other in every_word)]
     if not hardly:  # then only names are worth a warning
         lacking = [word for word in lacking if not is_everyday(word) or (word[0].isupper() and word != first)]
     if lacking:
