@@ -50,6 +50,7 @@ FIT = {"question": 11.2, "sentence": 2.3, "turn": -0.8, "words": -0.4, "short": 
 `benchmarks/extracts.py`: share of the question in the sentence, its label and title; share of the sentence in the
 question; logarithms of when its hit is read and of how many words it has; whether these are fewer than `_SHORT`;
 whether it is code; whether it has a time where one is asked for (5.3 was learned; most such questions ask for more)."""
+_FAR = 4  # Sentences behind the best one of each part of a question
 _WHOLE = 8  # Words of a sentence that ends without a mark before what it leads to
 _SHORT, _ABOVE = 6, 0.7  # And how much a word counts that only the label or the title of the passage has
 _LEADING = 2  # Words of the question in what leads to code that answers, where it does not ask for code
@@ -247,7 +248,10 @@ def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -
     order, candidates = sentence_candidates(question, hits)
     are_parts = _are_parts(hits)
     asked = stems(question)
-    chosen = _with_neighbors(_fitting(candidates, n), hits, asked) if are_parts else _adding(asked, candidates, n)
+    parts = len(candidates[0].shares) if candidates else 0
+    chosen = (
+        _with_neighbors(_fitting(candidates, n), hits, asked, parts) if are_parts else _adding(asked, candidates, n)
+    )
     return sorted(chosen, key=lambda extract: (order.index(extract.hit - 1), extract.place))
 
 
@@ -310,20 +314,21 @@ def _says_no_more(words: frozenset[str], others: frozenset[str]) -> bool:
     return not more or (len(more) == 1 and others <= words and not any(map(str.isdigit, more)))
 
 
-def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit], asked: frozenset[str]) -> list[Extract]:
-    """Sentences with those of their paragraphs that they depend on and that go on, each paragraph or list as one."""
+def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit], asked: frozenset[str], best: int) -> list[Extract]:
+    """Sentences with those that they depend on and that go on, further for the best ones, each paragraph as one."""
     quoted, lists = {(one.hit, one.place): one for one in chosen}, set[tuple[int, int]]()
     texts = {one.hit: _sentences(hits[one.hit - 1]) for one in chosen}
-    for one in chosen:
+    for number, one in enumerate(chosen):
         sentences, length = texts[one.hit], len(one.text)
+        most, far = (_LONGEST, _FAR) if number < best else (_BLOCK, 0)
         own_label = _SECTION_NUMBER.sub("", sentences[one.place].label)
         for place in _fields(one, sentences, asked):
             of_same = Extract(sentences[place].text, one.hit, place, own_label, sentences[place].block)
             quoted.setdefault((one.hit, place), of_same)
-        for place in _beside(one, sentences):
+        for place in dict.fromkeys((*_beside(one, sentences), *_after(one, sentences, far))):
             beside = sentences[place]
             length += len(beside.text)
-            if length <= (_BLOCK if beside.kind == "prose" else _LONGEST):
+            if length <= (most if beside.kind == "prose" else _LONGEST):
                 label = beside.label if beside.label != sentences[one.place].label else ""
                 quoted.setdefault((one.hit, place), Extract(beside.text, one.hit, place, label, beside.block))
         lists |= {(one.hit, sentence.block) for sentence in sentences if sentence.kind == "item"}
@@ -391,6 +396,17 @@ def _beside(one: Extract, sentences: Sequence[Sentence]) -> list[int]:
     if own.kind == "prose" and sum(len(sentences[place].text) for place in same) <= _BLOCK:  # whole, if it is short
         places += [place for place in same if place != one.place]
     return places
+
+
+def _after(one: Extract, sentences: Sequence[Sentence], most: int) -> list[int]:
+    """Where at most so many sentences stand that go on behind one in its section, with lists and code among them."""
+    own, following = sentences[one.place].label, range(one.place + 1, min(one.place + 1 + most, len(sentences)))
+    of_same = list(
+        takewhile(lambda place: sentences[place].label == own or sentences[place].kind in ("item", "code"), following)
+    )
+    while of_same and sentences[of_same[-1]].text.endswith(":"):  # leads to what is not quoted
+        of_same.pop()
+    return of_same if sentences[one.place].kind == "prose" else []
 
 
 def _fields(one: Extract, sentences: Sequence[Sentence], asked: frozenset[str]) -> list[int]:
