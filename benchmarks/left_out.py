@@ -85,7 +85,7 @@ def gold(index: Index, dataset: DataSet, arrays: EvidenceIndex) -> dict[str, lis
         for name in {hit.unit.id, *hit.doc_ids}:
             of_name.setdefault(name, []).append(row)
     found: dict[str, list[np.ndarray]] = {}
-    for question in dataset.questions[learned_half(dataset.name)]:
+    for question in dataset.questions[halves(dataset.name)[0]]:
         needs = quoted.get(question.id) or [{name} for name in question.supporting]
         found[question.id] = [np.array(sorted(row for name in need for row in of_name.get(name, ()))) for need in needs]
     return found
@@ -97,7 +97,7 @@ def examples(index: Index, dataset: DataSet, features: Sequence[str]) -> Iterato
     arrays, weights = EvidenceIndex.of(view), shipped.Weights.of(view.embedder_fingerprint)
     needs = gold(index, dataset, arrays)
     unit_steps = replace(weights.document, step=1.0)
-    for question in dataset.questions[learned_half(dataset.name)]:
+    for question in dataset.questions[halves(dataset.name)[0]]:
         cosines = run_sync(view.similarities(question.question, run_sync(view.embed_query(question.question)), None))
         among = KnownSimilarities(np.asarray(cosines.all())[arrays.chunks])
         evidence = QueryFeatures(question.question, arrays, among, view.matrix, None, ranker.pool)
@@ -150,17 +150,16 @@ def with_weights(found: Mapping[str, float]) -> Iterator[None]:
         shipped.weights_of = before
 
 
-def learned_half(name: str) -> slice:
-    """Which questions of a set the weights of the others are learned from."""
-    return slice(None) if name in MANUALS else slice(0, None, 2)
+def halves(name: str) -> tuple[slice, slice]:
+    """Which questions of a set the weights of the others are learned from, and on which its own are judged."""
+    return (slice(None), slice(None)) if name in MANUALS else (slice(0, None, 2), slice(1, None, 2))
 
 
 def recalls(row: EvalRow, name: str) -> np.ndarray:
     """R@5 of a set's judged questions: all, on one document, on several, 0..100 or nan, `[3, questions]`."""
     every = np.array([100.0 * result.recall_passages(5) if result.wanted else np.nan for result in row.results])
     several = np.array([result.several for result in row.results])
-    judged = slice(None) if name in MANUALS else slice(1, None, 2)
-    return np.stack([every, np.where(several, np.nan, every), np.where(several, every, np.nan)])[:, judged]
+    return np.stack([every, np.where(several, np.nan, every), np.where(several, every, np.nan)])[:, halves(name)[1]]
 
 
 def means(found: np.ndarray) -> str:

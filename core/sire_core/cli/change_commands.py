@@ -189,7 +189,7 @@ def read_sources(
     twice = f", {count(len(corpus.duplicates), 'identical repeat')} left out" if corpus.duplicates else ""
     note(f"Read {count(len(corpus.documents), 'document')}{twice}{same}.")
     if options.folder is not None:
-        _check_taken(corpus, sources, options)
+        _check_taken(corpus, sources, options.folder, replaces=options.replaces)
         _warn_of_namesakes(corpus, sources, options.folder)
     _list_skipped(corpus.failures)
     signs = ((document.id, reading_warnings(document)) for document in corpus.documents)
@@ -335,14 +335,13 @@ def _refuse_inside(source: Path, folder: Path | None) -> None:
         )
 
 
-def _check_taken(corpus: LoadedDocuments, sources: Iterable[Path], options: IndexOptions) -> None:
+def _check_taken(corpus: LoadedDocuments, sources: Iterable[Path], folder: Path, *, replaces: bool) -> None:
     """Refuse, or say, that files would replace files of a folder that was read before, as they have the same ids."""
     from sire_core.storage.folder import Folder
 
-    assert options.folder is not None  # else nothing is there yet
     roots = corpus.folders
     now = [path for source in sources if source.is_dir() and not roots[path := os.path.realpath(source)]]
-    before = [root for root, prefix in Folder(options.folder).sources().items() if root not in now and not prefix]
+    before = [root for root, prefix in Folder(folder).sources().items() if root not in now and not prefix]
     # Of folders inside each other ids are paths below the outer one: no name is taken twice.
     pairs = [(new, old) for new in now for old in before if os.path.commonpath([new, old]) not in (new, old)]
     taken = [
@@ -357,8 +356,8 @@ def _check_taken(corpus: LoadedDocuments, sources: Iterable[Path], options: Inde
     _, new, old = taken[0]
     files = f"{count(len(names), 'file')} of {old} by files of the same name in {new}: {some(names, 3)}"
     both = f"To keep both, make a new index: sire index {old} {new} --to NEW_DIR"
-    if not options.replaces:
-        replace_them = f"To replace them: sire update {options.folder} {new}"
+    if not replaces:
+        replace_them = f"To replace them: sire update {folder} {new}"
         raise ConfigurationError(f"Nothing was changed; this would replace {files}. {both}. {replace_them}")
     note(f"This replaces {files}. {both}.", "yellow")
 

@@ -400,13 +400,17 @@ def _beside(one: Extract, sentences: Sequence[Sentence]) -> list[int]:
 
 def _after(one: Extract, sentences: Sequence[Sentence], most: int) -> list[int]:
     """Where at most so many sentences stand that go on behind one in its section, with lists and code among them."""
-    own, following = sentences[one.place].label, range(one.place + 1, min(one.place + 1 + most, len(sentences)))
-    of_same = list(
-        takewhile(lambda place: sentences[place].label == own or sentences[place].kind in ("item", "code"), following)
-    )
-    while of_same and sentences[of_same[-1]].text.endswith(":"):  # leads to what is not quoted
-        of_same.pop()
-    return of_same if sentences[one.place].kind == "prose" else []
+    own = sentences[one.place]
+    if own.kind != "prose":
+        return []
+    end = one.place + 1
+    for sentence in sentences[end : end + most]:
+        if sentence.label != own.label and sentence.kind not in ("item", "code"):
+            break
+        end += 1
+    while end > one.place + 1 and sentences[end - 1].text.endswith(":"):  # leads to what is not quoted
+        end -= 1
+    return list(range(one.place + 1, end))
 
 
 def _fields(one: Extract, sentences: Sequence[Sentence], asked: frozenset[str]) -> list[int]:
