@@ -35,6 +35,7 @@ from sire_core.corpus.man_pages import read_man_page
 from sire_core.corpus.markdown_cleaning import clean_markdown, front_matter, without_hyphenation
 from sire_core.corpus.markdown_writing import table, undo_escapes, undo_inline
 from sire_core.corpus.office import read_values
+from sire_core.corpus.pdf_process import one_process
 from sire_core.corpus.reading_signs import reading_warnings
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
 from sire_core.corpus.restructured import read_rst
@@ -68,7 +69,7 @@ _BYTE_ORDER_MARK = re.compile(r"\A([\s|]*)\ufeff")
 _UNDERLINE = re.compile(r"\n{3,}")
 
 _READERS = {
-    ".pdf": ("pdf_limits", "read_pdf"),
+    ".pdf": ("pdf_process", "read_pdf"),
     ".docx": ("office", "read_docx"),
     ".pptx": ("office", "read_pptx"),
     ".xlsx": ("office", "read_xlsx"),
@@ -347,13 +348,14 @@ def read_documents(
     whole: list[SourceFile] = []
     waiting = [file for file in files if file not in known]
     while waiting:
-        for number, file in enumerate(waiting, 1):
-            failed, ids = _add_file(file, max_bytes, pool)
-            if progress is not None:
-                progress("reading", number, len(waiting))
-            failures.extend(_shortened(failed, file))
-            unread += [file.name] if failed else []
-            whole += [file] if ids == [file.name] and not failed else []
+        with one_process():
+            for number, file in enumerate(waiting, 1):
+                failed, ids = _add_file(file, max_bytes, pool)
+                if progress is not None:
+                    progress("reading", number, len(waiting))
+                failures.extend(_shortened(failed, file))
+                unread += [file.name] if failed else []
+                whole += [file] if ids == [file.name] and not failed else []
         waiting = [file for file in known if file.name in pool]  # another file has a document of the same id
         known = {file: None for file in known if file.name not in pool}
     documents = pool.documents()

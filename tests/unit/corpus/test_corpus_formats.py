@@ -12,11 +12,10 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
-from sire_core.corpus.pdf_limits import may_expand
 from sire_core.corpus.readers import read_documents
 from sire_core.corpus.sections import sections_of_markdown
 from sire_core.errors import CorpusError
-from support.pdf import pdf
+from support.pdf import one_line_pdf, pdf
 
 pytest.importorskip("docutils")
 pytest.importorskip("pypdfium2")
@@ -356,12 +355,45 @@ def test_a_small_pdf_that_expands_is_stopped(tmp_path, name):
 def test_drawings_within_drawings_are_read(tmp_path):
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf_of(*drawings(3, 1), resources=b"/XObject<</X 6 0 R>>"))
-    assert may_expand(path.read_bytes())
     (document,) = read_documents(path).documents
     assert document.text == "Leases end at noon"
     path.write_bytes(pdf_of(packed(b"BT /F1 10 Tf 72 700 Td (Leases end) Tj ET")))
-    assert not may_expand(path.read_bytes())
     assert read_documents(path).documents[0].text == "Leases end"
+
+
+FILTERS = {
+    "indirect": (b"/Filter 6 0 R", 2, [b"[/FlateDecode /FlateDecode]"]),
+    "of another kind": (b"/Filter[/ASCIIHexDecode /FlateDecode]", 1, []),
+    "escaped name": (b"/Filter[/Fl#61teDecode /Fl#61teDecode]", 2, []),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_memory_of_a_small_pdf_is_bounded_however_its_filters_are_written(tmp_path, name):
+    dictionary, times, others = FILTERS[name]
+    lines = b"0 0 m 1 1 l S\n" * 20_000_000
+    stream = packed(lines, dictionary, times)
+    if name == "of another kind":
+        stream = b"<<%s/Length 0>>stream\n%s>\nendstream" % (dictionary, zlib.compress(lines, 9).hex().encode())
+    (tmp_path / "a.pdf").write_bytes(pdf_of(stream, *others))
+    (tmp_path / "good.pdf").write_bytes(one_line_pdf("Leases end at noon."))
+    found = read_documents(tmp_path)
+    assert [document.text for document in found.documents] == ["Leases end at noon."]
+    (failure,) = found.failures
+    assert "memory than a document does; print it to a new PDF to read it" in failure.reason
+
+
+def test_one_process_reads_all_pdfs_and_ends(tmp_path):
+    psutil = pytest.importorskip("psutil")
+    for number in range(5):
+        (tmp_path / f"{number}.pdf").write_bytes(one_line_pdf(f"Lease {number} ends."))
+    seen = set()
+    found = read_documents(
+        tmp_path, progress=lambda *_: seen.update(child.pid for child in psutil.Process().children())
+    )
+    assert len(found) == 5
+    assert len(seen) == 1
+    assert not seen.intersection(psutil.pids())
 
 
 RTF = r"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0 Times;}}{\stylesheet{\s1 heading 1;}}{\info{\title Trial report}}
