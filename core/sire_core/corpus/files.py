@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from sire_core.algorithms.text import clean_text
 from sire_core.corpus.html import html_to_markdown
+from sire_core.corpus.text_encodings import guess_encoding
 from sire_core.errors import ConfigurationError, CorpusError
 
 _WITHIN = 1024
@@ -59,6 +60,8 @@ _TO_A_WRONG_BYTE = 200
 _BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+_WIDE_START = re.compile(rb"(?P<little>\s?<\0[\w!?]\0)|\0\s?\0?<\0[\w!?]")
+"""Markup in UTF-16 without a byte order mark."""
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 _LOOKED_AT = 8192
 DANGLING = "a link that points nowhere: the file that it names does not exist"
@@ -119,6 +122,23 @@ def decode_as(raw: bytes, declared: str) -> str | None:
     except (LookupError, ValueError):
         return None
     return text if text.count("\ufffd") * _TO_A_WRONG_BYTE <= len(text) else None
+
+
+def decode_any(raw: bytes, declared: str = "") -> str:
+    """Decode a text by its byte order mark, the encoding that it declares, UTF-8, or one guessed from its letters."""
+    for mark, name in ((_BOM, "utf-8"), *((mark, "utf-32") for mark in _UTF32_BOMS), *((m, "utf-16") for m in _UTF16_BOMS)):
+        if raw.startswith(mark):
+            return raw.decode(f"{name}-sig" if mark == _BOM else name, "replace")
+    wide = _WIDE_START.match(raw)
+    if wide:
+        return raw.decode("utf-16-le" if wide["little"] else "utf-16-be", "replace")
+    text = decode_as(raw, declared) if declared else None
+    if text is not None:
+        return text
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode(guess_encoding(raw), "replace")
 
 
 class _Head(HTMLParser):

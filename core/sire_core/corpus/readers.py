@@ -34,7 +34,7 @@ from sire_core.corpus.man_pages import NAME as MAN_PAGE
 from sire_core.corpus.man_pages import read_man_page
 from sire_core.corpus.markdown_cleaning import clean_markdown, front_matter, without_hyphenation
 from sire_core.corpus.markdown_writing import table, undo_escapes, undo_inline
-from sire_core.corpus.office import read_values
+from sire_core.corpus.delimited import read_values
 from sire_core.corpus.pdf_process import one_process
 from sire_core.corpus.reading_signs import reading_warnings
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
@@ -72,7 +72,7 @@ _READERS = {
     ".pdf": ("pdf_process", "read_pdf"),
     ".docx": ("office", "read_docx"),
     ".pptx": ("office", "read_pptx"),
-    ".xlsx": ("office", "read_xlsx"),
+    ".xlsx": ("workbooks", "read_xlsx"),
     ".epub": ("xml_files", "read_epub"),
     **dict.fromkeys((".odt", ".odp", ".ods"), ("xml_files", "read_odt")),
     ".opml": ("xml_files", "read_opml"),
