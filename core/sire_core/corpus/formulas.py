@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
-_TOKEN = re.compile(r"[+\-\u2212]?[\w.,\u2032]+|\W|\([^()]*\)")
+_TOKEN = re.compile(r"[+\-\u2212]?(?:\d[\d.,]*|[^\W\d_]+['\u2032]*)|\W|\([^()]*\)")
 _WORD = re.compile(r"\w{2,}")
 _INVISIBLE = str.maketrans("\u2061\u2062\u2063\u2064", "    ")
 _DEPTH = 60

@@ -23,8 +23,6 @@ _INLINE = re.compile(
 )
 _ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|&[#A-Za-z]")
 _BEGINS_BLOCK = re.compile(r"(#{1,6}(?=[ \t]|$)|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]*$)")
-LONGEST_REPEATED = 500
-"""Letters of a merged cell that is written in each of its rows; a longer one is a text beside the table."""
 LIST_ITEM = re.compile(r"[-*+]\s|\d{1,9}[.)]\s")
 """Beginning of an item of a list."""
 _BEGINS_MARKUP = re.compile(r"!--|a (?:id|name)=")

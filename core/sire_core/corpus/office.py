@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from sire_core.corpus.charts import graphic_blocks, referred_graphic
 from sire_core.corpus.files import declared_encoding, decode_any
 from sire_core.corpus.formulas import office_math
-from sire_core.corpus.html import html_to_markdown
-from sire_core.corpus.markdown_writing import LONGEST_REPEATED, list_item, plain_text, table
+from sire_core.corpus.html import LONGEST_REPEATED, html_to_markdown
+from sire_core.corpus.markdown_writing import list_item, plain_text, table
 from sire_core.corpus.office_package import Source, parse_part, read_package
 from sire_core.corpus.raised_text import lowered, raised, ruby, write_scripts
 from sire_core.corpus.titles import first_title

@@ -9,8 +9,9 @@ import re
 
 RAISED, LOWERED, END = "\ufdd0", "\ufdd1", "\ufdd2"
 """Marks around raised and lowered letters; they stand for no character in any text."""
-_BASE, _READING, _RUBY_END = "\ufdd3", "\ufdd4", "\ufdd5"
-_RUBIES = re.compile(f"(?:{_BASE}[^{_BASE}{_RUBY_END}]*{_RUBY_END})+")
+RUBY_BASE, RUBY_READING, RUBY_END = "\ufdd3", "\ufdd4", "\ufdd5"
+_RUBY_MARKS = re.compile(f"[{RUBY_BASE}{RUBY_READING}{RUBY_END}]")
+_RUBIES = re.compile(f"(?:{RUBY_BASE}[^{RUBY_BASE}{RUBY_END}]*{RUBY_END})+")
 
 _SCRIPT = re.compile(f"([{RAISED}{LOWERED}])([^{RAISED}{LOWERED}{END}]*){END}")
 _MARKS = re.compile(f"[{RAISED}{LOWERED}{END}]")
@@ -40,13 +41,13 @@ def lowered(words: str) -> str:
 
 def ruby(base: str, reading: str) -> str:
     """Mark letters and how they are read."""
-    return f"{_BASE}{base}{_READING}{reading}{_RUBY_END}" if reading.strip() else base
+    return f"{RUBY_BASE}{base}{RUBY_READING}{reading}{RUBY_END}" if reading.strip() else base
 
 
 def write_scripts(text: str) -> str:
     """Write marked letters so that numbers, names and words stay what they are."""
-    if _BASE in text:
-        text = _RUBIES.sub(_word_with_reading, text)
+    if RUBY_BASE in text:
+        text = _RUBY_MARKS.sub("", _RUBIES.sub(_word_with_reading, text))
     if END not in text and RAISED not in text and LOWERED not in text:
         return text
     text = _PIECES.sub(lambda pieces: raised(_MARKS.sub("", pieces[0])), text)
@@ -61,7 +62,7 @@ def write_scripts(text: str) -> str:
 
 def _word_with_reading(rubies: re.Match[str]) -> str:
     """The letters of a word together, and behind them how it is read."""
-    pairs = [pair.partition(_READING) for pair in rubies[0].replace(_BASE, "").split(_RUBY_END)]
+    pairs = [pair.partition(RUBY_READING) for pair in rubies[0].replace(RUBY_BASE, "").split(RUBY_END)]
     return f"{''.join(base for base, *_ in pairs)}({''.join(reading.strip() for *_, reading in pairs)})"
 
 

@@ -188,8 +188,6 @@ def refuse_expanding(path: Path, max_bytes: int) -> None:
         file.seek(0)
         if head[:2] == b"PK":
             _check_archive(file, max_bytes)
-        elif path.suffix.lower() in _MARKUP:
-            _check_markup(iter(lambda: file.read(_BLOCK), b""))
 
 
 def _check_archive(file: BinaryIO, max_bytes: int) -> None:
@@ -233,12 +231,6 @@ def _check_member(file: BinaryIO, member: zipfile.ZipInfo, left: int, *, markup:
                 tail = _check_block(tail, content)
             block = b"" if unpack is None else unpack.unconsumed_tail
     return left
-
-
-def _check_markup(blocks: Iterator[bytes]) -> None:
-    tail = b""
-    for block in blocks:
-        tail = _check_block(tail, block)
 
 
 def _check_block(tail: bytes, block: bytes) -> bytes:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.corpus.charts import graphic_blocks, referred_graphic
-from sire_core.corpus.markdown_writing import LONGEST_REPEATED, plain_text, table_lines
+from sire_core.corpus.html import LONGEST_REPEATED
+from sire_core.corpus.markdown_writing import plain_text, table_lines
 from sire_core.corpus.office_package import Relation, Source, parse_part, part_relations, read_package
 from sire_core.corpus.raised_text import lowered, raised, write_scripts
 from sire_core.corpus.titles import first_title
