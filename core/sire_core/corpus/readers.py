@@ -35,6 +35,7 @@ from sire_core.corpus.man_pages import read_man_page
 from sire_core.corpus.markdown_cleaning import clean_markdown, front_matter, without_hyphenation
 from sire_core.corpus.markdown_writing import table, undo_escapes, undo_inline
 from sire_core.corpus.delimited import read_values
+from sire_core.corpus.notations import NOTATIONS, read_notation, tex_letters
 from sire_core.corpus.pdf_process import one_process
 from sire_core.corpus.reading_signs import reading_warnings
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
@@ -48,7 +49,7 @@ from sire_core.corpus.sections import (
     with_comments_as_code,
     with_contents_as_list,
 )
-from sire_core.corpus.source_code import NOTATIONS, SOURCES, read_notation, read_source
+from sire_core.corpus.source_code import SOURCES, read_source
 from sire_core.corpus.titles import first_title, header_title, opening_title, without_site_name
 from sire_core.corpus.validation import DocumentPool
 from sire_core.errors import CorpusError, SireError
@@ -460,6 +461,7 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
     elif suffix in SOURCES:
         title, text = file.path.name, read_source(text, suffix)
     elif suffix in _VERBATIM:
+        text = tex_letters(text) if suffix == ".bib" else text
         text = with_comments_as_code(text, headings=suffix == ".text")
         return _with_title(file, text, file.path.name, headings=False)
     else:
