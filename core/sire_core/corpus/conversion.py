@@ -13,6 +13,10 @@ _FREE, _PER_BYTE = 5_000_000, 10
 """Letters that every file may give, and more for each byte that it unpacks to: cells and notes repeat some text."""
 
 
+class ExpansionError(CorpusError):
+    """A file unpacks to more than a document does; no other reader tries it."""
+
+
 @dataclass(slots=True)
 class Conversion:
     """A running conversion.
@@ -50,7 +54,7 @@ def spend(text: str) -> str:
     if running is not None:
         running.letters_left -= len(text)
         if running.letters_left < 0:
-            raise CorpusError("the file repeats its text more often than a document does; split it, or save it anew")
+            raise ExpansionError("the file repeats its text more often than a document does; split it, or save it anew")
     return text
 
 

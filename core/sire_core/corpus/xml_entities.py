@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.entities import html5
 
-from sire_core.errors import CorpusError
+from sire_core.corpus.conversion import ExpansionError
 
 _LONGEST_DOCTYPE = 200_000
 _LONGEST_VALUE = 1_000
@@ -39,7 +39,7 @@ def split_doctype(page: str) -> tuple[str, str, str]:
         inside, ended = (mark == "[" or inside) and not (inside and mark == "]"), mark == ">" and not inside
         if ended:
             return page[:start], page[start : part.end()], page[part.end() :]
-    raise CorpusError("its document type has no end, or is too long; take it out to read the file")
+    raise ExpansionError("its document type has no end, or is too long; take it out to read the file")
 
 
 def _prolog_end(page: str) -> int:
@@ -66,7 +66,7 @@ def without_entities(page: str, *, is_xml: bool = True) -> str:
         is_xml: Whether a reference to an entity that is not known, or a single `&`, is a fault.
 
     Raises:
-        CorpusError: The entities may expand without end.
+        ExpansionError: The entities may expand without end.
     """
     before, doctype, rest = split_doctype(page)
     entities = _declared(doctype) if "[" in doctype else {}
@@ -116,5 +116,5 @@ def _declared(doctype: str) -> dict[str, str]:
     return values
 
 
-def _expands() -> CorpusError:
-    return CorpusError("the file declares XML entities, which may expand without end; take them out to read it")
+def _expands() -> ExpansionError:
+    return ExpansionError("the file declares XML entities, which may expand without end; take them out to read it")
