@@ -58,7 +58,9 @@ def _series_table(root: Any) -> str:
         for kind in _NAMES:
             for number, name in _points(series.find(f"{_CHART}{kind}")).items():
                 names.setdefault(number, name)
-        columns += [_points(series.find(f"{_CHART}{kind}")) for kind in _VALUES[:2] if _points(series.find(f"{_CHART}{kind}"))]
+        columns += [
+            _points(series.find(f"{_CHART}{kind}")) for kind in _VALUES[:2] if _points(series.find(f"{_CHART}{kind}"))
+        ]
     heads = ["".join(v.text or "" for v in s.iterfind(f"{_CHART}tx//{_CHART}v")) for s in all_series]
     numbers = sorted({*names, *(number for column in columns for number in column)})[:_MOST_POINTS]
     rows = [[names.get(number, ""), *(column.get(number, "") for column in columns)] for number in numbers]

@@ -68,7 +68,9 @@ def _delimiter(lines: Sequence[str], choices: str) -> str:
     def agreement(delimiter: str) -> tuple[float, int]:
         widths = Counter(len(_split(line[:10_000], delimiter)) for line in sample)
         widths.pop(1, None)
-        width, lines_of_width = max(widths.items(), key=lambda item: (item[1] * min(item[0], 4), item[0]), default=(1, 0))
+        width, lines_of_width = max(
+            widths.items(), key=lambda item: (item[1] * min(item[0], 4), item[0]), default=(1, 0)
+        )
         return lines_of_width * (1 + 0.1 * min(width, 9)), width
 
     return max(choices, key=agreement)
@@ -81,7 +83,10 @@ def _lines_above(lines: Sequence[str], delimiter: str) -> int:
     first = widths.index(usual)
     if number < 2 or first > _MOST_ABOVE or any('"' in line for line in lines[:first]):  # of a value of several lines
         return 0
-    text_only = (width < usual and width <= 2 and line[:1] != delimiter for line, width in zip(lines[:first], widths, strict=False))
+    text_only = (
+        width < usual and width <= 2 and line[:1] != delimiter
+        for line, width in zip(lines[:first], widths, strict=False)
+    )
     return first if all(text_only) or not any(line.strip(f"{delimiter} ") for line in lines[:first]) else 0
 
 

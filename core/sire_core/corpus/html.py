@@ -81,7 +81,12 @@ _BOX_NAMES = frozenset(
 _NESTING = 50
 """Open elements of a formula that an end tag may close."""
 _NAMED_BY_BUTTONS = (*_HEADINGS, "summary", "dt")
-_SCRIPTS = {"sup": (RAISED, END), "sub": (LOWERED, END), "ruby": (RUBY_BASE, ""), "rt": (RUBY_READING, RUBY_END + RUBY_BASE)}
+_SCRIPTS = {
+    "sup": (RAISED, END),
+    "sub": (LOWERED, END),
+    "ruby": (RUBY_BASE, ""),
+    "rt": (RUBY_READING, RUBY_END + RUBY_BASE),
+}
 """Marks around what is raised, lowered, or says how letters are read."""
 _INLINE = frozenset(("title", "code", "a", *_SCRIPTS))
 _LISTS = ("ol", "ul")

@@ -201,7 +201,12 @@ def _best_forms(parts: Sequence[Message[Any, Any]], forms: list[list[_Part]]) ->
 
     An attachment can stand beside any form of the text; it is no form of it.
     """
-    words = [set(_WORD.findall(_ADDRESS.sub(" ", " ".join(part.text or "" for part in form if not part.is_attached)).lower())) for form in forms]
+    words = [
+        set(
+            _WORD.findall(_ADDRESS.sub(" ", " ".join(part.text or "" for part in form if not part.is_attached)).lower())
+        )
+        for form in forms
+    ]
     filled = [index for index, found in enumerate(words) if found]
     plain = next((index for index in filled if parts[index].get_content_type() == "text/plain"), None)
     richest = max(filled, key=lambda index: (len(words[index]), index), default=len(forms) - 1)

@@ -57,9 +57,9 @@ _LABELS = re.compile(r"\[(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION|quote\b.*|verse\b
 _DIRECTIVE = re.compile(r"(?:ifdef|ifndef|ifeval|endif|include)::\S*\[.*\][ \t]*$")
 _LONGEST_VALUE = 2_000
 _BUILT_IN: Mapping[str, str] = {
-    **{"nbsp": " ", "sp": " ", "empty": "", "blank": "", "zwsp": "", "amp": "&", "lt": "<", "gt": ">", "plus": "+"},
-    **{"asterisk": "*", "caret": "^", "tilde": "~", "backtick": "`", "vbar": "|", "deg": "\N{DEGREE SIGN}"},
-    **{"apos": "'", "quot": '"', "lsquo": "\u2018", "rsquo": "\u2019", "ldquo": "\u201c", "rdquo": "\u201d"},
+    "nbsp": " ", "sp": " ", "empty": "", "blank": "", "zwsp": "", "amp": "&", "lt": "<", "gt": ">", "plus": "+",
+    "asterisk": "*", "caret": "^", "tilde": "~", "backtick": "`", "vbar": "|", "deg": "\N{DEGREE SIGN}",
+    "apos": "'", "quot": '"', "lsquo": "\u2018", "rsquo": "\u2019", "ldquo": "\u201c", "rdquo": "\u201d",
 }
 
 
@@ -189,22 +189,35 @@ _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
 _ASIDE = re.compile(r"\\(?:thanks|footnote|label|index|footnotemark|inst)\b(?:\[[^\[\]]{0,100}\])?")
 _LONGEST_ARGUMENT = 2_000
 _ACCENTS = dict(
-    zip("`'^\"~=.uvHcdbrk", "\u0300\u0301\u0302\u0308\u0303\u0304\u0307\u0306\u030c\u030b\u0327\u0323\u0331\u030a\u0328", strict=True)
+    zip(
+        "`'^\"~=.uvHcdbrk",
+        "\u0300\u0301\u0302\u0308\u0303\u0304\u0307\u0306\u030c\u030b\u0327\u0323\u0331\u030a\u0328",
+        strict=True,
+    )
 )
 _ACCENTED = re.compile(
     r"""\\(?:(?P<sign>[`'^"~=.])[ \t]*|(?P<letter>[uvHcdbrk])(?=[{\\ ])[ \t]*)"""
     r"(?:\{\\?(?P<braced>[A-Za-z])\}|\\(?P<dotless>[ij])(?![A-Za-z])(?:\{\})?|(?P<bare>[A-Za-z])(?(letter)(?![A-Za-z])))"
 )
 _LETTERS = {
-    **{"ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "aa": "å", "AA": "Å", "o": "ø", "O": "Ø", "l": "ł"},
-    **{"L": "Ł", "i": "ı", "j": "ȷ", "dh": "ð", "DH": "Ð", "th": "þ", "TH": "Þ", "dj": "đ", "DJ": "Đ", "ng": "ŋ"},
-    **{"textendash": "–", "textemdash": "—", "ldots": "…", "dots": "…", "textellipsis": "…", "S": "§", "P": "¶"},
-    **{"textquoteright": "’", "textquoteleft": "‘", "textquotedblleft": "“", "textquotedblright": "”", "euro": "€"},
-    **{"copyright": "©", "pounds": "£", "texteuro": "€", "textdegree": "°", "guillemotleft": "«", "guillemotright": "»"},
-    **{"LaTeX": "LaTeX", "TeX": "TeX", "textbackslash": "\\", "textasciitilde": "~", "glqq": "„", "grqq": "“"},
+    "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "aa": "å", "AA": "Å", "o": "ø", "O": "Ø", "l": "ł",
+    "L": "Ł", "i": "ı", "j": "ȷ", "dh": "ð", "DH": "Ð", "th": "þ", "TH": "Þ", "dj": "đ", "DJ": "Đ", "ng": "ŋ",
+    "textendash": "–", "textemdash": "—", "ldots": "…", "dots": "…", "textellipsis": "…", "S": "§", "P": "¶",
+    "textquoteright": "’", "textquoteleft": "‘", "textquotedblleft": "“", "textquotedblright": "”", "euro": "€",
+
+        "copyright": "©",
+        "pounds": "£",
+        "texteuro": "€",
+        "textdegree": "°",
+        "guillemotleft": "«",
+        "guillemotright": "»"
+    ,
+    "LaTeX": "LaTeX", "TeX": "TeX", "textbackslash": "\\", "textasciitilde": "~", "glqq": "„", "grqq": "“",
 }
 _NAMED = re.compile(rf"\\({'|'.join(sorted(_LETTERS, key=len, reverse=True))})(?![A-Za-z])(?:\{{\}}|[ \t]+(?=\w)|)")
-_STYLED = re.compile(r"\\(?:emph|text(?:bf|it|tt|sc|sf|rm|sl|up|md|normal)?|underline|mbox|enquote|textsuperscript)\{([^{}]{0,2000})\}")
+_STYLED = re.compile(
+    r"\\(?:emph|text(?:bf|it|tt|sc|sf|rm|sl|up|md|normal)?|underline|mbox|enquote|textsuperscript)\{([^{}]{0,2000})\}"
+)
 _SIGN = re.compile(r"\\([%&$#_{}])")
 _THIN = re.compile(r"\\[,;:!> ](?=\S)|(?<!\\)~")
 _SINGLE = re.compile("\\{([^\\x00-\\x7f]{1,3})\\}")
@@ -241,7 +254,9 @@ def _heading_words(text: str) -> str:
     while aside := _ASIDE.search(text):
         end = _argument_end(text, aside.end())
         text = text[: aside.start()] + (text[end:] if end > aside.end() else text[aside.end() :])
-    words = _tex_words(re.sub(r"\\\\(?:\[[^\[\]]{0,20}\])?|\\newline\b|\\(?:large|Large|LARGE|huge|Huge|bf|it|sc)\b", " ", text))
+    words = _tex_words(
+        re.sub(r"\\\\(?:\[[^\[\]]{0,20}\])?|\\newline\b|\\(?:large|Large|LARGE|huge|Huge|bf|it|sc)\b", " ", text)
+    )
     words = _COMMAND.sub("", words)
     return " ".join(words.replace("{", "").replace("}", "").split())
 

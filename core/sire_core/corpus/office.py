@@ -321,7 +321,7 @@ class _Reader:
             chosen = "" if any(field is not None for field in self._fields) else _chosen(mark)
             self._fields.append("")
             return chosen
-        elif kind == "separate" and self._fields:
+        if kind == "separate" and self._fields:
             name = _field_name(self._fields[-1] or "")
             self._fields[-1] = name if name in _UNREAD_FIELDS else None
         elif kind == "end" and self._fields:
@@ -466,36 +466,43 @@ def _symbol(element: Any) -> str:
 
 
 def _styles(part: Any) -> dict[str, _Style]:
-    """Styles of paragraphs by their id; `""` is the default one."""
+    """Styles of paragraphs by their id."""
     elements = {style.get(f"{_WORD}styleId", ""): style for style in part.styles.element.iterfind(f"{_WORD}style")}
+    based_on = {name: _value(element, "basedOn") for name, element in elements.items()}
+    own = {name: _own_style(element) for name, element in elements.items()}
     styles: dict[str, _Style] = {}
-    for name, element in elements.items():
-        chain, seen = element, set()
-        style = _Style()
-        while chain is not None and id(chain) not in seen:
-            seen.add(id(chain))
-            style = _with_style(style, chain)
-            chain = elements.get(_value(chain, "basedOn"))
-        styles[name] = style
+    for name in elements:
+        chain: list[str] = []
+        while name in own and name not in styles and name not in chain:
+            chain.append(name)
+            name = based_on[name]
+        style = styles.get(name, _Style())
+        for derived in reversed(chain):
+            style = styles[derived] = _over(own[derived], style)
     return styles
 
 
-def _with_style(style: _Style, element: Any) -> _Style:
-    """A style with what one that it is based on adds."""
+def _own_style(element: Any) -> _Style:
+    """What a style says itself."""
     label = _value(element, "name")
     match_ = _HEADING.fullmatch(label)
-    outline = _value(element.find(f"{_WORD}pPr"), "outlineLvl")
+    properties = element.find(f"{_WORD}pPr")
+    outline = _value(properties, "outlineLvl")
     if match_:
         level = int(match_[1])
     elif label.lower() == "title":
         level = 1
     else:
         level = int(outline) + 1 if outline.isdigit() else 0
-    numbers = element.find(f"{_WORD}pPr/{_WORD}numPr")
-    if numbers is not None and not style.number:
-        style = style._replace(number=_value(numbers, "numId"), level=_small(_value(numbers, "ilvl"), 0))
-    heading = style.heading or (level if level < 10 else 0)
-    return style._replace(heading=heading, contents=style.contents or label.lower().startswith("toc "))
+    numbers = None if properties is None else properties.find(f"{_WORD}numPr")
+    number, depth = ("", 0) if numbers is None else (_value(numbers, "numId"), _small(_value(numbers, "ilvl"), 0))
+    return _Style(level if level < 10 else 0, number, depth, label.lower().startswith("toc "))
+
+
+def _over(style: _Style, base: _Style) -> _Style:
+    """A style with what the one that it is based on adds."""
+    number, level = (style.number, style.level) if style.number else (base.number, base.level)
+    return _Style(style.heading or base.heading, number, level, style.contents or base.contents)
 
 
 def _notes(part: Any, kind: str) -> dict[str, Any]:
@@ -656,7 +663,9 @@ def _paragraphs(body: Any, *, listed: bool) -> str:
     """Text of a shape or a cell: paragraphs and items of lists."""
     lines: list[str] = []
     counts: dict[int, int] = {}
-    paragraphs = [(p, text) for p in body.iter(f"{_DRAWING}p") if (text := plain_text(write_scripts("".join(_words(p)))))]
+    paragraphs = [
+        (p, text) for p in body.iter(f"{_DRAWING}p") if (text := plain_text(write_scripts("".join(_words(p)))))
+    ]
     for paragraph, text in paragraphs:
         properties = paragraph.find(f"{_DRAWING}pPr")
         marks = () if properties is None else [child.tag for child in properties]
@@ -692,15 +701,16 @@ def _digit(level: str | None) -> int:
 
 def _words(paragraph: Any) -> Iterator[str]:
     """Text of a paragraph of a slide, with marks around raised and lowered letters."""
+    has_formula = next(paragraph.iter(f"{_MATH}oMath"), None) is not None
     for element in paragraph.iter(f"{_DRAWING}t", f"{_DRAWING}br", f"{_MATH}oMath"):
         parent = element.getparent()
         if element.tag == f"{_MATH}oMath":
             yield office_math(element, lambda run: "".join(leaf.text or "" for leaf in run.iter(*_SLIDE_TEXTS)))
         elif element.tag == f"{_DRAWING}br":
             yield "\n"
-        elif not (parent.tag == f"{_DRAWING}fld" and parent.get("type") == "slidenum") and not any(
-            True for _ in element.iterancestors(f"{_MATH}oMath")
-        ):
+        elif has_formula and next(element.iterancestors(f"{_MATH}oMath"), None) is not None:
+            continue
+        elif parent.tag != f"{_DRAWING}fld" or parent.get("type") != "slidenum":
             style = parent.find(f"{_DRAWING}rPr")
             baseline = "" if style is None else style.get("baseline", "").rstrip("%")
             words = element.text or ""

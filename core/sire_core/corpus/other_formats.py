@@ -67,7 +67,9 @@ def rtf_text(raw: bytes) -> str:
     from kreuzberg import ExtractionConfig, extract_bytes_sync
 
     config = ExtractionConfig(output_format="markdown")
-    return undo_escapes(str(extract_bytes_sync(prepare_rtf(raw), "application/rtf", config=config).content).replace(GAP, ""))
+    return undo_escapes(
+        str(extract_bytes_sync(prepare_rtf(raw), "application/rtf", config=config).content).replace(GAP, "")
+    )
 
 
 def _sheets(names: Sequence[str], tables: Sequence[Any]) -> str:

@@ -163,9 +163,7 @@ def _add_entries(page: list[_Line], entries: Sequence[PageEntry], size: float, n
             page.append(_Line(text, size, bold=False, left=entry.left, base=-100.0 * size * count, page=number))
 
 
-def _pages(
-    document: Any, max_chars: int, entries: list[list[PageEntry]], form: Any
-) -> Iterator[list[_Line]]:
+def _pages(document: Any, max_chars: int, entries: list[list[PageEntry]], form: Any) -> Iterator[list[_Line]]:
     """Lines of each page; values and notes on it are added to `entries`."""
     for number in range(len(document)):
         page = document[number]

@@ -92,7 +92,10 @@ def _field_value(pdfium: Any, annotation: Any, form: Any) -> str:
     if kind in (pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX):
         numbers = range(min(max(0, pdfium.FPDFAnnot_GetOptionCount(form, annotation)), _MOST_ON_A_PAGE))
         chosen = [number for number in numbers if pdfium.FPDFAnnot_IsOptionSelected(form, annotation, number)]
-        labels = [_string(lambda *into, n=number: pdfium.FPDFAnnot_GetOptionLabel(form, annotation, n, *into)) for number in chosen]
+        labels = [
+            _string(lambda *into, n=number: pdfium.FPDFAnnot_GetOptionLabel(form, annotation, n, *into))
+            for number in chosen
+        ]
         if any(labels):
             return ", ".join(filter(None, labels))
     elif kind != pdfium.FPDF_FORMFIELD_TEXTFIELD or pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD:

@@ -301,9 +301,11 @@ def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
         elif suffix in CONVERTED:
             converted = convert_limited(file.path, suffix, max_bytes)
             running.notes += converted.notes
-            yield from _mail_items(file, converted) if suffix == ".msg" else [
-                _with_title(file, converted.text, converted.title)
-            ]
+            yield from (
+                _mail_items(file, converted)
+                if suffix == ".msg"
+                else [_with_title(file, converted.text, converted.title)]
+            )
         elif is_man_page:
             title, text = read_man_page(file.path, max_bytes)
             yield _with_title(file, clean_text(text), clean_text(title))

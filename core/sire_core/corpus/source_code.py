@@ -70,10 +70,13 @@ _MARKS = re.compile(r"[*<&\[\\]")
 """Characters that Markdown may read as markup; not so between backticks."""
 _CALLS = re.compile(r"\s*(?:if|for|while|switch|return|else|catch|do|using|lock)\b")
 
-_TERMINAL = re.compile(r"\x1b(?:\[[0-?]{0,100}[ -/]{0,9}[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|[@-Z\\^_]|[()][A-Z0-9])")
+_TERMINAL = re.compile(
+    r"\x1b(?:\[[0-?]{0,100}[ -/]{0,9}[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|[@-Z\\^_]|[()][A-Z0-9])"
+)
 """Colours, titles and movements of the cursor in what a program prints."""
 _OBJECT = re.compile(r"\s*<(?:[\w.]+ object(?: at 0x[0-9a-f]+)?|Figure size [^<>]{1,80}|[\w.]+ at 0x[0-9a-f]+)>\s*")
 """The name of an object that a notebook shows in another form."""
+
 
 def read_source(text: str, suffix: str) -> str:
     """Source code as Markdown: each definition (`class Queue`, `def claim`) is a section with its code."""

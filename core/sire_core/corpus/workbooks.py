@@ -230,9 +230,12 @@ def _comments(archive: zipfile.ZipFile, relations: Iterable[Relation], kind: str
         if relation.kind == kind:
             with suppress(Exception):  # see above
                 for comment in parse_part(archive.read(relation.part), mend=True).iter(
-                    f"{_MAIN}comment", "{http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments}threadedComment"
+                    f"{_MAIN}comment",
+                    "{http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments}threadedComment",
                 ):
-                    words = (leaf.text or "" for leaf in comment.iter() if str(leaf.tag).rpartition("}")[2] in ("t", "text"))
+                    words = (
+                        leaf.text or "" for leaf in comment.iter() if str(leaf.tag).rpartition("}")[2] in ("t", "text")
+                    )
                     texts.setdefault(comment.get("ref", ""), []).append("".join(words))
     yield from ((cell, text) for cell, words in texts.items() if (text := plain_text("\n".join(words))))
 
@@ -244,7 +247,9 @@ def _drawing(archive: zipfile.ZipFile, part: str) -> Iterator[str]:
         f"{_PLACED}txBody", f"{_PLACED}pic", f"{_DRAWING}graphicData"
     ):
         if element.tag == f"{_PLACED}txBody":
-            paragraphs = ("".join(leaf.text or "" for leaf in p.iter(f"{_DRAWING}t")) for p in element.iter(f"{_DRAWING}p"))
+            paragraphs = (
+                "".join(leaf.text or "" for leaf in p.iter(f"{_DRAWING}t")) for p in element.iter(f"{_DRAWING}p")
+            )
             yield "\n\n".join(filter(None, map(plain_text, paragraphs)))
         elif element.tag == f"{_PLACED}pic":
             yield plain_text(next((name.get("descr", "") for name in element.iter(f"{_PLACED}cNvPr")), ""))

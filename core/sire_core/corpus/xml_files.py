@@ -341,7 +341,9 @@ class _OpenDocument:
                 cells.append(spend(above[1]))
                 continue
             words = " ".join(filter(None, self._blocks(cell, 0)))
-            repeated, below = (_attribute(cell, name)[:4] for name in ("number-columns-repeated", "number-rows-spanned"))
+            repeated, below = (
+                _attribute(cell, name)[:4] for name in ("number-columns-repeated", "number-rows-spanned")
+            )
             is_short = 0 < len(words) <= LONGEST_REPEATED
             if below.isdigit() and int(below) > 1 and is_short:
                 merged[len(cells)] = [int(below) - 1, words]
