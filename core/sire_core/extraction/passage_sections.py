@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sire_core.documents.blocks import BRACKETS
 from sire_core.documents.markdown_blocks import code_end
 from sire_core.documents.markdown_cleaning import without_comments
-from sire_core.documents.markdown_sections import BRACKETS, SEPARATOR, title_line
+from sire_core.documents.markdown_sections import SEPARATOR, title_line
 from sire_core.extraction.headings import CAPTIONS, STOP_WORDS, WORD, acts, heading_term, is_everyday
 from sire_core.extraction.spans import (
     TextSpan,

@@ -12,11 +12,11 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, TypeVar, Union
 
+from sire_core.documents.blocks import is_contents
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.markdown_cleaning import clean_markdown, front_matter, without_hyphenation
 from sire_core.documents.markdown_sections import (
     first_heading,
-    is_contents,
     naming_heading,
     sections_of_markdown,
     with_comments_as_code,
