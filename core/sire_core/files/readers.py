@@ -121,7 +121,7 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
     refuse_expanding(path, max_bytes)
     suffix = path.suffix.lower()
     module, name = _READERS.get(suffix, ("readers", "_by_kreuzberg"))
-    title, text = with_extra(suffix, lambda: getattr(import_module(f"sire_core.documents.{module}"), name)(path))
+    title, text = with_extra(suffix, lambda: getattr(import_module(f"sire_core.files.{module}"), name)(path))
     if len(text) > max_bytes:
         raise CorpusError(f"its text is longer than max_bytes={max_bytes:,}; raise max_bytes or split the file")
     text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
