@@ -26,7 +26,9 @@ def hipporag2(**settings: Any) -> Recipe:
     from sire_core.recipes.hipporag2.rank import TripleWalk
 
     resolved = ResolvedSettings(
-        settings, Component(TripleWalk), Component(KnowledgeGraph, without=("index_units", "summaries"))
+        settings,
+        Component(TripleWalk),
+        Component(KnowledgeGraph, without=("index_units", "index_relations", "summaries")),
     )
     return Recipe(
         name="hipporag2",
