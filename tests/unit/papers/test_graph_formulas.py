@@ -137,7 +137,7 @@ def test_hipporag2_scores_are_those_of_the_paper(world):
 
 
 def test_synonyms_need_no_shared_word_as_published(world):
-    rows, opened, _ = world
+    _, opened, _ = world
     joined = {}
     for shared in (True, False):
         with opened("hipporag2", preset="published", recognition="none", synonyms=0.2, shared_word=shared) as index:
@@ -208,7 +208,7 @@ def test_linearrag_scores_are_those_of_the_paper(world, preset, settings):
 
 
 def test_linearrag_starts_at_the_entity_nearest_to_each_name(world):
-    rows, opened, _ = world
+    _, opened, _ = world
     with opened("linearrag", preset="published") as index:
         unknown = index.search("Whom did Ansel Marshes meet?", 3)
         assert any("the entity most similar to Ansel Marshes" in step.note for hit in unknown for step in hit.path)
@@ -236,7 +236,7 @@ def test_msrag_votes_are_those_of_the_paper(world, preset, fanout):
         place = {text: number for number, text in enumerate(known)}
         for question in asked:
             vector = question_vector(index, question)
-            nearest = sorted(known, key=lambda text: (-round(float(known[text] @ vector), 5), place[text]))  # noqa: B023
+            nearest = sorted(known, key=lambda text: (-round(float(known[text] @ vector), 5), place[text]))
             rank = {text: number for number, text in enumerate(nearest)}
             first = {kind: sorted(part, key=rank.get) for kind, part in enumerate((names, relations, texts))}
             entities, linked = set(first[0][:5]), set(first[1][:10])

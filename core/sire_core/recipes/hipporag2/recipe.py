@@ -12,6 +12,16 @@ from typing import Any
 from sire_core.extend import Component, Recipe, ResolvedSettings, register
 
 
+_GRAPH = {
+    "entity_source": "triples",
+    "literals": True,
+    "skip_types": (),
+    "disambiguate": False,
+    "max_df": 1.0,
+}
+"""The published graph: both ends of every triple, as they are, and nothing else."""
+
+
 @register
 def hipporag2(**settings: Any) -> Recipe:
     """HippoRAG 2: passages by PageRank from phrases of the triples nearest to the question, and from all passages.
@@ -28,7 +38,7 @@ def hipporag2(**settings: Any) -> Recipe:
     resolved = ResolvedSettings(
         settings,
         Component(TripleWalk),
-        Component(KnowledgeGraph, without=("index_units", "index_relations", "summaries")),
+        Component(KnowledgeGraph, without=("index_units", "index_relations", "summaries"), defaults=_GRAPH),
     )
     return Recipe(
         name="hipporag2",
