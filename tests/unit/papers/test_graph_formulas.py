@@ -11,8 +11,8 @@ import pytest
 from sire_core import Document, Index
 from sire_core.extend import EntityGraph
 from sire_core.extraction.record import RecordedExtractor
+from sire_core.papers.hipporag2.rank import PhraseGraph
 from sire_core.recipes import recipe_by_name
-from sire_core.recipes.hipporag2.rank import PhraseGraph
 from sire_core.testing.doubles import HashEmbedder
 
 FIRST, LAST = ("Ansel", "Brida", "Corin", "Dagny", "Elwin", "Fenna"), ("Marsh", "Tarn", "Voss", "Lund", "Hale")
@@ -120,7 +120,7 @@ def test_hipporag2_scores_are_those_of_the_paper(world):
         for one, other in combinations(phrases, 2):
             cosine = float(names[one] @ names[other])
             weights[number[one], number[other]] += cosine if cosine >= 0.4 else 0
-        triples = [tuple(triple) for _, _, own, _ in rows for triple in own]
+        triples, compared = [tuple(triple) for _, _, own, _ in rows for triple in own], 0
         for question in asked:
             vector = question_vector(index, question)
             near = scaled([facts[" ".join(triple)] @ vector for triple in triples])
@@ -130,10 +130,15 @@ def test_hipporag2_scores_are_those_of_the_paper(world):
                     scores[end].append(near[fact] / len(holders[end]))
             starts = np.zeros(len(weights))
             weight = {end: (np.mean(of_facts), float(names[end] @ vector)) for end, of_facts in scores.items()}
-            for end in sorted(weight, key=weight.get, reverse=True)[:5]:
+            first = sorted(weight, key=weight.get, reverse=True)
+            if len(first) > 5 and np.allclose(weight[first[4]], weight[first[5]], atol=1e-5):
+                continue  # either of two may be the fifth
+            compared += 1
+            for end in first[:5]:
                 starts[number[end]] = np.mean(scores[end])
             starts[:size] = 0.05 * scaled([texts[" ".join(sentences)] @ vector for _, sentences, *_ in rows])
             assert same_scores(index, question, rows, page_rank(weights, starts)[:size]) == []
+    assert compared > 3
 
 
 def test_synonyms_need_no_shared_word_as_published(world):

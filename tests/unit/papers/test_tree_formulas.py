@@ -13,9 +13,9 @@ from sklearn.mixture import GaussianMixture
 
 from sire_core import Document, Index
 from sire_core.extraction.record import RecordedExtractor
+from sire_core.papers.trees.clustering import soft_clusters
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.trees.clustering import soft_clusters
 
 
 def projected(vectors, dimensions):
