@@ -136,7 +136,7 @@ def _keep_short(match: re.Match[str]) -> str:
 def front_matter(text: str) -> dict[str, Value | list[Value]]:
     """Values of the front matter of a Markdown page (`title: Queues`), by name, and flat lists of them."""
     lines = text.split("\n", _LONGEST + 1)
-    end = _front_matter_end(lines)
+    end = front_matter_end(lines)
     toml = lines[0].strip() == "+++"
     pattern = _TOML_KEY if toml else _YAML_KEY
     fields: dict[str, Value | list[Value]] = {}
@@ -173,7 +173,7 @@ def _unquoted(value: str) -> Value:
     return quoted["said"] if quoted else _plain_value(value)
 
 
-def _front_matter_end(lines: Sequence[str]) -> int:
+def front_matter_end(lines: Sequence[str]) -> int:
     """Number of lines of front matter with its marks; 0 when the first line is just a rule."""
     closing = _RULES.get(lines[0].strip(), ())
     for row, line in enumerate(lines[1:_LONGEST] if closing else (), start=1):
@@ -220,7 +220,7 @@ def _plain_value(value: str) -> str | int | float | bool:
 def clean_markdown(text: str) -> str:
     """Leave out front matter, comments, anchors, marks of site generators and lines of nothing but links elsewhere."""
     lines = without_blobs(text).split("\n")
-    lines = lines[_front_matter_end(lines) :]
+    lines = lines[front_matter_end(lines) :]
     if _HOLDS_TEXT.search(text) or _MYST_NOTE.search(text):
         lines = _without_margins(lines)
     return "\n".join(_visible_lines(lines, _tidied))

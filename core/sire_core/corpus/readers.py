@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, TypeVar, Union
 
 from sire_core.algorithms.pluralize import count, some
 from sire_core.algorithms.text import clean_text
+from sire_core.corpus.blocks import is_contents
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.files import (
     DANGLING,
@@ -42,7 +43,6 @@ from sire_core.corpus.restructured import read_rst
 from sire_core.corpus.rich_text import GAP, prepare_rtf
 from sire_core.corpus.sections import (
     first_heading,
-    is_contents,
     naming_heading,
     sections_of_markdown,
     with_comments_as_code,

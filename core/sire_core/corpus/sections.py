@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
+from sire_core.corpus.blocks import BRACKETS, is_contents
 from sire_core.corpus.markdown_writing import undo_inline
 
 SEPARATOR = " > "
@@ -32,22 +33,12 @@ ATTRIBUTES = re.compile(
     r"|\{\{[<%][^{}\n]{0,200}[>%]\}\}|\u00b6)[ \t]*$"
 )
 """Suffixes that site generators add to headings: `{ #id .class }`, `{: #id}`, `{{< badge >}}`, a pilcrow."""
-_CONTENTS = re.compile(
-    r"(?:table of )?contents|list of (?:figures|tables)|toc|index|indices and tables"
-    r"|inhalt(?:sverzeichnis|s\u00fcbersicht)?"
-    r"|table des mati\u00e8res|sommaire|(?:tabla de )?contenidos?|\u00edndice(?: general)?|indice|sommario|sum\u00e1rio"
-    r"|inhoud(?:sopgave)?|spis tre\u015bci|\u0441\u043e\u0434\u0435\u0440\u0436\u0430\u043d\u0438\u0435"
-    r"|\u043e\u0433\u043b\u0430\u0432\u043b\u0435\u043d\u0438\u0435|\u76ee\u5f55|\u76ee\u6b21",
-    re.IGNORECASE,
-)
 LONGEST_LINE = 2_000
 _LEVEL = re.compile(r"[Hh](?:eader|eading)?[ _]?([1-6])")
 _LONGEST_TITLE = 100
 _TITLE_WORDS = 14
 _ENDS_NO_TITLE = ".:;,!|\\{(["
 _BEGINS_NO_PROSE = "|-*+#>`=_~"
-BRACKETS = "{}[](); "
-"""A line of nothing else is no heading."""
 _CODE_MARK = re.compile(r"-{3,}[ \t]*[^\s-][^-]{0,20}-{3,}[ \t]*$")
 """A line around code in plain text: `---%<------`."""
 _CONFIGURATION = re.compile(
@@ -113,11 +104,6 @@ def sections_of_markdown(text: str) -> list[MarkdownSection]:
 def first_heading(text: str) -> str:
     """The first heading of a Markdown text; empty if there is none."""
     return next((heading for level, heading, _ in _runs(text.split("\n")) if level), "")
-
-
-def is_contents(heading: str) -> bool:
-    """Whether a heading only announces a list of contents or an index, in any of ten languages."""
-    return _CONTENTS.fullmatch(heading.strip(" .:")) is not None
 
 
 def naming_heading(text: str) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sire_core.corpus.blocks import is_contents
 from sire_core.corpus.markdown_cleaning import front_matter
 from sire_core.corpus.markdown_writing import undo_inline
-from sire_core.corpus.sections import is_contents, title_line, title_of
+from sire_core.corpus.sections import title_line, title_of
 from sire_core.errors import IndexMissingError
 
 if TYPE_CHECKING:

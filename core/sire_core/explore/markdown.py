@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.snippets import ELEMENTS
@@ -51,8 +50,7 @@ def markdown_html(
 
     Headings become bold lines, because they must not mix with those of the page; an image is replaced by its
     description, tags of HTML by their text; links to web addresses remain links, and so do others for which `target`
-    knows an address. Without markdown-it-py, which the extras `cli` and `explore` bring, the text is shown as it is
-    written.
+    knows an address. A very long text is shown as it is written.
 
     Args:
         text: Markdown, or plain text.
@@ -61,7 +59,7 @@ def markdown_html(
         target: Returns the address of a relative link; empty if it leads nowhere.
         outline: Takes the headings of the text, which get ids, after those of texts before it on the page.
     """
-    if len(text) > _LONGEST or find_spec("markdown_it") is None:
+    if len(text) > _LONGEST:
         return f'<div class="text plain">{highlighted(text, question, names)}</div>'
     known = {
         "question": question,

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.algorithms.text import visible_text
+from sire_core.corpus.blocks import BRACKETS
 from sire_core.corpus.markdown_blocks import code_end
 from sire_core.corpus.markdown_cleaning import without_comments
-from sire_core.corpus.sections import BRACKETS, SEPARATOR, title_line
+from sire_core.corpus.sections import SEPARATOR, title_line
 from sire_core.extraction.headings import CAPTIONS, STOP_WORDS, WORD, acts, heading_term, is_everyday
 from sire_core.extraction.spans import (
     TextSpan,
