@@ -2,7 +2,7 @@
 
 Passages are for finding; a model or a person reads a context. One linear model (`context.toml`) scores the pieces of
 the first passages: blocks, long ones cut at sentences, short ones joined with what follows. The best are taken until
-the budget is full and put back into the order of their documents: neighbours joined, each heading path once, `[...]`
+the budget is full and put back into the order of their documents: neighbours joined, each heading path once, an ellipsis
 where something is left out, rows of a table below its header.
 """
 
@@ -13,13 +13,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
-from sire_core.algorithms.snippets import identifiers, stems
+from sire_core.algorithms.snippets import stems
 from sire_core.algorithms.text import count_tokens, split_sentences
-from sire_core.corpus.blocks import CODE, FURNITURE, HEADING, ITEM, ROW, block_text, read_blocks
+from sire_core.corpus.blocks import CODE, FURNITURE, HEADING, ROW, block_text, read_blocks
 from sire_core.corpus.document_names import documents_of
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.errors import ConfigurationError, QueryError
@@ -42,23 +43,19 @@ Reranker = Union[str, CrossEncoder, ScoreTexts, None]
 Label = Callable[[int, "Hit"], str]
 """Label of a passage in a context, from its number (from 1) and the passage."""
 
-GAP = "[...]"
+GAP = "\u2026"  # one token; `[...]` is five, which cost one to two points of recall
 POOL = 30
 """Passages whose blocks are looked at."""
-FEATURES = (
-    *("words", "title", "near", "density", "named", "rank", "length", "leads", "reached"),
-    *("heading", "code", "row", "item", "links", "rerank"),
-)
-"""Of a piece: share of the question in it, in the headings above it, in the pieces beside it; share of its words in the
-question; whether it has an identifier of the question; logarithm of its passage's rank, negative; logarithm of its
-tokens; whether it has the sentence that leads to another passage, or its passage is reached so; its kind; links per 20
-tokens; the reranker's score, standardised."""
+FEATURES = ("words", "title", "near", "rank", "furniture", "code", "links", "rerank")
+"""Of a piece: share of the question's words in it, only in the title and headings above it, only in the pieces beside
+it, rare words counting more; logarithm of its passage's rank, negative; whether it is furniture or code; links per 20
+tokens; the reranker's score, standardized. Density, length, identifiers, rows, items, linking sentences and word vectors
+gave nothing more on left-out sets."""
 _PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
 _SMALL_PASSAGE_CHARS = 1_200  # Passages up to this length are joined with their neighbours in the document
 _MIN_CUT_TOKENS = 12  # Less room is not worth a part of a block
 _RERANKED = 40  # Pieces that a reranker scores
 _UNREAD = -2.0  # Standardised score of pieces that the reranker did not read
-_LINK_PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
 _WELL = 0.8  # A document matches well if it has this share of the best value of words
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n")
 
@@ -217,7 +214,7 @@ def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
             header = (block.start, block.end) if block.level else header if follows else (0, 0)
         start = block.start if opened < 0 else opened
         opened = -1
-        own = header if block.kind == ROW and not block.level else (0, 0)
+        own = header if block.kind == ROW else (0, 0)
         for first, end in _parts(text, start, block.end):
             yield Piece(first, end, block.kind, above, own)
     if opened >= 0:
@@ -256,7 +253,7 @@ def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
     last: Piece | None = None
     for piece in pieces:
         if last is not None and _goes_with(last, piece):
-            last = piece._replace(start=last.start, header=last.header)
+            last = piece._replace(start=last.start)
             continue
         if last is not None:
             yield last
@@ -360,14 +357,14 @@ def score_function(rerank: Reranker, milliseconds: int = 0) -> ScoreTexts | None
 
 
 def _features(question: str, passages: Sequence[RankedPassage], read: Sequence[PassagePieces]) -> NDArray[np.float64]:
-    asked, names = sorted(stems(question)), identifiers(question)
-    leading = _leading(passages)
+    asked = sorted(stems(question))
     rows = [
         (place, each.words[number], each, number)
         for place, each in enumerate(read)
         for number in range(len(each.pieces))
     ]
-    own = np.array([[word in words for word in asked] for _, words, _, _ in rows], dtype=bool).reshape(len(rows), -1)
+    own = np.array([[word in words for word in asked] for _, words, _, _ in rows], dtype=bool)
+    own = own.reshape(len(rows), len(asked))
     above = np.array(
         [[word in each.headings[number] for word in asked] for _, _, each, number in rows], dtype=bool
     ).reshape(own.shape)
@@ -383,34 +380,11 @@ def _features(question: str, passages: Sequence[RankedPassage], read: Sequence[P
     columns[:, 0] = own @ weights
     columns[:, 1] = (above & ~own) @ weights
     columns[:, 2] = (beside & ~own & ~above) @ weights
-    for row, (place, words, each, number) in enumerate(rows):
-        piece, tokens = each.pieces[number], each.tokens[number]
-        text = each.text[piece.start : piece.end]
-        hit = passages[place].hit
-        columns[row, 3:14] = (
-            own[row].sum() / (len(words) or 1),
-            bool(names and not names.isdisjoint(words)),
-            -np.log1p(passages[place].rank),
-            np.log1p(tokens),
-            any(sentence in text for sentence in leading.get(hit.unit.id, ())),
-            bool(hit.led_by),
-            piece.kind in (HEADING, FURNITURE),
-            piece.kind == CODE,
-            piece.kind == ROW,
-            piece.kind == ITEM,
-            20 * each.links[number] / (20 + tokens),
-        )
+    for row, (place, _, each, number) in enumerate(rows):
+        kind, tokens = each.pieces[number].kind, each.tokens[number]
+        links = 20 * each.links[number] / (20 + tokens)
+        columns[row, 3:7] = (-np.log1p(passages[place].rank), kind in (HEADING, FURNITURE), kind == CODE, links)
     return columns
-
-
-def _leading(passages: Sequence[RankedPassage]) -> dict[str, list[str]]:
-    """By id of a passage the beginnings of its sentences that lead to other passages."""
-    leading: dict[str, list[str]] = {}
-    for passage in passages:
-        for step in passage.hit.path:
-            if beginning := step.sentence.strip(". ")[:_LINK_PREFIX]:
-                leading.setdefault(step.ids[0], []).append(beginning)
-    return leading
 
 
 # --- filling a budget -------------------------------------------------------------------------------------------------
@@ -449,7 +423,8 @@ class ContextOptions:
         pool: Passages whose blocks are looked at.
         count: Counts the tokens of a text; by default words and punctuation marks.
         write: Writes the payload that the budget holds for.
-        overhead: Tokens that each part costs in the payload beside its text and heading path, about.
+        head: Returns what the payload says of a passage beside its text, to estimate its tokens; None for what
+            `context_text` does.
     """
 
     rerank: Reranker = None
@@ -457,7 +432,7 @@ class ContextOptions:
     pool: int = POOL
     count: CountTokens = count_tokens
     write: Callable[[Sequence[Evidence]], str] = context_text
-    overhead: int = 4
+    head: Callable[[Hit], str] | None = None
 
 
 def select_context(
@@ -482,32 +457,52 @@ def select_context(
     if score is not None and len(values):
         values = candidates.reranked(values, score)
     taken = _Filling(candidates, values, max_tokens, options).filled()
+    taken = _within_budget(candidates, values, taken, max_tokens, options)
     quoted = _evidence(candidates, taken)
-    payload = options.write(quoted)
-    while quoted and options.count(payload) > max_tokens:  # labels cost more than estimated: drop the weakest piece
-        taken.pop(min(taken, key=lambda place: values[place]))
-        quoted = _evidence(candidates, taken)
-        payload = options.write(quoted)
-    payload = payload if quoted else ""
+    text = options.write(quoted) if quoted else ""
     ids = {one.hit.unit.id for one in quoted}
     left_out = [one.hit for one in sorted(passages, key=lambda one: one.rank) if one.hit.unit.id not in ids]
     more = _more(candidates, quoted)
-    return Context(payload, tuple(quoted), options.count(payload), max_tokens, tuple(left_out), more)
+    return Context(text, tuple(quoted), options.count(text), max_tokens, tuple(left_out), more)
 
 
-def ranked(hits: Iterable[Hit]) -> list[RankedPassage]:
-    """Hits of any retriever, best first, each once; `start_index` in the metadata tells their order in a document."""
+def _within_budget(
+    candidates: Candidates,
+    values: NDArray[np.float64],
+    taken: dict[int, tuple[int, int]],
+    max_tokens: int,
+    options: ContextOptions,
+) -> dict[int, tuple[int, int]]:
+    """Pieces whose payload fits: without the weakest where labels cost more than estimated, the last one cut."""
+
+    def fits(spans: dict[int, tuple[int, int]]) -> bool:
+        return options.count(options.write(_evidence(candidates, spans))) <= max_tokens
+
+    places = sorted(taken, key=lambda place: -values[place])
+    while len(places) > 1 and not fits({place: taken[place] for place in places}):
+        places.pop()
+    if len(places) == 1 and not fits({places[0]: taken[places[0]]}):
+        [place] = places
+        text, start = candidates.read[candidates.owner[place]].text, taken[place][0]
+        end = _fitting_end(text, taken[place], lambda end: fits({place: (start, end)}))
+        return {place: (start, end)} if start < end else {}
+    return {place: taken[place] for place in places}
+
+
+def ranked(hits: Iterable[Hit], starts: Sequence[int | None] = ()) -> list[RankedPassage]:
+    """Hits of any retriever, best first, each once; `starts` are their places in their documents, where known."""
     passages: dict[str, RankedPassage] = {}
-    for rank, hit in enumerate(hits):
-        start = hit.metadata.get("start_index")
-        passages.setdefault(hit.unit.id, RankedPassage(hit, rank, start if isinstance(start, int) else -1))
+    for rank, (hit, start) in enumerate(zip_longest(hits, starts)):
+        passages.setdefault(hit.unit.id, RankedPassage(hit, rank, -1 if start is None else start))
     return list(passages.values())
 
 
 class _Filling:
     """Takes pieces, best first, while there is room for them, their labels and headings."""
 
-    def __init__(self, candidates: Candidates, values: NDArray[np.float64], max_tokens: int, options: ContextOptions) -> None:
+    def __init__(
+        self, candidates: Candidates, values: NDArray[np.float64], max_tokens: int, options: ContextOptions
+    ) -> None:
         self._candidates, self._values, self._options = candidates, values, options
         self._room = max_tokens
         self._taken: dict[int, tuple[int, int]] = {}
@@ -531,9 +526,9 @@ class _Filling:
         if any(text in taken for taken in self._texts.get(document, ())):
             return  # passages of a document overlap
         count = self._options.count
-        extra = 0 if hit.unit.id in self._labelled else self._options.overhead
-        extra += 0 if (document, hit.unit.title) in self._labelled else count(hit.unit.title)
-        extra += count(GAP) + count(each.text[slice(*piece.header)])
+        above = [slice(*span) for span in (*piece.headings, piece.header)]
+        extra = self._head_tokens(hit, document) + count(GAP)
+        extra += sum(count(each.text[span]) for span in above if span.start < piece.start)
         tokens = (
             each.tokens[candidates.number[place]]
             if count is count_tokens
@@ -541,6 +536,7 @@ class _Filling:
         )
         span = (piece.start, piece.end)
         if tokens + extra > self._room:
+            extra += sum(count(each.text[span]) for span in above if span.start >= piece.start)
             span = self._part(each.text, piece, self._room - extra)
             tokens = count(each.text[slice(*span)])
         if span[0] == span[1]:
@@ -549,6 +545,15 @@ class _Filling:
         self._room -= tokens + extra
         self._texts.setdefault(document, []).append(" ".join(each.text[slice(*span)].split()))
         self._labelled |= {hit.unit.id, (document, hit.unit.title)}
+
+    def _head_tokens(self, hit: Hit, document: str) -> int:
+        """Tokens of the label and heading path of a passage, as far as they are not there yet."""
+        if hit.unit.id in self._labelled:
+            return 0
+        if self._options.head is not None:
+            return self._options.count(self._options.head(hit))
+        label = self._options.count(number_label(len(self._labelled), hit))
+        return label + (0 if (document, hit.unit.title) in self._labelled else self._options.count(hit.unit.title))
 
     def _part(self, text: str, piece: Piece, room: int) -> tuple[int, int]:
         """The sentences or lines of a piece around the best one that fit; words where nothing else was taken."""
@@ -560,7 +565,9 @@ class _Filling:
         best = max(range(len(spans)), key=lambda number: (len(stems(text[slice(*spans[number])]) & asked), -number))
         first, last = best, best
         if count(text[slice(*spans[best])]) > room:
-            return none if self._taken else (spans[best][0], _fitting_end(text, spans[best], room, count))
+            start = spans[best][0]
+            end = _fitting_end(text, spans[best], lambda end: count(text[start:end]) <= room)
+            return none if self._taken else (start, end)
         for _ in spans:
             wider = [(first, last + 1), (first - 1, last)]
             inside = [pair for pair in wider if pair[0] >= 0 and pair[1] < len(spans)]
@@ -583,13 +590,13 @@ def _sentence_spans(text: str, piece: Piece) -> list[tuple[int, int]]:
     return spans or [(piece.start, piece.end)]
 
 
-def _fitting_end(text: str, span: tuple[int, int], room: int, count: CountTokens) -> int:
+def _fitting_end(text: str, span: tuple[int, int], fits: Callable[[int], bool]) -> int:
     """End of as many words of a span as fit."""
     ends = [match.end() + span[0] for match in re.finditer(r"\S+", text[slice(*span)])]
     low, high = 0, len(ends)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if count(text[span[0] : ends[middle - 1]]) <= room else (low, middle - 1)
+        low, high = (middle, high) if fits(ends[middle - 1]) else (low, middle - 1)
     return ends[low - 1] if low else span[0]
 
 
