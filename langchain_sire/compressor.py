@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from langchain_sire.documents import evidence_text, evidence_to_langchain, foreign
-from sire_core.search.context import ContextOptions, ranked, select_context
+from sire_core.search.context import ContextOptions, check_options, ranked, select_context
 
 
 class EvidenceCompressor(BaseDocumentCompressor):
@@ -30,7 +31,9 @@ class EvidenceCompressor(BaseDocumentCompressor):
 
     max_tokens: int = Field(default=2000, gt=0)
     title_key: str | list[str] = "title"
-    context_options: ContextOptions = ContextOptions()
+    context_options: Any = ContextOptions()
+
+    _check_context_options = field_validator("context_options")(check_options)
 
     def compress_documents(
         self,

@@ -41,17 +41,17 @@ from langchain_sire.opening import (
     write_settings,
 )
 from sire_core.arguments import named
-from sire_core.build.mirroring import catch_up, push_missed
-from sire_core.build.writer import warn_of_first_cost
-from sire_core.corpus.stored_corpus import filter_fields
-from sire_core.corpus.titles import FileTitles
+from sire_core.changes.mirroring import catch_up, push_missed
+from sire_core.changes.writer import warn_of_first_cost
+from sire_core.documents.stored_corpus import filter_fields
+from sire_core.documents.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.filters.conditions import passes
 from sire_core.index import Index
 from sire_core.models.embedders import check_length, model_name
 from sire_core.models.sync import run_sync
-from sire_core.search.context import ContextOptions
+from sire_core.search.context import ContextOptions, check_options
 from sire_core.search.passages import check_returns
 from sire_core.search.snapshot import unknown_keys
 from sire_core.search.validity import Day
@@ -114,7 +114,7 @@ class SireRetriever(DocumentIndex):
     returns: str = "passages"
     as_of: Day = None
     max_tokens: int | None = Field(default=None, gt=0)
-    context_options: ContextOptions = ContextOptions()
+    context_options: Any = ContextOptions()
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     title_key: str | list[str] = "title"
 
@@ -142,6 +142,8 @@ class SireRetriever(DocumentIndex):
     def _readable(cls, value: FilterLike) -> FilterLike:
         parse_filter(value)
         return value
+
+    _check_context_options = field_validator("context_options")(check_options)
 
     @field_validator("returns")
     @classmethod
@@ -181,7 +183,7 @@ class SireRetriever(DocumentIndex):
         else changes; see also `replace_all`.
 
         Args:
-            documents: Not modified; also those of `sire_core.corpus.readers.read_documents`. A document without an id
+            documents: Not modified; also those of `sire_core.files.readers.read_documents`. A document without an id
                 gets one computed from its content.
             embedding: LangChain `Embeddings` or an `Embedder` (also as `embedder` or `embeddings`); None means what the
                 folder was built with, or the default, which needs no download.

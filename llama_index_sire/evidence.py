@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from llama_index.core.bridge.pydantic import ConfigDict, Field
+from llama_index.core.bridge.pydantic import Field, field_validator
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from llama_index_sire.documents import evidence_content, evidence_head, evidence_node, foreign
-from sire_core.search.context import ContextOptions, ranked, select_context
+from sire_core.search.context import ContextOptions, check_options, ranked, select_context
 
 
 class EvidencePostprocessor(BaseNodePostprocessor):
@@ -25,10 +26,10 @@ class EvidencePostprocessor(BaseNodePostprocessor):
         context_options: A reranker of blocks, or another way to count tokens; see `ContextOptions`. It is not saved.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
     max_tokens: int = Field(default=2000, gt=0, description="Tokens of all nodes together.")
-    context_options: ContextOptions = Field(default=ContextOptions(), exclude=True, description="A reranker of blocks.")
+    context_options: Any = Field(default=ContextOptions(), exclude=True, description="A reranker of blocks.")
+
+    _check_context_options = field_validator("context_options")(check_options)
 
     @classmethod
     def class_name(cls) -> str:

@@ -45,15 +45,15 @@ from llama_index_sire.opening import (
     write_settings,
 )
 from sire_core.arguments import named, parameters
-from sire_core.build.mirroring import catch_up, push_missed
-from sire_core.build.writer import warn_of_first_cost
-from sire_core.corpus.titles import FileTitles
+from sire_core.changes.mirroring import catch_up, push_missed
+from sire_core.changes.writer import warn_of_first_cost
+from sire_core.documents.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, StorageError
 from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index
 from sire_core.models.embedders import check_length
 from sire_core.models.sync import run_sync
-from sire_core.search.context import ContextOptions, check_budget
+from sire_core.search.context import ContextOptions, check_budget, check_options
 from sire_core.search.history import standalone_question
 from sire_core.search.passages import check_returns
 from sire_core.search.validity import Day, SearchOptions
@@ -155,6 +155,7 @@ class SireRetriever(BaseRetriever):
             raise ConfigurationError(f"scores is 'recipe' or 'similarity', not {scores!r}.")
         if max_tokens is not None:
             check_budget(max_tokens)
+            check_options(context_options or ContextOptions())
             if scores == "similarity":
                 raise ConfigurationError("scores='similarity' is for whole nodes: leave max_tokens out.")
         elif context_options is not None:
@@ -190,7 +191,7 @@ class SireRetriever(BaseRetriever):
         `replace_all`.
 
         Args:
-            documents: Documents, also those of `sire_core.corpus.readers.read_documents`, or nodes from a splitter,
+            documents: Documents, also those of `sire_core.files.readers.read_documents`, or nodes from a splitter,
                 which are not split again.
             **options: `ids` (replace those of the documents or nodes), `persist_dir` (the index folder; without it, the
                 index is in memory), `recipe` (a name or a

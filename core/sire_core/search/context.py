@@ -2,8 +2,8 @@
 
 Passages are for finding; a model or a person reads a context. One linear model (`context.toml`) scores the pieces of
 the first passages: blocks, long ones cut at sentences, short ones joined with what follows. The best are taken until
-the budget is full and put back into the order of their documents: neighbours joined, each heading path once, an ellipsis
-where something is left out, rows of a table below its header.
+the budget is full and put back into the order of their documents: neighbors joined, each heading path once, an
+ellipsis where something is left out, rows of a table below its header.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
-from sire_core.algorithms.snippets import stems
-from sire_core.algorithms.text import count_tokens, split_sentences
-from sire_core.corpus.blocks import CODE, FURNITURE, HEADING, ROW, block_text, read_blocks
-from sire_core.corpus.document_names import documents_of
-from sire_core.corpus.sections import SEPARATOR
+from sire_core.documents.blocks import CODE, FURNITURE, HEADING, ROW, block_text, read_blocks
+from sire_core.documents.document_names import documents_of
+from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
 from sire_core.settings import read_toml
+from sire_core.text.snippets import stems
+from sire_core.text.words import count_tokens, split_sentences
 from sire_core.types import Hit, PathStep, UnitKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.corpus.blocks import Block
+    from sire_core.documents.blocks import Block
     from sire_core.protocols import FloatArray
     from sire_core.search.snapshot import SearchSnapshot
 
@@ -49,8 +49,8 @@ POOL = 30
 FEATURES = ("words", "title", "near", "rank", "furniture", "code", "links", "rerank")
 """Of a piece: share of the question's words in it, only in the title and headings above it, only in the pieces beside
 it, rare words counting more; logarithm of its passage's rank, negative; whether it is furniture or code; links per 20
-tokens; the reranker's score, standardized. Density, length, identifiers, rows, items, linking sentences and word vectors
-gave nothing more on left-out sets."""
+tokens; the reranker's score, standardized. Density, length, identifiers, rows, items, linking sentences and word
+vectors gave nothing more on left-out sets."""
 _PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
 _SMALL_PASSAGE_CHARS = 1_200  # Passages up to this length are joined with their neighbours in the document
 _MIN_CUT_TOKENS = 12  # Less room is not worth a part of a block
@@ -388,6 +388,13 @@ def _features(question: str, passages: Sequence[RankedPassage], read: Sequence[P
 
 
 # --- filling a budget -------------------------------------------------------------------------------------------------
+
+
+def check_options(options: Any) -> ContextOptions:
+    """Refuse what are no options of a context."""
+    if not isinstance(options, ContextOptions):
+        raise ConfigurationError(f"Expected ContextOptions(rerank=..., count=...), got {type(options).__name__}.")
+    return options
 
 
 def check_budget(max_tokens: Any) -> None:
