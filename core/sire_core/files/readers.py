@@ -1,0 +1,447 @@
+"""Reads files and folders as documents."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple, Union
+
+from sire_core.documents.blocks import is_contents
+from sire_core.documents.chunker import SentenceChunker, chunk_document
+from sire_core.documents.front_matter import front_matter
+from sire_core.documents.markdown_cleaning import clean_markdown, without_hyphenation
+from sire_core.documents.markdown_sections import (
+    first_heading,
+    naming_heading,
+    sections_of_markdown,
+    with_comments_as_code,
+    with_contents_as_list,
+)
+from sire_core.documents.markdown_writing import undo_escapes, undo_inline
+from sire_core.documents.titles import header_title, opening_title, without_site_name
+from sire_core.documents.validation import DocumentPool
+from sire_core.errors import CorpusError, SireError
+from sire_core.files.conversion import conversion, note
+from sire_core.files.converters import Converted, with_extra
+from sire_core.files.delimited import read_values
+from sire_core.files.file_types import type_by_content
+from sire_core.files.html import html_to_markdown
+from sire_core.files.json_records import FoundRecord, holds_question, record_documents
+from sire_core.files.mail import Mail, read_mail
+from sire_core.files.man_pages import NAME as MAN_PAGE
+from sire_core.files.man_pages import read_man_page
+from sire_core.files.notations import NOTATIONS, read_notation, tex_letters
+from sire_core.files.reading_process import convert_limited, one_process
+from sire_core.files.reading_signs import reading_warnings
+from sire_core.files.restructured import read_rst
+from sire_core.files.source_code import SOURCES, read_source
+from sire_core.files.source_files import (
+    DANGLING,
+    DEFAULT_MAX_BYTES,
+    GENERATED,
+    SourceFile,
+    check_readable,
+    find_files,
+    holds_text,
+    is_dangling,
+    json_lines,
+    parse_json,
+    read_text,
+)
+from sire_core.text.pluralize import count, some
+from sire_core.text.words import clean_text
+from sire_core.types import Document, Failure
+
+UNSUPPORTED = "unsupported type"
+"""How the reason begins for which a file is skipped that holds no text, such as a picture."""
+READING = "files-15"
+"""Version of the readers; changes whenever the same file may give another document."""
+
+CONVERTED = (
+    *(".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".ppt", ".odp", ".xlsx", ".xls", ".ods"),
+    *(".epub", ".fb2", ".msg", ".ipynb", ".xml", ".opml", ".mht", ".mhtml"),
+)
+"""Suffixes that need the extra `files`."""
+
+_MARKDOWN = (".md", ".markdown", ".mdx", ".rmd", ".qmd")
+_HTML = (".html", ".htm", ".xhtml")
+_RECORDS = (".jsonl", ".json")
+_RST = (".rst", ".rest")
+_VALUES = {".csv": "", ".tsv": "\t"}
+_VERBATIM = (
+    *(".log", ".ini", ".cfg", ".conf", ".toml", ".yaml", ".yml", ".properties", ".env", ".diff", ".patch"),
+    *(".bib", ".srt", ".vtt", ".text", ".graphql", ".proto"),
+)
+_SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS, *_RST, *NOTATIONS, *SOURCES, *_VERBATIM)
+_READ = frozenset((*_SUFFIXES, *_VALUES, *CONVERTED, ".eml"))
+_PLAIN = re.compile(
+    "(?!install)(?i:readme|changes|changelog|history|news|release_?notes|install|faq|hacking|contributing|contributors|"
+    "authors|maintainers|credits|thanks|copying|copyright|licen[cs]e|notice|security|todo|bugs)"
+)
+"""Names of texts that have no suffix; `install` in small letters is a program."""
+_SAYS = re.compile(r"[^\W\d_]")
+_LISTED = 100
+_SHOWN, _NAMED = 10, 3  # Reasons, and files of each
+
+
+class _Note(NamedTuple):
+    """What people should know of the text of a file."""
+
+    words: str
+
+
+_Item = Union[FoundRecord, Failure, _Note]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDocuments:
+    """Documents that were read, and failures. Iteration and length are those of `documents`.
+
+    Attributes:
+        documents: In the order of the sources, files of a folder sorted by name.
+        failures: Files and lines that could not be used, and why.
+        duplicates: Where an identical repeat of a document was found -> where the one that was kept was found.
+        unread: Names of the files and folders that could not be used, in whole or in part.
+        known: Files that were not read, as an index holds their documents; their names are the ids.
+        whole: Files that were read as one document each, whose name is its id, without any failure.
+        folders: Folders that ids are relative to, and what stands in front of them (`roots` of the next reading).
+        notes: Files that were read in another way than their names say, or not quite, and how.
+    """
+
+    documents: tuple[Document, ...]
+    failures: tuple[Failure, ...] = ()
+    duplicates: Mapping[str, str] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+    known: tuple[SourceFile, ...] = ()
+    whole: tuple[SourceFile, ...] = ()
+    folders: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[Failure, ...] = ()
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self.documents)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def __getitem__(self, number: int) -> Document:
+        return self.documents[number]
+
+    @property
+    def ids(self) -> set[str]:
+        """Ids of all documents, known files included."""
+        return {*(document.id for document in self.documents), *(file.name for file in self.known)}
+
+    def may_hold(self, doc_id: str, *, a_file: bool = False) -> str | None:
+        """Name of an unread file that may contain a document; None if there is none."""
+        for name in self.unread:
+            record = not a_file and name.lower().endswith(_RECORDS)
+            if record or name == "." or (doc_id.startswith(name) and _ends_at_boundary(doc_id, name)):
+                return name
+        return None
+
+
+def read_documents(
+    sources: str | Path | Sequence[str | Path],
+    *,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    roots: Mapping[str, str] | Sequence[str | Path] = (),
+    is_known: Callable[[SourceFile], bool] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> LoadedDocuments:
+    """Read text, Markdown, HTML, source code, JSON Lines and JSON files, and folders of them; others with an extra.
+
+    A file of prose is one document: the id is its path below the folder that was given (or one of `roots`), with the
+    name of the folder in front where several are given that have files of the same path. The title is that of its page,
+    else the first heading, in text files a first line that stands alone as one, else the file's name;
+    `metadata["source"]` is the id again, for filters (a field `source` in the front matter of a page becomes
+    `page_source`).
+    In text files words that a hyphen cuts at the end of a line are put together again, and lines with `#` that are
+    comments of configuration or code stand behind four blanks, so that they are no headings. Manual pages in troff
+    (`.1`, `.8.gz`, ...) are read with their sections. Markdown loses comments, front
+    matter, anchors, escapes and lines of navigation, HTML whatever is not content; definitions of source code become
+    headings. Mails (EML, MSG) bring `from`, `to`, `cc` and `date` as metadata and attachments that are text; others are
+    named in `failures`. PDF, DOCX, PPTX, XLSX, RST, EPUB and others need the extra `files`
+    (`sire_core.files.readers.CONVERTED`); page numbers are left out (passages of a PDF have `page` in their
+    metadata), headers and footers of pages stand in the text once. Lines of a JSON Lines file (items of a JSON list)
+    are documents `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys and flat lists become metadata;
+    without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
+    passages. Files should be UTF-8, have a byte order mark, or be HTML that declares its encoding; another one is
+    guessed (`notes`). A file is read by its content where its name says another type. What cannot be used is listed in `failures` and
+    the rest is read. Scripts, search indexes and sources of pages (of XML those whose words the page beside them has)
+    that a site generator left in a folder are skipped and listed in `failures`; a file that is named itself is read,
+    and whatever its suffix where it is text. Of files without a suffix, folders give those that have a well-known name
+    (`README`, `LICENSE`).
+
+    Args:
+        sources: Files and folders.
+        max_bytes: Larger files are refused.
+        roots: Folders that ids are relative to, whatever part of them is read: with `roots=["docs"]` the file
+            `docs/api/queue.md` is `api/queue.md`, given by itself or with its folder, and however its path is written.
+            A mapping says what stands in front of the ids of each (`LoadedDocuments.folders`).
+        is_known: Whether an index holds the document of a file as it is; such files are not read.
+        progress: Told `("reading", files read, files)`.
+
+    Raises:
+        CorpusError: A path is missing, nothing could be read, or one id has two different contents.
+        ConfigurationError: `max_bytes` makes no sense.
+    """
+    if isinstance(sources, (str, os.PathLike)):
+        sources = [sources]
+    files, left, folders = find_files(sources, roots, _is_document)
+    failures = [Failure(_location(file), reason) for file, reason in left]
+    unread = [file.name for file, reason in left if not reason.startswith(GENERATED)]
+    pool = DocumentPool()
+    notes: list[Failure] = []
+    known = {file: None for file in files if is_known is not None and is_known(file)}
+    whole: list[SourceFile] = []
+    waiting = [file for file in files if file not in known]
+    while waiting:
+        with one_process():
+            for number, file in enumerate(waiting, 1):
+                failed, ids = _add_file(file, max_bytes, pool, notes)
+                if progress is not None:
+                    progress("reading", number, len(waiting))
+                failures.extend(_shortened(failed, file))
+                unread += [file.name] if failed else []
+                whole += [file] if ids == [file.name] and not failed else []
+        waiting = [file for file in known if file.name in pool]  # another file has a document of the same id
+        known = {file: None for file in known if file.name not in pool}
+    documents = pool.documents()
+    if not (documents or known):
+        places: dict[str, list[str]] = {}
+        for failure in failures:
+            places.setdefault(failure.reason.rstrip("."), []).append(failure.where)
+        reasons = [f"{some(found, _NAMED)}: {reason}" for reason, found in places.items()]
+        more = f"; and {count(len(reasons) - _SHOWN, 'other reason')}" if len(reasons) > _SHOWN else ""
+        raise CorpusError(f"Nothing could be read. {'; '.join(reasons[:_SHOWN])}{more}.")
+    read = tuple(unread), tuple(known), tuple(whole)
+    return LoadedDocuments(documents, tuple(failures), pool.duplicates, *read, folders, tuple(notes))
+
+
+def _is_document(file: SourceFile) -> bool:
+    """Whether a file may be read, by its name."""
+    name = file.path.name
+    patterns = (MAN_PAGE, _PLAIN)
+    return file.is_given or file.path.suffix.lower() in _READ or any(pattern.fullmatch(name) for pattern in patterns)
+
+
+def _add_file(
+    file: SourceFile, max_bytes: int, pool: DocumentPool, notes: list[Failure]
+) -> tuple[list[Failure], list[str]]:
+    """Read a file into a pool; return what failed, and the ids of its documents."""
+    failed: list[Failure] = []
+    ids: list[str] = []
+    for item in _read_file(file, max_bytes):
+        if isinstance(item, Failure):
+            failed.append(item)
+        elif isinstance(item, _Note):
+            notes.append(Failure(_location(file), item.words))
+        else:
+            pool.add(item.document, item.origin)
+            ids.append(item.document.id)
+    return failed, ids
+
+
+def _ends_at_boundary(doc_id: str, name: str) -> bool:
+    """Whether a file or folder name ends at a boundary of the id."""
+    return doc_id[len(name) : len(name) + 1] in ("", "/", ":")
+
+
+def _shortened(failed: list[Failure], file: SourceFile) -> list[Failure]:
+    """Limit the failures of one file; the last one counts the rest."""
+    if len(failed) <= _LISTED:
+        return failed
+    rest = len(failed) - _LISTED
+    return [*failed[:_LISTED], Failure(_location(file), f"{count(rest, 'more record')} could not be used")]
+
+
+def _location(file: SourceFile) -> str:
+    return clean_text(str(file.path))
+
+
+def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
+    """Items of a file; what cannot be read is a failure, since one file must not stop a folder."""
+    try:
+        yield from _file_items(file, max_bytes)
+    except CorpusError as error:
+        yield Failure(_location(file), str(error))
+    except SireError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever is wrong in our own readers
+        reason = f"{type(error).__name__}: {error}"[:200]
+        yield Failure(_location(file), f"could not be read ({reason}); this is a fault of sire-rag, please report it")
+
+
+def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
+    """Items of a file by the type of its content, which may be another than its name says."""
+    named, name = file.path.suffix.lower(), file.path.name
+    is_plain, is_man_page = _PLAIN.fullmatch(name) is not None, MAN_PAGE.fullmatch(name) is not None
+    if named in _READ or is_plain or is_man_page or file.is_given:
+        check_readable(file.path, max_bytes)
+    elif not file.path.is_file():
+        yield Failure(_location(file), DANGLING if is_dangling(file.path) else "not a regular file")
+        return
+    suffix = named if is_man_page else type_by_content(file.path, named)
+    with conversion(file.path.stat().st_size) as running:
+        if suffix != named:
+            note(f"named {named or 'without a suffix'}, but its content is that of {suffix}; read as such")
+        if suffix == ".jsonl":
+            yield from _read_records(file, _lines(file, max_bytes))
+        elif suffix == ".json":
+            yield from _read_records(file, _items(file, max_bytes))
+        elif suffix in _SUFFIXES or is_plain:
+            yield _read_prose(file, suffix, max_bytes)
+        elif suffix in _VALUES:
+            text = read_values(read_text(file.path, max_bytes), _VALUES[suffix])
+            yield _with_title(file, text, "", headings=False)
+        elif suffix == ".eml":
+            yield from _mail_items(file, read_mail(file.path, max_bytes))
+        elif suffix in CONVERTED:
+            converted = convert_limited(file.path, suffix, max_bytes)
+            running.notes += converted.notes
+            yield from (
+                _mail_items(file, converted)
+                if suffix == ".msg"
+                else [_with_title(file, converted.text, converted.title)]
+            )
+        elif is_man_page:
+            title, text = read_man_page(file.path, max_bytes)
+            yield _with_title(file, clean_text(text), clean_text(title))
+        elif file.is_given and holds_text(file.path):
+            yield _read_prose(file, suffix, max_bytes)
+        else:
+            yield _unsupported(file, named)
+        yield from map(_Note, running.notes)
+
+
+def _unsupported(file: SourceFile, suffix: str) -> Failure:
+    reason = f"{UNSUPPORTED} '{suffix}'" if suffix else f"{UNSUPPORTED} (no suffix)"
+    reason = f"of {reason}" if file.is_given else reason  # whoever names a file expects it to be read
+    return Failure(_location(file), f"{reason}; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines")
+
+
+def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:
+    text = read_text(file.path, max_bytes, declares=suffix in _HTML)
+    fields: dict[str, Any] = {}
+    if suffix in _HTML:
+        title, text = html_to_markdown(text)
+        title = without_site_name(title, first_heading(text))
+    elif suffix in _MARKDOWN:
+        fields = front_matter(text)
+        if "source" in fields:  # a filter for the path has to find every page
+            fields.setdefault("page_source", fields.pop("source"))
+        title, text = undo_inline(str(fields.pop("title", ""))), undo_escapes(clean_markdown(text))
+        title = title or header_title(text)
+    elif suffix in _RST:
+        title, text = with_extra(suffix, lambda: read_rst(text))
+    elif suffix in NOTATIONS:
+        title, text = read_notation(text, suffix)
+    elif suffix in SOURCES:
+        title, text = file.path.name, read_source(text, suffix)
+    elif suffix in _VERBATIM:
+        text = tex_letters(text) if suffix == ".bib" else text
+        text = with_comments_as_code(text, headings=suffix == ".text")
+        return _with_title(file, text, file.path.name, headings=False)
+    else:
+        title, text = header_title(text) or opening_title(text), with_comments_as_code(without_hyphenation(text))
+        return _with_title(file, text, title, headings=False)
+    if not text.strip():
+        text = next((str(fields[name]) for name in ("description", "summary", "excerpt") if fields.get(name)), "")
+    if not text.strip():
+        raise CorpusError("contains only markup")
+    return _with_title(file, text, title, fields)
+
+
+def _mail_items(file: SourceFile, mail: Mail | Converted) -> Iterator[_Item]:
+    yield _with_title(file, mail.text, mail.title, mail.fields, headings=False)
+    for name, reason in mail.unread:
+        yield Failure(f"{_location(file)}: {name}", reason)
+
+
+def _with_title(
+    file: SourceFile, text: str, title: str, fields: Mapping[str, Any] | None = None, *, headings: bool = True
+) -> FoundRecord:
+    """A document with a title: its own, else its first heading or the file name."""
+    metadata = {**(fields or {}), "source": file.name}
+    text = with_contents_as_list(text) if headings else text
+    if is_contents(title):
+        title = ""
+    if not title and headings:
+        title = naming_heading(text)
+        title = title if _SAYS.search(title) else ""  # "3.2.0" or a date opens a page, but is not what it is about
+    title = title or PurePosixPath(file.name).stem
+    return FoundRecord(Document(id=file.name, text=text, title=title, metadata=metadata), _location(file))
+
+
+def _lines(file: SourceFile, max_bytes: int) -> Iterator[tuple[str, Any]]:
+    for line in json_lines(file.path, max_bytes):
+        yield str(line.number), Failure(f"{_location(file)}:{line.number}", line.error) if line.error else line.value
+
+
+def _items(file: SourceFile, max_bytes: int) -> Iterator[tuple[str, Any]]:
+    value = parse_json(read_text(file.path, max_bytes))
+    for number, item in enumerate(value if isinstance(value, list) else [value], start=1):
+        yield str(number), item
+
+
+def _read_records(file: SourceFile, records: Iterator[tuple[str, Any]]) -> Iterator[_Item]:
+    questions = total = 0
+    for number, record in records:
+        total += 1
+        origin = f"{_location(file)}:{number}"
+        if isinstance(record, Failure):
+            yield record
+        elif holds_question(record):
+            questions += 1
+        else:
+            try:
+                yield from record_documents(record, origin, f"{file.name}:{number}")
+            except CorpusError as error:
+                yield Failure(origin, str(error))
+    if questions:
+        number_of_questions = count(questions, "question")
+        yield Failure(
+            _location(file),
+            f"{number_of_questions}, not documents: for `sire eval --questions`, or read_questions in Python",
+        )
+    if not total:
+        yield Failure(_location(file), "the file holds no records")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """A document before an index is built.
+
+    Attributes:
+        id: Its id.
+        title: Its title.
+        headings: Its headings in order, without their marks.
+        characters: Length of its text.
+        passages: How many passages an index would make of it.
+        warnings: Signs that it was read badly, for people.
+    """
+
+    id: str
+    title: str
+    headings: tuple[str, ...]
+    characters: int
+    passages: int
+    warnings: tuple[str, ...]
+
+
+def check_reading(document: Document, chunker: SentenceChunker | None) -> ReadDocument:
+    """Describe a document as it was read, with warnings."""
+    text = document.text or "\n\n".join(passage.text for passage in document.passages)
+    sections = sections_of_markdown(text)
+    headings = dict.fromkeys(heading for section in sections for heading in section.path)
+    return ReadDocument(
+        id=document.id,
+        title=document.title,
+        headings=tuple(headings),
+        characters=len(text),
+        passages=len(chunk_document(document, chunker)),
+        warnings=tuple(reading_warnings(document)),
+    )

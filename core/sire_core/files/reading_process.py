@@ -1,0 +1,199 @@
+"""Converts files in a process of its own, whose time and memory are limited for each file.
+
+A small file may unpack to gigabytes or loop without end, and only the parser knows; so no file of a format that a
+library reads is parsed in the caller's process. The process is started isolated: it imports nothing from the current
+folder or from `PYTHONPATH`, and sees none of the caller's environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sire_core.files.converters import Converted, convert
+from sire_core.errors import CorpusError
+
+SECONDS, SECONDS_PER_MB = 10, 10
+"""CPU time of a file."""
+MEMORY, MEMORY_PER_BYTE = 256 << 20, 40
+"""Bytes of memory of a file, beside what the process had before it."""
+_MOST_KEPT = 512 << 20
+"""Bytes of address space with which a process goes on; what a file took is not always given back."""
+_WALL_TIME = 6
+"""Times the CPU time after which a file is given up by the clock."""
+_INHERITED = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""Variables without which some systems cannot start Python."""
+_SETTINGS = {"MALLOC_ARENA_MAX": "2"}
+"""Every thread of a library would reserve memory of its own."""
+_LIBRARIES = ("pypdfium2", "docx", "pptx", "openpyxl", "kreuzberg")
+_START = (
+    "import sys; place = next((n for n, path in enumerate(sys.path) if path.endswith('-packages')), len(sys.path)); "
+    "sys.path[place:place] = sys.argv[1:]; import sire_core.files.reading_process as process; "
+    "process.answer_requests()"
+)
+"""This package is imported from the caller's folder, but no module of it before those of Python."""
+_OPEN = threading.local()
+
+
+@contextmanager
+def one_process() -> Iterator[None]:
+    """Convert all files of a block with one process, which ends with the block."""
+    if getattr(_OPEN, "process", None) is not None:
+        yield
+        return
+    _OPEN.process = _ReadingProcess()
+    try:
+        yield
+    finally:
+        _OPEN.process.close()
+        _OPEN.process = None
+
+
+def convert_limited(path: Path, suffix: str, max_bytes: int) -> Converted:
+    """Convert a file; see `convert`.
+
+    Raises:
+        CorpusError: The file cannot be parsed, or needs more time or memory than a document does.
+    """
+    with one_process():
+        answer: dict[str, Any] = _OPEN.process.read(path, suffix, max_bytes)
+    if "error" in answer:
+        raise CorpusError(answer["error"])
+    return Converted(**{**answer, "unread": [(name, reason) for name, reason in answer["unread"]]})
+
+
+class _ReadingProcess:
+    """The process, started when it is first needed and again after a file that ended it."""
+
+    def __init__(self) -> None:
+        self._running: subprocess.Popen[bytes] | None = None
+
+    def read(self, path: Path, suffix: str, max_bytes: int) -> dict[str, Any]:
+        """The conversion of a file, or an error."""
+        seconds = _seconds(path.stat().st_size)
+        if self._running is None or self._running.poll() is not None:
+            self.close()
+            self._running = _start()
+        process = self._running
+        assert process.stdin is not None
+        assert process.stdout is not None
+        timer = threading.Timer(_WALL_TIME * seconds, process.kill)
+        timer.start()
+        try:
+            process.stdin.write(json.dumps([str(path.absolute()), suffix, max_bytes]).encode() + b"\n")
+            process.stdin.flush()
+            answer: dict[str, Any] = json.loads(process.stdout.readline())
+        except (OSError, ValueError):  # the process has ended, in the middle of a line or before it
+            self.close()
+            reason = f"the file needs more time ({seconds} seconds) or memory than a document does"
+            advice = "print it to a new PDF" if suffix == ".pdf" else "split it, or save it anew"
+            raise CorpusError(f"{reason}; {advice} to read it") from None
+        finally:
+            timer.cancel()
+        if answer.pop("ends"):
+            self.close()
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._running = self._running, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    """Start the process: isolated, in Python's own folder, with the packages that this process has imported."""
+    origins = [find_spec(name) for name in (__name__.partition(".")[0], *_LIBRARIES)]
+    folders = dict.fromkeys(str(Path(spec.origin).resolve().parent.parent) for spec in origins if spec and spec.origin)
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    paths = {name: text for name, text in inherited.items() if all(map(os.path.isabs, text.split(os.pathsep)))}
+    return subprocess.Popen(  # noqa: S603 (this interpreter and this module)
+        [_interpreter(), "-I", "-c", _START, *folders],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=sys.prefix,
+        env={**_SETTINGS, **paths},
+    )
+
+
+def _interpreter() -> str:
+    """Path of Python; `sys.executable` is another program where Python is embedded, as in uWSGI."""
+    if Path(sys.executable).stem.lower().startswith(("python", "pypy")):
+        return sys.executable
+    return str(Path(sys.prefix, "python.exe") if sys.platform == "win32" else Path(sys.prefix, "bin", "python3"))
+
+
+def _seconds(size: int) -> int:
+    return SECONDS + size * SECONDS_PER_MB // 1_000_000
+
+
+def answer_requests() -> None:
+    """Read the files whose paths come in lines of JSON, and answer each with a line, until the input ends."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
+    for line in sys.stdin.buffer:
+        name, suffix, max_bytes = json.loads(line)
+        answer = _converted(Path(name), suffix, max_bytes)
+        answer["ends"] = _address_space() > _MOST_KEPT
+        answers.write(json.dumps(answer).encode() + b"\n")
+        answers.flush()
+
+
+def _converted(path: Path, suffix: str, max_bytes: int) -> dict[str, Any]:
+    size = path.stat().st_size
+
+    @contextmanager
+    def unlimited() -> Iterator[None]:
+        _limit(None)
+        yield
+        _limit(size)
+
+    try:
+        return asdict(convert(path, suffix, max_bytes, unlimited))
+    except MemoryError:
+        raise
+    except CorpusError as error:
+        return {"error": str(error)}
+    except Exception as error:  # noqa: BLE001 (the caller raises it: what a library raises is no interface)
+        return {"error": f"cannot be converted: {error}"}
+
+
+def _limit(size: int | None) -> None:
+    """Limit this process while it reads a file of so many bytes, beside what it has used so far; `None` for no limit."""
+    if sys.platform == "win32":  # there, only the time is limited
+        return
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    bytes_read = size or 0
+    limits = {
+        resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + _seconds(bytes_read),
+        resource.RLIMIT_AS: _address_space() + MEMORY + MEMORY_PER_BYTE * bytes_read,
+        resource.RLIMIT_CORE: 0,
+    }
+    for limit, most in limits.items():
+        highest = resource.getrlimit(limit)[1]
+        is_free = size is None and limit == resource.RLIMIT_AS
+        within = highest if is_free else most if highest == resource.RLIM_INFINITY else min(most, highest)
+        resource.setrlimit(limit, (within, highest))
+
+
+def _address_space() -> int:
+    """Bytes of address space in use; an upper bound where the system does not tell."""
+    import resource
+
+    try:
+        return int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+    except OSError:
+        return 1 << 30
