@@ -37,8 +37,8 @@ def _forms(words: str) -> tuple[str, ...]:
 
 def problems(folder: Path, case: Mapping[str, Any]) -> Iterator[str]:
     """Failures of a file, words that it lost, and words that it must not have."""
-    from sire_core.files.readers import read_documents
     from sire_core.errors import CorpusError
+    from sire_core.files.readers import read_documents
 
     try:
         loaded = read_documents(folder / case["file"])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -38,12 +40,11 @@ _READERS = {
 """Modules and functions that read a format."""
 _LIBRARIES = {
     "pdf": ("pypdfium2",),
-    "office": ("docx", "pptx", "lxml.etree"),
-    "workbooks": ("openpyxl", "lxml.etree"),
-    "xml_files": ("lxml.etree",),
-    "source_code": (),
+    "office": ("docx", "pptx"),
+    "workbooks": ("openpyxl", "lxml"),
+    **dict.fromkeys(("xml_files", "source_code"), ()),
 }
-"""What the modules above import."""
+"""What the modules above import; kreuzberg where nothing is named."""
 _NEWER = {".doc": ".docx", ".rtf": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".msg": ".eml"}
 """Formats that the programs of older ones save, too, and that are read with all that they hold."""
 _BYTE_ORDER_MARK = re.compile(r"\A([\s|]*)\ufeff")
@@ -103,10 +104,26 @@ def convert(
     return replace(converted, notes=tuple(running.notes))
 
 
+def check_libraries(suffix: str) -> None:
+    """Refuse a suffix whose libraries are not installed, without importing them.
+
+    Raises:
+        CorpusError: One is missing.
+    """
+    for library in _libraries(suffix):
+        if sys.modules.get(library, True) is None or find_spec(library) is None:
+            with_extra(suffix, lambda: import_module(library))
+
+
+def _libraries(suffix: str) -> Sequence[str]:
+    if suffix in (".mht", ".mhtml"):
+        return ()
+    return _LIBRARIES.get(_READERS.get(suffix, ("", ""))[0], ("kreuzberg",))
+
+
 def _load_libraries(suffix: str) -> None:
     """Load what a reader imports, as far as it is installed."""
-    module = _READERS.get(suffix, ("", ""))[0]
-    for library in _LIBRARIES.get(module, ("kreuzberg",)):
+    for library in _libraries(suffix):
         with suppress(ImportError):
             import_module(library)
 

@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sire_core.files.converters import Converted, convert
 from sire_core.errors import CorpusError
+from sire_core.files.converters import Converted, check_libraries, convert
 
 SECONDS, SECONDS_PER_MB = 10, 10
 """CPU time of a file."""
@@ -64,6 +64,7 @@ def convert_limited(path: Path, suffix: str, max_bytes: int) -> Converted:
     Raises:
         CorpusError: The file cannot be parsed, or needs more time or memory than a document does.
     """
+    check_libraries(suffix)
     with one_process():
         answer: dict[str, Any] = _OPEN.process.read(path, suffix, max_bytes)
     if "error" in answer:

@@ -22,7 +22,7 @@ _ENTITY = re.compile(
     r"""(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?:SYSTEM|PUBLIC)\b[^<>]*)"""
 )
 _REFERENCE = re.compile(
-    r"<!\[CDATA\[[^\]]*(?:\](?!\]>)[^\]]*)*|<!--[^-]*(?:-(?!->)[^-]*)*|&(?P<name>[^\W\d][\w.:-]{0,100});|&(?P<bare>(?!#?\w))"
+    r"<!\[CDATA\[[^\]]*(?:\](?!\]>)[^\]]*)*|<!--[^-]*(?:-(?!->)[^-]*)*|&(?P<name>[^\W\d][\w.:-]{0,100});|&(?P<bare>(?!#\w{1,9};))"
 )
 _NAMED = re.compile(r"&([^\W\d][\w.:-]{0,100});")
 _OF_XML = frozenset("amp lt gt quot apos".split())
