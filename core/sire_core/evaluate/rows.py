@@ -35,7 +35,8 @@ BASELINES = ("bm25", "dense", "hybrid")
 """Rankers of the recipe `flat` that every recipe is compared with."""
 _ROLE = re.compile(r":[\w.+-]{1,40}:(?=`)")
 _TARGET = re.compile(r"<[^<>\s]{1,500}>|(?<=\])\([^()\s]{0,500}\)")
-_MARKS = str.maketrans("", "", "*_`#>|~\\[]")
+_MARKS = str.maketrans(dict.fromkeys("*_`#>|~\\[]", "") | dict.fromkeys(',;"', " "))
+"""Marks that do not count, and those between the values of a row, which are bars where a table is read."""
 
 
 def fold(text: str) -> str:

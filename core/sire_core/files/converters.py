@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -112,7 +113,7 @@ def check_libraries(suffix: str) -> None:
     """
     for library in _libraries(suffix):
         if sys.modules.get(library, True) is None or find_spec(library) is None:
-            with_extra(suffix, lambda: import_module(library))
+            with_extra(suffix, partial(import_module, library))
 
 
 def _libraries(suffix: str) -> Sequence[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Union
 
 _TOKEN = re.compile(r"[+\-\u2212]?(?:\d[\d.,]*|[^\W\d_]+['\u2032]*)|\W|\([^()]*\)")
@@ -64,24 +65,18 @@ def _mathml(node: _Node, depth: int) -> str:
     if isinstance(node, str):
         return " ".join(node.split())
     name, _, children = node
+    if name in _UNSEEN:
+        return ""
     if depth > _DEPTH:
         return "".join(_letters(node))
-    if name in ("annotation", "annotation-xml", "mphantom", "maligngroup", "malignmark", "none", "mprescripts"):
-        return ""
-    if name in ("mi", "mn", "mo", "mtext", "ms"):
+    if name in _LEAVES:
         return "".join(_mathml(child, depth + 1) or (" " if child else "") for child in children)
-    if name == "mspace":
-        return " "
     inner = [_mathml(child, depth + 1) for child in children if not isinstance(child, str) or child.strip()]
+    inner = ["", ""] if name == "mspace" else inner
     write = _MATHML.get(name)
     if write is not None and len(inner) == write[0]:
         return write[1](*inner)
-    if name == "msqrt":
-        return root(joined(inner))
-    if name in ("mtable", "mtr", "mlabeledtr", "mfenced"):
-        words = ("; " if name == "mtable" else ", ").join(inner)
-        return words if name in ("mtr", "mlabeledtr") else f"({words})"
-    return joined(inner[:1] if name == "semantics" else inner)
+    return _MATHML_ROWS.get(name, joined)(inner)
 
 
 def _over(base: str, above: str) -> str:
@@ -99,6 +94,16 @@ _MATHML: dict[str, tuple[int, Callable[..., str]]] = {
     "mroot": (2, root),
 }
 """Elements with so many parts, and how they are written."""
+_MATHML_ROWS: dict[str, Callable[[list[str]], str]] = {
+    "mspace": " ".join,
+    "msqrt": lambda inner: root(joined(inner)),
+    "semantics": lambda inner: joined(inner[:1]),
+    "mfenced": lambda inner: f"({', '.join(inner)})",
+    "mtable": lambda inner: f"({'; '.join(inner)})",
+    **dict.fromkeys(("mtr", "mlabeledtr"), ", ".join),
+}
+_UNSEEN = frozenset("annotation annotation-xml mphantom maligngroup malignmark none mprescripts".split())
+_LEAVES = frozenset("mi mn mo mtext ms".split())
 
 
 def _letters(element: MathElement) -> list[str]:
@@ -127,51 +132,66 @@ def office_math(element: Any, words: Callable[[Any], str]) -> str:
     return " ".join(_office(element, words, 0).translate(_INVISIBLE).split())
 
 
+@dataclass(frozen=True, slots=True)
+class _OfficeElement:
+    """An element of a formula of Office, whose parts are read as text."""
+
+    element: Any
+    words: Callable[[Any], str]
+    depth: int
+
+    def texts(self, name: str) -> list[str]:
+        """Texts of all parts of a name."""
+        parts = self.element.iterchildren(f"{_MATH}{name}")
+        return [_office(part, self.words, self.depth + 1) for part in parts]
+
+    def text(self, name: str) -> str:
+        """Text of the first part of a name; empty if there is none."""
+        return "".join(self.texts(name)[:1])
+
+    def sign(self, name: str, default: str) -> str:
+        """A character that the properties name."""
+        for properties in self.element:
+            if isinstance(properties.tag, str) and properties.tag.endswith("Pr"):
+                setting = properties.find(f"{_MATH}{name}")
+                if setting is not None:
+                    return str(setting.get(f"{_MATH}val", ""))
+        return default
+
+
 def _office(element: Any, words: Callable[[Any], str], depth: int) -> str:
     tag = element.tag
-    if not isinstance(tag, str) or tag.endswith("Pr") or tag == f"{_MATH}ctrlPr":
+    if not isinstance(tag, str) or tag.endswith("Pr"):
         return ""
     if not tag.startswith(_MATH) or tag in (f"{_MATH}r", f"{_MATH}t") or depth > _DEPTH:
         return words(element)
-
-    def part(name: str) -> str:
-        found = element.find(f"{_MATH}{name}")
-        return "" if found is None else _office(found, words, depth + 1)
-
-    def parts(name: str) -> list[str]:
-        return [_office(child, words, depth + 1) for child in element.iterchildren(f"{_MATH}{name}")]
-
-    name = tag[len(_MATH) :]
-    if name == "f":
-        return fraction(part("num"), part("den"))
-    if name in ("sSup", "sSub", "sSubSup", "sPre", "nary"):
-        base = _setting(element, "chr", "\u222b") if name == "nary" else part("e")
-        written = scripts(base, part("sub"), part("sup"))
-        return joined([f"{written} ", part("e")]) if name == "nary" else written
-    if name in ("limLow", "limUpp"):
-        return scripts(part("e"), **{"below" if name == "limLow" else "above": part("lim")})
-    if name == "rad":
-        return root(part("e"), part("deg"))
-    if name == "d":
-        inner = _setting(element, "sepChr", "|").join(parts("e"))
-        return f"{_setting(element, 'begChr', '(')}{inner}{_setting(element, 'endChr', ')')}"
-    if name == "acc":
-        return f"{part('e')}{_setting(element, 'chr', chr(0x302))}"
-    if name in ("m", "eqArr"):
-        rows = parts("mr" if name == "m" else "e")
-        return f"({'; '.join(rows)})" if name == "m" else "; ".join(rows)
-    if name == "mr":
-        return ", ".join(parts("e"))
-    if name == "func":
-        return joined([f"{part('fName')} ", part("e")])
+    write = _OFFICE.get(tag[len(_MATH) :])
+    if write is not None:
+        return write(_OfficeElement(element, words, depth))
     return joined([_office(child, words, depth + 1) for child in element])
 
 
-def _setting(element: Any, name: str, default: str) -> str:
-    """A character that the properties of an element name."""
-    for properties in element:
-        if isinstance(properties.tag, str) and properties.tag.endswith("Pr"):
-            setting = properties.find(f"{_MATH}{name}")
-            if setting is not None:
-                return str(setting.get(f"{_MATH}val", ""))
-    return default
+def _sum(e: _OfficeElement) -> str:
+    """A sum, product or integral with its bounds."""
+    return f"{scripts(e.sign('chr', chr(0x222B)), e.text('sub'), e.text('sup'))} {e.text('e')}"
+
+
+def _brackets(e: _OfficeElement) -> str:
+    return f"{e.sign('begChr', '(')}{e.sign('sepChr', '|').join(e.texts('e'))}{e.sign('endChr', ')')}"
+
+
+_OFFICE: dict[str, Callable[[_OfficeElement], str]] = {
+    "f": lambda e: fraction(e.text("num"), e.text("den")),
+    **dict.fromkeys(("sSup", "sSub", "sSubSup", "sPre"), lambda e: scripts(e.text("e"), e.text("sub"), e.text("sup"))),
+    "nary": _sum,
+    "limLow": lambda e: scripts(e.text("e"), below=e.text("lim")),
+    "limUpp": lambda e: scripts(e.text("e"), above=e.text("lim")),
+    "rad": lambda e: root(e.text("e"), e.text("deg")),
+    "d": _brackets,
+    "acc": lambda e: f"{e.text('e')}{e.sign('chr', chr(0x302))}",
+    "m": lambda e: f"({'; '.join(e.texts('mr'))})",
+    "eqArr": lambda e: "; ".join(e.texts("e")),
+    "mr": lambda e: ", ".join(e.texts("e")),
+    "func": lambda e: f"{e.text('fName')} {e.text('e')}",
+}
+"""How an element is written."""

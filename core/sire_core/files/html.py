@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from sire_core.documents.markdown_writing import without_comment_marks
+from sire_core.files.conversion import spend
 from sire_core.files.formulas import MathElement, mathml
 from sire_core.files.page_regions import PageRegions, is_imprint, is_site_name
 from sire_core.files.raised_text import END, LOWERED, RAISED, RUBY_BASE, RUBY_END, RUBY_READING, write_scripts
@@ -517,6 +518,7 @@ class _Reader:
             below = "" if len(text) > LONGEST_REPEATED else text
             self._spans |= {at + column: (rows - 1, "" if column else below) for column in range(columns) if rows > 1}
             self._row += [text, *[""] * (columns - 1)]
+            spend(" | " * (columns - 1))
             if text:
                 self._cells.add("th" if self._places["thead"] else tag)
         elif tag == "pre" and self._code is not None:
@@ -685,7 +687,7 @@ class _Reader:
             more, text = self._spans.pop(len(row))
             if more > 1:
                 self._spans[len(row)] = more - 1, text
-            row.append(text)
+            row.append(spend(text))
 
     def _end_row(self) -> None:
         row, self._row = self._row, None

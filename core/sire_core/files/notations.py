@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 (letters that commands of TeX stand for)
 """Notations like Markdown (Org, AsciiDoc, LaTeX, Typst) with their headings and code as in Markdown, and BibTeX."""
 
 from __future__ import annotations
@@ -92,37 +93,44 @@ def _asciidoc_lines(text: str) -> Iterator[str]:
     for entry in map(_ENTRY.match, takewhile(str.strip, lines)):  # the title above them may use them
         if entry and not entry["unset"]:
             attributes[entry["name"].lower()] = replaced(entry["value"] or "")[:_LONGEST_VALUE]
-    row, language, is_code = 0, "", False  # what the line above says of the next block
+    row, style = 0, ""  # what the line above says of the next block, such as `source,ruby`
     while row < len(lines):
         line = lines[row]
+        stop, code = _asciidoc_code(lines, row, style)
+        if stop > row:
+            yield from code
+            row, style = stop, ""
+            continue
         row += 1
-        delimiter = _DELIMITER.match(line)
-        if delimiter:
-            stop = next((n for n in range(row, len(lines)) if lines[n].rstrip() == delimiter[1]), len(lines))
-            if line[0] != "/":
-                yield from _fenced(lines[row:stop], delimiter["language"] or language)
-            row, language, is_code = stop + 1, "", False
-            continue
-        if is_code and line.strip():
-            stop = next((n for n in range(row, len(lines)) if not lines[n].strip()), len(lines))
-            yield from _fenced(lines[row - 1 : stop], language)
-            row, language, is_code = stop, "", False
-            continue
-        entry, style = _ENTRY.match(line), _BLOCK_STYLE.match(line)
+        entry, block = _ENTRY.match(line), _BLOCK_STYLE.match(line)
         if entry:
             value = replaced(entry["value"] or "").removesuffix(" \\")[:_LONGEST_VALUE]
             attributes[entry["name"].lower()] = "" if entry["unset"] else value
-        elif style and not _LABELS.match(line):
-            is_code, language = bool(style["code"]), _language(style["rest"] or "") if style["code"] else ""
+        elif block and not _LABELS.match(line):
+            style = line.strip().strip("[]") if block["code"] else ""
         elif not (line.startswith("//") and not line.startswith("///")) and not _DIRECTIVE.match(line):
             mark = _EQUALS.match(line)
             words = replaced(line)
             yield from ("", f"{'#' * len(mark[1])} {words[mark.end() :]}", "") if mark else (words,)
 
 
+def _asciidoc_code(lines: list[str], row: int, style: str) -> tuple[int, list[str]]:
+    """Row behind a block of code that begins here, and its lines; none of a comment. The same row for other lines."""
+    delimiter = _DELIMITER.match(lines[row])
+    if delimiter:
+        stop = next((n for n in range(row + 1, len(lines)) if lines[n].rstrip() == delimiter[1]), len(lines))
+        is_comment = delimiter[1][0] == "/"
+        code = [] if is_comment else _fenced(lines[row + 1 : stop], delimiter["language"] or _language(style))
+        return stop + 1, code
+    if style and lines[row].strip():
+        stop = next((n for n in range(row, len(lines)) if not lines[n].strip()), len(lines))
+        return stop, _fenced(lines[row:stop], _language(style))
+    return row, []
+
+
 def _language(style: str) -> str:
-    """Language of `[source,ruby]`."""
-    words = style.lstrip("%").split(",")
+    """Language of `source,ruby`."""
+    words = style.split(",")
     return words[1].strip() if len(words) > 1 and re.fullmatch(r"\s*[\w+#-]{1,20}\s*", words[1]) else ""
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from sire_core.documents.markdown_writing import list_item, plain_text, table
 from sire_core.documents.titles import first_title
 from sire_core.files.charts import graphic_blocks, referred_graphic
+from sire_core.files.conversion import spend
 from sire_core.files.formulas import office_math
 from sire_core.files.html import LONGEST_REPEATED, html_to_markdown
 from sire_core.files.office_package import Source, parse_part, read_package
@@ -143,6 +144,7 @@ class _Reader:
         self._blocks: list[tuple[bool, str]] = []  # whether an item of a list, and its Markdown
         self._behind: list[Any] = []  # elements with paragraphs, and blocks, that follow this one
         self._fields: list[str | None] = []  # open fields: what is left out, None where the text counts
+        self._included: set[str] = set()  # names of the files in the file that are read
         self._odd_marks: set[Any] = set()  # marks of fields that are no fields
 
     def text(self) -> str:
@@ -165,7 +167,8 @@ class _Reader:
                 margin = getattr(section, name)
                 start = len(self._blocks)
                 with suppress(KeyError):  # a reference to a part that is not there
-                    if not margin.is_linked_to_previous:
+                    if not margin.is_linked_to_previous and margin.part.partname not in self._included:
+                        self._included.add(margin.part.partname)
                         self._part = margin.part
                         self._read_story(margin._element)  # noqa: SLF001 (for what python-docx has no class)
                 self._part = self._document.part
@@ -198,6 +201,9 @@ class _Reader:
         if relation not in self._part.rels or self._part.rels[relation].is_external:
             return
         part = self._part.rels[relation].target_part
+        if part.partname in self._included:
+            return
+        self._included.add(part.partname)
         kind, raw = str(part.content_type).lower(), part.blob
         if raw[:2] == b"PK" and self._depth < _MOST_FILES_IN_FILES:
             yield _read_word(io.BytesIO(raw), self._depth + 1)[1]
@@ -275,7 +281,7 @@ class _Reader:
         if tag == f"{_WORD}sym":
             words.append(_symbol(element))
         elif tag in _NOTES:
-            note = self._notes[_NOTES[tag]].get(element.get(f"{_WORD}id"))
+            note = self._notes[_NOTES[tag]].pop(element.get(f"{_WORD}id"), None)  # once, however often it is named
             self._behind += [] if note is None else [note]
         elif tag == f"{_WORD}txbxContent":
             self._behind.append(element)
@@ -349,7 +355,7 @@ class _Reader:
         """Text of a cell, of one that is merged with that above the same again."""
         merge = None if properties is None else properties.find(f"{_WORD}vMerge")
         if merge is not None and merge.get(f"{_WORD}val") != "restart" and column in merged:
-            return merged[column]
+            return spend(merged[column])
         text = self._cell(cell)
         merged[column] = text if len(text) <= LONGEST_REPEATED else ""
         if merge is None:
@@ -471,8 +477,8 @@ def _styles(part: Any) -> dict[str, _Style]:
     based_on = {name: _value(element, "basedOn") for name, element in elements.items()}
     own = {name: _own_style(element) for name, element in elements.items()}
     styles: dict[str, _Style] = {}
-    for name in elements:
-        chain: list[str] = []
+    for style_id in elements:
+        name, chain = style_id, list[str]()
         while name in own and name not in styles and name not in chain:
             chain.append(name)
             name = based_on[name]
@@ -651,7 +657,7 @@ def _slide_cells(row: Any, merged: dict[int, str]) -> list[str]:
     cells: list[str] = []
     for column, cell in enumerate(row.iterchildren(f"{_DRAWING}tc")):
         if cell.get("vMerge") in ("1", "true"):
-            cells.append(merged.get(column, ""))
+            cells.append(spend(merged.get(column, "")))
             continue
         text = _paragraphs(cell, listed=False)
         merged[column] = text if cell.get("rowSpan", "1") != "1" and len(text) <= LONGEST_REPEATED else ""

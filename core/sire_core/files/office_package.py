@@ -72,11 +72,9 @@ def _mended(path: Path) -> io.BytesIO:
         parts = dict(_readable_parts(archive))
         names = {name.lower() for name in parts}
         for name, raw in parts.items():
-            if name.lower().endswith(".rels"):
-                raw = _without_dangling(name, raw, names)
-            elif name.lower() == "[content_types].xml":
-                continue
-            copy.writestr(name, raw)
+            if name.lower() != "[content_types].xml":
+                is_relations = name.lower().endswith(".rels")
+                copy.writestr(name, _without_dangling(name, raw, names) if is_relations else raw)
         types = next((raw for name, raw in parts.items() if name.lower() == "[content_types].xml"), b"")
         copy.writestr("[Content_Types].xml", _content_types(types, parts))
     made.seek(0)

@@ -26,6 +26,7 @@ _ABBREVIATIONS = frozenset("r rs e es me mes lle lles gr o os a as te cie s st".
 """Ends of abbreviations whose other part is one letter, such as `Mme` and `No`."""
 _ONE_CAPITAL = re.compile(r"(?:^|\W)[A-Z]$|(?:^|\W)(?:St|Ste|Cie)$")
 _SIMPLE = re.compile(r"[+\-\u2212\u2013\u2032]?[\w.,\u2032]+[+\-\u2212]?|\W")
+_CLOSING = ")]}\"'\u2019\u201d.,;:!?%\u00b0\u2032"
 _NESTING = 4
 
 
@@ -77,15 +78,22 @@ def _written(match: re.Match[str]) -> str:
     if match[1] == LOWERED or not inner:
         return words
     before = _MARKS.sub("", match.string[max(0, match.start() - 6) : match.start()])
-    if not before or not (before[-1].isalnum() or before[-1] in ")]}\"'\u2019\u201d.,;:!?%\u00b0\u2032"):
-        return words
-    if not inner[0].isalnum() and not inner[-1].isalnum():
-        return words  # a sign or something in brackets does not stick to a word
-    if before[-1].isdigit() and inner.lower().rstrip(".") in _ORDINALS:
-        return words
-    if inner.lower().rstrip(".") in _ABBREVIATIONS and _ONE_CAPITAL.search(before):
+    if _is_apart(before, inner) or _ends_word(before, inner.lower().rstrip(".")):
         return words
     tail = words[len(words.rstrip()) :]
     if before[-1] in ".!?" and inner.isdigit():
         return f" [{inner}]{tail}"  # a note behind a sentence, which must stay the end of one
     return f"^{inner}{tail}" if _SIMPLE.fullmatch(inner) else f"^({inner}){tail}"
+
+
+def _is_apart(before: str, inner: str) -> bool:
+    """Whether raised letters stand alone, or are a sign or something in brackets, which do not stick to a word."""
+    sticks = before[-1:].isalnum() or (bool(before) and before[-1] in _CLOSING)
+    return not sticks or not (inner[0].isalnum() or inner[-1].isalnum())
+
+
+def _ends_word(before: str, inner: str) -> bool:
+    """Whether raised letters are the end of a number or an abbreviation."""
+    return (before[-1].isdigit() and inner in _ORDINALS) or (
+        inner in _ABBREVIATIONS and _ONE_CAPITAL.search(before) is not None
+    )

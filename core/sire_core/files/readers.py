@@ -169,8 +169,8 @@ def read_documents(
     are documents `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys and flat lists become metadata;
     without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
     passages. Files should be UTF-8, have a byte order mark, or be HTML that declares its encoding; another one is
-    guessed (`notes`). A file is read by its content where its name says another type. What cannot be used is listed in `failures` and
-    the rest is read. Scripts, search indexes and sources of pages (of XML those whose words the page beside them has)
+    guessed (`notes`). A file is read by its content where its name says another type. What cannot be used is listed
+    in `failures` and the rest is read. Scripts, search indexes and sources of pages (of XML those whose words the page beside them has)
     that a site generator left in a folder are skipped and listed in `failures`; a file that is named itself is read,
     and whatever its suffix where it is text. Of files without a suffix, folders give those that have a well-known name
     (`README`, `LICENSE`).
@@ -288,29 +288,21 @@ def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
     with conversion(file.path.stat().st_size) as running:
         if suffix != named:
             note(f"named {named or 'without a suffix'}, but its content is that of {suffix}; read as such")
-        if suffix == ".jsonl":
-            yield from _read_records(file, _lines(file, max_bytes))
-        elif suffix == ".json":
-            yield from _read_records(file, _items(file, max_bytes))
-        elif suffix in _SUFFIXES or is_plain:
-            yield _read_prose(file, suffix, max_bytes)
-        elif suffix in _VALUES:
-            text = read_values(read_text(file.path, max_bytes), _VALUES[suffix])
-            yield _with_title(file, text, "", headings=False)
+        if suffix in _RECORDS:
+            yield from _read_records(file, (_lines if suffix == ".jsonl" else _items)(file, max_bytes))
         elif suffix == ".eml":
             yield from _mail_items(file, read_mail(file.path, max_bytes))
         elif suffix in CONVERTED:
             converted = convert_limited(file.path, suffix, max_bytes)
             running.notes += converted.notes
-            yield from (
-                _mail_items(file, converted)
-                if suffix == ".msg"
-                else [_with_title(file, converted.text, converted.title)]
-            )
-        elif is_man_page:
+            yield from _mail_items(file, converted, is_mail=suffix == ".msg")
+        elif suffix in _VALUES:
+            text = read_values(read_text(file.path, max_bytes), _VALUES[suffix])
+            yield _with_title(file, text, "", headings=False)
+        elif is_man_page and suffix not in _SUFFIXES:
             title, text = read_man_page(file.path, max_bytes)
             yield _with_title(file, clean_text(text), clean_text(title))
-        elif file.is_given and holds_text(file.path):
+        elif suffix in _SUFFIXES or is_plain or (file.is_given and holds_text(file.path)):
             yield _read_prose(file, suffix, max_bytes)
         else:
             yield _unsupported(file, named)
@@ -355,8 +347,8 @@ def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:
     return _with_title(file, text, title, fields)
 
 
-def _mail_items(file: SourceFile, mail: Mail | Converted) -> Iterator[_Item]:
-    yield _with_title(file, mail.text, mail.title, mail.fields, headings=False)
+def _mail_items(file: SourceFile, mail: Mail | Converted, *, is_mail: bool = True) -> Iterator[_Item]:
+    yield _with_title(file, mail.text, mail.title, mail.fields, headings=not is_mail)
     for name, reason in mail.unread:
         yield Failure(f"{_location(file)}: {name}", reason)
 

@@ -171,7 +171,7 @@ def _converted(path: Path, suffix: str, max_bytes: int) -> dict[str, Any]:
 
 
 def _limit(size: int | None) -> None:
-    """Limit this process while it reads a file of so many bytes, beside what it has used so far; `None` for no limit."""
+    """Limit this process while it reads a file of so many bytes, beside what it has used; None lifts the limit."""
     if sys.platform == "win32":  # there, only the time is limited
         return
     import resource

@@ -14,6 +14,7 @@ from html.parser import HTMLParser
 from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.files.conversion import note
@@ -243,8 +244,15 @@ def find_files(
     names = Counter(places[file][1] for file in files if is_document(file))
     is_shared = any(folder in fresh and names[name] > 1 for folder, name in places.values())
     prefixes |= {folder: _label(folder, folders) if is_shared else "" for folder in fresh}
+    composed = Counter((folder, normalize("NFC", name)) for folder, name in places.values())
     named = {
-        file: file._replace(name=file_id(prefixes.get(folder, ""), name)) for file, (folder, name) in places.items()
+        file: file._replace(
+            name=file_id(
+                prefixes.get(folder, ""),
+                name if composed[folder, normalize("NFC", name)] > 1 else normalize("NFC", name),
+            )
+        )
+        for file, (folder, name) in places.items()
     }
     return FoundFiles([named[file] for file in files], [(named[file], reason) for file, reason in unread], prefixes)
 

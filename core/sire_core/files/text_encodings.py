@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 (letters of many alphabets)
 """Guesses the encoding of a text that declares none and is not UTF-8."""
 
 from __future__ import annotations

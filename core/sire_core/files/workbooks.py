@@ -13,8 +13,8 @@ from typing import Any
 
 from sire_core.documents.markdown_writing import plain_text, table_lines
 from sire_core.documents.titles import first_title
-from sire_core.errors import CorpusError
 from sire_core.files.charts import graphic_blocks, referred_graphic
+from sire_core.files.conversion import spend
 from sire_core.files.html import LONGEST_REPEATED
 from sire_core.files.office_package import Relation, Source, parse_part, part_relations, read_package
 from sire_core.files.raised_text import lowered, raised, write_scripts
@@ -24,8 +24,6 @@ _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationship
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _PLACED = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing}"
 _SCRIPTS = {"superscript": raised, "subscript": lowered}
-_LETTERS = 20_000_000
-"""A cell may repeat a long text that is stored once; so many letters are no table any more."""
 _PADDING = 4
 """So many times as many cells as there are words in a table may be empty before its rows become lines of words."""
 _MOST_MERGED = 1_000_000
@@ -108,12 +106,9 @@ def _sheet_table(book: Any, sheet: Any, strings: list[str] | None) -> str:
         )
         numbers: list[int] = []
         rows: list[_Row] = []
-        left = _LETTERS
         for number, cells in parser.parse():
             row = {cell["column"]: text for cell in cells if (text := _cell_value(cell["value"]))}
-            left -= sum(map(len, row.values()))
-            if left < 0:
-                raise CorpusError(f"a sheet has more than {_LETTERS:,} letters; that is not a table")
+            spend("".join(row.values()))  # a cell may repeat a long text that is stored once
             if row:
                 numbers.append(number)
                 rows.append(row)
@@ -135,7 +130,7 @@ def _repeat_merged(numbers: list[int], rows: list[_Row], ranges: Iterable[str]) 
             if left < 0:
                 return
             for row in rows[start + 1 : stop] if 0 < len(text) <= LONGEST_REPEATED else ():
-                row.setdefault(column, text)
+                row.setdefault(column, spend(text))
 
 
 def _parser_class() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from html.entities import html5
 
 from sire_core.files.conversion import ExpansionError
@@ -102,18 +103,20 @@ def _declared(doctype: str) -> dict[str, str]:
         if match["name"] and not match["parameter"]:
             raw.setdefault(match["name"], match["double"] or match["single"] or "")
     values: dict[str, str] = {}
-    for name, text in raw.items():
-        for _ in range(_NESTING):
-            if len(text) > _LONGEST_VALUE:
-                raise _expands()
-            expanded = _NAMED.sub(lambda other: raw.get(other[1], other[0]), text)
-            if expanded == text:
-                break
-            text = expanded
-        else:
-            raise _expands()
-        values[name] = text
+    for name, value in raw.items():
+        values[name] = _expanded(value, raw)
     return values
+
+
+def _expanded(text: str, raw: Mapping[str, str]) -> str:
+    """The value of an entity, with the values of those that it refers to."""
+    for _ in range(_NESTING):
+        if len(text) > _LONGEST_VALUE:
+            break
+        before, text = text, _NAMED.sub(lambda other: raw.get(other[1], other[0]), text)
+        if before == text:
+            return text
+    raise _expands()
 
 
 def _expands() -> ExpansionError:

@@ -89,8 +89,8 @@ FORMS = {
         "10^6 of Calder^1, the 4th H2O",
     ),
     "a formula": (
-        '<w:p xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><m:oMath><m:f><m:num><m:r><m:t>3</m:t></m:r></m:num><m:den><m:r><m:t>4</m:t></m:r></m:den></m:f>'
-        "<m:r><m:t>+</m:t></m:r><m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:oMath></w:p>",
+        ('<w:p xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><m:oMath><m:f><m:num><m:r><m:t>3</m:t></m:r></m:num><m:den><m:r><m:t>4</m:t></m:r></m:den></m:f>'
+        "<m:r><m:t>+</m:t></m:r><m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:oMath></w:p>"),
         "3/4+x^2",
     ),
     "ruby": (
@@ -127,7 +127,9 @@ def relation_to(name, kind="aFChunk"):
     return f'<Relationship Id="rId77" Type="{RELATIONS}/{kind}" Target="{name}"/>'
 
 
-@pytest.mark.parametrize("broken", ["word/styles.xml", "word/numbering.xml", "docProps/core.xml", "word/theme/theme1.xml"])
+@pytest.mark.parametrize(
+    "broken", ["word/styles.xml", "word/numbering.xml", "docProps/core.xml", "word/theme/theme1.xml"]
+)
 def test_one_broken_part_never_costs_a_file(tmp_path, broken):
     old = word(LAST)
     made = io.BytesIO()
@@ -155,7 +157,10 @@ def test_strict_files_and_absent_parts(tmp_path, suffix):
         for name in source.namelist():
             raw = source.read(name)
             for kind in ("officeDocument", "wordprocessingml", "spreadsheetml", "presentationml", "drawingml"):
-                raw = raw.replace(f"http://schemas.openxmlformats.org/{kind}/2006/".encode(), f"http://purl.oclc.org/ooxml/{kind}/".encode())
+                raw = raw.replace(
+                    f"http://schemas.openxmlformats.org/{kind}/2006/".encode(),
+                    f"http://purl.oclc.org/ooxml/{kind}/".encode(),
+                )
             target.writestr(name, raw)
     assert "Orla stays." in read(tmp_path, f"a.{suffix}", strict.getvalue())[0]
 
@@ -242,9 +247,14 @@ def book(members, order, title="Book"):
     with zipfile.ZipFile(made, "w") as packed:
         container = '<container><rootfiles><rootfile full-path="O/c.opf"/></rootfiles></container>'
         packed.writestr("META-INF/container.xml", container)
-        items = "".join(f'<item id="i{n}" href="{href}" media-type="application/xhtml+xml"/>' for n, href in enumerate(order))
+        items = "".join(
+            f'<item id="i{n}" href="{href}" media-type="application/xhtml+xml"/>' for n, href in enumerate(order)
+        )
         spine = "".join(f'<itemref idref="i{n}"/>' for n in range(len(order)))
-        packed.writestr("O/c.opf", f"<package><metadata><title>{title}</title></metadata><manifest>{items}</manifest><spine>{spine}</spine></package>")
+        packed.writestr(
+            "O/c.opf",
+            f"<package><metadata><title>{title}</title></metadata><manifest>{items}</manifest><spine>{spine}</spine></package>",
+        )
         for name, content in members.items():
             packed.writestr(f"O/{name}", content)
     return made.getvalue()
@@ -280,9 +290,12 @@ def test_pages_of_a_book_are_read_once_however_often_they_are_named(tmp_path):
 
 
 def test_entities_of_xml(tmp_path):
-    fb2 = '<FictionBook><body><p>{}</p></body></FictionBook>'
+    fb2 = "<FictionBook><body><p>{}</p></body></FictionBook>"
     inside = '<!DOCTYPE F [<!ENTITY nbsp "&#160;"><!ENTITY co "Heron"><!ENTITY all "&co; Ltd"><!ENTITY x SYSTEM "file:///etc/passwd">]>'
-    assert read(tmp_path, "a.fb2", inside + fb2.format("Orla&nbsp;of &all;&x; &copy; AT&T"))[0] == "Orla of Heron Ltd © AT&T"
+    assert (
+        read(tmp_path, "a.fb2", inside + fb2.format("Orla&nbsp;of &all;&x; &copy; AT&T"))[0]
+        == "Orla of Heron Ltd © AT&T"
+    )
     assert "Broken & words." in read(tmp_path, "b.fb2", fb2.format("Broken & <i>words.</p>"))[0]
 
 
@@ -337,7 +350,7 @@ def test_dialects_of_values(text):
 
 ORG = "#+TITLE: Guide\n#+MACRO: p Heron $1\n# no\n* TODO Limits of {{{p(Q)}}} :tag:\n:PROPERTIES:\n:ID: x\n:END:\nSee [[http://x.y][this]].\n#+BEGIN_SRC sh\n,* inner\n#+END_SRC\n#+begin_comment\nno\n#+end_comment\n* COMMENT no\nno\n* Last\n"
 ADOC = "= Guide to {p}\n:p: Heron\n:q: {p} Queue\n\n// no\n////\nno\n////\nThe {q} has {unknown}.\n[source,ruby]\n----\n== inner\n----\n[source]\nputs 1\n== inner\n\n== Last\n"
-TEX = "\\title{A {B} of \\textbf{G\\\"odel}\\thanks{no}}\n% \\title{no}\n\\section[s]{One \\emph{big {deep}} thing}\n100\\% of na\\\"{\\i}ve \\c{c}a % no\n\\begin{verbatim}\n\\section{inner}\n% stays\n\\end{verbatim}\n\\begin{comment}\nno\n\\end{comment}\n"
+TEX = '\\title{A {B} of \\textbf{G\\"odel}\\thanks{no}}\n% \\title{no}\n\\section[s]{One \\emph{big {deep}} thing}\n100\\% of na\\"{\\i}ve \\c{c}a % no\n\\begin{verbatim}\n\\section{inner}\n% stays\n\\end{verbatim}\n\\begin{comment}\nno\n\\end{comment}\n'
 NOTATIONS = {
     ".org": (ORG, "Guide", "# Limits of Heron Q See this. ```sh * inner ``` # Last"),
     ".adoc": (ADOC, "", "# Guide to Heron The Heron Queue has {unknown}. ```ruby == inner ``` ``` puts 1 == inner ``` ## Last"),
@@ -367,7 +380,10 @@ def test_letters_of_tex(tex, expected):
 
 
 def test_what_a_terminal_shows():
-    assert printed_text("\x1b[1;31mWARN\x1b[0m gate\x1b[K\n\r 1%|\r 50%|\r100%| done\nx\b\by\r\n\x1b]0;title\x07z") == "WARN gate\n100%| done\ny\nz"
+    assert (
+        printed_text("\x1b[1;31mWARN\x1b[0m gate\x1b[K\n\r 1%|\r 50%|\r100%| done\nx\b\by\r\n\x1b]0;title\x07z")
+        == "WARN gate\n100%| done\ny\nz"
+    )
 
 
 def test_outputs_of_a_notebook(tmp_path):
@@ -442,4 +458,6 @@ def test_what_our_reader_cannot_read_is_read_by_the_second_with_a_note(tmp_path,
     (tmp_path / "a.docx").write_bytes(word(LAST))
     converted = converters.convert(tmp_path / "a.docx", ".docx", 1_000_000)
     assert converted.text == "Orla stays."
-    assert converted.notes == ("read by kreuzberg, which may lose more of it; our reader: cannot be converted: odd part",)
+    assert converted.notes == (
+        "read by kreuzberg, which may lose more of it; our reader: cannot be converted: odd part",
+    )

@@ -150,7 +150,7 @@ def test_a_folder_with_broken_files_of_each_kind(tmp_path):
     (tmp_path / "ok.txt").write_text("fine")
     (tmp_path / "empty.txt").touch()
     (tmp_path / "blank.md").write_text(" \n")
-    (tmp_path / "bare.txt").write_bytes("wide".encode("utf-16-le") * 99)
+    (tmp_path / "bare.txt").write_bytes(b"\xff\x01\x02wide" * 99)
     (tmp_path / "wide.jsonl").write_text('{"text": "wide"}\n' * 3, encoding="utf-16")
     (tmp_path / "broken.json").write_text('[{"id": "a",\n "text": }]')
     (tmp_path / "blank.jsonl").write_text("\n\n")
