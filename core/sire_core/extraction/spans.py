@@ -6,7 +6,7 @@ import re
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from sire_core.algorithms.lexicon import (
+from sire_core.text.lexicon import (
     ABBREVIATIONS,
     DEMONYMS,
     EPITHETS,
@@ -18,7 +18,7 @@ from sire_core.algorithms.lexicon import (
     UNITS,
     WEEKDAYS,
 )
-from sire_core.algorithms.text import split_sentences
+from sire_core.text.words import split_sentences
 
 UPPER = "A-Z" + "".join(chr(code) for code in range(0xC0, 0x590) if chr(code).isupper())
 """Body of a character class: upper-case letters of the Latin, Greek, Cyrillic and Armenian scripts."""
@@ -197,6 +197,11 @@ def find_spans(sentence: str) -> list[TextSpan]:
                 spans.pop()
             spans.append(span)
     return spans
+
+
+def names_in(text: str) -> list[str]:
+    """Names that a text spells, in order, each once, found by rules."""
+    return list(dict.fromkeys(span.name for span in find_spans(tidy(text))))
 
 
 def stands_free(text: str, start: int, end: int) -> bool:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges
-from sire_core.algorithms.neighbors import unit_rows
-from sire_core.algorithms.pluralize import count
+from sire_core.arrays.grouping import ranges
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
 from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities, sq_pays
 from sire_core.search.vectors.vector_store import store_scores
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.pool import Pool, differing_metadata, shared_metadata
+from sire_core.text.pluralize import count
 from sire_core.types import Edge, Hit, PathStep, Unit, UnitKind, content_hash
 
 if TYPE_CHECKING:
@@ -312,6 +312,15 @@ class PoolView(DerivedCache):
         chunks = self.pool.indices[self.pool.indptr[position] : self.pool.indptr[position + 1]]
         places: IntArray = self.derived("units of chunks", self._units_of_chunks)[chunks]
         return places
+
+    def neighbors(self, position: int, allowed: BoolArray | None) -> tuple[int, list[int]]:
+        """Chunk number of a passage, and positions of the allowed passages before and after it in its document."""
+        pool = self.pool
+        number = int(pool.indices[pool.indptr[position]])
+        beside = [n for n in (number - 1, number + 1) if 0 <= n < len(pool.chunk_ids)]
+        same = [n for n in beside if pool.chunk_documents[n] == pool.chunk_documents[number]]
+        places: IntArray = self.derived("units of chunks", self._units_of_chunks)[same]
+        return number, [place for place in places.tolist() if allowed is None or allowed[place]]
 
     def shared_metadata(self, position: int) -> dict[str, Any]:
         """What the metadata of all passages that a unit stands on agree on."""

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges, run_starts
-from sire_core.algorithms.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
-from sire_core.algorithms.lists import word_keys
-from sire_core.algorithms.text import word_pattern
-from sire_core.recipes.sire.passages import LONGEST_NAME, name_words, phrase_keys, stem_keys
-from sire_core.recipes.sire.trust import gates_of
+from sire_core.arrays.grouping import ranges, run_starts
+from sire_core.arrays.lists import word_keys
+from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, name_words, phrase_keys, stem_keys
+from sire_core.recipes.sire.trust import BEST_BY_WORDS
 from sire_core.search.ranking import best_first
+from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
+from sire_core.text.words import word_pattern
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.lists import Ints, Lists
+    from sire_core.arrays.lists import Ints, Lists
     from sire_core.protocols import BoolArray
-    from sire_core.recipes.sire.index import EvidenceIndex
+    from sire_core.recipes.sire.evidence_index import EvidenceIndex
     from sire_core.recipes.sire.weights import Weights
 
     Floats = NDArray[np.float64]
@@ -350,7 +350,7 @@ _MOST_ABOUT = 40
 class QueryFeatures:
     """Features of a question and passages; `pool` of the best by vectors, and as many by words, are candidates.
 
-    Vectors count by their `reliability`, 0 to 1 (see `trust.vector_reliability`); what they lose, words gain.
+    `vector_share`, 0 to 1, of what the vectors say counts (see `trust.vector_reliability`); what they lose, words gain.
     """
 
     def __init__(
@@ -361,11 +361,11 @@ class QueryFeatures:
         vectors: FloatArray,
         allowed: BoolArray | None,
         pool: int,
-        reliability: float = 1.0,
+        vector_share: float = 1.0,
     ) -> None:
         self.index = index
         self._vectors = vectors
-        self._reliability = reliability
+        self._vector_share = vector_share
         self._allowed = allowed
         spelled = linked_entities(question, index)
         self.linked = {entity: sure for entity, (sure, _) in spelled.items()}
@@ -385,7 +385,7 @@ class QueryFeatures:
         named = self._best(self._names, 0.0, pool // 4), self._best(self._titled, 0.0, pool)
         self.candidates = np.unique(np.concatenate([by_vectors, by_words, *named]))
         self._fused = np.zeros(len(index.chunks))
-        for order, share in ((by_vectors[:_DEPTH], reliability), (by_words[:_DEPTH], 2.0 - reliability)):
+        for order, share in ((by_vectors[:_DEPTH], vector_share), (by_words[:_DEPTH], 2.0 - vector_share)):
             self._fused[order] += share * _CONSTANT / (_CONSTANT + np.arange(len(order)))
         sure = self._titled[self.candidates] * self._rarest[self.candidates]
         # 0..1: how unsure it is that the question names what a passage is about
@@ -393,7 +393,9 @@ class QueryFeatures:
         self.known = max(self.texts.known(allowed), min(1.0, float(self._rarest[self.candidates].max(initial=0.0))))
         self._mean, self._spread = _moments(self._cosine(self.candidates))
         self._mean_words, self._spread_words = _moments(self._words[self.candidates])
-        self.gates = gates_of(self._vector(self.candidates), by_vectors, by_words, len(name_words(question)))
+        shared = self.texts.share(self.texts.passages[by_words[:BEST_BY_WORDS]])
+        shared_mean = float(shared.mean()) if len(shared) else 0.0
+        self.gates = np.array([np.log1p(len(name_words(question))), shared_mean, self.unsure, 1.0])  # `trust.GATES`
 
     def _cosine(self, passages: Ints) -> Floats:
         """Cosines with the question; mostly of passages at the ends of steps, whose vectors were read for these."""
@@ -404,7 +406,7 @@ class QueryFeatures:
         return self._cosines.at(passages).astype(np.float64)
 
     def _vector(self, passages: Ints) -> Floats:
-        return self._reliability * (self._cosine(passages) - self._mean) / self._spread
+        return self._vector_share * (self._cosine(passages) - self._mean) / self._spread
 
     def _bm25(self, passages: Ints) -> Floats:
         return np.asarray((self._words[passages] - self._mean_words) / self._spread_words)

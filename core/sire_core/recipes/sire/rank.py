@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.grouping import distinct
-from sire_core.algorithms.pluralize import excerpt, shorten
-from sire_core.algorithms.snippets import has_form, readable_sentences, stem, stems
-from sire_core.algorithms.text import find_words
-from sire_core.corpus.sections import SEPARATOR
+from sire_core.arrays.grouping import distinct
+from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.extraction.headings import is_everyday
-from sire_core.recipes.sire.index import EvidenceIndex
-from sire_core.recipes.sire.passages import name_words, passage_headings
+from sire_core.recipes.sire.evidence_index import EvidenceIndex
+from sire_core.recipes.sire.passage_arrays import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_HOPS, OWN, Hops, QueryFeatures
 from sire_core.recipes.sire.weights import Weights
 from sire_core.search.passages import titled_sentences
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first, cosine_step
 from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex
 from sire_core.settings import check_settings, setting
+from sire_core.text.pluralize import excerpt, shorten
+from sire_core.text.snippets import has_form, readable_sentences, stem, stems
+from sire_core.text.words import find_words
 from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.lists import Ints
+    from sire_core.arrays.lists import Ints
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, IntArray, Ranking, Similarities, View
 
@@ -239,7 +239,7 @@ _FIT = 2.0  # weight of how well the end of a step fits what was read with the q
 _LEAST_KNOWN = 1e-6
 _ENOUGH = 1 / 3  # where less of the question is known to the corpus, its words alone do not decide
 _SUPPORT = 4.0  # how steeply steps fall with what their beginning lacks of the question, were none of it known
-_VECTOR = OWN.index("vector")
+_VECTOR, _WORDS = OWN.index("vector"), OWN.index("words")
 _BEHIND = -1000.0  # what was never a candidate comes behind all that were, by cosine
 
 
@@ -303,7 +303,7 @@ class EvidencePaths:
         inside = None if allowed is None else allowed[index.chunks]
         among = cosines if len(index.chunks) == view.size else KnownSimilarities(cosines.all()[index.chunks])
         weights = Weights.of(view, index)
-        evidence = QueryFeatures(query, index, among, view.matrix, inside, self.pool, weights.reliability)
+        evidence = QueryFeatures(query, index, among, view.matrix, inside, self.pool, weights.vector_share)
         passages, own, hops = self.evidence(evidence, weights)
         scored = _ScoredPassages.of(evidence, passages, own, hops, weights)
         return scored, scored.ranking(view, cosines, allowed, self.rounds)
@@ -358,7 +358,7 @@ class _ScoredPassages:
     hops: Hops  # the steps
     target: Ints  # row of `passages` at the end of each step, `[steps]`
     steps: Floats  # scores of the steps, `[steps]`; those to parts of documents include the passage's own
-    similar: Floats  # what the vectors add, as far as they are trusted, `[passages]`
+    trusted: Floats  # what vectors or words add, as far as they are trusted, `[passages]`
     repeat: float  # what a passage loses for every passage of its document that ranks before it
     shown: float  # what a step to a part of a document has to add to be named as the reason
 
@@ -377,9 +377,11 @@ class _ScoredPassages:
         is_named = evidence.index.own[hops.targets] == hops.entities
         lifted = np.where(is_named, np.maximum(alone[target], np.minimum(lifted, hops.begun - _BEHIND_IT)), lifted)
         steps = np.where(evidence.is_cut(passages)[target], lifted, steps)
-        similar = evidence.unit * weights.trust(evidence.gates) * own[:, _VECTOR]
+        trusted = weights.trust.added(
+            evidence.gates, (own[:, _VECTOR], own[:, _WORDS]), evidence.is_cut(passages), evidence.unit
+        )
         repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * _SHOWN_LIFT
-        return cls(evidence, passages, alone, hops, target, steps, similar, repeat, shown)
+        return cls(evidence, passages, alone, hops, target, steps, trusted, repeat, shown)
 
     def scores(self) -> Floats:
         """Scores of all passages, `[passages]`; see `_totals`."""
@@ -391,8 +393,8 @@ class _ScoredPassages:
         totals, of_document, is_less = self._totals()
         rows = np.searchsorted(self.evidence.index.chunks[self.passages], positions)
         parts: dict[str, Floats] = {
-            "its own words, names and similarity": self.alone + self.similar,
-            "sentences that lead to it": totals - self.alone - self.similar,
+            "its own words, names and similarity": self.alone + self.trusted,
+            "sentences that lead to it": totals - self.alone - self.trusted,
             "passages of its document that come before it": -self.repeat * of_document,
             "a text that stands elsewhere, or lists others": -self.evidence.unit * _COPY * is_less.astype(np.float64),
         }
@@ -401,8 +403,8 @@ class _ScoredPassages:
     def _totals(self) -> tuple[Floats, Floats, BoolArray]:
         """Own evidence and steps in one score, `[passages]`: the logarithm of the sum of their exponentials.
 
-        Parts of documents have the score of the best step instead, where any leads to them. What the vectors say is
-        added as far as they are trusted.
+        Parts of documents have the score of the best step instead, where any leads to them. Vectors or words
+        add what they say as far as they are trusted.
         Of a question that is mostly in words that the corpus lacks, hybrid search has a share in the sum.
         """
         most = self.alone.copy()
@@ -414,7 +416,7 @@ class _ScoredPassages:
         if share < 1.0:
             similar = self.evidence.hybrid(self.passages) + np.logaddexp.reduce(totals) + np.log(1.0 - share)
             totals = np.logaddexp(totals + np.log(share), similar)
-        totals = totals + self.similar
+        totals = totals + self.trusted
         index = self.evidence.index
         of_document = self._places(totals, index.source[self.passages])
         is_copy = self._places(totals, index.copied[self.passages]) > 0

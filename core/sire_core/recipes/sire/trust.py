@@ -8,7 +8,6 @@ vectors are one voice among others. And an embedder may be worth nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +17,9 @@ from sire_core.search.ranking import best_first
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.lists import Ints
-    from sire_core.protocols import FloatArray
-    from sire_core.recipes.sire.index import EvidenceIndex
+    from sire_core.arrays.lists import Ints
+    from sire_core.protocols import BoolArray, FloatArray
+    from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
     Floats = NDArray[np.float64]
 
@@ -31,10 +30,11 @@ RAREST_WORDS, NEAREST = 40, 5
 UNRELIABLE_AGREEMENT, RELIABLE_AGREEMENT = 0.15, 0.27
 """Of vectors with words: that of random vectors is 0, of letter n-grams in 64 dimensions .11 to .22, of embedders .29 to
 .58."""
-COMPARED_HITS = 10
-GATES = ("outlier", "length", "agreement", "bias")
-"""What decides how much vectors count for a question: the standard score among the candidates of the passage nearest to
-it, its number of words, and the share of the ten nearest passages that are also among the ten best by words."""
+BEST_BY_WORDS = 3
+GATES = ("length", "shared", "unsure", "bias")
+"""What decides how far vectors, or words, are trusted for a question: the logarithm of one more than its number of
+words; the share of it that the three best passages by words have on average (where many passages have nearly all of
+it, words do not tell them apart); how unsure it is that the question names what a passage is about."""
 
 
 def vector_reliability(index: EvidenceIndex, vectors: FloatArray) -> float:
@@ -94,27 +94,27 @@ def _shared_words(index: EvidenceIndex, passage: int) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Gates:
-    """Weights of `GATES`, their means and spreads over the questions that they were learned on, `[len(GATES)]` each."""
+class Trust:
+    """Weights of `GATES`, `[len(GATES)]` each: how much a standard score adds to the score of a passage, at least 0."""
 
-    weights: Floats
-    means: Floats
-    spreads: Floats
+    vectors: Floats  # of the cosine, to a passage that is a document by itself
+    document_vectors: Floats  # of the cosine, to a part of a longer document
+    words: Floats  # of BM25, as far as the vectors of an index are not reliable
+    reliability: float = 0.0  # of the vectors of an index, 0 for vectors of words
 
-    def trust(self, gates: Floats) -> float:
-        """What a standard score of a cosine adds to the score of a passage, at least 0."""
-        return float(np.logaddexp(0.0, self.weights @ ((gates - self.means) / self.spreads)))
+    def added(self, gates: Floats, standard_scores: tuple[Floats, Floats], is_cut: BoolArray, unit: float) -> Floats:
+        """What a question adds to the scores of passages, `[passages]`.
 
+        Args:
+            gates: `GATES` of the question.
+            standard_scores: Of the cosines, and of BM25, `[passages]` each.
+            is_cut: Which passages are parts of longer documents, `[passages]`.
+            unit: What 1 in the scores of those is on the scale of the others.
+        """
+        whole, part, by_words = (np.logaddexp(0.0, gates @ table) for table in self._tables())
+        cosines, words = standard_scores
+        added = self.reliability * np.where(is_cut, part, whole) * cosines + (1.0 - self.reliability) * by_words * words
+        return np.asarray(np.where(is_cut, unit, 1.0) * added)
 
-def gates_of(standard_scores: Floats, by_vectors: Ints, by_words: Ints, length: int) -> Floats:
-    """`GATES` of a question.
-
-    Args:
-        standard_scores: Of the cosines of the candidates, `[candidates]`.
-        by_vectors: Passages nearest to the question, best first.
-        by_words: The best passages by words, best first.
-        length: Number of words of the question.
-    """
-    compared = by_vectors[:COMPARED_HITS]
-    shared = np.isin(compared, by_words[:COMPARED_HITS]).mean() if len(compared) else 0.0
-    return np.array([standard_scores.max(initial=0.0), length, shared, 1.0])
+    def _tables(self) -> tuple[Floats, Floats, Floats]:
+        return self.vectors, self.document_vectors, self.words

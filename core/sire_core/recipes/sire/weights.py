@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.models.lexical_embedder import is_lexical
-from sire_core.recipes.published import read_toml
 from sire_core.recipes.sire.question import OWN, STEP
-from sire_core.recipes.sire.trust import GATES, Gates, vector_reliability
+from sire_core.recipes.sire.trust import GATES, Trust, vector_reliability
+from sire_core.settings import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.protocols import View
-    from sire_core.recipes.sire.index import EvidenceIndex
+    from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
 
 @cache
@@ -54,44 +54,28 @@ class Weights:
     step: NDArray[np.float64]  # of a step, `[len(STEP)]`
     target: NDArray[np.float64]  # of a passage at the end of a step, `[len(OWN)]`
     document: DocumentWeights  # of parts of longer documents
-    gates: Gates | None = None  # of how far vectors are trusted beside that; None for vectors of words
-    reliability: float = 1.0  # of the vectors, 0 to 1
+    trust: Trust  # how far vectors and words are trusted beside that
+    vector_share: float = 1.0  # share of what the vectors say that counts
 
     @classmethod
     def of(cls, view: View, index: EvidenceIndex) -> Weights:
         """Weights for the vectors of an index: those of words alone say less beside the words than neural ones."""
         if is_lexical(view.embedder_fingerprint):
-            return weights_of(neural=False)
+            return weights_for(0.0)
         reliability = view.derived("vector reliability", lambda: vector_reliability(index, view.matrix))
-        return _between(weights_of(neural=False), weights_of(neural=True), reliability)
-
-    def trust(self, gates: NDArray[np.float64]) -> float:
-        """What a standard score of a cosine adds to the score of a passage, for the gates of a question."""
-        return 0.0 if self.gates is None else self.reliability * self.gates.trust(gates)
-
-
-def _between(lexical: Weights, neural: Weights, reliability: float) -> Weights:
-    """Weights for vectors whose reliability is between none and that of a neural embedder."""
-    if reliability in {0.0, 1.0}:
-        return replace(neural if reliability else lexical, reliability=reliability)
-
-    def mix(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-        return first + reliability * (second - first)
-
-    own, target = mix(lexical.own, neural.own), mix(lexical.target, neural.target)
-    document = replace(neural.document, own=mix(lexical.document.own, neural.document.own))
-    return replace(neural, own=own, target=target, document=document, reliability=reliability)
+        return replace(weights_for(reliability), vector_share=reliability)
 
 
 @cache
-def weights_of(*, neural: bool) -> Weights:
-    """Return the weights, once for each kind of embedder."""
+def weights_for(reliability: float) -> Weights:
+    """Return the weights for vectors between those of words alone (0) and those of a reliable neural embedder (1)."""
     tables = learned_weights()
 
     def table(name: str, features: Sequence[str]) -> NDArray[np.float64]:
-        added = tables.get(f"neural_{name}", {}) if neural else {}
-        return np.array([tables[name].get(feature, 0.0) + added.get(feature, 0.0) for feature in features])
+        added = tables.get(f"neural_{name}", {})
+        return np.array([tables[name].get(each, 0.0) + reliability * added.get(each, 0.0) for each in features])
 
-    gates = Gates(*(table(name, GATES) for name in ("trust", "trust_means", "trust_spreads"))) if neural else None
+    gates = (table(name, GATES) for name in ("trust_vectors", "trust_document_vectors", "trust_words"))
+    trust = Trust(*gates, reliability=reliability)
     document = DocumentWeights(table("document", OWN))
-    return Weights(table("own", OWN), table("step", STEP), table("target", OWN), document, gates)
+    return Weights(table("own", OWN), table("step", STEP), table("target", OWN), document, trust)
