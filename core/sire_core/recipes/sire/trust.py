@@ -17,7 +17,6 @@ from sire_core.search.ranking import best_first
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.arrays.lists import Ints
     from sire_core.protocols import BoolArray, FloatArray
     from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
@@ -28,8 +27,7 @@ FEWEST_PASSAGES = 32
 """Fewer passages say nothing about an embedder, which is trusted then."""
 RAREST_WORDS, NEAREST = 40, 5
 UNRELIABLE_AGREEMENT, RELIABLE_AGREEMENT = 0.15, 0.27
-"""Of vectors with words: that of random vectors is 0, of letter n-grams in 64 dimensions .11 to .22, of embedders .29 to
-.58."""
+"""Of vectors with words: 0 for random vectors, .11 to .22 for letter n-grams in 64 dimensions, .29 to .58 for models."""
 BEST_BY_WORDS = 3
 GATES = ("length", "shared", "unsure", "bias")
 """What decides how far vectors, or words, are trusted for a question: the logarithm of one more than its number of
