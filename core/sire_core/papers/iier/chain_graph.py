@@ -12,7 +12,7 @@ import numpy as np
 
 from sire_core.arrays.grouping import ranges, row_pointers, stable_order
 from sire_core.arrays.lists import Lists
-from sire_core.extraction.spans import find_spans, tidy
+from sire_core.extraction.spans import names_in
 from sire_core.papers.iier import GRAPH_NOTE, WORDS_NOTE
 from sire_core.papers.iier.table import InteractionTable, KeywordTable, PassageLinks, PassagePhrases
 from sire_core.protocols import Prompt
@@ -225,7 +225,7 @@ class KeywordFinder:
             if _is_keyword(query[start:end], lowered=lowered) and len(self._nodes_of_phrase(query[start:end])):
                 covered[start:end] = b"\1" * (end - start)
                 keywords[start] = query[start:end]
-        for name in dict.fromkeys(span.name for span in find_spans(tidy(query))):
+        for name in names_in(query):
             start = query.find(name)
             if start >= 0 and covered.find(1, start, start + len(name)) < 0:
                 keywords.setdefault(start, name)
