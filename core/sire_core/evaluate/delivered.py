@@ -26,9 +26,9 @@ from sire_core.text.words import count_tokens, normalize_answer, truncate_tokens
 from sire_core.types import Document, Passage
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.question_files import Question
     from sire_core.filters import FilterLike
     from sire_core.index import Index
+    from sire_core.questions import Question
     from sire_core.types import Hit
 
 PIECE_CHARS = 450

@@ -434,8 +434,9 @@ class IndexTools:
             return f"{context_text([empty])} {documents_of(hit)} {EvidenceOutput.of(empty).model_dump_json()}"
 
         options = ContextOptions(write=lambda evidence: result(evidence).payload, head=head)
-        how = {"filter": query.filter, "as_of": query.as_of}
-        context = await self._index.acontext(query.query, max_tokens, options=options, **how)
+        context = await self._index.acontext(
+            query.query, max_tokens, options=options, filter=query.filter, as_of=query.as_of
+        )
         more = list(context.more)
         while more and count_tokens(result(context.evidence, more).payload) > max_tokens:
             more.pop()
@@ -574,7 +575,7 @@ class IndexTools:
             ours, max_steps=_least(ours.max_steps, query.max_steps), timeout=_least(ours.timeout, query.timeout)
         )
 
-    def _searched(self, query: SearchArguments | AskArguments) -> dict[str, Any]:
+    def _searched(self, query: SearchArguments | ExplainArguments | AskArguments) -> dict[str, Any]:
         """Parameters of a search, for traces."""
         recipe = str(self._index.stats()["recipe"])
         return {"recipe": recipe, "k": query.k or _USUAL, "filter": query.filter, "as_of": query.as_of}

@@ -8,9 +8,9 @@ from sire_core import Document, Passage
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate import Experiment, load_dataset
 from sire_core.evaluate.delivered import as_pieces, delivered_recall, whole_evidence
-from sire_core.evaluate.question_files import Question, Quote
 from sire_core.evaluate.rows import Gate
 from sire_core.evaluate.runner import EvalConfig
+from sire_core.questions import Question, Quote
 from sire_core.text.words import count_tokens
 from sire_core.types import Hit, Unit, UnitKind
 from support.command import run
