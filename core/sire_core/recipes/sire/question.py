@@ -390,11 +390,12 @@ class QueryFeatures:
         sure = self._titled[self.candidates] * self._rarest[self.candidates]
         # 0..1: how unsure it is that the question names what a passage is about
         self.unsure = 1.0 - min(1.0, float(sure.max(initial=0.0)))
-        self.known = max(self.texts.known(allowed), min(1.0, float(self._rarest[self.candidates].max(initial=0.0))))
+        known = self.texts.known(allowed)
+        self.known = max(known, min(1.0, float(self._rarest[self.candidates].max(initial=0.0))))
         self._mean, self._spread = _moments(self._cosine(self.candidates))
         self._mean_words, self._spread_words = _moments(self._words[self.candidates])
         shared = self.texts.share(self.texts.passages[by_words[:BEST_BY_WORDS]])
-        shared_mean = float(shared.mean()) if len(shared) else 0.0
+        shared_mean = known * float(shared.mean()) if len(shared) else 0.0
         self.gates = np.array([np.log1p(len(name_words(question))), shared_mean, self.unsure, 1.0])  # `trust.GATES`
 
     def _cosine(self, passages: Ints) -> Floats:

@@ -27,7 +27,7 @@ FEWEST_PASSAGES = 32
 """Fewer passages say nothing about an embedder, which is trusted then."""
 RAREST_WORDS, NEAREST = 40, 5
 UNRELIABLE_AGREEMENT, RELIABLE_AGREEMENT = 0.15, 0.27
-"""Of vectors with words: 0 for random vectors, .11 to .22 for letter n-grams in 64 dimensions, .29 to .58 for models."""
+"""Of vectors with words: 0 for random vectors, .11 to .22 for letter n-grams in 64 dimensions, .29 to .58 for models"""
 BEST_BY_WORDS = 3
 GATES = ("length", "shared", "unsure", "bias")
 """What decides how far vectors, or words, are trusted for a question: the logarithm of one more than its number of
@@ -67,9 +67,11 @@ def vector_reliability(index: EvidenceIndex, vectors: FloatArray) -> float:
                 _standard_score(by_words[near], by_words[others[is_other]]),
             )
         )
-    by_vectors, by_words_alone = np.mean(agreement, axis=0) if agreement else (1.0, 1.0)
+    by_vectors, by_bm25 = np.mean(agreement, axis=0).tolist() if agreement else (0.0, 0.0)
+    if by_bm25 <= 0.0:
+        return 1.0  # no passage shares words with another
     span = RELIABLE_AGREEMENT - UNRELIABLE_AGREEMENT
-    return float(np.clip((by_vectors / by_words_alone - UNRELIABLE_AGREEMENT) / span, 0.0, 1.0))
+    return min(1.0, max(0.0, (by_vectors / by_bm25 - UNRELIABLE_AGREEMENT) / span))
 
 
 def _standard_score(values: Floats | FloatArray, others: Floats | FloatArray) -> float:
@@ -109,7 +111,7 @@ class Trust:
             is_cut: Which passages are parts of longer documents, `[passages]`.
             unit: What 1 in the scores of those is on the scale of the others.
         """
-        whole, part, by_words = (np.logaddexp(0.0, gates @ table) for table in self._tables())
+        whole, part, by_words = (max(0.0, float(gates @ table)) for table in self._tables())
         cosines, words = standard_scores
         added = self.reliability * np.where(is_cut, part, whole) * cosines + (1.0 - self.reliability) * by_words * words
         return np.asarray(np.where(is_cut, unit, 1.0) * added)
