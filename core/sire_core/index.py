@@ -50,7 +50,9 @@ class Index:
         embedder: An `Embedder` or what `resolve_embedder` reads (`semantic`, `onnx:NAME_OR_FOLDER`, `openai:MODEL`,
             ...); None means that of the folder, or for a first build the default one, which needs no download.
         extractor: Makes extraction records; None chooses one according to `language_model`.
-        chunker: Splits documents into passages, by default at sentence boundaries; with None a document is a passage.
+        chunker: Splits documents that this object adds into passages: a `SentenceChunker`, "sentences" for one with its
+            defaults, or None, which makes each document a passage. By default that of the folder, and for a first build
+            "sentences". The first build, `build` and `set_chunker` store it in the folder; `add` and `update` do not.
         seed: Random seed.
         workers: Number of concurrent model calls.
         max_failure_ratio: Share of failed passages or summaries above which a build stops.
@@ -78,7 +80,7 @@ class Index:
         language_model: LanguageModel | None = None,
         embedder: Embedder | str | None = None,
         extractor: Extractor | None = None,
-        chunker: SentenceChunker | str | None = "sentences",
+        chunker: SentenceChunker | str | None = "folder",
         seed: int = 0,
         workers: int = 8,
         max_failure_ratio: float = 0.1,
@@ -117,9 +119,9 @@ class Index:
         return self._configuration.language_model
 
     @property
-    def chunker(self) -> SentenceChunker | str | None:
-        """What splits documents into passages; None makes each one a passage."""
-        return self._configuration.chunker
+    def chunker(self) -> SentenceChunker | None:
+        """What splits documents that this object adds; None makes each one a passage."""
+        return self._reader.chunker()
 
     @property
     def strict_metadata(self) -> bool:
@@ -266,6 +268,13 @@ class Index:
     async def adrop_recipe(self, name: str) -> None:
         """See `drop_recipe`."""
         await self._writer.drop_recipe(name)
+
+    def set_chunker(self, chunker: SentenceChunker | None) -> None:
+        """Make a chunker that of the folder, for documents that are added or updated from now on without another one.
+
+        Nothing is cut again; `build`, or an update with the documents, does that.
+        """
+        run_sync(self._writer.set_chunker(chunker))
 
     def set_default_recipe(self, name: str) -> None:
         """Make a recipe of the index its default (else `ConfigurationError`); objects that are open keep theirs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sire_core.build.estimate import Estimate
     from sire_core.configuration import Configuration
     from sire_core.corpus.changes import CorpusChange
+    from sire_core.corpus.chunker import SentenceChunker
     from sire_core.corpus.stored_corpus import StoredDocument
     from sire_core.index import Index
     from sire_core.models.usage import Price
@@ -47,8 +48,20 @@ class IndexWriter:
             if checked:
                 await self._put([checked], may_replace=True)
             return names
+        if self._configuration.path is not None:
+            checked = self._cut_here(checked)
         self._reader.pending.put({document.id: document for document in checked} | dict.fromkeys(delete))
         return names
+
+    def _cut_here(self, documents: tuple[Document, ...]) -> tuple[Document, ...]:
+        """Documents for other processes to index: cut, where the folder would cut them in another way."""
+        from sire_core.corpus.chunker import cut_document
+
+        manifest = self._reader.files().manifest()
+        chunker = self._configuration.chunker_for(manifest)
+        if chunker == manifest.chunker_object():
+            return documents
+        return tuple(cut_document(document, chunker) for document in documents)
 
     def _checked(self, documents: Iterable[Document]) -> tuple[Document, ...]:
         from sire_core.corpus.validation import check_documents
@@ -88,11 +101,9 @@ class IndexWriter:
 
     def _for_search(self, manifest: Manifest) -> Configuration:
         """The configuration with the chunker of the folder, after a check that its recipes can be updated."""
-        from sire_core.corpus.chunker import SentenceChunker
-
         for built in manifest.recipes:
             self._configuration.check_rebuilds(built)
-        return replace(self._configuration, chunker=SentenceChunker(**manifest.chunker) if manifest.chunker else None)
+        return replace(self._configuration, chunker="folder")
 
     async def _index_pending(self, files: IndexFiles, configuration: Configuration) -> bool:
         """Index what waits, with the writer's lock held; returns whether there was anything to do."""
@@ -104,7 +115,7 @@ class IndexWriter:
         if changed:
 
             def plan(stored: Mapping[str, StoredDocument], _: Sequence[Chunk]) -> CorpusChange:
-                change = plan_put(stored, put, configuration.chunker_object())
+                change = plan_put(stored, put, configuration.chunker_for(files.manifest()))
                 gone = tuple(name for name, document in changes.items() if document is None and name in stored)
                 return replace(change, drop_documents=gone)
 
@@ -119,12 +130,18 @@ class IndexWriter:
         from sire_core.corpus.changes import plan_build
 
         # In a list, so that the plan frees the documents when it has read them.
-        unread, chunker = [self._checked(documents)], self._configuration.chunker_object()
+        unread = [self._checked(documents)]
         keep = {keep} if isinstance(keep, str) else set(keep)
         with mapped_arrays(large=len(unread[0]) > LARGE):
-            report = await self.apply(lambda stored, _: plan_build(stored, unread.pop(), chunker, keep))
+            report = await self.apply(
+                lambda stored, _: plan_build(stored, unread.pop(), self._chunker(), keep), sets_chunker=True
+            )
             await self.prepare()
         return report
+
+    def _chunker(self) -> SentenceChunker | None:
+        """What cuts documents that are added."""
+        return self._configuration.chunker_for(self._reader.files().manifest())
 
     async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
         """Add documents, or replace those that are there."""
@@ -135,10 +152,9 @@ class IndexWriter:
         from sire_core.build.builder import LARGE, mapped_arrays
         from sire_core.corpus.changes import plan_put
 
-        chunker = self._configuration.chunker_object()
         with mapped_arrays(large=len(unread[0]) > LARGE):
             report = await self.apply(
-                lambda stored, _: plan_put(stored, unread.pop(), chunker, may_replace=may_replace)
+                lambda stored, _: plan_put(stored, unread.pop(), self._chunker(), may_replace=may_replace)
             )
             if report.generation == 1:  # a first build: its first search shall not wait for the ranker
                 await self.prepare()
@@ -149,14 +165,12 @@ class IndexWriter:
         from sire_core.corpus.changes import plan_delete, plan_delete_shown
 
         wanted = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
-        allow, chunker = self._configuration.allow, self._configuration.chunker_object()
+        allow = self._configuration.allow
         if missing_ok:
             self._reader.files()  # raises without an index: a deletion creates none
         if visible_only and allow is not None:
             return await self.apply(
-                lambda stored, chunks: plan_delete_shown(
-                    stored, chunks, wanted, allow, missing_ok=missing_ok, chunker=chunker
-                )
+                lambda stored, chunks: plan_delete_shown(stored, chunks, wanted, allow, missing_ok=missing_ok)
             )
         return await self.apply(lambda stored, _: plan_delete(stored, wanted, missing_ok=missing_ok))
 
@@ -165,10 +179,9 @@ class IndexWriter:
         from sire_core.corpus.changes import plan_delete_passages
 
         wanted = {passage_ids} if isinstance(passage_ids, str) else set(passage_ids)
-        allow, chunker = self._configuration.allow, self._configuration.chunker_object()
         self._reader.files()  # raises without an index: a deletion creates none
         return await self.apply(
-            lambda stored, chunks: plan_delete_passages(stored, chunks, wanted, allow=allow, chunker=chunker)
+            lambda stored, chunks: plan_delete_passages(stored, chunks, wanted, allow=self._configuration.allow)
         )
 
     async def forget(self, doc_ids: Iterable[str]) -> BuildReport:
@@ -223,8 +236,16 @@ class IndexWriter:
             self._reader.changed(files.manifest())
             await sync_mirrors(files, None, self._configuration.mirrors)
 
+    async def set_chunker(self, chunker: SentenceChunker | None) -> None:
+        """Make a chunker the one of the folder; nothing is cut again."""
+        await self._commit_manifest(lambda manifest: manifest.with_chunker(chunker))
+
     async def set_default_recipe(self, name: str) -> None:
         """Make a recipe of the index the one that searches use if they name none."""
+        await self._commit_manifest(lambda manifest: manifest.with_default(name))
+
+    async def _commit_manifest(self, change: Callable[[Manifest], Manifest]) -> None:
+        """Store a manifest with a change that concerns no document."""
         from sire_core.models.sync import run_shielded
         from sire_core.storage.index_files import require_built
         from sire_core.storage.rows import Commit
@@ -233,7 +254,7 @@ class IndexWriter:
         files.refresh()
         require_built(files)
         async with self._writing(files):
-            commit = Commit(manifest=files.refresh().with_default(name).to_json())
+            commit = Commit(manifest=change(files.refresh()).to_json())
             await run_shielded(lambda: files.store.commit(commit))
             await run_shielded(files.publish)
 
@@ -272,7 +293,6 @@ class IndexWriter:
         import asyncio
 
         from sire_core.corpus.changes import replacing
-        from sire_core.corpus.chunker import SentenceChunker
         from sire_core.models.embedders import resolve_embedder
         from sire_core.recipes.registry import registered_recipe
 
@@ -287,7 +307,7 @@ class IndexWriter:
             stored = files.store.documents()
             chunks = files.store.chunks(stored)
         await asyncio.to_thread(files.copy_calls, path)
-        chunker = SentenceChunker(**manifest.chunker) if manifest.chunker else None
+        chunker = manifest.chunker_object()
         report: BuildReport | None = None
         for built in manifest.recipes:
             recipe = registered_recipe(built)
@@ -306,12 +326,13 @@ class IndexWriter:
         assert report is not None  # an index that was built has a recipe
         return report
 
-    async def apply(self, plan: Plan) -> BuildReport:
+    async def apply(self, plan: Plan, *, sets_chunker: bool = False) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
         files = self._reader.files(create=True)
+        configuration = replace(self._configuration, sets_chunker=True) if sets_chunker else self._configuration
         async with self._writing(files):
             await self._index_pending(files, self._configuration)  # older than this change
-            report = await self._change(files, plan, self._configuration)
+            report = await self._change(files, plan, configuration)
             missed = await self._publish_to_mirrors(files)
         return replace(report, failures=(*report.failures, *missed)) if missed else report
 

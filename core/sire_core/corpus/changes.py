@@ -147,13 +147,12 @@ def plan_delete_shown(
     allow: Filter,
     *,
     missing_ok: bool = False,
-    chunker: SentenceChunker | None = None,
 ) -> CorpusChange:
     """Like `plan_delete`, limited by a filter: passages that do not pass stay, and so do their documents."""
     doc_by_chunk = {chunk.id: chunk.doc_id for chunk in chunks if is_allowed(chunk, allow, stored)}
     there = {name: stored[name] for name in doc_by_chunk.values()}
     removed = set(plan_delete(there, ids, missing_ok=missing_ok).drop_documents)
-    return _without(stored, chunks, {name: owner for name, owner in doc_by_chunk.items() if owner in removed}, chunker)
+    return _without(stored, chunks, {name: owner for name, owner in doc_by_chunk.items() if owner in removed})
 
 
 def plan_delete_passages(
@@ -162,7 +161,6 @@ def plan_delete_passages(
     ids: Collection[str],
     *,
     allow: Filter | None = None,
-    chunker: SentenceChunker | None = None,
 ) -> CorpusChange:
     """Plan to remove single passages, and documents without any left."""
     matches = [chunk for chunk in chunks if (chunk.source_id or chunk.id) in ids and is_allowed(chunk, allow, stored)]
@@ -171,19 +169,18 @@ def plan_delete_passages(
             f"{cut_here[0]} was given whole, and its passages were cut here: with its next update they would come "
             "back. Update the document without what shall go, or delete it. Nothing was deleted."
         )
-    return _without(stored, chunks, {chunk.id: chunk.doc_id for chunk in matches}, chunker)
+    return _without(stored, chunks, {chunk.id: chunk.doc_id for chunk in matches})
 
 
 def _without(
     stored: Mapping[str, StoredDocument],
     chunks: Sequence[Chunk],
     doc_by_chunk: Mapping[str, str],
-    chunker: SentenceChunker | None,
 ) -> CorpusChange:
     """Plan to remove passages, documents by id, and documents without passages left."""
     touched = {name: stored[name] for name in doc_by_chunk.values()}
     left = to_documents(touched, (chunk for chunk in chunks if chunk.id not in doc_by_chunk))
-    change = plan_put(stored, [document for document in left if document.chunks], chunker)
+    change = plan_put(stored, [document for document in left if document.chunks], None)
     return replace(change, drop_documents=tuple(document.id for document in left if not document.chunks))
 
 
