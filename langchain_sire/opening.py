@@ -90,10 +90,10 @@ def read_search(folder: str | os.PathLike[str] | None, given: Mapping[str, Any])
     return {name: value for name, value in read_settings(folder).items() if name in _SEARCH and name not in words}
 
 
-def _saved_chunker(folder: str | os.PathLike[str] | None) -> SentenceChunker | None:
-    """The chunker of the documents that a retriever added to a folder; None if it took them whole, or added none."""
+def _saved_chunker(folder: str | os.PathLike[str] | None) -> SentenceChunker | str:
+    """The chunker of documents that retrievers added to a folder; "whole" if none was cut."""
     saved = read_settings(folder).get("chunker")
-    return SentenceChunker(**saved) if saved else None
+    return SentenceChunker(**saved) if saved else "whole"
 
 
 def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:

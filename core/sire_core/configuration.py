@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -99,9 +99,9 @@ class Configuration:
             check_language_model(self.language_model)
         if self.recipe is not None and not isinstance(self.recipe, str):
             _check_recipe(self.recipe)
-        if isinstance(self.chunker, str) and self.chunker not in ("folder", "sentences"):
+        if isinstance(self.chunker, str) and self.chunker not in ("folder", "sentences", "whole"):
             raise ConfigurationError(
-                f"chunker is a SentenceChunker, None, 'sentences' or 'folder', not {self.chunker!r}."
+                f"chunker is a SentenceChunker, None, 'sentences', 'whole' or 'folder', not {self.chunker!r}."
             )
 
     @property
@@ -186,7 +186,15 @@ class Configuration:
 
         if self.chunker == "folder" and manifest.generation:
             return manifest.chunker_object()
-        return SentenceChunker()
+        return None if self.chunker == "whole" else SentenceChunker()
+
+    def chunker_to_store(self, manifest: Manifest) -> SentenceChunker | None:
+        """Return the chunker of a folder after a first build or `Index.build`."""
+        return (
+            replace(self, chunker="folder").chunker_for(manifest)
+            if self.chunker == "whole"
+            else self.chunker_for(manifest)
+        )
 
 
 def _check_recipe(given: object) -> None:

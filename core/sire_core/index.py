@@ -53,6 +53,7 @@ class Index:
         chunker: Splits documents that this object adds into passages: a `SentenceChunker`, "sentences" for one with its
             defaults, or None, which makes each document a passage. By default that of the folder, and for a first build
             "sentences". The first build, `build` and `set_chunker` store it in the folder; `add` and `update` do not.
+            "whole" makes documents of this object passages, and stores nothing.
         seed: Random seed.
         workers: Number of concurrent model calls.
         max_failure_ratio: Share of failed passages or summaries above which a build stops.

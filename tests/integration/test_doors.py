@@ -21,7 +21,7 @@ from support.tiny_onnx import write_tiny_embedder
 
 LONG = " ".join(f"Sentence {number} says that pump {number} needs oil in year {1900 + number}." for number in range(60))
 WORDS = {"pump": (1.0, 0.2), "oil": (0.1, 1.0), "note": (0.5, 0.5)}
-SMALL = SentenceChunker(40, overlap_tokens=5)
+SMALL = SentenceChunker(40, overlap_tokens=16)
 OTHERS = [(f"note-{number}", f"Note {number} is about pumps, too.") for number in range(6)]
 FILTER = {"lang": {"in": ["en"]}}
 
@@ -100,7 +100,7 @@ def visit_mcp(folder: Path) -> None:
         asyncio.run(tools.call("search", {"query": "pumps"}, silent))
         name = next(document.id for document in index.documents() if "long" in document.id)
         reply = asyncio.run(tools.call("fetch", {"doc_id": name}, silent))
-        assert LONG in reply.text  # joined as it was cut
+        assert LONG in " ".join(reply.text.split())  # no sentence twice
 
 
 MAKERS = {"cli": by_cli, "python": by_python, "langchain": by_langchain, "llama_index": by_llama_index}
@@ -111,19 +111,6 @@ VISITORS = {
     "llama_index": visit_llama_index,
     "mcp": visit_mcp,
 }
-SETTINGS = {
-    "chunker": {"chunker": SMALL},
-    "embedder": {"embedder": "onnx"},
-    "recipe": {"recipe": recipe_by_name("raptor", depth=2)},
-    "filter": {"filter": FILTER},
-    "k": {"k": 3},
-}
-STORED = [
-    (door, setting)
-    for door in MAKERS
-    for setting in SETTINGS
-    if setting in ("chunker", "embedder", "recipe") or door in ("langchain", "llama_index")
-]
 
 
 def stored(folder: Path, door: str) -> dict[str, object]:
@@ -148,34 +135,29 @@ def stored(folder: Path, door: str) -> dict[str, object]:
     return {**state, "passages": passages}
 
 
-@pytest.mark.parametrize(("door", "setting"), STORED)
-def test_settings_that_one_door_stores_survive_the_others(tmp_path, door, setting):
-    folder = tmp_path / "index"
-    given = SETTINGS[setting]
-    if setting == "embedder":
-        given = {"embedder": f"onnx:{write_tiny_embedder(tmp_path / 'model', WORDS)}"}
-    MAKERS[door](folder, **given)
+@pytest.mark.parametrize("door", MAKERS)
+def test_settings_that_one_door_stores_survive_the_others(tmp_path, door):
+    folder, model = tmp_path / "index", write_tiny_embedder(tmp_path / "model", WORDS)
+    settings = {"chunker": SMALL, "embedder": f"onnx:{model}", "recipe": recipe_by_name("raptor", depth=2)}
+    MAKERS[door](folder, **settings, k=3, filter=FILTER)
     before = stored(folder, door)
-    if setting == "k":
-        assert before["k"] == (3, 3)
-    if setting == "filter":
-        assert before["filter"] == FILTER
-    if setting == "recipe":
-        assert before["recipe"][0] == "raptor"
-        assert before["recipe"][1]["depth"] == 2
-    if setting == "embedder":
-        assert before["embedder"][0].startswith("onnx:")
-    if setting == "chunker":
-        assert before["chunker"]["max_tokens"] == 40
-        assert next(number for name, number in before["passages"].items() if "long" in name) > 5
-
+    assert before["chunker"]["max_tokens"] == 40
+    assert next(number for name, number in before["passages"].items() if "long" in name) > 5
+    assert before["embedder"][0].startswith("onnx:")
+    assert (before["recipe"][0], before["recipe"][1]["depth"]) == ("raptor", 2)
+    if door in ("langchain", "llama_index"):
+        assert (before["k"], before["filter"], before["own"]) == ((3, 3), FILTER, SMALL)
     for name, visit in VISITORS.items():
         if name != door:
             visit(folder)
             assert stored(folder, door) == before, name
+    MAKERS[door](folder)  # again, without a setting
+    assert stored(folder, door) == before
 
-    MAKERS[door](folder)  # again, without saying anything
-    after = stored(folder, door)
-    if setting != "recipe" or door != "python":
-        assert {**after, "passages": ...} == {**before, "passages": ...}
-    assert after["passages"] == before["passages"]
+
+def test_a_folder_that_an_app_made_takes_its_documents_whole_and_splits_those_of_others(tmp_path):
+    whole = LangChainDocument(id="a", page_content=LONG * 5)
+    langchain_sire.SireRetriever.from_documents([whole], path=tmp_path / "i")
+    with Index(tmp_path / "i") as index:
+        index.add([Document("b", LONG * 5)])
+        assert [len(document.passages) > 1 for document in index.documents()] == [False, True]

@@ -321,7 +321,7 @@ class Builder:
         embedder, extractor = context.embedder, context.extractor.fingerprint
         chunker = before.chunker
         if context.configuration.sets_chunker or not before.generation:
-            given = context.configuration.chunker_for(before)
+            given = context.configuration.chunker_to_store(before)
             chunker = given.settings() if given else None
         manifest = Manifest(
             generation=before.generation + 1,
