@@ -327,7 +327,7 @@ class Builder:
             generation=before.generation + 1,
             embedder=embedder.fingerprint if self._corpus.after.chunks else before.embedder,
             embedder_spec=str(getattr(embedder, "spec", "")),
-            dimension=embedder.dimension if self._corpus.after.chunks else before.dimension,
+            dimension=context.vectors.dimension if self._corpus.after.chunks else before.dimension,
             extractor=extractor if work.needs_records else before.extractor,
             chunker=chunker,
             seed=context.seed,

@@ -30,7 +30,7 @@ from sire_core.progress import ProgressLike, progress_of
 from sire_core.reason import collect, reason
 from sire_core.reason.calls import ModelCalls, ReasoningLimits, StoppedError
 from sire_core.reason.prompts import READ_FOLLOW_UP, prompt
-from sire_core.reason.reader import ReadAnswer, ReaderConfig, read
+from sire_core.reason.reader import UNSUPPORTED, ReadAnswer, ReaderConfig, read
 from sire_core.reason.steps import Answer, ReasoningUsage
 from sire_core.reason.strategies import settings_of
 from sire_core.types import Hit, Unit, UnitKind
@@ -345,7 +345,7 @@ async def _answer(
             f"would be wrong. Raise the limit (--max-{bound}) or ask fewer questions.",
             bound,
         )
-    text = _CITATION.sub("", answer.text).strip() if answer.sufficient else ""
+    text = _CITATION.sub("", answer.text).strip() if answer.sufficient or answer.note.endswith(UNSUPPORTED) else ""
 
     used = answer.usage.input_tokens + answer.usage.output_tokens
     task, unread = await task_scores(text, question, config.model or index.language_model)
