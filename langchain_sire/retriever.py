@@ -424,7 +424,7 @@ class SireRetriever(DocumentIndex):
             return BuildReport()
         seen = ids is None  # then what is hidden had no part in the choice
         retitled = self._file_titles.delete(removed_ids)
-        report = await self.index.adelete(removed_ids, missing_ok=missing_ok or seen, visible_only=seen)
+        report = await self.index.adelete(removed_ids, missing_ok=missing_ok or seen)
         if retitled:
             await self.index.aupdate(retitled)
         await self._follow(report)
@@ -502,11 +502,7 @@ class SireRetriever(DocumentIndex):
         self._is_writer = True
         removed_ids = [str(document.id) for document in self.get_by_ids(ids)]
         retitled = self._file_titles.delete(removed_ids)
-        if removed_ids and self.index.allow is not None:
-            self.index.delete(removed_ids, missing_ok=True, visible_only=True)
-            self.index.update(retitled)
-        else:
-            self.index.defer(retitled, delete=removed_ids)
+        self.index.defer(retitled, delete=removed_ids)
         self._file_titles.done()
         return DeleteResponse(num_deleted=len(removed_ids), num_failed=0, succeeded=removed_ids, failed=[])
 

@@ -507,9 +507,7 @@ class SireRetriever(BaseRetriever):
         """See `delete_ref_doc`."""
         if await asyncio.to_thread(self._stored, [ref_doc_id]):
             retitled = self._file_titles.delete([ref_doc_id])
-            await self._follow(
-                lambda: self.index.adelete(ref_doc_id, missing_ok=True, visible_only=True), retitled=retitled
-            )
+            await self._follow(lambda: self.index.adelete(ref_doc_id, missing_ok=True), retitled=retitled)
         else:
             _log.warning("ref_doc_id %s not found, nothing deleted.", ref_doc_id)
 

@@ -66,7 +66,8 @@ class Index:
         store: A mirror of `sire_core.stores` (PostgreSQL, Qdrant, LanceDB) that also does the nearest-neighbour search.
         lock_timeout: Seconds that a change waits for another writer before it raises `IndexLockedError`.
         allow: A filter on what this object shows: it applies to every search, snapshot and explanation, to `documents`
-            and `stats`, and no argument can widen it. Changes are not restricted; see `delete`.
+            and `stats`, and no argument can widen it. Changes are limited, too: documents that it hides are not deleted
+            or replaced, and those that are added must pass it. An object without it writes everything.
         runner: Where parallel parts of a build run: None means in this process; `ray` as Ray tasks on this machine or
             the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` elsewhere (extra `ray`); or a `Runner`.
         wrap_model: Wraps a model that a setting names (`rerank_model`), for example to count, limit or store its calls.
@@ -204,25 +205,24 @@ class Index:
         """See `update`."""
         return await self._writer.put(documents, may_replace=True)
 
-    def delete(self, doc_ids: Iterable[str], *, missing_ok: bool = False, visible_only: bool = False) -> BuildReport:
+    def delete(self, doc_ids: Iterable[str], *, missing_ok: bool = False) -> BuildReport:
         """Remove documents and everything derived from them. `CorpusError` if an id is unknown; nothing is deleted.
 
-        With `missing_ok`, unknown ids are ignored. With `visible_only`, passages that `allow` hides are kept, and
-        documents that it hides are treated as unknown.
+        With `missing_ok`, unknown ids are ignored. Passages that `allow` hides are kept, and documents that it hides
+        are unknown.
         """
-        return run_sync(self.adelete(doc_ids, missing_ok=missing_ok, visible_only=visible_only))
+        return run_sync(self.adelete(doc_ids, missing_ok=missing_ok))
 
-    async def adelete(
-        self, doc_ids: Iterable[str], *, missing_ok: bool = False, visible_only: bool = False
-    ) -> BuildReport:
+    async def adelete(self, doc_ids: Iterable[str], *, missing_ok: bool = False) -> BuildReport:
         """See `delete`."""
-        return await self._writer.delete(doc_ids, missing_ok=missing_ok, visible_only=visible_only)
+        return await self._writer.delete(doc_ids, missing_ok=missing_ok)
 
     def defer(self, documents: Iterable[Document] = (), *, delete: Iterable[str] = ()) -> list[str]:
         """Store changes now and index them together before the next search by any process; return the documents' ids.
 
         Changes are on disk when this returns, if the index has a folder. The first documents of a new folder are
-        indexed at once. Documents replace others with the same id; unknown ids in `delete` are ignored.
+        indexed at once, and with `allow` all. Documents replace others with the same id; unknown ids in `delete` are
+        ignored.
         """
         return run_sync(self.adefer(documents, delete=delete))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -43,6 +45,8 @@ class IndexWriter:
         """Store changes that are indexed before the next search; the first documents of a folder at once."""
         checked = self._checked(documents)
         names = [document.id for document in checked]
+        if self._configuration.allow is not None:  # whoever indexes it later may not be limited
+            return await self._change_shown(checked, list(delete))
         if self._configuration.path is not None and not self._is_built():
             # The folder must say with which embedder and recipe others have to index what waits in it.
             if checked:
@@ -52,6 +56,14 @@ class IndexWriter:
             checked = self._cut_here(checked)
         self._reader.pending.put({document.id: document for document in checked} | dict.fromkeys(delete))
         return names
+
+    async def _change_shown(self, documents: tuple[Document, ...], removed_ids: list[str]) -> list[str]:
+        """Make deferred changes at once, as far as `allow` lets."""
+        if documents:
+            await self._put([documents], may_replace=True)
+        if removed_ids and self._is_built():
+            await self.delete(removed_ids, missing_ok=True)
+        return [document.id for document in documents]
 
     def _cut_here(self, documents: tuple[Document, ...]) -> tuple[Document, ...]:
         """Documents for other processes to index: cut, where the folder would cut them in another way."""
@@ -127,17 +139,43 @@ class IndexWriter:
     async def build(self, documents: Iterable[Document], keep: Collection[str]) -> BuildReport:
         """Make the index contain exactly some documents, and the stored ones with the ids `keep`."""
         from sire_core.build.builder import LARGE, mapped_arrays
-        from sire_core.corpus.changes import plan_build
 
         # In a list, so that the plan frees the documents when it has read them.
         unread = [self._checked(documents)]
         keep = {keep} if isinstance(keep, str) else set(keep)
         with mapped_arrays(large=len(unread[0]) > LARGE):
-            report = await self.apply(
-                lambda stored, _: plan_build(stored, unread.pop(), self._chunker(), keep), sets_chunker=True
-            )
+            report = await self.apply(partial(self._plan_build, unread, keep), sets_chunker=True)
             await self.prepare()
         return report
+
+    def _plan_build(
+        self,
+        unread: list[tuple[Document, ...]],
+        keep: Collection[str],
+        stored: Mapping[str, StoredDocument],
+        chunks: Sequence[Chunk],
+    ) -> CorpusChange:
+        from sire_core.corpus.changes import plan_build, plan_build_shown
+
+        documents, chunker, allow = unread.pop(), self._chunker(), self._configuration.allow
+        if allow is not None:
+            return plan_build_shown(stored, chunks, documents, chunker, keep, allow)
+        return plan_build(stored, documents, chunker, keep)
+
+    def _plan_put(
+        self,
+        unread: list[tuple[Document, ...]],
+        stored: Mapping[str, StoredDocument],
+        chunks: Sequence[Chunk],
+        *,
+        may_replace: bool,
+    ) -> CorpusChange:
+        from sire_core.corpus.changes import plan_put, plan_put_shown
+
+        documents, chunker, allow = unread.pop(), self._chunker(), self._configuration.allow
+        if allow is not None:
+            return plan_put_shown(stored, chunks, documents, chunker, allow, may_replace=may_replace)
+        return plan_put(stored, documents, chunker, may_replace=may_replace)
 
     def _chunker(self) -> SentenceChunker | None:
         """What cuts documents that are added."""
@@ -150,17 +188,14 @@ class IndexWriter:
     async def _put(self, unread: list[tuple[Document, ...]], *, may_replace: bool) -> BuildReport:
         """Put documents, given in a list, so that the plan frees them when it has read them."""
         from sire_core.build.builder import LARGE, mapped_arrays
-        from sire_core.corpus.changes import plan_put
 
         with mapped_arrays(large=len(unread[0]) > LARGE):
-            report = await self.apply(
-                lambda stored, _: plan_put(stored, unread.pop(), self._chunker(), may_replace=may_replace)
-            )
+            report = await self.apply(partial(self._plan_put, unread, may_replace=may_replace))
             if report.generation == 1:  # a first build: its first search shall not wait for the ranker
                 await self.prepare()
         return report
 
-    async def delete(self, doc_ids: Iterable[str], *, missing_ok: bool, visible_only: bool) -> BuildReport:
+    async def delete(self, doc_ids: Iterable[str], *, missing_ok: bool) -> BuildReport:
         """Remove documents."""
         from sire_core.corpus.changes import plan_delete, plan_delete_shown
 
@@ -168,7 +203,7 @@ class IndexWriter:
         allow = self._configuration.allow
         if missing_ok:
             self._reader.files()  # raises without an index: a deletion creates none
-        if visible_only and allow is not None:
+        if allow is not None:
             return await self.apply(
                 lambda stored, chunks: plan_delete_shown(stored, chunks, wanted, allow, missing_ok=missing_ok)
             )
@@ -216,6 +251,7 @@ class IndexWriter:
         from sire_core.storage.index_files import require_built
         from sire_core.storage.rows import Commit
 
+        self._configuration.refuse_limited("a recipe serves all documents")
         files = self._reader.files()
         files.refresh()
         require_built(files)
@@ -238,10 +274,12 @@ class IndexWriter:
 
     async def set_chunker(self, chunker: SentenceChunker | None) -> None:
         """Make a chunker the one of the folder; nothing is cut again."""
+        self._configuration.refuse_limited("a chunker cuts the documents of all")
         await self._commit_manifest(lambda manifest: manifest.with_chunker(chunker))
 
     async def set_default_recipe(self, name: str) -> None:
         """Make a recipe of the index the one that searches use if they name none."""
+        self._configuration.refuse_limited("the default recipe is that of all")
         await self._commit_manifest(lambda manifest: manifest.with_default(name))
 
     async def _commit_manifest(self, change: Callable[[Manifest], Manifest]) -> None:
@@ -290,8 +328,6 @@ class IndexWriter:
 
     async def reembed(self, path: Path, embedder: Embedder | str) -> BuildReport:
         """Build the same corpus and recipes with another embedder in a new folder."""
-        import asyncio
-
         from sire_core.corpus.changes import replacing
         from sire_core.models.embedders import resolve_embedder
         from sire_core.recipes.registry import registered_recipe
@@ -334,7 +370,13 @@ class IndexWriter:
             await self._index_pending(files, self._configuration)  # older than this change
             report = await self._change(files, plan, configuration)
             missed = await self._publish_to_mirrors(files)
-        return replace(report, failures=(*report.failures, *missed)) if missed else report
+        report = replace(report, failures=(*report.failures, *missed)) if missed else report
+        return report if self._configuration.allow is None else await asyncio.to_thread(self._shown, report)
+
+    def _shown(self, report: BuildReport) -> BuildReport:
+        """A report without what `allow` hides."""
+        counts = self._reader.stats()["kinds"]
+        return replace(report, units=counts, failures=tuple(self._reader.failures()), dropped=())
 
     async def _change(self, files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
         from sire_core.build.builder import LARGE, apply_plan, rare_collections, trim_memory
@@ -357,8 +399,6 @@ class IndexWriter:
 
     async def prepare(self) -> None:
         """Prepare the ranker, so that the first search does not have to; see `PreparedRanker`."""
-        import asyncio
-
         from sire_core.protocols import PreparedRanker
 
         def prepare() -> None:
@@ -371,7 +411,6 @@ class IndexWriter:
     @asynccontextmanager
     async def _writing(self, files: IndexFiles) -> AsyncIterator[None]:
         """Hold the writer's lock; wait for it up to `lock_timeout` without blocking the event loop."""
-        import asyncio
         import time
 
         deadline = time.monotonic() + self._configuration.lock_timeout
