@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.build.writer import IndexWriter
 from sire_core.configuration import Configuration, explains_settings
-from sire_core.filters import Filter, FilterLike, parse_filter
+from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.models.sync import run_sync
 from sire_core.reader import Reader
 from sire_core.search.validity import Day, SearchOptions, filter_as_of
@@ -393,8 +393,9 @@ class Index:
     async def _search(
         self, ask: Callable[..., Awaitable[T]], *, pinned: bool = True, **options: Unpack[SearchOptions]
     ) -> T:
-        await self._writer.index_pending(for_search=True)
+        left_out = await self._writer.prepare_search()
         where, day = filter_as_of(options.get("filter"), options.get("as_of"))
+        where = both(where, left_out)
         ask = partial(ask, returns=options.get("returns", "passages"))
         return await self._reader.search(where, lambda snapshot: ask(replace(snapshot, as_of=day)), pinned=pinned)
 
@@ -432,9 +433,9 @@ class Index:
 
     async def asnapshot(self, *, filter: FilterLike = None, as_of: Day = None) -> SearchSnapshot:
         """See `snapshot`."""
-        await self._writer.index_pending(for_search=True)
+        left_out = await self._writer.prepare_search()
         where, day = filter_as_of(filter, as_of)
-        return replace(await self._reader.snapshot(where), as_of=day)
+        return replace(await self._reader.snapshot(both(where, left_out)), as_of=day)
 
     def close(self) -> None:
         """Close files. The next use opens them again; an index in memory is lost."""

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from sire_core.errors import ConfigurationError, IndexLockedError, IndexMissingError, SireError, StorageError
+from sire_core.algorithms.pluralize import count
+from sire_core.errors import (
+    ConfigurationError,
+    IndexLockedError,
+    IndexMissingError,
+    NoSpaceError,
+    SireError,
+    StorageError,
+)
+from sire_core.filters import Condition, Filter
 from sire_core.reader import Reader
 
 if TYPE_CHECKING:
@@ -89,6 +98,16 @@ class IndexWriter:
             return True
         return True
 
+    async def prepare_search(self) -> Filter | None:
+        """Index what `defer` stored; on a full disk, return a filter that leaves out the documents that wait."""
+        try:
+            await self.index_pending(for_search=True)
+        except NoSpaceError as error:
+            waiting = sorted(self._reader.pending.changes())
+            _logger.warning("Searches leave out %s of which changes wait: %s", count(len(waiting), "document"), error)
+            return Condition("doc_id", "nin", waiting)
+        return None
+
     async def index_pending(self, *, for_search: bool = False) -> None:
         """Index what `defer` stored. If this fails, nothing is lost: the next search tries again."""
         if not self._reader.pending:
@@ -102,12 +121,12 @@ class IndexWriter:
                 if await self._index_pending(files, configuration):
                     await self._publish_to_mirrors(files)
         except (ConfigurationError, StorageError) as error:
-            count = len(self._reader.pending.changes())
-            if not count:  # they went with the folder
+            waiting = len(self._reader.pending.changes())
+            if not waiting:  # they went with the folder
                 raise
             kind = type(error) if isinstance(error, StorageError) else StorageError
             raise kind(
-                f"{count} changes of documents are not indexed yet, and a search without them would be wrong. Call "
+                f"{waiting} changes of documents are not indexed yet, and a search without them would be wrong. Call "
                 f"flush() on the object that they were given to. This one cannot index them: {error}"
             ) from error
 

@@ -16,8 +16,9 @@ import numpy as np
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.text import tokenize
 from sire_core.algorithms.worker_pool import bounded_map
-from sire_core.errors import EmbedderMismatchError, ModelError, SireError, StorageError
+from sire_core.errors import EmbedderMismatchError, ModelError, SireError
 from sire_core.protocols import Fittable
+from sire_core.storage.plain_files import write_error
 from sire_core.types import digest
 
 if TYPE_CHECKING:
@@ -329,7 +330,7 @@ class VectorFile:
                 self._file.seek(self._rows * self._size)
                 self._file.write(content)
             except OSError as error:
-                raise StorageError(
+                raise write_error(error)(
                     f"Vectors cannot be kept until they are written ({error}): {self._rows + 1:,} of {self._size:,} "
                     "bytes each. Make room on the disk and run again."
                 ) from error

@@ -69,8 +69,8 @@ def _decompressed(body: bytes) -> bytes:
         return zlib.decompress(body)
     except zlib.error as error:
         raise StorageError(
-            "calls.sqlite is damaged: a record is not what was written. Restore the file from a backup, or delete it: "
-            "then everything is extracted again."
+            "calls.sqlite is damaged: a record is not what was written. Restore the file from a backup. Without one, "
+            "move it away and keep it: what is in there is extracted, and paid for, again."
         ) from error
 
 

@@ -14,7 +14,15 @@ from operator import attrgetter
 from pathlib import Path
 
 from sire_core.errors import StorageError
-from sire_core.storage.plain_files import is_plain, read_plain, remove, require_plain, sync_file, sync_folder
+from sire_core.storage.plain_files import (
+    is_plain,
+    read_plain,
+    remove,
+    require_plain,
+    sync_file,
+    sync_folder,
+    write_error,
+)
 
 _CHECKSUMS = "checksums.json"
 BLOCK = 1 << 20
@@ -105,7 +113,7 @@ class DerivedFiles:
                 sync_folder(directory.parent)
         except Exception as error:  # libraries that write files may raise anything
             shutil.rmtree(partial, ignore_errors=True)
-            raise StorageError(
+            raise write_error(error)(
                 f"Cannot write {directory} ({error}). The index itself is safe; free some space or fix the "
                 "permissions, and open it again."
             ) from error
@@ -125,10 +133,13 @@ def damaged_files(directory: Path) -> Iterator[tuple[Path, str]]:
         return
     for name, known in files.items():
         file = directory / name
-        if not os.path.lexists(file):
+        try:
+            if not _is_right(file, known):
+                yield file, "it is not what was written"
+        except FileNotFoundError:
             yield file, "it is missing"
-        elif not _is_right(file, known):
-            yield file, "it is not what was written"
+        except OSError as error:
+            yield file, f"it cannot be read ({error.strerror})"
 
 
 def _sync_files(folder: Path) -> None:

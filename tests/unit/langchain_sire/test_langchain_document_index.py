@@ -131,7 +131,7 @@ def test_a_reader_that_sees_less_indexes_every_change(tmp_path):
     writer.upsert([doc("b1", "Text of b.", tenant="b")])
     writer.flush()
     reader.delete_documents(["b1", "never"], missing_ok=True)
-    assert [d.id for d in SireRetriever.open(tmp_path / "i").invoke("Text")] == ["a0"]
+    assert sorted(d.id for d in SireRetriever.open(tmp_path / "i").invoke("Text")) == ["a0", "b1"]
 
 
 @pytest.mark.parametrize("allow", ["title!=Secret", "doc_id!=b0", "id in [a0]"])
