@@ -11,7 +11,7 @@ from langchain_sire.chat import as_language_model
 from langchain_sire.embeddings import as_embedder
 from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import named, parameters
-from sire_core.corpus.chunker import SentenceChunker
+from sire_core.documents.chunker import SentenceChunker
 from sire_core.index import Index
 from sire_core.recipes.registry import recipe_of, take_settings
 from sire_core.storage.plain_files import read_optional, write_checked

@@ -25,7 +25,7 @@ from llama_index_sire.calls import call
 from llama_index_sire.documents import to_documents, to_node
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.opening import Ledger, resolve_llm
-from sire_core.corpus.chunker import SentenceChunker
+from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
@@ -250,7 +250,7 @@ class _PoolSnapshot:
         return self.units[name][0].kind is UnitKind.CHUNK
 
     def same(self, other: _PoolSnapshot, name: str, *, embed: bool = False) -> bool:
-        """Whether a unit of both would give the same node, vector included if asked for."""
+        """True if a unit of both would give the same node, vector included if asked for."""
         return (
             self.units[name] == other.units[name]
             and self.metadata[name] == other.metadata[name]

@@ -16,7 +16,7 @@ from llama_index_sire.filters import to_filter
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import named, parameters
-from sire_core.corpus.chunker import SentenceChunker
+from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.filters import filter_mapping
 from sire_core.index import Index
@@ -64,7 +64,17 @@ def check_llm(model: LLMLike) -> None:
         check_language_model(model, "llm is an LLM of LlamaIndex, a LanguageModel, 'settings' or None")
 
 
-SEARCH_FIELDS = ("filters", "doc_ids", "node_ids", "returns", "scores", "as_of", "recipe")
+SEARCH_FIELDS = (
+    "filters",
+    "doc_ids",
+    "node_ids",
+    "returns",
+    "scores",
+    "as_of",
+    "max_tokens",
+    "context_options",
+    "recipe",
+)
 """What one search may have otherwise than its retriever."""
 
 FIELDS = (

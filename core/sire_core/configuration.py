@@ -18,7 +18,7 @@ from sire_core.progress import ProgressLike, progress_of
 from sire_core.search.validity import SearchOptions
 
 if TYPE_CHECKING:
-    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.documents.chunker import SentenceChunker
     from sire_core.protocols import (
         Embedder,
         Extractor,
@@ -182,7 +182,7 @@ class Configuration:
         """Return the given chunker, else that of the folder, else the default; None makes each document one passage."""
         if not isinstance(self.chunker, str):
             return self.chunker
-        from sire_core.corpus.chunker import SentenceChunker
+        from sire_core.documents.chunker import SentenceChunker
 
         if self.chunker == "folder" and manifest.generation:
             return manifest.chunker_object()

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.build.writer import IndexWriter
+from sire_core.changes.writer import IndexWriter
 from sire_core.configuration import Configuration, explains_settings
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.models.sync import run_sync
@@ -21,12 +21,13 @@ from sire_core.types import BuildReport, Document, Failure, Hit
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.build.estimate import Estimate
-    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.changes.estimate import Estimate
+    from sire_core.documents.chunker import SentenceChunker
     from sire_core.explore.query_result import QueryResult
     from sire_core.models.usage import Price, UsageLimits
     from sire_core.progress import ProgressLike
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe, Runner, UnitStore, WrapModel
+    from sire_core.search.context import Context, ContextOptions
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
 
@@ -127,7 +128,7 @@ class Index:
 
     @property
     def strict_metadata(self) -> bool:
-        """Whether metadata values that JSON does not have are refused."""
+        """True if metadata values that JSON does not have are refused."""
         return self._configuration.strict_metadata
 
     @property
@@ -398,6 +399,54 @@ class Index:
         where = both(where, left_out)
         ask = partial(ask, returns=options.get("returns", "passages"))
         return await self._reader.search(where, lambda snapshot: ask(replace(snapshot, as_of=day)), pinned=pinned)
+
+    def context(
+        self,
+        query: str,
+        max_tokens: int = 2000,
+        *,
+        history: Sequence[Any] = (),
+        options: ContextOptions | None = None,
+        **search: Unpack[SearchOptions],
+    ) -> Context:
+        """Choose what a model should read for a question, within a number of tokens.
+
+        The best blocks (paragraphs, list items, rows of tables) of the first 30 passages, in the order of their
+        documents, behind labels and heading paths: `context.text`. `context.evidence` has the passages and the spans
+        that are quoted, `context.more` the names of further documents that match well.
+
+        Args:
+            query: The question.
+            max_tokens: Tokens of `context.text`, labels and headings counted.
+            history: As in `search`.
+            options: A reranker, another way to count tokens or to write the context; see `ContextOptions`.
+            **search: `filter`, `returns` and `as_of`, as in `search`.
+
+        Raises:
+            QueryError: As in `search`, or `max_tokens` is below one.
+            ConfigurationError: As in `search`, or the reranker cannot be used.
+        """
+        return run_sync(self.acontext(query, max_tokens, history=history, options=options, **search))
+
+    async def acontext(
+        self,
+        query: str,
+        max_tokens: int = 2000,
+        *,
+        history: Sequence[Any] = (),
+        options: ContextOptions | None = None,
+        **search: Unpack[SearchOptions],
+    ) -> Context:
+        """See `context`."""
+        from sire_core.search.context import index_context
+
+        if history:
+            from sire_core.search.history import standalone_question
+
+            query = standalone_question(query, history)
+        return await self._search(
+            lambda snapshot, **how: index_context(snapshot, query, max_tokens, options, **how), pinned=False, **search
+        )
 
     async def afilter_hint(self, filter: FilterLike) -> str:
         """Keys, values and ids of a filter that the index does not have, with similar ones; empty if there are none."""

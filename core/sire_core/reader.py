@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from sire_core.configuration import Configuration
-    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.documents.chunker import SentenceChunker
     from sire_core.filters import Filter
     from sire_core.protocols import Recipe, VectorIndex
     from sire_core.search.snapshot import SearchSnapshot
@@ -47,11 +47,11 @@ class _Generation(NamedTuple):
     recipe: Recipe
 
     def is_latest(self, stamp: tuple[object, object]) -> bool:
-        """Whether nothing was published since."""
+        """True if nothing was published since."""
         return self.stamp[0] == stamp[0] and self.view.intact()
 
     def may_serve(self, stamp: tuple[object, object]) -> bool:
-        """Whether only other processes published since, so that it may serve searches while the next one is loaded."""
+        """True if only other processes published since, so that it may serve searches while the next one is loaded."""
         return self.stamp[1] == stamp[1] and self.view.intact(may_be_gone=True)
 
 
@@ -350,8 +350,8 @@ class Reader:
 
     def documents(self, doc_ids: Iterable[str] | None) -> list[Document]:
         """Return documents in corpus order, with the passages that are allowed and with pending changes."""
-        from sire_core.corpus.chunker import joined
-        from sire_core.corpus.stored_corpus import with_changes
+        from sire_core.documents.chunker import joined
+        from sire_core.documents.stored_corpus import with_changes
 
         wanted = None if doc_ids is None else set(doc_ids)
         changes = self.pending.changes()
@@ -367,7 +367,7 @@ class Reader:
         return [each if each.text else replace(each, text=joined(each.passages, chunker)) for each in documents]
 
     def _stored_documents(self, wanted: set[str] | None) -> list[Document]:
-        from sire_core.corpus.stored_corpus import to_documents
+        from sire_core.documents.stored_corpus import to_documents
         from sire_core.storage.index_files import require_built
 
         files = self.files()
@@ -396,7 +396,7 @@ class Reader:
 
     def sources(self) -> dict[str, str]:
         """Return the file of every document that is from one, with pending changes; empty if nothing was built."""
-        from sire_core.corpus.titles import FILE_KEYS, file_of
+        from sire_core.documents.titles import FILE_KEYS, file_of
 
         if self._configuration.allow is not None:  # decided by passage
             return {document.id: file for document in self.documents(None) if (file := file_of(document.metadata))}
@@ -435,7 +435,7 @@ class Reader:
         }
 
     def _waiting(self, owners: Sequence[str]) -> dict[str, Any]:
-        """How many units were not sent yet to each of the user's stores, and the ids of the first of them."""
+        """Number of units that were not sent yet to each of the user's stores, and the ids of the first of them."""
         from sire_core.storage.index_files import pending_unit_ids
 
         store, names = self.files().store, [mirror.name for mirror in self._configuration.mirrors]
@@ -448,7 +448,7 @@ class Reader:
 
     def failures(self) -> list[Failure]:
         """Return passages (as far as allowed) and summaries that failed in the recipe's last build, with reasons."""
-        from sire_core.corpus.stored_corpus import is_allowed
+        from sire_core.documents.stored_corpus import is_allowed
         from sire_core.storage.manifest import VECTORS
         from sire_core.types import Failure
 

@@ -12,7 +12,7 @@ from llama_index.core import Document as LlamaIndexDocument
 import langchain_sire
 import llama_index_sire
 from sire_core import Document, Index
-from sire_core.corpus.chunker import SentenceChunker
+from sire_core.documents.chunker import SentenceChunker
 from sire_core.recipes import recipe_by_name
 from sire_core.serve.tools import IndexTools
 from sire_core.storage.index_files import read_manifest

@@ -179,7 +179,7 @@ def test_vectors_of_an_unfinished_build_are_checked_when_they_are_read(damage, r
 
     with LoopbackServer(server) as running:
         with Index(tmp_path / "ix", recipe="flat", embedder=embedder(running)) as index, monkeypatch.context() as patch:
-            patch.setattr("sire_core.build.builder.Builder._manifest", stop)
+            patch.setattr("sire_core.changes.builder.Builder._manifest", stop)
             with pytest.raises(KeyboardInterrupt):
                 index.build(DOCUMENTS)
         with closing(CallStore(tmp_path / "ix" / "calls.sqlite")) as calls:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.text import whole_name
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph, PassageNames
+from sire_core.text.words import whole_name
 from sire_core.types import Chunk, digest
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def frequent_names(snapshot: SearchSnapshot) -> Mapping[str, int]:
 
 
 def is_told(name: str, texts: Sequence[str]) -> bool:
-    """Whether most of some texts say something with a name of their own: no heading, head of a table or caption."""
+    """True if most of some texts say something with a name of their own: no heading, head of a table or caption."""
     beside: set[str] = set()
     for text in texts:
         for line, after in pairwise([*text.split("\n"), ""]):

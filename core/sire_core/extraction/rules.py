@@ -8,7 +8,12 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
 
-from sire_core.algorithms.lexicon import (
+from sire_core.extraction.coreference import Mention, NameTable
+from sire_core.extraction.headings import base_title, rarity
+from sire_core.extraction.passage_sections import VALUES, TextSection, merged, other_forms, sections_of
+from sire_core.extraction.spans import TextSpan, has_unspaced_script
+from sire_core.protocols import ChunkInContext
+from sire_core.text.lexicon import (
     DEMONYMS,
     FUNCTION_WORDS,
     KIND_NOUNS,
@@ -17,12 +22,7 @@ from sire_core.algorithms.lexicon import (
     OPENERS,
     PERSON_SUFFIXES,
 )
-from sire_core.algorithms.text import cached_key, phrase_words, visible_text
-from sire_core.extraction.headings import base_title, rarity
-from sire_core.extraction.names import Mention, NameTable
-from sire_core.extraction.sections import VALUES, TextSection, merged, other_forms, sections_of
-from sire_core.extraction.spans import TextSpan, has_unspaced_script
-from sire_core.protocols import ChunkInContext
+from sire_core.text.words import cached_key, phrase_words, visible_text
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
 _RUN = re.compile(r"(?<![\w'\u2019-])[a-z][a-z-]+(?: [a-z][a-z-]+)*(?![\w'\u2019])")
@@ -392,12 +392,12 @@ def _is_statement(sentence: str) -> bool:
 
 
 def _is_short(name: str, title: str) -> bool:
-    """Whether a mention is a shorter form that the title may replace: `Kwan` for `Stanley Kwan`."""
+    """True if a mention is a shorter form that the title may replace: `Kwan` for `Stanley Kwan`."""
     return " " not in name and name != title and name in title.split()
 
 
 def _has_subject(sentence: str, mentions: Sequence[Mention]) -> bool:
-    """Whether a name stands where the subject is: near the start, and behind no verb or preposition."""
+    """True if a name stands where the subject is: near the start, and behind no verb or preposition."""
     names = (mention for mention in mentions if mention.type not in VALUES)
     return any(_LEAD.fullmatch(sentence, 0, mention.start) for mention in names if mention.start <= _LEAD_REACH)
 

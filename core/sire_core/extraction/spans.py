@@ -6,7 +6,7 @@ import re
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from sire_core.algorithms.lexicon import (
+from sire_core.text.lexicon import (
     ABBREVIATIONS,
     DEMONYMS,
     EPITHETS,
@@ -18,7 +18,7 @@ from sire_core.algorithms.lexicon import (
     UNITS,
     WEEKDAYS,
 )
-from sire_core.algorithms.text import split_sentences
+from sire_core.text.words import split_sentences
 
 UPPER = "A-Z" + "".join(chr(code) for code in range(0xC0, 0x590) if chr(code).isupper())
 """Body of a character class: upper-case letters of the Latin, Greek, Cyrillic and Armenian scripts."""
@@ -154,7 +154,7 @@ def _pieces(sentence: str) -> list[str]:
 
 
 def is_common(words: list[str]) -> bool:
-    """Whether the words name nothing: months, nationalities, ranks, function words."""
+    """True if the words name nothing: months, nationalities, ranks, function words."""
     for word in words:
         lower = word.lower().strip(".!'\u2019")
         if lower in _NOT_NAMES or lower in DEMONYMS or lower in HONORIFICS or lower in WEEKDAYS or lower in MONTHS:
@@ -199,8 +199,13 @@ def find_spans(sentence: str) -> list[TextSpan]:
     return spans
 
 
+def names_in(text: str) -> list[str]:
+    """Names that a text spells, in order, each once, found by rules."""
+    return list(dict.fromkeys(span.name for span in find_spans(tidy(text))))
+
+
 def stands_free(text: str, start: int, end: int) -> bool:
-    """Whether no letter, digit or hyphen is in front of a span, and no letter or digit behind it."""
+    """True if no letter, digit or hyphen is in front of a span, and no letter or digit behind it."""
     before = text[start - 1 : start]
     return not (before.isalnum() or before == "-" or text[end : end + 1].isalnum())
 
@@ -341,7 +346,7 @@ _LONGEST = 10
 
 
 def has_unspaced_script(text: str) -> bool:
-    """Whether a text holds letters of a script that puts no spaces between words."""
+    """True if a text holds letters of a script that puts no spaces between words."""
     return not text.isascii() and _UNSPACED.search(text) is not None
 
 

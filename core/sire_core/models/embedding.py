@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.neighbors import unit_rows
-from sire_core.algorithms.text import tokenize
-from sire_core.algorithms.worker_pool import bounded_map
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import EmbedderMismatchError, ModelError, SireError
 from sire_core.protocols import Fittable
 from sire_core.storage.plain_files import write_error
+from sire_core.text.words import tokenize
 from sire_core.types import digest
+from sire_core.worker_pool import bounded_map
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from sire_core.protocols import Embedder, FloatArray, Progress, Runner
-    from sire_core.storage.calls import CallStore
+    from sire_core.storage.call_cache import CallStore
     from sire_core.types import Unit
 
 _SHOWN = 60
@@ -238,7 +238,7 @@ class UnitEmbedder:
         return _Embedded(vectors, failed)
 
     def _knows_all(self) -> bool:
-        """Whether different texts must have different vectors: not of a fitted embedder, nor of a known test double."""
+        """True if different texts must have different vectors: not of a fitted embedder, nor of a known test double."""
         return not isinstance(self._embedder, Fittable) and bool(getattr(self._embedder, "tells_texts_apart", True))
 
     def _declared(self) -> int | None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.neighbors import unit_rows
 from sire_core.arguments import similar_names
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import QueryError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions
 from sire_core.models.sync import run_sync
@@ -255,7 +255,7 @@ class SearchSnapshot:
 
     @property
     def lexical(self) -> bool:
-        """Whether the recipe ranks by words alone."""
+        """True if the recipe ranks by words alone."""
         return isinstance(self.recipe.ranker, Lexical)
 
     @property

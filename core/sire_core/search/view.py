@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges
-from sire_core.algorithms.neighbors import unit_rows
-from sire_core.algorithms.pluralize import count
+from sire_core.arrays.grouping import ranges
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
 from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities, sq_pays
 from sire_core.search.vectors.vector_store import store_scores
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.pool import Pool, differing_metadata, shared_metadata
+from sire_core.text.pluralize import count
 from sire_core.types import Edge, Hit, PathStep, Unit, UnitKind, content_hash
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class DerivedCache:
         return made
 
     def intact(self, *, may_be_gone: bool = False) -> bool:
-        """Whether the files are unchanged since they were verified; see `DerivedFiles.intact`."""
+        """True if the files are unchanged since they were verified; see `DerivedFiles.intact`."""
         return all(files.intact(stamp, may_be_gone=may_be_gone) for files, stamp in self._mapped)
 
 
@@ -313,6 +313,15 @@ class PoolView(DerivedCache):
         places: IntArray = self.derived("units of chunks", self._units_of_chunks)[chunks]
         return places
 
+    def neighbors(self, position: int, allowed: BoolArray | None) -> tuple[int, list[int]]:
+        """Chunk number of a passage, and positions of the allowed passages before and after it in its document."""
+        pool = self.pool
+        number = int(pool.indices[pool.indptr[position]])
+        beside = [n for n in (number - 1, number + 1) if 0 <= n < len(pool.chunk_ids)]
+        same = [n for n in beside if pool.chunk_documents[n] == pool.chunk_documents[number]]
+        places: IntArray = self.derived("units of chunks", self._units_of_chunks)[same]
+        return number, [place for place in places.tolist() if allowed is None or allowed[place]]
+
     def shared_metadata(self, position: int) -> dict[str, Any]:
         """What the metadata of all passages that a unit stands on agree on."""
         return shared_metadata(self._sources(position))
@@ -345,7 +354,7 @@ class PoolView(DerivedCache):
         return list(self._load_notes(prefix).values())
 
     def intact(self, *, may_be_gone: bool = False) -> bool:
-        """Whether nobody touched the files of this snapshot since they were verified. See `DerivedFiles.intact`."""
+        """True if nobody touched the files of this snapshot since they were verified. See `DerivedFiles.intact`."""
         return self.pool.intact(may_be_gone=may_be_gone) and super().intact(may_be_gone=may_be_gone)
 
     def model_records(self, units: Sequence[Unit]) -> list[ExtractionRecord]:
@@ -363,7 +372,7 @@ class PoolView(DerivedCache):
 
     @property
     def asks_models(self) -> bool:
-        """Whether a language model may be asked."""
+        """True if a language model may be asked."""
         return self._wraps is not None
 
     def named_model(self, setting: str, name: str) -> LanguageModel | None:
@@ -459,7 +468,7 @@ class PoolView(DerivedCache):
 
     @property
     def scans(self) -> bool:
-        """Whether similarities come from the pool's own vectors."""
+        """True if similarities come from the pool's own vectors."""
         return self._vectors is None
 
 

@@ -11,7 +11,7 @@ from sire_core.settings import UntrustedText, from_folder
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.documents.chunker import SentenceChunker
     from sire_core.protocols import Recipe
 
 VECTORS = "vectors"
@@ -42,11 +42,11 @@ class BuiltRecipe:
 
     @property
     def extracted_by_model(self) -> bool:
-        """Whether a model alone wrote the records; where rules had a part, they found the names."""
+        """True if a model alone wrote the records; where rules had a part, they found the names."""
         return bool(self.extraction) and "rules/" not in self.extraction
 
     def builds_like(self, recipe: Recipe) -> bool:
-        """Whether a recipe would build what this one built."""
+        """True if a recipe would build what this one built."""
         wanted = tuple((o.name, dict(o.settings())) for o in recipe.organizers)
         return self.name == recipe.name and wanted == tuple((name, dict(s)) for name, s in self.organizers)
 
@@ -100,7 +100,7 @@ class Manifest:
 
     def chunker_object(self) -> SentenceChunker | None:
         """Return the chunker of the folder; None if it takes documents whole."""
-        from sire_core.corpus.chunker import SentenceChunker
+        from sire_core.documents.chunker import SentenceChunker
 
         return SentenceChunker(**self.chunker) if self.chunker else None
 

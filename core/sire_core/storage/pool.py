@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sire_core.algorithms.grouping import ranges
+from sire_core.arrays.grouping import ranges
 from sire_core.errors import StorageError
 from sire_core.filters import comparable
 from sire_core.filters.conditions import filtered_title
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from sire_core.corpus.stored_corpus import CorpusUpdate, StoredCorpus, StoredDocument
+    from sire_core.documents.stored_corpus import CorpusUpdate, StoredCorpus, StoredDocument
     from sire_core.storage.folder import Folder
+    from sire_core.storage.index_tables import Commit
     from sire_core.storage.manifest import BuiltRecipe
-    from sire_core.storage.rows import Commit
     from sire_core.storage.store import Store
     from sire_core.types import Chunk
 
@@ -305,7 +305,7 @@ class Pool:
         (directory / ROWS).write_bytes(self.rows.data if len(self.rows) else b" ")
 
     def intact(self, *, may_be_gone: bool = False) -> bool:
-        """Whether the files are unchanged since they were verified; true in memory. See `DerivedFiles.intact`."""
+        """True if the files are unchanged since they were verified; true in memory. See `DerivedFiles.intact`."""
         return self.files is None or self.files.intact(self.stamp, may_be_gone=may_be_gone)
 
 
@@ -594,7 +594,7 @@ class Pools:
         self._open: dict[str, tuple[DerivedFiles | None, Pool]] = {}
 
     def expected(self, generation: int) -> bool:
-        """Whether a generation was committed just now, and its writer is deriving the pool."""
+        """True if a generation was committed just now, and its writer is deriving the pool."""
         if self._folder is None or self._published() >= generation:
             return False
         file = self._folder.index_file

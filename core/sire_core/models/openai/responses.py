@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sire_core.models.answers import loop_at
+from sire_core.models.answer_parsing import loop_at
 from sire_core.models.base import known_finish
 from sire_core.models.openai.faults import (
     BrokenResponseError,
@@ -163,7 +163,7 @@ class StreamedAnswer:
         return piece
 
     def ends_circle(self) -> bool:
-        """Whether the answer repeats itself again and again; it then counts as cut off here, at a limit of length."""
+        """True if the answer repeats itself again and again; it then counts as cut off here, at a limit of length."""
         if len(self.text) < self._looked_at + _CIRCLE:
             return False
         self._looked_at = len(self.text)

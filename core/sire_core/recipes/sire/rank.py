@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.grouping import distinct
-from sire_core.algorithms.pluralize import excerpt, shorten
-from sire_core.algorithms.snippets import has_form, readable_sentences, stem, stems
-from sire_core.algorithms.text import find_words
-from sire_core.corpus.sections import SEPARATOR
+from sire_core.arrays.grouping import distinct
+from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.extraction.headings import is_everyday
-from sire_core.recipes.sire.index import EvidenceIndex
-from sire_core.recipes.sire.passages import name_words, passage_headings
+from sire_core.recipes.sire.evidence_index import EvidenceIndex
+from sire_core.recipes.sire.passage_arrays import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_HOPS, Hops, QueryFeatures
 from sire_core.recipes.sire.weights import Weights
 from sire_core.search.passages import titled_sentences
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first, cosine_step
 from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex
 from sire_core.settings import check_settings, setting
+from sire_core.text.pluralize import excerpt, shorten
+from sire_core.text.snippets import has_form, readable_sentences, stem, stems
+from sire_core.text.words import find_words
 from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.lists import Ints
+    from sire_core.arrays.lists import Ints
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, IntArray, Ranking, Similarities, View
 
@@ -139,7 +139,7 @@ class EvidenceReasons:
         return tuple(steps)
 
     def _needs_no_way(self, way: list[int]) -> bool:
-        """Whether the question by itself leads to a passage.
+        """True if the question by itself leads to a passage.
 
         The passage has all words of the question that its way begins with, others in its title, or the last name is
         one of the question.
@@ -159,7 +159,7 @@ class EvidenceReasons:
         return shorten(unit.title or unit.text.strip().partition("\n")[0], _LONGEST_TITLE)
 
     def _is_named(self, passage: int) -> bool:
-        """Whether the question names what a passage is about: no step has to lead there."""
+        """True if the question names what a passage is about: no step has to lead there."""
         return self._evidence.linked.get(int(self._index.own[passage]), 0.0) >= _SURE
 
     def _unit(self, passage: int) -> Unit:
@@ -210,7 +210,7 @@ class EvidenceReasons:
 
 
 def _is_other_word(name: str, sentence: str) -> bool:
-    """Whether a sentence has a name of one word only in small letters or in a longer word: `non-aligned`, `Aligned`."""
+    """True if a sentence has a name of one word only in small letters or in a longer word: `non-aligned`, `Aligned`."""
     is_there = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", sentence)
     return " " not in name and not is_there and name.lower() in sentence.lower()
 
@@ -416,7 +416,7 @@ class _ScoredPassages:
         return totals, of_document, is_copy | index.contents[self.passages]
 
     def _places(self, scores: Floats, groups: Ints) -> Floats:
-        """How many passages of the same group come before each passage, `[passages]`."""
+        """Number of passages of the same group that come before each passage, `[passages]`."""
         order = np.lexsort((self.passages, -scores, groups))
         ranks = np.empty(len(order))
         ranks[order] = np.arange(len(order)) - np.searchsorted(groups[order], groups[order])

@@ -1,0 +1,132 @@
+"""Arrays in consecutive groups (compressed sparse rows), numbering of values, and pairs of two groupings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Members = Sequence[int] | NDArray[np.int64]
+
+_SHORT = 1 << 16
+Number = TypeVar("Number", np.int64, np.uint64)
+
+_SHIFT = 32
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio: multiples of it, mixed, are independent of each other."""
+
+
+def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of SplitMix64: every bit of the input reaches every bit of the output."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)), dtype=np.uint64)
+
+
+def id_codes(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
+    """The first 16 hexadecimal digits of ids as numbers, which sort as the ids do."""
+    digits = np.ascontiguousarray(ids, dtype="S24").view(np.uint8).reshape(-1, 24)[:, :16]
+    halves = (digits & 15) + (digits >> 6) * 9
+    return np.ascontiguousarray(halves[:, ::2] << 4 | halves[:, 1::2]).view(">u8").astype(np.uint64).ravel()
+
+
+def run_starts(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+    """True if each row differs from the one before in any column, `[rows]`; the first does."""
+    starts = np.zeros(len(columns[0]), dtype=np.bool_)
+    starts[:1] = True
+    for column in columns:
+        starts[1:] |= column[1:] != column[:-1]
+    return starts
+
+
+def distinct(values: NDArray[Number]) -> NDArray[Number]:
+    """Distinct values, ascending: `np.unique`, but sorted, which is faster where most are distinct."""
+    ordered = np.sort(values)
+    return ordered[run_starts(ordered)]
+
+
+def by_appearance(values: NDArray[Number]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number values in the order in which they come up."""
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[order] = np.arange(len(first))
+    return rank[inverse.ravel()], first[order]
+
+
+def positions_in(known: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the position of every wanted value among distinct known ones, -1 where it is unknown."""
+    if not len(known):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    order = np.argsort(known)
+    positions = order[np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)]
+    return np.where(known[positions] == wanted, positions, -1).astype(np.int64)
+
+
+def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`starts[0], starts[0] + 1, ...` for `lengths[0]` numbers, then the same for the next start."""
+    ends = lengths.cumsum()
+    total = int(ends[-1]) if len(ends) else 0
+    return np.asarray(np.arange(total) + (starts - ends + lengths).repeat(lengths), dtype=np.int64)
+
+
+def row_pointers(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Pointers of compressed sparse rows, `[size + 1]`, from the row of every entry, `[entries]`."""
+    return np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=size)))).astype(np.int64)
+
+
+def chained_hashes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A hash of each run of hashes that depends on their order, uint64 `[runs]`; 0 for an empty run."""
+    position = ranges(np.zeros(len(lengths), dtype=np.int64), lengths).astype(np.uint64)
+    hashes = mixed(values + (position + np.uint64(1)) * GOLDEN)
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashes, dtype=np.uint64)])
+    ends = np.cumsum(lengths)
+    return np.asarray(sums[ends] - sums[ends - lengths], dtype=np.uint64)
+
+
+def stable_order(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Places of labels by label, those of one label ascending."""
+    # Numbers of two bytes are sorted by counting.
+    short = labels.astype(np.uint16) if int(labels.max(initial=0)) < _SHORT else labels
+    return np.argsort(short, kind="stable")
+
+
+def id_hashes(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
+    """Numbers that stand for ids of at most 24 bytes."""
+    parts = np.ascontiguousarray(ids, dtype="S24").view(np.uint64).reshape(-1, 3)
+    return np.asarray(chained_hashes(parts.ravel(), np.full(len(parts), 3, dtype=np.int64)), dtype=np.uint64)
+
+
+def pairs(clusters: Iterable[Members]) -> NDArray[np.int64]:
+    """Return all pairs that share a cluster, each once, as ascending codes `low << 32 | high`."""
+    codes = [np.empty(0, dtype=np.int64)]
+    for cluster in clusters:
+        members = np.unique(np.asarray(cluster, dtype=np.int64))
+        if len(members) and not 0 <= members[0] <= members[-1] < 2**31:
+            raise ConfigurationError("cluster members must be row numbers from 0 to 2**31 - 1")
+        low, high = np.triu_indices(len(members), k=1)
+        codes.append(members[low] << _SHIFT | members[high])
+    return np.unique(np.concatenate(codes))
+
+
+def coverage(predicted: NDArray[np.int64], gold: NDArray[np.int64]) -> float:
+    """Share of the gold pairs that are also predicted; 0 without gold pairs."""
+    return len(np.intersect1d(predicted, gold, assume_unique=True)) / len(gold) if len(gold) else 0.0
+
+
+def overlap(first: NDArray[np.int64], second: NDArray[np.int64], gold: NDArray[np.int64]) -> float:
+    """Share of the gold pairs found by `first` that `second` finds, too; 0 when `first` finds none."""
+    return coverage(second, np.intersect1d(first, gold, assume_unique=True))
+
+
+def tper(seconds: float, base_seconds: float, units: int, base_units: int) -> float:
+    """Time-pool efficiency ratio (SiReRAG section 5): growth of the time per query over growth of the pool."""
+    if min(base_seconds, units, base_units) <= 0:
+        raise ConfigurationError("tper needs a positive base time and positive pool sizes")
+    return (seconds / base_seconds) / (units / base_units)

@@ -1,0 +1,310 @@
+"""Cache of model answers, extraction records and vectors in `calls.sqlite`; every write is committed at once.
+
+Every row has a checksum. A damaged row counts as absent and is computed again; nothing else depends on it.
+"""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sire_core.errors import StorageError
+from sire_core.extraction.record import from_json, to_json
+from sire_core.storage.array_file import load_arrays, pack_arrays
+from sire_core.storage.checksums import row_checksum
+from sire_core.storage.database import Database
+from sire_core.storage.derived import inflate
+from sire_core.types import ExtractionRecord
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS records (
+    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, status TEXT NOT NULL, body BLOB NOT NULL, checksum INTEGER,
+    PRIMARY KEY (fingerprint, hash));
+CREATE TABLE IF NOT EXISTS answers (
+    key TEXT PRIMARY KEY, body TEXT NOT NULL, stage TEXT NOT NULL,
+    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, checksum INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answer_sources (
+    hash TEXT NOT NULL, key TEXT NOT NULL, checksum INTEGER, PRIMARY KEY (hash, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS vectors (
+    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, vector BLOB NOT NULL, checksum INTEGER,
+    PRIMARY KEY (fingerprint, hash)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fitted (name TEXT PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER) WITHOUT ROWID;
+"""
+
+_COLUMNS = {
+    "records": "fingerprint, hash, status, body",
+    "answers": "key, body, stage, input_tokens, output_tokens",
+    "answer_sources": "hash, key",
+    "vectors": "fingerprint, hash, vector",
+    "fitted": "name, body",
+}
+"""Columns that a checksum covers, by table."""
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "records": (str, str, str, bytes),
+    "answers": (str, str, str, int, int),
+    "answer_sources": (str, str),
+    "vectors": (str, str, bytes),
+    "fitted": (str, bytes),
+}
+"""Types that these columns have."""
+
+_logger = logging.getLogger(__name__)
+
+
+def _compressed(record: str) -> bytes:
+    """Compress a record for storage, to less than half its length."""
+    return zlib.compress(record.encode(), 1)
+
+
+def _decompressed(body: bytes) -> bytes:
+    """Return a stored record as UTF-8."""
+    try:
+        return inflate(body)
+    except zlib.error as error:
+        raise StorageError(
+            "calls.sqlite is damaged: a record is not what was written. Restore the file from a backup. Without one, "
+            "move it away and keep it: what is in there is extracted, and paid for, again."
+        ) from error
+
+
+def _with_checksum(*row: object) -> tuple[object, ...]:
+    """Return a row with its checksum."""
+    return (*row, row_checksum(row))
+
+
+def _is_intact(table: str, row: tuple[Any, ...]) -> bool:
+    """True if a row, its checksum last, is what was written, and of the types that are written."""
+    return row[-1] == row_checksum(row[:-1]) and tuple(map(type, row[:-1])) == _TYPES[table]
+
+
+def _intact_rows(table: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows whose checksum (their last column) is right, without it."""
+    wrong = 0
+    for row in rows:
+        if _is_intact(table, row):
+            yield row[:-1]
+        else:
+            wrong += 1
+    if wrong:
+        _logger.warning(
+            "calls.sqlite: %d damaged rows of %r are left out; what is needed of them is asked for again.", wrong, table
+        )
+
+
+_MANY = 1000
+
+
+class CallStore(Database):
+    """Results that must not be computed or paid for twice. Thread-safe; every put commits at once."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        super().__init__(path, _SCHEMA, shrinks=True)
+        self._fitted: dict[str, Mapping[str, NDArray[Any]]] = {}
+        self._known_good: dict[str, set[str]] = {}  # hashes of intact records, by fingerprint
+
+    def check(self) -> list[str]:
+        """Read everything; return what is wrong. Empty if nothing is."""
+        problems = super().check()
+        if problems:
+            return problems
+        for table, columns in _COLUMNS.items():
+            rows = self.iterate(f"SELECT {columns}, checksum FROM {table}")
+            wrong = sum(not _is_intact(table, row) for row in rows)
+            if wrong:
+                problems.append(f"{wrong:,} rows of the table {table!r} are not what was written")
+        return problems
+
+    def _read(
+        self, table: str, where: str, parameters: Sequence[object], values: Sequence[object] | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the intact rows of a table, with all columns."""
+        sql = f"SELECT {_COLUMNS[table]}, checksum FROM {table} WHERE {where}"
+        return _intact_rows(
+            table, self.iterate(sql, parameters) if values is None else self.read_in(sql, values, parameters)
+        )
+
+    # --- extraction records -----------------------------------------------------------------------------------------
+
+    def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
+        """Return stored records by chunk hash, without failed ones."""
+        return {row[1]: from_json(_decompressed(row[3]).decode()) for row in self._good(fingerprint, hashes)}
+
+    def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> dict[str, bytes]:
+        """Return stored records, some or all, as UTF-8 JSON by chunk hash, without failed ones. For searching."""
+        return {row[1]: _decompressed(row[3]) for row in self._good(fingerprint, hashes)}
+
+    def known(self, fingerprint: str, hashes: Collection[str]) -> set[str]:
+        """Return which of the hashes have a record that did not fail."""
+        # Intact records are not read again, unless another process has written to the file.
+        if not self.trusted():
+            self._known_good.clear()
+        stamp, right = self.stamp(), self._known_good.setdefault(fingerprint, set())
+        new = set(hashes) - right
+        # A scan is faster than many look-ups.
+        right.update([row[1] for row in self._good(fingerprint, None if len(new) > _MANY else sorted(new))])
+        self.trust(stamp)
+        return right.intersection(hashes)
+
+    def _good(self, fingerprint: str, hashes: Sequence[str] | None) -> Iterator[tuple[Any, ...]]:
+        """Yield rows of records that did not fail."""
+        where = "fingerprint=? AND status!='failed'"
+        if hashes is None:
+            return self._read("records", where, [fingerprint])
+        return self._read("records", f"{where} AND hash IN ({{marks}})", [fingerprint], list(dict.fromkeys(hashes)))
+
+    def put_records(self, fingerprint: str, records: Sequence[ExtractionRecord]) -> None:
+        """Store records. A failed one never replaces a good one, and is tried again by the next build."""
+        keep = "WHERE excluded.status!='failed' OR records.status='failed'"
+        with self.transaction() as connection:
+            connection.executemany(
+                "INSERT INTO records VALUES (?,?,?,?,?) ON CONFLICT (fingerprint, hash) "
+                f"DO UPDATE SET status=excluded.status, body=excluded.body, checksum=excluded.checksum {keep}",
+                [
+                    _with_checksum(fingerprint, record.hash, record.status, _compressed(to_json(record)))
+                    for record in records
+                ],
+            )
+
+    def failures(self, fingerprint: str) -> list[tuple[str, str]]:
+        """Return (chunk hash, reason) of failed records."""
+        rows = self._read("records", "fingerprint=? AND status='failed' ORDER BY hash", [fingerprint])
+        return [(record.hash, record.reason) for record in (from_json(_decompressed(row[3]).decode()) for row in rows)]
+
+    # --- model answers ----------------------------------------------------------------------------------------------
+
+    def answer(self, key: str) -> str | None:
+        """Return a validated answer, or None."""
+        return next((str(row[1]) for row in self._read("answers", "key=?", [key])), None)
+
+    def tokens(self, key: str) -> tuple[int, int]:
+        """Return the tokens of a prompt and its answer."""
+        return next(((int(row[3]), int(row[4])) for row in self._read("answers", "key=?", [key])), (0, 0))
+
+    def put_answer(
+        self,
+        key: str,
+        answer: str,
+        *,
+        sources: Sequence[str] = (),
+        stage: str = "",
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+    ) -> None:
+        """Store a validated answer."""
+        with self.transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?)",
+                _with_checksum(key, answer, stage, input_tokens, output_tokens),
+            )
+            connection.executemany(
+                "INSERT OR REPLACE INTO answer_sources VALUES (?,?,?)",
+                [_with_checksum(source, key) for source in dict.fromkeys(sources)],
+            )
+
+    def spent(self) -> list[tuple[str, int, int, int]]:
+        """Return stage, number of answers, input and output tokens of the stored answers."""
+        sums: dict[str, list[int]] = {}
+        for _, _, stage, read, written in self._read("answers", "1", []):
+            total = sums.setdefault(stage, [0, 0, 0])
+            for place, number in enumerate((1, read, written)):
+                total[place] += number
+        return [(stage, answers, read, written) for stage, (answers, read, written) in sorted(sums.items())]
+
+    # --- vectors on their way into the index ------------------------------------------------------------------------
+
+    def vectors(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Return stored vectors by text hash."""
+        where, unique = "fingerprint=? AND hash IN ({marks})", list(dict.fromkeys(hashes))
+        rows = self._read("vectors", where, [fingerprint], unique)
+        return {hash_: np.frombuffer(blob, dtype=np.float32) for _, hash_, blob in rows if len(blob) % 4 == 0}
+
+    def put_vectors(self, fingerprint: str, hashes: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        """Store vectors, `[len(hashes), dimension]`, until the index holds them."""
+        rows = [
+            _with_checksum(fingerprint, text, vector.tobytes()) for text, vector in zip(hashes, vectors, strict=True)
+        ]
+        with self.transaction() as connection:
+            connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?,?,?,?)", rows)
+
+    def clear_vectors(self) -> None:
+        """Delete the vectors, once the index has them."""
+        if self.read("SELECT 1 FROM vectors LIMIT 1"):
+            self.discard("vectors")
+
+    # --- what embedders and extractors learned ----------------------------------------------------------------------
+
+    def fitted(self, name: str) -> Mapping[str, NDArray[Any]] | None:
+        """Return arrays stored under a name, or None."""
+        if name not in self._fitted:  # a name tells what stands under it: nothing ever takes its place
+            rows = list(self._read("fitted", "name=?", [name]))
+            if not rows:
+                return None
+            try:
+                self._fitted[name] = load_arrays(rows[0][1])
+            except Exception:  # noqa: BLE001 - what was forged may raise anything: as if it were not there
+                return None
+        return self._fitted[name]
+
+    def put_fitted(self, name: str, state: Mapping[str, NDArray[Any]]) -> None:
+        """Store arrays under a name."""
+        with self.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO fitted VALUES (?,?,?)", _with_checksum(name, pack_arrays(state)))
+
+    def keep_fitted(self, names: Sequence[str]) -> None:
+        """Delete all fitted arrays with other names."""
+        marks = ",".join("?" * len(names))
+        with self.transaction() as connection:
+            connection.execute(f"DELETE FROM fitted WHERE name NOT IN ({marks})", list(names))
+        self._fitted = {name: state for name, state in self._fitted.items() if name in names}
+
+    def superseded(self, fingerprint: str, hashes: Collection[str]) -> dict[str, int]:
+        """Return how many passages have a model's record with another fingerprint only, by that fingerprint."""
+        rows = self.iterate("SELECT fingerprint, hash FROM records WHERE status!='failed' ORDER BY 1, 2")
+        texts_of: dict[str, set[str]] = {}
+        for other, text in rows:
+            if "|" in other and text in hashes:  # a model, then its prompt
+                texts_of.setdefault(str(other), set()).add(str(text))
+        current = texts_of.pop(fingerprint, set())
+        return {other: len(texts - current) for other, texts in texts_of.items() if texts - current}
+
+    # --- forgetting -------------------------------------------------------------------------------------------------
+
+    def forget(self, hashes: Collection[str]) -> None:
+        """Delete the records of some passages, and all answers that were made from them among others."""
+        with self.transaction() as connection:
+            connection.execute("CREATE TEMP TABLE gone (hash TEXT PRIMARY KEY) WITHOUT ROWID")
+            connection.executemany("INSERT OR IGNORE INTO gone VALUES (?)", ((name,) for name in hashes))
+            connection.execute("DELETE FROM records WHERE hash IN (SELECT hash FROM gone)")
+            connection.execute(
+                "DELETE FROM answers WHERE key IN "
+                "(SELECT key FROM answer_sources WHERE hash IN (SELECT hash FROM gone))"
+            )
+            connection.execute("DELETE FROM answer_sources WHERE key NOT IN (SELECT key FROM answers)")
+            connection.execute("DROP TABLE gone")
+        self._known_good.clear()
+
+    def keep_only(self, hashes: Collection[str]) -> None:
+        """Delete what was made from other passages, overwrite it and give the space back."""
+        (noted,) = self.read("SELECT count(*) FROM answer_sources")[0]
+        counted = sum(1 for _ in self._read("answer_sources", "1", []))
+        with self.transaction() as connection:
+            if counted < noted:
+                connection.execute("DELETE FROM answer_sources")
+            connection.execute("CREATE TEMP TABLE kept (hash TEXT PRIMARY KEY) WITHOUT ROWID")
+            connection.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((name,) for name in hashes))
+            connection.execute("DELETE FROM records WHERE hash NOT IN (SELECT hash FROM kept)")
+            connection.execute(
+                "DELETE FROM answers WHERE key NOT IN (SELECT key FROM answer_sources) "
+                "OR key IN (SELECT key FROM answer_sources WHERE hash NOT IN (SELECT hash FROM kept))"
+            )
+            connection.execute("DELETE FROM answer_sources WHERE key NOT IN (SELECT key FROM answers)")
+            connection.execute("DELETE FROM vectors")
+            connection.execute("DROP TABLE kept")
+        self.compact()
