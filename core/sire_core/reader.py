@@ -73,6 +73,7 @@ class Reader:
         )
         """Documents that were given and are not indexed yet."""
         self._files: IndexFiles | None = None
+        self._was_lost = False  # Whether an index in memory was closed
         self._pools: Pools | None = None
         self._generation: _Generation | None = None
         self._pending_units: PendingUnits | None = None
@@ -100,6 +101,11 @@ class Reader:
     def _open(self, *, create: bool) -> IndexFiles:
         with self._opening:
             if self._files is None:
+                if self._was_lost:
+                    raise IndexMissingError(
+                        "This index was closed, and what it held in memory is lost. Make a new one, or give it a path "
+                        "(save() writes a copy into a folder)."
+                    )
                 from sire_core.storage.index_files import IndexFiles
 
                 self._files = IndexFiles(self._configuration.path, create=create)
@@ -144,6 +150,7 @@ class Reader:
         self._forget()
         with self._opening:
             files, self._files, self._pools = self._files, None, None
+            self._was_lost |= files is not None and files.folder is None
         if files is not None:  # without the lock: a thread that reads the database may wait for it
             files.close()
 

@@ -15,7 +15,7 @@ from sire_core.index import Index
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.usage import UsageLimits
-from sire_core.storage.calls import CallStore
+from sire_core.storage.call_cache import CallStore
 from sire_core.storage.check import check_folder
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document

@@ -23,7 +23,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.errors import SireError
 from sire_core.recipes import REGISTRY
-from sire_core.storage.calls import CallStore
+from sire_core.storage.call_cache import CallStore
 from sire_core.storage.checksums import row_checksum
 from sire_core.testing.doubles import HashEmbedder
 

@@ -242,6 +242,18 @@ class Folder:
                 for left in entry.glob("*.partial"):
                     remove(left)
 
+    def is_being_written(self) -> bool:
+        """True if somebody holds the writer's lock."""
+        if not (self.path / "writer.lock").exists():
+            return False
+        try:
+            with file_lock(self.path, "writer.lock"):
+                return False
+        except IndexLockedError:
+            return True
+        except StorageError:  # of a folder that cannot be written nobody knows
+            return False
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the writer's lock. The operating system releases it when the process dies."""
