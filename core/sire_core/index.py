@@ -487,7 +487,7 @@ class Index:
         return replace(await self._reader.snapshot(both(where, left_out)), as_of=day)
 
     def close(self) -> None:
-        """Close files. The next use of a folder opens them again; an index in memory is lost, and its next use an error."""
+        """Close files. The next use of a folder opens them again; that of an index in memory, which is lost, raises."""
         self._reader.close()
 
     def __getstate__(self) -> dict[str, Any]:
