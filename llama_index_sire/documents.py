@@ -326,8 +326,7 @@ def cut(
     mine = fingerprint(transformations)
     if whole:
         _refuse_another(mine, saved, everything)
-    own = SentenceChunker() if index.chunker == "sentences" else index.chunker  # "sentences" is the only name
-    convert = partial(to_documents, title_key=title_key, chunker=own, strict_metadata=index.strict_metadata)  # type: ignore[arg-type]  # no other text
+    convert = partial(to_documents, title_key=title_key, chunker=index.chunker, strict_metadata=index.strict_metadata)
     if transformations is None:
         _refuse_nodes(known)
         return convert(nodes), []

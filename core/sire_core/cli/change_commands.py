@@ -131,6 +131,8 @@ def _timed_reading(
 ) -> LoadedDocuments:
     """Read sources; the time that it takes is noted as that of a stage."""
     begun = time.perf_counter()
+    if progress is None and any(source.is_dir() for source in sources):  # which may take minutes
+        note(f"Reading {some([str(source) for source in sources], _NAMED)} ...")
     corpus = read_sources(sources, options, known, progress)
     seconds["reading"] = time.perf_counter() - begun
     return corpus
@@ -398,7 +400,9 @@ def add(
     replace it, use `sire update`. With --llm, the expected cost is shown and you are asked before anything is spent.
     """
     options = existing_index(folder, sources[0], spending, reading)
-    run_change(options, put(Index.add), sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+    run_change(
+        options, put(Index.add, options), sources=sources, as_json=as_json, approve=approval(spending, with_documents)
+    )
 
 
 @grouped
@@ -415,7 +419,13 @@ def update(
     asked before anything is spent.
     """
     options = existing_index(folder, sources[0], spending, reading)
-    run_change(options, put(Index.update), sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+    run_change(
+        options,
+        put(Index.update, options),
+        sources=sources,
+        as_json=as_json,
+        approve=approval(spending, with_documents),
+    )
 
 
 @grouped
@@ -619,11 +629,15 @@ def approval(
     return None if approve is None else lambda index, corpus: approve(index, after(index, corpus.documents))
 
 
-def put(change: Callable[[Index, Sequence[Document]], BuildReport]) -> Callable[[Index, LoadedDocuments], BuildReport]:
+def put(
+    change: Callable[[Index, Sequence[Document]], BuildReport], options: IndexOptions
+) -> Callable[[Index, LoadedDocuments], BuildReport]:
     """`Index.add` or `Index.update` of what was read; files that are known count as unchanged."""
 
     def run(index: Index, corpus: LoadedDocuments) -> BuildReport:
         report = change(index, corpus.documents)
+        if options.cuts:
+            index.set_chunker(chunker_of(options))  # the folder cuts its sources so from now on
         return replace(report, unchanged=report.unchanged + len(corpus.known))
 
     return run
@@ -689,7 +703,7 @@ def index(
     options = _options(to, spending.model(), spending, reading, **others)
 
     def change(index: Index, corpus: LoadedDocuments) -> BuildReport:
-        report = put(Index.update)(index, corpus)
+        report = put(Index.update, options)(index, corpus)
         if default:
             index.set_default_recipe(index.recipe_name)
         return report

@@ -244,6 +244,21 @@ def chunk_document(document: Document, chunker: SentenceChunker | None = None) -
     return tuple(_chunk(document, position, passage) for position, passage in enumerate(passages))
 
 
+def cut_document(document: Document, chunker: SentenceChunker | None) -> Document:
+    """Return a document with its passages, for an index that would cut it in another way."""
+    if document.chunks or not document.text.strip():
+        return document
+    passages = [
+        Passage(
+            chunk.text,
+            title="" if chunk.title == document.title else chunk.title,
+            metadata={key: value for key, value in chunk.metadata.items() if key not in document.metadata},
+        )
+        for chunk in chunk_document(document, chunker)
+    ]
+    return replace(document, text="", chunks=tuple(passages))
+
+
 def joined(passages: Sequence[Passage], chunker: SentenceChunker | None) -> str:
     """Join passages into the text that they were cut from, without the overlap that the chunker repeats."""
     parts = [passage.text for passage in passages[:1]]

@@ -219,8 +219,7 @@ async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:
             await asyncio.to_thread(index.save, copy)
         own = replace(experiment, embedder=_embedder(experiment.embedder, copy))
         if all(built.name != "flat" for built in manifest.recipes):
-            chunker = SentenceChunker(**manifest.chunker) if manifest.chunker else None
-            with Index(copy, recipe="flat", embedder=own.embedder, chunker=chunker) as index:
+            with Index(copy, recipe="flat", embedder=own.embedder) as index:
                 await index.aupdate([])
         rows = [await _ask(own, row, Setup(row.label, settings=row.settings), copy) for row in plan]
     return with_intervals(rows)

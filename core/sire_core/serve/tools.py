@@ -12,7 +12,6 @@ import numpy as np
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from sire_core.arguments import limits_of, similar_names
-from sire_core.documents.chunker import SentenceChunker, joined
 from sire_core.documents.document_names import check_cite_key, cited_names, documents_of
 from sire_core.errors import IndexMissingError, QueryError, SireError
 from sire_core.reason import PassageSource, extract_answer, reason, settings_of
@@ -488,9 +487,7 @@ class IndexTools:
         if not documents:
             raise QueryError(self._no_document(query.doc_id))
         document = documents[0]
-        chunker = self._index.chunker
-        cutter = SentenceChunker() if isinstance(chunker, str) else chunker
-        whole = "\n\n".join(joined(each.passages, cutter) for each in documents)
+        whole = "\n\n".join(each.text for each in documents)
         part = whole[query.start : query.start + query.length]
         end = query.start + len(part)
         output = FetchOutput(
