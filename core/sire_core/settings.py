@@ -6,6 +6,7 @@ import difflib
 import inspect
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -343,3 +344,16 @@ def need_torch(what: str) -> None:
         import torch  # noqa: F401 - only whether it is there
     except ImportError as error:
         raise ConfigurationError(f'{what} needs torch: pip install "sire-rag[torch]"') from error
+
+
+def read_toml(package: str, name: str) -> dict[str, Any]:
+    """Read a TOML file of a package."""
+    from importlib.resources import files
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    content: dict[str, Any] = tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
+    return content

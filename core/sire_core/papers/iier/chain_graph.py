@@ -21,8 +21,8 @@ from sire_core.text.words import name_key, phrase_words, signs
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.question_files import Question
     from sire_core.protocols import BoolArray, FloatArray, IntArray, LanguageModel, View
+    from sire_core.questions import Question
     from sire_core.search.view import PoolView
 
 FEATURES = ("structural", "similarity", "keywords")

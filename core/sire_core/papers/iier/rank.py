@@ -41,9 +41,9 @@ from sire_core.types import PathStep
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.evaluate.question_files import Question
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, Embedder, FloatArray, IntArray, Ranking, Similarities, View
+    from sire_core.questions import Question
     from sire_core.search.view import PoolView
     from sire_core.types import Hit
 
