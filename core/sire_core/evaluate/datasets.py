@@ -323,7 +323,7 @@ _SPLITS = ("test", "dev", "train")
 
 def _beir(path: Path) -> LoadedSet:
     """Passages, and questions with graded judgements: a folder of BEIR; of several splits test, dev or train."""
-    from sire_core.evaluate.trec_files import read_qrels
+    from sire_core.evaluate.qrels import read_qrels
 
     files = {file.stem: file for file in sorted((path / "qrels").glob("*.tsv"))}
     split = next((name for name in _SPLITS if name in files), next(iter(files), None))

@@ -15,9 +15,10 @@ import numpy as np
 
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.bootstrap import interval_of
+from sire_core.evaluate.qrels import write_qrels
 from sire_core.evaluate.retrieval import all_at_k, reciprocal_rank
 from sire_core.evaluate.rows import EvalRow, QuestionResult
-from sire_core.evaluate.trec_files import judgements_of, run_of, write_qrels, write_run
+from sire_core.evaluate.trec_files import judgements_of, run_of, write_run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Runs and relevance judgements (qrels) in the formats of TREC and BEIR."""
+"""Runs in the format of TREC, out of rows and as rows."""
 
 from __future__ import annotations
 
@@ -11,49 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.evaluate.qrels import checked_id, fields_of_lines, shown
 from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
-from sire_core.files.source_files import DEFAULT_MAX_BYTES, read_text
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
 
-Judgements = Mapping[str, Mapping[str, int]]
-"""By question the grade of every judged document; 0 and below is not relevant."""
-
 Run = Mapping[str, Sequence[tuple[str, float]]]
 """By question documents with their scores, best first."""
 
-_HEADER = ("query-id", "corpus-id", "score")
-_GRADE = re.compile(r"-?\d{1,9}")
 _TAG = re.compile(r"[^\w.+-]+")
-
-
-def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
-    """Read relevance judgements.
-
-    Args:
-        path: A file of TREC (`question 0 document grade`) or BEIR (`query-id corpus-id score`, with or without this
-            line as a header), separated by tabs or spaces.
-
-    Raises:
-        CorpusError: The file cannot be read, a line has another form, or a document is judged twice.
-    """
-    judged: dict[str, dict[str, int]] = {}
-    for number, fields in _lines(path):
-        if number == 1 and tuple(fields) == _HEADER:
-            continue
-        if len(fields) not in (3, 4) or not _GRADE.fullmatch(fields[-1]):
-            raise CorpusError(f"{path}:{number}: expected `question 0 document grade`, got {_shown(fields)}.")
-        question, document, grade = fields[0], fields[-2], int(fields[-1])
-        if judged.setdefault(question, {}).setdefault(document, grade) != grade:
-            raise CorpusError(f"{path}:{number}: {document!r} has two grades for {question!r}.")
-    return judged
-
-
-def write_qrels(path: str | Path, judged: Judgements) -> None:
-    """Write relevance judgements as TREC has them, a line each: `question 0 document grade`."""
-    lines = (f"{_word(q)} 0 {_word(d)} {grade}\n" for q, grades in judged.items() for d, grade in grades.items())
-    Path(path).write_text("".join(lines), encoding="utf-8")
 
 
 def read_run(path: str | Path) -> dict[str, list[tuple[str, float]]]:
@@ -63,13 +30,13 @@ def read_run(path: str | Path) -> dict[str, list[tuple[str, float]]]:
         CorpusError: The file cannot be read, a line has another form, or a question lists a document twice.
     """
     ranked: dict[str, dict[str, tuple[float, int]]] = {}
-    for number, fields in _lines(path):
+    for number, fields in fields_of_lines(path):
         try:
             question, _, document, rank, score, _ = fields
             entry = (-float(score), int(rank))
         except ValueError:
             raise CorpusError(
-                f"{path}:{number}: expected `question Q0 document rank score tag`, got {_shown(fields)}."
+                f"{path}:{number}: expected `question Q0 document rank score tag`, got {shown(fields)}."
             ) from None
         if not math.isfinite(entry[0]) or document in ranked.setdefault(question, {}):
             raise CorpusError(f"{path}:{number}: {document!r} has no finite score or stands twice for {question!r}.")
@@ -92,7 +59,9 @@ def write_run(path: str | Path, run: Run, tag: str) -> None:
         for rank, (document, score) in enumerate(ranked, start=1):
             single = float(np.float32(score))
             before = single if single < before else float(np.nextafter(np.float32(before), np.float32(-np.inf)))
-            lines.append(f"{_word(question)} Q0 {_word(document)} {rank} {before!r} {_TAG.sub('-', tag) or 'run'}\n")
+            lines.append(
+                f"{checked_id(question)} Q0 {checked_id(document)} {rank} {before!r} {_TAG.sub('-', tag) or 'run'}\n"
+            )
     Path(path).write_text("".join(lines), encoding="utf-8")
 
 
@@ -156,24 +125,3 @@ def row_of_run(dataset: DataSet, run: Run, name: str, ks: Iterable[int] = (2, 5,
     return EvalRow(
         Setup(name, note="a run of another system"), dataset.name, dataset.passages, tuple(ks), None, tuple(results)
     )
-
-
-def _lines(path: str | Path) -> Iterable[tuple[int, list[str]]]:
-    try:
-        text = read_text(Path(path), DEFAULT_MAX_BYTES)
-    except CorpusError as error:
-        raise CorpusError(f"{path}: {error}") from error
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            yield number, line.split("\t") if "\t" in line else line.split()
-
-
-def _word(name: str) -> str:
-    """An id, which no white space may separate."""
-    if not name or name != "".join(name.split()):
-        raise ConfigurationError(f"The id {name!r} has white space; files of TREC cannot hold it.")
-    return name
-
-
-def _shown(fields: Sequence[str]) -> str:
-    return repr(" ".join(fields)[:80])
