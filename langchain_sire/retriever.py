@@ -365,7 +365,7 @@ class SireRetriever(DocumentIndex):
 
     @property
     def has_k(self) -> bool:
-        """Whether a number of documents was given, here or in `search_kwargs`."""
+        """True if a number of documents was given, here or in `search_kwargs`."""
         return "k" in self.model_fields_set or any(SPELLINGS.get(word, word) == "k" for word in self.search_kwargs)
 
     def as_retriever(self, **fields: Any) -> Self:

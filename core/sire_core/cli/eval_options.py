@@ -194,7 +194,7 @@ class ComparisonOptions:
 
     @property
     def builds(self) -> bool:
-        """Whether these options need something to be built."""
+        """True if these options need something to be built."""
         return self.ablations or self.clusters or self.repeats > 1 or self.to is not None
 
     def experiment(self, dataset: DataSet, models: EvalModels, calls: ModelOptions) -> Experiment:

@@ -368,7 +368,7 @@ def _run(steps: AsyncGenerator[ReasoningStep, None], *, shows: bool) -> tuple[Tr
 
 
 def _has_failed(answer: Answer) -> bool:
-    """Whether there is no answer, or a part of one that broke off."""
+    """True if there is no answer, or a part of one that broke off."""
     return answer.stop in ("model_failed", "timeout") or (not answer.text and answer.stop != "empty_index")
 
 

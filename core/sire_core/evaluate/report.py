@@ -284,7 +284,7 @@ def _cells(row: EvalRow, ks: Sequence[int]) -> dict[str, str]:
 
 
 def _unsearched(row: EvalRow) -> bool:
-    """Whether it is a paper's row without retrieval: what its recipe finds is not what the row is about."""
+    """True if it is a paper's row without retrieval: what its recipe finds is not what the row is about."""
     return bool(row.setup.paper) and row.answers.get("via") == CLOSED_BOOK
 
 

@@ -177,7 +177,7 @@ async def _ask(
 
 
 def _takes_several(question: Question, owners: Mapping[str, str], copies: Mapping[str, frozenset[str]]) -> bool:
-    """Whether no document meets all needs of a question by itself."""
+    """True if no document meets all needs of a question by itself."""
     needs = [{quote.doc for quote in need} for need in question.needs] or [{name} for name in question.supporting]
     documents = [{owners.get(name, name) for name in need} for need in needs]
     found = [{same for name in need for same in copies.get(name, {name})} for need in documents]

@@ -70,7 +70,7 @@ def definition_of(sentence: str) -> Definition | None:
 
 
 def _may_name(term: str, *, article: bool) -> bool:
-    """Whether the words before `is a` are a term, not a pronoun, a clause or an everyday noun."""
+    """True if the words before `is a` are a term, not a pronoun, a clause or an everyday noun."""
     words = [word.lower() for word in WORD.findall(term)]
     if not words or words[0] in STOP_WORDS or words[0] in CAPTIONS or words[-1] in FUNCTION_WORDS | VAGUE_NOUNS:
         return False
@@ -391,7 +391,7 @@ def _close_prose(prose: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _stands_alone(lines: list[str], row: int) -> bool:
-    """Whether the lines around one are blank, and something follows."""
+    """True if the lines around one are blank, and something follows."""
     return (row == 0 or not lines[row - 1].strip()) and _blank_follows(lines, row)
 
 
@@ -457,7 +457,7 @@ def _parts(pieces: Sequence[Piece]) -> Iterator[tuple[str, list[Piece]]]:
 
 
 def _explains(piece: Piece) -> bool:
-    """Whether a piece begins like a glossary entry."""
+    """True if a piece begins like a glossary entry."""
     return piece.kind == "prose" and piece.text.startswith(("A ", "An ", "The ", "Any ", "One "))
 
 

@@ -78,7 +78,7 @@ def answer_text(answer: Answer, steps: Sequence[ReasoningStep] = (), cite_key: s
 
 
 def sufficiency(answer: Answer) -> str:
-    """Whether the evidence suffices, as a sentence."""
+    """True if the evidence suffices, as a sentence."""
     if answer.stop == "extracted":
         return "Quoted sentences and rows of tables; no model has checked whether they answer the question."
     why = f"{answer.stop}: {answer.note}" if answer.note else answer.stop
@@ -98,7 +98,7 @@ def step_text(step: ReasoningStep) -> str:
 
 
 def found_text(step: Retrieved) -> str:
-    """How many hits a search had, and how many of them no earlier search of the same reasoning had."""
+    """Number of hits a search had, and how many of them no earlier search of the same reasoning had."""
     found = f"Found {count(len(step.hits), 'result')}"
     if step.new == len(step.hits):
         return found
