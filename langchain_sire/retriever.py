@@ -327,7 +327,8 @@ class SireRetriever(DocumentIndex):
     @property
     def evidence_options(self) -> ContextOptions:
         """`context_options`, for page contents that are joined by empty lines."""
-        return replace(self.context_options, write=evidence_text, head=lambda _: "")
+        options: ContextOptions = replace(self.context_options, write=evidence_text, head=lambda _: "")
+        return options
 
     async def _hits(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
         """Search as a call, `search_kwargs` and the fields say, in this order."""

@@ -35,12 +35,12 @@ BASELINES = ("bm25", "dense", "hybrid")
 """Rankers of the recipe `flat` that every recipe is compared with."""
 _ROLE = re.compile(r":[\w.+-]{1,40}:(?=`)")
 _TARGET = re.compile(r"<[^<>\s]{1,500}>|(?<=\])\([^()\s]{0,500}\)")
-_MARKS = str.maketrans("", "", "*_`#>|~\\[]")
+_MARKDOWN_MARKS = str.maketrans("", "", "*_`#>|~\\[]")
 
 
 def fold(text: str) -> str:
     """Return a text in small letters with single spaces, without the marks of Markdown and RST and targets of links."""
-    return " ".join(_TARGET.sub("", _ROLE.sub("", text)).translate(_MARKS).casefold().split())
+    return " ".join(_TARGET.sub("", _ROLE.sub("", text)).translate(_MARKDOWN_MARKS).casefold().split())
 
 
 def passage_names(passage: Unit, documents: Sequence[str]) -> set[str]:
