@@ -42,15 +42,15 @@ SPELLINGS = {
 """Other words for arguments, as other classes of LangChain and LlamaIndex have them."""
 
 _OURS = parameters(Index, without=("path", "recipe", "embedder", "language_model"))
-_NAMES = ("path", "embedding", "llm", "recipe", "vector_store", "show_progress", *_OURS)
+_ARGUMENT_NAMES = ("path", "embedding", "llm", "recipe", "vector_store", "show_progress", *_OURS)
 
 
 def open_index(called: str, arguments: Mapping[str, Any], others: Collection[str] = ()) -> tuple[Index, dict[str, Any]]:
     """An index with LangChain's models in the places of ours, and what was given beside its arguments."""
     words = {k: v for k, v in arguments.items() if v is not None}
     folder = next((words[word] for word in words if SPELLINGS.get(word, word) == "path"), None)
-    words = take_settings(words, folder, {*_NAMES, *others, *SPELLINGS})
-    named_arguments = named(called, words, (*_NAMES, *others), SPELLINGS)
+    words = take_settings(words, folder, {*_ARGUMENT_NAMES, *others, *SPELLINGS})
+    named_arguments = named(called, words, (*_ARGUMENT_NAMES, *others), SPELLINGS)
     rest = {name: named_arguments.pop(name) for name in others if name in named_arguments}
     chunker = arguments["chunker"] if "chunker" in arguments else _saved_chunker(folder)
     return make_index(**{**named_arguments, "chunker": chunker}), rest

@@ -60,7 +60,7 @@ _CLASS = "class"
 _CLASSES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
 """Classes of nodes that come back as they were."""
 
-_PLAIN = TextNode()
+_EMPTY_NODE = TextNode()
 _FIELDS = (
     *("start_char_idx", "end_char_idx", "excluded_embed_metadata_keys", "excluded_llm_metadata_keys"),
     *("metadata_template", "metadata_separator", "text_template", "mimetype"),
@@ -237,7 +237,7 @@ def _metadata(node: BaseNode) -> dict[str, Any]:
 def _about(node: BaseNode) -> dict[str, Any]:
     """What a node has beside its text and metadata, where it is not what every node has."""
     values = {name: getattr(node, name) for name in _FIELDS if hasattr(node, name)}
-    about = {name: value for name, value in values.items() if value != getattr(_PLAIN, name)}
+    about = {name: value for name, value in values.items() if value != getattr(_EMPTY_NODE, name)}
     with suppress(TypeError, ValueError, RecursionError):  # refused later, in words that name the document
         if types := lost_types(node.metadata):
             about[TYPES] = types

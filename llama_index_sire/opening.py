@@ -98,7 +98,7 @@ SPELLINGS = {
 """Other words for arguments, by word."""
 
 _OURS = parameters(Index, without=("path", "recipe", "embedder", "language_model"))
-_NAMES = ("persist_dir", "embed_model", "llm", "recipe", "vector_store", "show_progress", *_OURS)
+_ARGUMENT_NAMES = ("persist_dir", "embed_model", "llm", "recipe", "vector_store", "show_progress", *_OURS)
 
 
 def read_arguments(
@@ -107,9 +107,9 @@ def read_arguments(
     """Arguments of `open_index`, and those of a retriever."""
     if not fields_only:
         folder = next((arguments[word] for word in arguments if SPELLINGS.get(word, word) == "persist_dir"), None)
-        arguments = take_settings(arguments, folder, {*_NAMES, *FIELDS, *SPELLINGS})
+        arguments = take_settings(arguments, folder, {*_ARGUMENT_NAMES, *FIELDS, *SPELLINGS})
     fields = (*FIELDS, "recipe") if fields_only else FIELDS
-    named_arguments = named(called, arguments, fields if fields_only else (*_NAMES, *fields), SPELLINGS)
+    named_arguments = named(called, arguments, fields if fields_only else (*_ARGUMENT_NAMES, *fields), SPELLINGS)
     return {k: v for k, v in named_arguments.items() if k not in fields}, {
         k: v for k, v in named_arguments.items() if k in fields
     }

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FEW = 500  # So many documents are looked up by id in a verified file; else all are read, which shows damage
+_MAX_LOOKUPS_BY_ID = (
+    500  # So many documents are looked up by id in a verified file; else all are read, which shows damage
+)
 _TRIES = 5
 _POLL = 0.01  # Seconds between two checks whether a generation was published
 
@@ -381,7 +383,7 @@ class Reader:
         files.refresh()
         require_built(files)
         with (store := files.store).snapshot():  # documents and passages of one generation
-            if wanted is not None and len(wanted) <= _FEW and files.is_sound():
+            if wanted is not None and len(wanted) <= _MAX_LOOKUPS_BY_ID and files.is_sound():
                 documents = store.documents(list(wanted))
                 passages = sorted(store.chunks_of(documents), key=attrgetter("position", "id"))
             else:

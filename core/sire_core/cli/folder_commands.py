@@ -20,7 +20,7 @@ from sire_core.errors import IndexLockedError, QueryError, StorageError
 from sire_core.text.pluralize import count, count_units, kind_name
 from sire_core.types import UnitKind
 
-_SHOWN = 3  # Number of lines that are shown of what is not searched
+_MAX_LINES = 3  # Number of lines that are shown of what is not searched
 
 
 def check(folder: option_groups.Folder, as_json: option_groups.AsJson = False) -> None:
@@ -129,10 +129,10 @@ def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
     if unsearched:
         number = count(len(unsearched), "line")
         note(f"\nNot searched, because other documents repeat it ({number}; `--set boilerplate=true` searches them):")
-        for line in unsearched[:_SHOWN]:
+        for line in unsearched[:_MAX_LINES]:
             note(f"  {line}")
-        if len(unsearched) > _SHOWN:
-            note(f"  and {len(unsearched) - _SHOWN:,} more: `sire documents {folder} {doc_id} --json` lists them")
+        if len(unsearched) > _MAX_LINES:
+            note(f"  and {len(unsearched) - _MAX_LINES:,} more: `sire documents {folder} {doc_id} --json` lists them")
 
 
 @grouped

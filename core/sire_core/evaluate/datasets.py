@@ -32,7 +32,7 @@ _HTML = (".html", ".htm")
 HALVES = ("even", "odd", "all")
 """Parts of the questions by position: develop on even ones, report odd ones."""
 
-_SHOWN = 3
+_MAX_LISTED = 3
 _LONG = 4_000  # Median length in characters from which the texts of a corpus.jsonl are whole documents, not passages
 _QUESTIONS = (
     "{'id', 'question', 'answers', 'supporting'}; supporting is ids of documents or passages; 'needs' in its place is "
@@ -187,7 +187,7 @@ def _own_format(path: Path, folder: Path | None) -> DataSet:
         raise CorpusError(f"{path} has no {' and no '.join(missing)}. {_WANTED}")
     read = read_documents(corpus)
     if read.failures and folder is None:
-        first = "; ".join(f"{failure.where}: {failure.reason}" for failure in read.failures[:_SHOWN])
+        first = "; ".join(f"{failure.where}: {failure.reason}" for failure in read.failures[:_MAX_LISTED])
         raise CorpusError(f"{count(len(read.failures), 'passage')} of {path} cannot be used: {first}. {_WANTED}")
     whole = folder is not None or median(len(document.text) for document in read.documents) >= _LONG
     return DataSet(path.name, read.documents, _pool(files), whole=whole, unread=read.failures)
@@ -234,7 +234,8 @@ def _check_gold(path: Path, documents: Sequence[Document], questions: Sequence[Q
         near = similar_names(min(lost), (document.id for document in documents))
         raise CorpusError(
             f"{len(without)} of {len(questions)} questions of {path} name gold passages that are not in the corpus "
-            f"({', '.join(map(repr, sorted(lost)[:_SHOWN]))}); 'supporting' must hold ids of its documents or passages"
+            f"({', '.join(map(repr, sorted(lost)[:_MAX_LISTED]))}); "
+            "'supporting' must hold ids of its documents or passages"
             f"{', such as ' if near else ''}{', '.join(map(repr, near))}."
         )
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _TEMPORARY = "sire-eval-"
 _PIECE_RANKERS = ("bm25", "hybrid")
-_BATCH = 4096
+_PASSAGES_PER_BATCH = 4096
 _LOCK = "in-use.lock"
 _JUST_MADE = 60.0  # Seconds in which a folder without a held lock may belong to a process that has not locked it yet
 
@@ -465,8 +465,8 @@ def _storage(view: PoolView) -> dict[str, int]:
     """Bytes of vectors and texts in a pool by kind of unit."""
     width = view.matrix.shape[1] * view.matrix.dtype.itemsize
     sizes: Counter[str] = Counter()
-    for start in range(0, view.size, _BATCH):
-        for unit in view.units(range(start, min(start + _BATCH, view.size))):
+    for start in range(0, view.size, _PASSAGES_PER_BATCH):
+        for unit in view.units(range(start, min(start + _PASSAGES_PER_BATCH, view.size))):
             sizes[unit.kind.value] += width + len(unit.index_text.encode("utf-8", "replace"))
     return dict(sorted(sizes.items()))
 

@@ -44,12 +44,12 @@ OF_PIECES = ", pieces"
 """Ending of the name of a baseline that ranks small pieces of passages."""
 _ROLE = re.compile(r":[\w.+-]{1,40}:(?=`)")
 _TARGET = re.compile(r"<[^<>\s]{1,500}>|(?<=\])\([^()\s]{0,500}\)")
-_MARKS = str.maketrans("", "", "*_`#>|~\\[]")
+_MARKDOWN_MARKS = str.maketrans("", "", "*_`#>|~\\[]")
 
 
 def fold(text: str) -> str:
     """Return a text in small letters with single spaces, without the marks of Markdown and RST and targets of links."""
-    return " ".join(_TARGET.sub("", _ROLE.sub("", text)).translate(_MARKS).casefold().split())
+    return " ".join(_TARGET.sub("", _ROLE.sub("", text)).translate(_MARKDOWN_MARKS).casefold().split())
 
 
 def passage_names(passage: Unit, documents: Sequence[str]) -> set[str]:

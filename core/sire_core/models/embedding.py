@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from sire_core.storage.call_cache import CallStore
     from sire_core.types import Unit
 
-_SHOWN = 60
-_READ = 1000  # Models read at least so many characters
+_MAX_SHOWN_LETTERS = 60
+_MIN_READ_LETTERS = 1000  # Models read at least so many characters
 
 
 class TextError(ModelError):
@@ -58,9 +58,9 @@ def check_vectors(
         if not problem and knows_all and not vector.any() and any(map(str.isalnum, text)):
             problem = "a zero vector"
         if problem:
-            raise TextError(f"{name} returned {problem} for the text {text[:_SHOWN]!r}.")
+            raise TextError(f"{name} returned {problem} for the text {text[:_MAX_SHOWN_LETTERS]!r}.")
     matrix = np.stack(vectors) if vectors else np.empty((0, width), dtype=np.float32)
-    different = {" ".join(tokenize(text[:_READ])) for text in texts}
+    different = {" ".join(tokenize(text[:_MIN_READ_LETTERS])) for text in texts}
     if knows_all and len(different) > 1 and (matrix == matrix[0]).all() and matrix.any():
         raise BatchError(f"{name} returned the same vector for {len(different)} different texts.")
     return matrix
@@ -75,7 +75,7 @@ def _problem(vector: FloatArray, width: int) -> str:
     return "" if np.isfinite(vector).all() else "a vector with infinite or undefined numbers"
 
 
-_BATCH = 1024
+_TEXTS_PER_BATCH = 1024
 _DIFFERENT, _SAME = 8, 1e-7  # So many different texts do not all have vectors as close as that
 _HOPELESS = 16  # An embedder that failed for as many parts of a batch, and for no part did not, fails for all
 _IN_MEMORY = 1 << 23  # Bytes of vectors that are kept in memory; with more, all go to the file
@@ -300,7 +300,7 @@ class _Vectors(Mapping[str, "FloatArray"]):
 
 
 def _parts(texts: Sequence[str]) -> list[Sequence[str]]:
-    return [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
+    return [texts[start : start + _TEXTS_PER_BATCH] for start in range(0, len(texts), _TEXTS_PER_BATCH)]
 
 
 def _id(unit: Unit | str) -> str:

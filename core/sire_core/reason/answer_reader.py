@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from sire_core.reason.model_calls import ModelCalls
     from sire_core.types import Hit
 
-_SHORT = 200  # Maximum tokens of a short answer, without thinking
+_SHORT_ANSWER_TOKENS = 200  # Maximum tokens of a short answer, without thinking
 
 _LONG = 500  # Maximum tokens of a paragraph
 
-_INSTRUCTIONS = {"ours": READ, "paper": READ_ALWAYS, "brief": READ_BRIEF, "long": READ_LONG}
+_READER_INSTRUCTIONS = {"ours": READ, "paper": READ_ALWAYS, "brief": READ_BRIEF, "long": READ_LONG}
 
 _AROUND = " .,;:!?\"'*()"  # Characters around an option
 
@@ -66,8 +66,8 @@ class ReaderConfig:
     border: Literal["cut", "break", "skip"] = "cut"
 
     def __post_init__(self) -> None:
-        if self.prompt not in _INSTRUCTIONS:
-            names = ", ".join(map(repr, _INSTRUCTIONS))
+        if self.prompt not in _READER_INSTRUCTIONS:
+            names = ", ".join(map(repr, _READER_INSTRUCTIONS))
             raise ConfigurationError(f"The reader's prompt is one of {names}, not {self.prompt!r}.")
         if self.tokens is not None and self.tokens < 1:
             raise ConfigurationError(f"The reader needs at least 1 token of context, not {self.tokens}.")
@@ -111,7 +111,7 @@ async def read(
     free = how.prompt != "ours" or bool(options)
     findings = frozenset() if free else _findings(hits)
     reading_prompt = prompt(
-        READ_OPTIONS if options else _INSTRUCTIONS[how.prompt] + READ_FINDINGS * bool(findings),
+        READ_OPTIONS if options else _READER_INSTRUCTIONS[how.prompt] + READ_FINDINGS * bool(findings),
         question,
         [hit.unit for hit in hits],
         notes=list(notes),
@@ -119,7 +119,9 @@ async def read(
         options=options,
     )
     if free:
-        reply = await calls.ask(reading_prompt, last=True, max_tokens=_LONG if how.prompt == "long" else _SHORT)
+        reply = await calls.ask(
+            reading_prompt, last=True, max_tokens=_LONG if how.prompt == "long" else _SHORT_ANSWER_TOKENS
+        )
         answer = (
             _option(reply, how.options) if options else _forced_answer(reply, len(hits), whole=how.prompt == "long")
         )

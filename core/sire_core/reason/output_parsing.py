@@ -100,7 +100,7 @@ def without_question_words(query: str) -> str:
 
 # Begins where white space does: otherwise a long run of it would be read once from each of its places.
 _CITATION = re.compile(r"(?<!\s)\s*\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
-_NUMBER = re.compile(r"\[(\d{1,3})\]")
+_CITED_NUMBER = re.compile(r"\[(\d{1,3})\]")
 _FINDING = re.compile(r"^\[(\d{1,2})\] ", re.MULTILINE)
 
 
@@ -149,7 +149,7 @@ def named_citations(text: str, names: Sequence[str]) -> str:
         number = int(match.group(1))
         return f"[{names[number - 1]}]" if 1 <= number <= len(names) else match.group(0)
 
-    return _NUMBER.sub(name, text)
+    return _CITED_NUMBER.sub(name, text)
 
 
 _BEGIN = re.compile(r'(?<!\\)"answer"\s*:\s*"')

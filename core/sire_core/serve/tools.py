@@ -66,7 +66,7 @@ _MISTAKES = {
 }
 """What is wrong with an argument by pydantic's name of the mistake."""
 
-_KEYS, _SAMPLES, _LONGEST = 30, 3, 40
+_KEYS, _SAMPLES, _MAX_VALUE_LETTERS = 30, 3, 40
 """Most metadata keys, values of each and characters of a value that a schema names."""
 
 SEARCHES = "Finds passages that answer a question, with the documents they come from in brackets."
@@ -239,8 +239,8 @@ def with_known_keys(schema: type[Arguments], metadata: Iterable[Mapping[str, Any
 
 def _sample(value: Any) -> str:
     """A metadata value as JSON; the beginning of a long text."""
-    cut = isinstance(value, str) and len(value) > _LONGEST
-    return json.dumps(f"{value[:_LONGEST]}..." if cut else value, ensure_ascii=False)
+    cut = isinstance(value, str) and len(value) > _MAX_VALUE_LETTERS
+    return json.dumps(f"{value[:_MAX_VALUE_LETTERS]}..." if cut else value, ensure_ascii=False)
 
 
 def search_arguments(index: Index, visible: filters.Filter | None) -> type[BaseModel]:

@@ -46,7 +46,7 @@ _COLUMNS = {
 }
 """Columns that a checksum covers, by table."""
 
-_TYPES: dict[str, tuple[type, ...]] = {
+_COLUMN_TYPES: dict[str, tuple[type, ...]] = {
     "records": (str, str, str, bytes),
     "answers": (str, str, str, int, int),
     "answer_sources": (str, str),
@@ -81,7 +81,7 @@ def _with_checksum(*row: object) -> tuple[object, ...]:
 
 def _is_intact(table: str, row: tuple[Any, ...]) -> bool:
     """True if a row, its checksum last, is what was written, and of the types that are written."""
-    return row[-1] == row_checksum(row[:-1]) and tuple(map(type, row[:-1])) == _TYPES[table]
+    return row[-1] == row_checksum(row[:-1]) and tuple(map(type, row[:-1])) == _COLUMN_TYPES[table]
 
 
 def _intact_rows(table: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:

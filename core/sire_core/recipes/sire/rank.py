@@ -78,7 +78,7 @@ class EvidenceReasons:
         passages = np.searchsorted(self._index.chunks, positions)
         cut = self._evidence.is_cut(passages)
         leads = ["" if part else self._lead(passage) for passage, part in zip(passages.tolist(), cut, strict=True)]
-        return np.where(cut, _READ, _READ * max(_LEAST_READ, self._evidence.unsure)), leads
+        return np.where(cut, _READ_WEIGHT, _READ_WEIGHT * max(_LEAST_READ, self._evidence.unsure)), leads
 
     def _lead(self, passage: int) -> str:
         """The sentence of the best step to a passage; empty if it is there by itself."""
@@ -230,7 +230,7 @@ class _EvidenceRanking(ReachedRanking):
     parts: Callable[[IntArray], Mapping[str, Floats]]
 
 
-_READ = 2.0  # how much what a model reads counts for a part of a document
+_READ_WEIGHT = 2.0  # how much what a model reads counts for a part of a document
 _LEAST_READ = 0.3  # share of that for a document that the question surely names; on musique-more, 2Wiki, HotpotQA
 _SHOWN_LIFT = 0.5
 _COPY = 2.0  # what a passage loses whose text one that ranks before it has; and a table of contents
