@@ -93,7 +93,7 @@ _INLINE = frozenset(("title", "code", "a", *_SCRIPTS))
 _LISTS = ("ol", "ul")
 _ITEM = re.compile(r"- |\d+\. ")
 _IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*\)")
-_WORD = re.compile(r"[^\W_]+")
+_HTML_WORD = re.compile(r"[^\W_]+")
 _LABEL = re.compile(r"(?<![^\W_])[^\W_]+(?: [^\W_]+)?:")
 _STEP_LABEL = re.compile(r"\W{0,4}(?:next|prev|previous|up|back)\b", re.IGNORECASE)
 _STEPS = frozenset("prev previous next up".split())
@@ -288,18 +288,18 @@ def _read(parts: Sequence[tuple[str, Any]], left_out: frozenset[int]) -> tuple[t
 
 def _linked_words(text: str) -> list[str]:
     """Words in lower case, of an image its alternative text."""
-    return _WORD.findall(_IMAGE.sub(r" \1 ", text).lower())
+    return _HTML_WORD.findall(_IMAGE.sub(r" \1 ", text).lower())
 
 
 def _is_step_name(words: list[str]) -> bool:
-    """Whether words say where a link leads in a sequence of pages ("Next chapter", "Top", "2") and nothing else."""
+    """True if words say where a link leads in a sequence of pages ("Next chapter", "Top", "2") and nothing else."""
     return not _STEP_WORDS.isdisjoint(words) and all(
         word in _STEP_WORDS or word.isdigit() or len(word) == 1 for word in words
     )
 
 
 def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_list: bool) -> bool:
-    """Whether a block holds nothing but links to the pages before, behind and above, with their labels."""
+    """True if a block holds nothing but links to the pages before, behind and above, with their labels."""
     text = "\n".join(lines)
     if len(text) > _STEP_LETTERS or any(line.startswith("#") for line in lines):
         return False
@@ -318,13 +318,13 @@ def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_lis
 
 
 def _number(attributes: Mapping[str, str | None], name: str) -> int:
-    """How many rows or columns a cell has, at least 1 and below 100."""
+    """Number of rows or columns a cell has, at least 1 and below 100."""
     value = attributes.get(name) or ""
     return max(1, int(value)) if value.isascii() and value.isdigit() and len(value) < 3 else 1
 
 
 def _is_box(tag: str, attributes: Mapping[str, str | None]) -> bool:
-    """Whether an element is a note, an example, a quotation or a figure beside the text."""
+    """True if an element is a note, an example, a quotation or a figure beside the text."""
     if tag not in _BOX_TAGS:
         return tag in ("blockquote", "figure")
     names = f"{attributes.get('class') or ''} {attributes.get('role') or ''}".lower().split()

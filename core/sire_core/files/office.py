@@ -22,29 +22,29 @@ from sire_core.files.source_files import declared_encoding, decode_any
 
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 
-_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _PLACED = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _LEFT_OUT = frozenset(
-    f"{_WORD}{name}"
+    f"{_WORD_NAMESPACE}{name}"
     for name in "del moveFrom rPr pPr sdtPr sdtEndPr instrText delText delInstrText tblPr tblGrid trPr tcPr sectPr "
     "annotationRef footnoteRef endnoteRef softHyphen lastRenderedPageBreak rubyPr ffData".split()
 )
-_MARKS = {
-    f"{_WORD}tab": "\t",
-    f"{_WORD}ptab": "\t",
-    f"{_WORD}br": "\n",
-    f"{_WORD}cr": "\n",
-    f"{_WORD}noBreakHyphen": "-",
+_FIELD_MARKS = {
+    f"{_WORD_NAMESPACE}tab": "\t",
+    f"{_WORD_NAMESPACE}ptab": "\t",
+    f"{_WORD_NAMESPACE}br": "\n",
+    f"{_WORD_NAMESPACE}cr": "\n",
+    f"{_WORD_NAMESPACE}noBreakHyphen": "-",
 }
-_TEXTS = (f"{_WORD}t", f"{_MATH}t")
+_TEXTS = (f"{_WORD_NAMESPACE}t", f"{_MATH}t")
 _NOTES = {
-    f"{_WORD}footnoteReference": "footnotes",
-    f"{_WORD}endnoteReference": "endnotes",
-    f"{_WORD}commentReference": "comments",
+    f"{_WORD_NAMESPACE}footnoteReference": "footnotes",
+    f"{_WORD_NAMESPACE}endnoteReference": "endnotes",
+    f"{_WORD_NAMESPACE}commentReference": "comments",
 }
 _UNREAD_FIELDS = ("PAGE", "NUMPAGES", "SECTIONPAGES", "TOC", "INDEX", "PAGEREF")
 _HEADING = re.compile(r"heading ?([1-9])", re.IGNORECASE)
@@ -187,11 +187,11 @@ class _Reader:
         """Paragraphs and tables of an element."""
         for element in parent:
             tag = element.tag
-            if tag == f"{_WORD}p":
+            if tag == f"{_WORD_NAMESPACE}p":
                 self._paragraph(element)
-            elif tag == f"{_WORD}tbl":
+            elif tag == f"{_WORD_NAMESPACE}tbl":
                 self._table(element)
-            elif tag == f"{_WORD}altChunk":
+            elif tag == f"{_WORD_NAMESPACE}altChunk":
                 self._blocks += [(False, text) for text in self._chunk(element.get(f"{_RELATION}id", "")) if text]
             elif isinstance(tag, str) and tag not in _LEFT_OUT:
                 self._read(element)
@@ -242,7 +242,7 @@ class _Reader:
                 self._read_story(element)
 
     def _style(self, paragraph: Any) -> _Style:
-        properties = paragraph.find(f"{_WORD}pPr")
+        properties = paragraph.find(f"{_WORD_NAMESPACE}pPr")
         name = _value(properties, "pStyle")
         known = _HEADING.fullmatch(name)  # of a file without styles
         style = self._styles.get(name, _Style(heading=int(known[1]) if known else 0))
@@ -251,7 +251,7 @@ class _Reader:
         outline = _value(properties, "outlineLvl")
         if outline.isdigit():
             style = style._replace(heading=int(outline) + 1 if int(outline) < 9 else 0)
-        numbers = properties.find(f"{_WORD}numPr")
+        numbers = properties.find(f"{_WORD_NAMESPACE}numPr")
         if numbers is not None:
             number, level = _value(numbers, "numId") or style.number, _value(numbers, "ilvl")
             style = style._replace(number="" if number == "0" else number, level=_small(level, style.level))
@@ -261,16 +261,16 @@ class _Reader:
         """Text of a paragraph, of a run, or of what stands between them."""
         for element in parent:
             tag = element.tag
-            if tag == f"{_WORD}fldChar":
+            if tag == f"{_WORD_NAMESPACE}fldChar":
                 words.append(self._field(element))
-            elif tag == f"{_WORD}instrText" and self._fields and self._fields[-1] is not None:
+            elif tag == f"{_WORD_NAMESPACE}instrText" and self._fields and self._fields[-1] is not None:
                 self._fields[-1] += element.text or ""
             elif not isinstance(tag, str) or tag in _LEFT_OUT:
                 continue
             elif any(field is not None for field in self._fields):
                 self._collect(element, words)  # down to the end of the field
-            elif tag in _MARKS:
-                words.append(_MARKS[tag])
+            elif tag in _FIELD_MARKS:
+                words.append(_FIELD_MARKS[tag])
             elif tag in _TEXTS:
                 words.append(element.text or "")
             else:
@@ -278,24 +278,29 @@ class _Reader:
 
     def _collect_special(self, tag: str, element: Any, words: list[str]) -> None:
         """Text of what is more than letters, and of all around them."""
-        if tag == f"{_WORD}sym":
+        if tag == f"{_WORD_NAMESPACE}sym":
             words.append(_symbol(element))
         elif tag in _NOTES:
-            note = self._notes[_NOTES[tag]].pop(element.get(f"{_WORD}id"), None)  # once, however often it is named
+            note = self._notes[_NOTES[tag]].pop(
+                element.get(f"{_WORD_NAMESPACE}id"), None
+            )  # once, however often it is named
             self._behind += [] if note is None else [note]
-        elif tag == f"{_WORD}txbxContent":
+        elif tag == f"{_WORD_NAMESPACE}txbxContent":
             self._behind.append(element)
         elif tag == f"{_COMPATIBILITY}AlternateContent":
             self._collect(element[:1], words)  # the same a second time, for older programs
         elif tag == f"{_PLACED}docPr":
             words.append(f" {element.get('descr', '')} ")
-        elif tag == f"{_WORD}ruby":
+        elif tag == f"{_WORD_NAMESPACE}ruby":
             words.append(ruby(*(self._text_of(part) for part in _ruby_parts(element))))
         elif tag == f"{_MATH}oMath":
             words.append(office_math(element, self._text_of))
-        elif tag == f"{_WORD}r" and (mark := self._script(element)):
+        elif tag == f"{_WORD_NAMESPACE}r" and (mark := self._script(element)):
             words.append(mark(self._text_of(element)))
-        elif not (tag == f"{_WORD}fldSimple" and _field_name(element.get(f"{_WORD}instr", "")) in _UNREAD_FIELDS):
+        elif not (
+            tag == f"{_WORD_NAMESPACE}fldSimple"
+            and _field_name(element.get(f"{_WORD_NAMESPACE}instr", "")) in _UNREAD_FIELDS
+        ):
             self._behind += _graphics(self._part, element) if tag == f"{_DRAWING}graphicData" else ()
             self._collect(element, words)
 
@@ -309,7 +314,7 @@ class _Reader:
 
     def _script(self, run: Any) -> Callable[[str], str] | None:
         """How the letters of a run are marked: as raised or lowered ones."""
-        properties = run.find(f"{_WORD}rPr")
+        properties = run.find(f"{_WORD_NAMESPACE}rPr")
         if properties is None:
             return None
         position = _value(properties, "vertAlign") or self._raised.get(_value(properties, "rStyle"), "")
@@ -320,7 +325,7 @@ class _Reader:
 
         What an instruction is made of is no text.
         """
-        kind = mark.get(f"{_WORD}fldCharType")
+        kind = mark.get(f"{_WORD_NAMESPACE}fldCharType")
         if mark in self._odd_marks:
             return ""
         if kind == "begin":
@@ -337,24 +342,24 @@ class _Reader:
     def _table(self, element: Any) -> None:
         rows: list[list[str]] = []
         merged: dict[int, str] = {}  # texts of the cells that go on below, by column
-        for row in _children(element, f"{_WORD}tr"):
-            before = _value(row.find(f"{_WORD}trPr"), "gridBefore")
+        for row in _children(element, f"{_WORD_NAMESPACE}tr"):
+            before = _value(row.find(f"{_WORD_NAMESPACE}trPr"), "gridBefore")
             cells = [""] * _small(before, 0)
-            for cell in _children(row, f"{_WORD}tc"):
-                properties = cell.find(f"{_WORD}tcPr")
+            for cell in _children(row, f"{_WORD_NAMESPACE}tc"):
+                properties = cell.find(f"{_WORD_NAMESPACE}tcPr")
                 text = self._merged_cell(cell, properties, len(cells), merged)
                 cells += [text, *[""] * (_small(_value(properties, "gridSpan"), 1) - 1)]
             rows.append(cells)
-        look = element.find(f"{_WORD}tblPr/{_WORD}tblLook")
-        header = look is None or look.get(f"{_WORD}firstRow", "1") not in ("0", "false")
+        look = element.find(f"{_WORD_NAMESPACE}tblPr/{_WORD_NAMESPACE}tblLook")
+        header = look is None or look.get(f"{_WORD_NAMESPACE}firstRow", "1") not in ("0", "false")
         text = table(rows, header=header)
         if text:
             self._blocks.append((False, text))
 
     def _merged_cell(self, cell: Any, properties: Any, column: int, merged: dict[int, str]) -> str:
         """Text of a cell, of one that is merged with that above the same again."""
-        merge = None if properties is None else properties.find(f"{_WORD}vMerge")
-        if merge is not None and merge.get(f"{_WORD}val") != "restart" and column in merged:
+        merge = None if properties is None else properties.find(f"{_WORD_NAMESPACE}vMerge")
+        if merge is not None and merge.get(f"{_WORD_NAMESPACE}val") != "restart" and column in merged:
             return spend(merged[column])
         text = self._cell(cell)
         merged[column] = text if len(text) <= LONGEST_REPEATED else ""
@@ -386,7 +391,13 @@ def _children(parent: Any, tag: str) -> Iterator[Any]:
         if element.tag == tag:
             yield element
         elif element.tag not in _LEFT_OUT and element.tag in (
-            *(f"{_WORD}sdt", f"{_WORD}sdtContent", f"{_WORD}ins", f"{_WORD}moveTo", f"{_WORD}customXml"),
+            *(
+                f"{_WORD_NAMESPACE}sdt",
+                f"{_WORD_NAMESPACE}sdtContent",
+                f"{_WORD_NAMESPACE}ins",
+                f"{_WORD_NAMESPACE}moveTo",
+                f"{_WORD_NAMESPACE}customXml",
+            ),
         ):
             yield from _children(element, tag)
 
@@ -394,8 +405,8 @@ def _children(parent: Any, tag: str) -> Iterator[Any]:
 def _odd_marks(root: Any) -> Iterator[Any]:
     """Marks of fields that have no end, or no result and an end in another paragraph."""
     fields: list[list[Any]] = []
-    for mark in root.iter(f"{_WORD}fldChar"):
-        kind = mark.get(f"{_WORD}fldCharType")
+    for mark in root.iter(f"{_WORD_NAMESPACE}fldChar"):
+        kind = mark.get(f"{_WORD_NAMESPACE}fldCharType")
         if kind == "begin":
             fields.append([mark])
         elif kind == "separate" and fields:
@@ -408,23 +419,23 @@ def _odd_marks(root: Any) -> Iterator[Any]:
 
 
 def _paragraph_of(element: Any) -> Any:
-    return next(element.iterancestors(f"{_WORD}p"), None)
+    return next(element.iterancestors(f"{_WORD_NAMESPACE}p"), None)
 
 
 def _chosen(mark: Any) -> str:
     """Value of a box to tick, or of a list to choose from, in a form."""
-    form = mark.find(f"{_WORD}ffData")
+    form = mark.find(f"{_WORD_NAMESPACE}ffData")
     if form is None:
         return ""
-    box, choices = form.find(f"{_WORD}checkBox"), form.find(f"{_WORD}ddList")
+    box, choices = form.find(f"{_WORD_NAMESPACE}checkBox"), form.find(f"{_WORD_NAMESPACE}ddList")
     if box is not None:
-        state = box.find(f"{_WORD}checked")
-        state = box.find(f"{_WORD}default") if state is None else state
-        ticked = state is not None and state.get(f"{_WORD}val", "1") not in ("0", "false", "off")
+        state = box.find(f"{_WORD_NAMESPACE}checked")
+        state = box.find(f"{_WORD_NAMESPACE}default") if state is None else state
+        ticked = state is not None and state.get(f"{_WORD_NAMESPACE}val", "1") not in ("0", "false", "off")
         return " \N{BALLOT BOX WITH X} " if ticked else " \N{BALLOT BOX} "
     if choices is None:
         return ""
-    entries = [entry.get(f"{_WORD}val", "") for entry in choices.iterfind(f"{_WORD}listEntry")]
+    entries = [entry.get(f"{_WORD_NAMESPACE}val", "") for entry in choices.iterfind(f"{_WORD_NAMESPACE}listEntry")]
     number = _value(choices, "result") or _value(choices, "default") or "0"
     return entries[int(number)] if number.isdigit() and int(number[:6]) < len(entries) else ""
 
@@ -433,22 +444,22 @@ def _ruby_parts(element: Any) -> list[Any]:
     """Base and reading of a ruby."""
     from lxml import etree
 
-    parts = [element.find(f"{_WORD}{name}") for name in ("rubyBase", "rt")]
+    parts = [element.find(f"{_WORD_NAMESPACE}{name}") for name in ("rubyBase", "rt")]
     return [etree.Element("none") if part is None else part for part in parts]
 
 
 def _raised_styles(part: Any) -> dict[str, str]:
     """Styles of letters that are raised or lowered, by their ids."""
     return {
-        style.get(f"{_WORD}styleId", ""): position
-        for style in part.styles.element.iterfind(f"{_WORD}style[@{_WORD}type='character']")
-        if (position := _value(style.find(f"{_WORD}rPr"), "vertAlign")) in _SCRIPTS
+        style.get(f"{_WORD_NAMESPACE}styleId", ""): position
+        for style in part.styles.element.iterfind(f"{_WORD_NAMESPACE}style[@{_WORD_NAMESPACE}type='character']")
+        if (position := _value(style.find(f"{_WORD_NAMESPACE}rPr"), "vertAlign")) in _SCRIPTS
     }
 
 
 def _value(parent: Any, name: str) -> str:
-    element = None if parent is None else parent.find(f"{_WORD}{name}")
-    return "" if element is None else str(element.get(f"{_WORD}val", ""))
+    element = None if parent is None else parent.find(f"{_WORD_NAMESPACE}{name}")
+    return "" if element is None else str(element.get(f"{_WORD_NAMESPACE}val", ""))
 
 
 def _small(number: str, other: int) -> int:
@@ -462,18 +473,21 @@ def _field_name(instruction: str) -> str:
 
 def _symbol(element: Any) -> str:
     try:
-        code = int(element.get(f"{_WORD}char", ""), 16)
+        code = int(element.get(f"{_WORD_NAMESPACE}char", ""), 16)
     except ValueError:
         return ""
     code -= 0xF000 if 0xF000 <= code < 0xF100 else 0
-    font = str(element.get(f"{_WORD}font", "")).lower()
+    font = str(element.get(f"{_WORD_NAMESPACE}font", "")).lower()
     known = _SYMBOLS if font == "symbol" else _DINGBATS if font.startswith("wingdings") else {}
     return known.get(code) or (chr(code) if 0x20 <= code < 0xD800 else "\N{BULLET}")
 
 
 def _styles(part: Any) -> dict[str, _Style]:
     """Styles of paragraphs by their id."""
-    elements = {style.get(f"{_WORD}styleId", ""): style for style in part.styles.element.iterfind(f"{_WORD}style")}
+    elements = {
+        style.get(f"{_WORD_NAMESPACE}styleId", ""): style
+        for style in part.styles.element.iterfind(f"{_WORD_NAMESPACE}style")
+    }
     based_on = {name: _value(element, "basedOn") for name, element in elements.items()}
     own = {name: _own_style(element) for name, element in elements.items()}
     styles: dict[str, _Style] = {}
@@ -492,7 +506,7 @@ def _own_style(element: Any) -> _Style:
     """What a style says itself."""
     label = _value(element, "name")
     match_ = _HEADING.fullmatch(label)
-    properties = element.find(f"{_WORD}pPr")
+    properties = element.find(f"{_WORD_NAMESPACE}pPr")
     outline = _value(properties, "outlineLvl")
     if match_:
         level = int(match_[1])
@@ -500,7 +514,7 @@ def _own_style(element: Any) -> _Style:
         level = 1
     else:
         level = int(outline) + 1 if outline.isdigit() else 0
-    numbers = None if properties is None else properties.find(f"{_WORD}numPr")
+    numbers = None if properties is None else properties.find(f"{_WORD_NAMESPACE}numPr")
     number, depth = ("", 0) if numbers is None else (_value(numbers, "numId"), _small(_value(numbers, "ilvl"), 0))
     return _Style(level if level < 10 else 0, number, depth, label.lower().startswith("toc "))
 
@@ -519,7 +533,11 @@ def _notes(part: Any, kind: str) -> dict[str, Any]:
         if relation.reltype == f"{_OFFICE}/{kind}" and not relation.is_external:
             parser = etree.XMLParser(resolve_entities=False, no_network=True)
             root = etree.fromstring(relation.target_part.blob, parser)
-            return {note.get(f"{_WORD}id"): note for note in root if note.get(f"{_WORD}type", "normal") == "normal"}
+            return {
+                note.get(f"{_WORD_NAMESPACE}id"): note
+                for note in root
+                if note.get(f"{_WORD_NAMESPACE}type", "normal") == "normal"
+            }
     return {}
 
 
@@ -535,18 +553,18 @@ class _Lists:
             return
         root = numbering.element
         shared = {
-            abstract.get(f"{_WORD}abstractNumId"): {
-                level.get(f"{_WORD}ilvl"): level for level in abstract.iterfind(f"{_WORD}lvl")
+            abstract.get(f"{_WORD_NAMESPACE}abstractNumId"): {
+                level.get(f"{_WORD_NAMESPACE}ilvl"): level for level in abstract.iterfind(f"{_WORD_NAMESPACE}lvl")
             }
-            for abstract in root.iterfind(f"{_WORD}abstractNum")
+            for abstract in root.iterfind(f"{_WORD_NAMESPACE}abstractNum")
         }
-        for number in root.iterfind(f"{_WORD}num"):
-            name, abstract = number.get(f"{_WORD}numId"), _value(number, "abstractNumId")
+        for number in root.iterfind(f"{_WORD_NAMESPACE}num"):
+            name, abstract = number.get(f"{_WORD_NAMESPACE}numId"), _value(number, "abstractNumId")
             levels = {int(key): _level(level) for key, level in shared.get(abstract, {}).items() if str(key).isdigit()}
-            overrides = number.findall(f"{_WORD}lvlOverride")
+            overrides = number.findall(f"{_WORD_NAMESPACE}lvlOverride")
             for override in overrides:
-                depth = _small(override.get(f"{_WORD}ilvl", ""), 0)
-                changed = override.find(f"{_WORD}lvl")
+                depth = _small(override.get(f"{_WORD_NAMESPACE}ilvl", ""), 0)
+                changed = override.find(f"{_WORD_NAMESPACE}lvl")
                 level = levels.get(depth, _Level("decimal", "%1.", 1)) if changed is None else _level(changed)
                 levels[depth] = level._replace(start=_small(_value(override, "startOverride"), level.start))
             self._levels[name] = levels
@@ -618,7 +636,7 @@ def _read_slides(source: Source) -> tuple[str, str]:
 
 
 def _blocks(part: Any, shapes: Any, margins: set[str]) -> Iterator[tuple[bool, str]]:
-    """Whether it is the title, and the text, of each shape that has words."""
+    """True if it is the title, and the text, of each shape that has words."""
     for shape in shapes:
         if shape.tag == f"{_COMPATIBILITY}AlternateContent":
             yield from _blocks(part, shape[0] if len(shape) else (), margins)  # what follows is for older programs
@@ -694,7 +712,7 @@ def _paragraphs(body: Any, *, listed: bool) -> str:
 
 
 def _is_bold_heading(paragraph: Any, text: str) -> bool:
-    """Whether a paragraph of a slide is a short line in bold letters that ends no sentence."""
+    """True if a paragraph of a slide is a short line in bold letters that ends no sentence."""
     runs = [run for run in paragraph.iterchildren(f"{_DRAWING}r") if "".join(run.itertext()).strip()]
     styles = [run.find(f"{_DRAWING}rPr") for run in runs]
     bold = bool(runs) and all(style is not None and style.get("b") in ("1", "true") for style in styles)

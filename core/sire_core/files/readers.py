@@ -83,7 +83,7 @@ _PLAIN = re.compile(
 )
 """Names of texts that have no suffix; `install` in small letters is a program."""
 _SAYS = re.compile(r"[^\W\d_]")
-_LISTED = 100
+_MAX_LISTED_NAMES = 100
 _SHOWN, _NAMED = 10, 3  # Reasons, and files of each
 
 
@@ -170,8 +170,8 @@ def read_documents(
     without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
     passages. Files should be UTF-8, have a byte order mark, or be HTML that declares its encoding; another one is
     guessed (`notes`). A file is read by its content where its name says another type. What cannot be used is listed
-    in `failures` and the rest is read. Scripts, search indexes and sources of pages (of XML those whose words the page beside them has)
-    that a site generator left in a folder are skipped and listed in `failures`; a file that is named itself is read,
+    in `failures` and the rest is read. Scripts, search indexes and sources of pages (of XML those whose words the page
+    beside them has) that a site generator left in a folder are skipped and listed in `failures`; a file that is named itself is read,
     and whatever its suffix where it is text. Of files without a suffix, folders give those that have a well-known name
     (`README`, `LICENSE`).
 
@@ -222,7 +222,7 @@ def read_documents(
 
 
 def _is_document(file: SourceFile) -> bool:
-    """Whether a file may be read, by its name."""
+    """True if a file may be read, by its name."""
     name = file.path.name
     patterns = (MAN_PAGE, _PLAIN)
     return file.is_given or file.path.suffix.lower() in _READ or any(pattern.fullmatch(name) for pattern in patterns)
@@ -246,16 +246,16 @@ def _add_file(
 
 
 def _ends_at_boundary(doc_id: str, name: str) -> bool:
-    """Whether a file or folder name ends at a boundary of the id."""
+    """True if a file or folder name ends at a boundary of the id."""
     return doc_id[len(name) : len(name) + 1] in ("", "/", ":")
 
 
 def _shortened(failed: list[Failure], file: SourceFile) -> list[Failure]:
     """Limit the failures of one file; the last one counts the rest."""
-    if len(failed) <= _LISTED:
+    if len(failed) <= _MAX_LISTED_NAMES:
         return failed
-    rest = len(failed) - _LISTED
-    return [*failed[:_LISTED], Failure(_location(file), f"{count(rest, 'more record')} could not be used")]
+    rest = len(failed) - _MAX_LISTED_NAMES
+    return [*failed[:_MAX_LISTED_NAMES], Failure(_location(file), f"{count(rest, 'more record')} could not be used")]
 
 
 def _location(file: SourceFile) -> str:
