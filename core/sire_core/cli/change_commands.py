@@ -132,7 +132,7 @@ def _timed_reading(
     """Read sources; the time that it takes is noted as that of a stage."""
     begun = time.perf_counter()
     if progress is None and any(source.is_dir() for source in sources):  # which may take minutes
-        note(f"Reading {some([str(source) for source in sources], _NAMED)} ...")
+        note(f"Reading {some([str(source) for source in sources], _MAX_NAMED_FILES)} ...")
     corpus = read_sources(sources, options, known, progress)
     seconds["reading"] = time.perf_counter() - begun
     return corpus
