@@ -91,7 +91,7 @@ def run_change(
         _say_interrupted(options.folder, before)
         raise typer.Exit(130) from None
     if as_json:
-        say_json(report_json(report, recipe, corpus.failures))
+        say_json({**report_json(report, recipe, corpus.failures), "notes": list(map(asdict, corpus.notes))})
     else:
         if not also or report.generation != before.generation:
             _print_result(report, recipe, before, options.folder)
@@ -194,6 +194,7 @@ def read_sources(
         _check_taken(corpus, sources, options.folder, replaces=options.replaces)
         _warn_of_namesakes(corpus, sources, options.folder)
     _list_skipped(corpus.failures)
+    _list_failures(corpus.notes, "file was read with a note", "files were read with notes")
     signs = ((document.id, reading_warnings(document)) for document in corpus.documents)
     badly_read = [Failure(name, ", ".join(found)) for name, found in signs if found]
     _list_failures(badly_read, "document looks badly read", "documents look badly read")

@@ -12,6 +12,7 @@ import typer
 from sire_core.arguments import similar_names
 from sire_core.cli import option_groups
 from sire_core.cli.change_commands import approval, existing_index, report_json, with_documents
+from sire_core.cli.indexed_sources import ids_of
 from sire_core.cli.model_options import SpendingOptions, say_usage
 from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
@@ -111,6 +112,7 @@ def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
     from sire_core.recipes.sire.evidence_index import boilerplate
 
     check_folder(folder)
+    (doc_id,) = ids_of([doc_id], folder)
     with open_index(IndexOptions(folder=folder)) as index:
         matches = index.documents([doc_id])
         lines = boilerplate(index.snapshot().view, [doc_id]) if matches and index.recipe_name == "sire" else []

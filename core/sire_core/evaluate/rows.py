@@ -44,7 +44,8 @@ OF_PIECES = ", pieces"
 """Ending of the name of a baseline that ranks small pieces of passages."""
 _ROLE = re.compile(r":[\w.+-]{1,40}:(?=`)")
 _TARGET = re.compile(r"<[^<>\s]{1,500}>|(?<=\])\([^()\s]{0,500}\)")
-_MARKDOWN_MARKS = str.maketrans("", "", "*_`#>|~\\[]")
+_MARKDOWN_MARKS = str.maketrans(dict.fromkeys("*_`#>|~\\[]", "") | dict.fromkeys(',;"', " "))
+"""Marks that do not count, and those between the values of a row, which are bars where a table is read."""
 
 
 def fold(text: str) -> str:
