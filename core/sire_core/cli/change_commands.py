@@ -288,13 +288,18 @@ def _changed_settings(recipe: str, before: Manifest, after: Manifest) -> str:
 
 
 def _note_embedder(semantic: bool) -> None:
-    """After a first build, where a model is on this machine: which embedder was taken, and why."""
+    """Say after a first build which embedder was taken and why, or what a model would add."""
     from sire_core.models.onnx_embedder import semantic_choice
 
     if choice := semantic_choice():
         spec, why = choice
         default = "" if semantic else "lexical, the default. --embedder semantic takes "
         note(f"Embedder {default}{spec}: {why}.")
+    elif not semantic:
+        note(
+            "Embedder lexical, the default. On questions in people's own words a model of 34 MB finds 11 to 20 points "
+            'more: pip install "sire-rag[onnx]", then sire reembed DIR --embedder onnx:Xenova/bge-small-en-v1.5.'
+        )
 
 
 def _seconds(report: BuildReport) -> str:
