@@ -362,7 +362,7 @@ class Reader:
         return with_changes(stored, changes, wanted, self._configuration.allow) if changes else stored
 
     def _stored_documents(self, wanted: set[str] | None) -> list[Document]:
-        from sire_core.corpus.chunker import SentenceChunker, joined
+        from sire_core.corpus.chunker import joined
         from sire_core.corpus.stored_corpus import to_documents
         from sire_core.storage.index_files import require_built
 
@@ -377,10 +377,8 @@ class Reader:
                 documents = store.documents()
                 passages = store.chunks(documents)
         selected = {name: document for name, document in documents.items() if wanted is None or name in wanted}
-        settings = files.manifest().chunker
-        chunker = SentenceChunker(**settings) if settings else None
         whole_documents = to_documents(selected, passages, self._configuration.allow)
-        return [replace(document, text=joined(document.passages, chunker)) for document in whole_documents]
+        return [replace(document, text=joined(document.passages)) for document in whole_documents]
 
     def sources(self) -> dict[str, str]:
         """Return the file of every document that is from one, with pending changes; empty if nothing was built."""

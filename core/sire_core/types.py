@@ -7,10 +7,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sire_core.algorithms.text import without_link_targets
 from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sire_core.corpus.blocks import Block
 
 _UNIT = 24
 _DIGITS = 32
@@ -122,12 +125,16 @@ class Passage:
         id: Your id of the passage, returned with results; empty if there is none.
         title: Used before the text instead of the document's title; empty means the document's title.
         metadata: Added to the document's metadata; on equal keys, its values win.
+        blocks: Structure of the text; it is read from the text if there are none.
+        repeated: Number of letters at its beginning that repeat the end of the passage before.
     """
 
     text: str
     id: str = ""
     title: str = ""
     metadata: Metadata = field(default_factory=dict)
+    blocks: tuple[Block, ...] = field(default=(), compare=False, repr=False)
+    repeated: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +147,7 @@ class Document:
         title: Used before the text by embedders and models; may be empty.
         metadata: JSON-serialisable; filters apply to it.
         chunks: The text already split into passages, as strings or `Passage` objects.
+        blocks: Structure of the text; it is read from the text if there are none.
     """
 
     id: str
@@ -147,6 +155,7 @@ class Document:
     title: str = ""
     metadata: Metadata = field(default_factory=dict)
     chunks: tuple[str | Passage, ...] = ()
+    blocks: tuple[Block, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -166,6 +175,7 @@ class Chunk:
         text: The passage.
         metadata: The document's metadata and the passage's own.
         source_id: Your id of the passage; empty if there is none.
+        layout: Its blocks as they are stored.
     """
 
     id: str
@@ -175,6 +185,12 @@ class Chunk:
     text: str
     metadata: Metadata = field(default_factory=dict)
     source_id: str = ""
+    layout: str = field(default="", repr=False)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Structure of the text."""
+        return _blocks(self.layout, self.text)
 
     @property
     def hash(self) -> str:
@@ -186,6 +202,13 @@ class Chunk:
         """The text that is searched and embedded: title, then text without the addresses of links."""
         text = without_link_targets(self.text)
         return f"{self.title}\n{text}" if self.title else text
+
+
+def _blocks(layout: str, text: str) -> tuple[Block, ...]:
+    from sire_core.corpus.blocks import blocks_of, read_blocks
+
+    blocks = blocks_of(layout)
+    return blocks if blocks and blocks[-1].end <= len(text) else read_blocks(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +283,7 @@ class Unit:
         title: Title line (chunks) or display name (aggregates); may be empty.
         metadata: The passage's metadata, or that of the organizer.
         source_ids: For a passage, your ids in the order of `chunk_ids`; empty if there are none.
+        layout: Blocks of a passage as they are stored.
     """
 
     id: str
@@ -272,6 +296,12 @@ class Unit:
     title: str = ""
     metadata: Metadata = field(default_factory=dict)
     source_ids: tuple[str, ...] = ()
+    layout: str = field(default="", repr=False)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Structure of the text."""
+        return _blocks(self.layout, self.text)
 
     @property
     def source_id(self) -> str:

@@ -22,7 +22,7 @@ with atheris.instrument_imports(include=["sire_core"]):
     from sire_core.corpus.markdown_cleaning import clean_markdown
     from sire_core.corpus.media import split_media
     from sire_core.corpus.readers import read_documents
-    from sire_core.corpus.sections import sections_of_markdown
+    from sire_core.corpus.sections import paths_of
     from sire_core.errors import SireError
     from sire_core.extraction.answers import ExtractionAnswer
     from sire_core.extraction.rules import RulesExtractor
@@ -55,8 +55,7 @@ def extraction(data):
 
 def markdown(data):
     text = data.decode("utf-8", "replace")
-    for section in sections_of_markdown(clean_markdown(text)):
-        assert section
+    paths_of(clean_markdown(text))
     markdown_blocks(text)
     html_to_markdown(text)
     split_media([Document("d", text)])

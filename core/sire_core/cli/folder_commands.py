@@ -15,7 +15,7 @@ from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped, option
 from sire_core.cli.change_commands import approval, existing_index, report_json, with_documents
 from sire_core.cli.models import SpendingOptions, say_usage
-from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, chunker_of, manifest_of, open_index
+from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
 from sire_core.cli.output import bar, note, output_width, reporting, say, say_json
 from sire_core.errors import IndexLockedError, QueryError, StorageError
 from sire_core.types import UnitKind
@@ -121,7 +121,7 @@ def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
         near = f" Similar ids: {', '.join(similar)}." if similar else f" `sire documents {folder}` lists the ids."
         raise QueryError(f"There is no document {doc_id!r} in {folder}.{near}")
     document = matches[0]
-    text = joined(document.passages, chunker_of(IndexOptions(folder=folder)))
+    text = joined(document.passages)
     if as_json:
         content = {"id": document.id, "title": document.title, "text": text, "metadata": dict(document.metadata)}
         say_json({**content, "not_searched": unsearched})

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TypeVar, Union
 
 from sire_core.algorithms.pluralize import count, some
 from sire_core.algorithms.text import clean_text
-from sire_core.corpus.blocks import is_contents
+from sire_core.corpus.blocks import is_contents, read_blocks
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.files import (
     DANGLING,
@@ -42,11 +42,10 @@ from sire_core.corpus.records import FoundRecord, holds_question, record_documen
 from sire_core.corpus.restructured import read_rst
 from sire_core.corpus.rich_text import GAP, prepare_rtf
 from sire_core.corpus.sections import (
-    first_heading,
+    heading_texts,
+    headings_of,
     naming_heading,
-    sections_of_markdown,
     with_comments_as_code,
-    with_contents_as_list,
 )
 from sire_core.corpus.source_code import NOTATIONS, SOURCES, read_notation, read_source
 from sire_core.corpus.titles import first_title, header_title, opening_title, without_site_name
@@ -454,7 +453,7 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
     fields: dict[str, Any] = {}
     if suffix in _HTML:
         title, text = html_to_markdown(text)
-        title = without_site_name(title, first_heading(text))
+        title = without_site_name(title, next(iter(headings_of(text)), ""))
     elif suffix in _MARKDOWN:
         fields = front_matter(text)
         if "source" in fields:  # a filter for the path has to find every page
@@ -502,14 +501,14 @@ def _with_title(
 ) -> FoundRecord:
     """A document with a title: its own, else its first heading or the file name."""
     metadata = {**(fields or {}), "source": file.name}
-    text = with_contents_as_list(text) if headings else text
+    blocks = read_blocks(text)
     if is_contents(title):
         title = ""
     if not title and headings:
-        title = naming_heading(text)
+        title = naming_heading(text, blocks)
         title = title if _SAYS.search(title) else ""  # "3.2.0" or a date opens a page, but is not what it is about
     title = title or PurePosixPath(file.name).stem
-    return FoundRecord(Document(id=file.name, text=text, title=title, metadata=metadata), _location(file))
+    return FoundRecord(Document(file.name, text, title, metadata, blocks=blocks), _location(file))
 
 
 def _lines(file: SourceFile, max_bytes: int) -> Iterator[tuple[str, Any]]:
@@ -571,8 +570,7 @@ class ReadDocument:
 def check_reading(document: Document, chunker: SentenceChunker | None) -> ReadDocument:
     """Describe a document as it was read, with warnings."""
     text = document.text or "\n\n".join(passage.text for passage in document.passages)
-    sections = sections_of_markdown(text)
-    headings = dict.fromkeys(heading for section in sections for heading in section.path)
+    headings = dict.fromkeys(heading_texts(text, document.blocks or read_blocks(text)))
     return ReadDocument(
         id=document.id,
         title=document.title,

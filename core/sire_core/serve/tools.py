@@ -14,7 +14,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from sire_core.algorithms.pluralize import count, shorten
 from sire_core.algorithms.text import clean_value
 from sire_core.arguments import limits_of, similar_names
-from sire_core.corpus.chunker import SentenceChunker, joined
+from sire_core.corpus.chunker import joined
 from sire_core.corpus.document_names import check_cite_key, cited_names
 from sire_core.errors import IndexMissingError, QueryError, SireError
 from sire_core.reason import PassageSource, extract_answer, reason, settings_of
@@ -440,9 +440,7 @@ class IndexTools:
         if not documents:
             raise QueryError(self._no_document(query.doc_id))
         document = documents[0]
-        chunker = self._index.chunker
-        cutter = SentenceChunker() if isinstance(chunker, str) else chunker
-        whole = "\n\n".join(joined(each.passages, cutter) for each in documents)
+        whole = "\n\n".join(joined(each.passages) for each in documents)
         part = whole[query.start : query.start + query.length]
         end = query.start + len(part)
         output = FetchOutput(

@@ -15,7 +15,7 @@ from sire_core.corpus.markdown_cleaning import clean_markdown, without_blobs
 from sire_core.corpus.markdown_writing import undo_escapes
 from sire_core.corpus.readers import read_documents
 from sire_core.corpus.restructured import read_rst
-from sire_core.corpus.sections import plain_heading, sections_of_markdown
+from sire_core.corpus.sections import paths_of, plain_heading
 from sire_core.errors import CorpusError
 from sire_core.explore.markdown import markdown_html
 from sire_core.types import Document
@@ -187,7 +187,7 @@ def test_forms_panels_and_notes_are_content(page, text):
 @pytest.mark.parametrize("code", ["Write\n```\ncode", "```\n~~~~\na", "  ````\n# no heading\n\n```", "~~~\na", "```"])
 def test_no_line_of_code_ends_its_fence(code):
     markdown = clean_markdown(read(f"<pre>{code}</pre><h2>History</h2><p>Petra founded it.</p>"))
-    assert [section.path for section in sections_of_markdown(markdown)] == [(), ("History",)]
+    assert paths_of(markdown) == [(), ("History",)]
     assert code in markdown
 
 
