@@ -49,7 +49,7 @@ from sire_core.reason import (
     iterate_sync,
     reason,
 )
-from sire_core.reason.runner import HITS
+from sire_core.reason.reasoning_run import HITS
 from sire_core.reason.searchers import ForeignHit, foreign_hit
 from sire_core.reason.steps import NextSearch, check_answered, check_on_model_error, plain_answer, plain_step
 from sire_core.search.history import standalone_question

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
-from sire_core.algorithms.text import without_link_targets
 from sire_core.errors import ConfigurationError
+from sire_core.text.words import without_link_targets
 
 if TYPE_CHECKING:
-    from sire_core.corpus.blocks import Block
+    from sire_core.documents.blocks import Block
 
 _UNIT = 24
 _DIGITS = 32
@@ -205,7 +205,7 @@ class Chunk:
 
 
 def _blocks(layout: str, text: str) -> tuple[Block, ...]:
-    from sire_core.corpus.blocks import blocks_of, read_blocks
+    from sire_core.documents.blocks import blocks_of, read_blocks
 
     blocks = blocks_of(layout)
     return blocks if blocks and blocks[-1].end <= len(text) else read_blocks(text)
@@ -374,7 +374,7 @@ class Hit:
             question: What was asked.
             length: Characters that it may have.
         """
-        from sire_core.algorithms.snippets import snippet
+        from sire_core.text.snippets import snippet
 
         return snippet(self.unit.text, question, length, self.led_by)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.corpus.blocks import block_text, heading_path, is_contents, read_blocks, row_cells
+from sire_core.documents.blocks import block_text, heading_path, is_contents, read_blocks, row_cells
 
 PIECES = st.sampled_from(
     "# |## |- |  - |1. |> |```|~~~|    |\t|===|---|a|Bell: x|From: a|To: b|[x](y)|![x](y)|[x]: y| | b |.|\n|\n\n|\f|\r\n|\r"

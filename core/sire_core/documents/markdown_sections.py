@@ -1,0 +1,268 @@
+"""Sections of Markdown: text cut at headings, each part with its path of headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from sire_core.documents.blocks import FURNITURE, HEADING, Block, block_text, is_contents, read_blocks
+from sire_core.documents.markdown_writing import undo_inline
+
+SEPARATOR = " > "
+"""Separator of the headings of a section path in a title."""
+
+_WORD = re.compile(r"\w+")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
+_UNDERLINE = re.compile(r" {0,3}(=+|-{3,})[ \t]*$")
+_TAG = (
+    "a|abbr|b|big|br|center|cite|code|del|details|div|dfn|em|font|h[1-6]|i|img|input|ins|kbd|mark|p|picture|q|s|samp|"
+    "small|source|span|strike|strong|sub|summary|sup|svg|tt|u|var|wbr"
+)
+_MARKS = re.compile(
+    r"(?P<ticks>`{1,3})(?!`)(?P<code>[^`\n]{1,500})(?P=ticks)(?!`)|\\(?P<escaped>[!-/:-@\[-`{-~])"
+    r"|&(?P<entity>#?\w{1,31});|`|\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)"
+    rf"|</?(?:{_TAG})(?:\s[^<>]{{0,200}})?/?>|<(?P<address>[a-z]{{3,10}}:[^<>\s]{{1,500}})>"
+    r"|!?\[(?P<linked>[^\[\]]{0,200})\]\([^()\s]{0,500}\)",
+    re.IGNORECASE,
+)
+"""Markup in a heading; only elements of HTML: the heading `Vec<T>` is about `T`, too."""
+ATTRIBUTES = re.compile(
+    r"[ \t]*(?:\{:?[ \t]{0,3}[#:.][^{}\s]{1,100}(?:[ \t][^{}\n]{0,100})?\}"
+    r"|\{\{[<%][^{}\n]{0,200}[>%]\}\}|\u00b6)[ \t]*$"
+)
+"""Suffixes that site generators add to headings: `{ #id .class }`, `{: #id}`, `{{< badge >}}`, a pilcrow."""
+LONGEST_LINE = 2_000
+_LEVEL = re.compile(r"[Hh](?:eader|eading)?[ _]?([1-6])")
+_LONGEST_TITLE = 100
+_TITLE_WORDS = 14
+_ENDS_NO_TITLE = ".:;,!|\\{(["
+_BEGINS_NO_PROSE = "|-*+#>`=_~"
+_CODE_MARK = re.compile(r"-{3,}[ \t]*[^\s-][^-]{0,20}-{3,}[ \t]*$")
+"""A line around code in plain text: `---%<------`."""
+_CONFIGURATION = re.compile(
+    r"[ \t]*(?:[\w.$@%*!/-]{1,80}[ \t]*(?:[:+?]?=|\{)|[a-z_][\w.-]{0,80}:(?:[ \t]|$)|[{}()\]$%#]|!\w|</?\w"
+    r"|\[[^\[\]]{1,80}\][ \t]*$)|.*[{};\\][ \t]*$"
+)
+_COMMAND = re.compile(r"(?=[a-z])\S+(?:[ \t]+\S+){0,2}[ \t]*$|(?=[a-z])[^\n]*[=/\\${}|<>]")
+
+
+class Section(NamedTuple):
+    """A section: one or more headings and the text up to the next heading.
+
+    Attributes:
+        path: Headings from the outermost to the one that the text stands under; empty in front of the first.
+        first: Number of its first block.
+        stop: Number behind its last one.
+        start: Of its text.
+        end: Of its text.
+    """
+
+    path: tuple[str, ...]
+    first: int
+    stop: int
+    start: int
+    end: int
+
+
+def title_line(text: str) -> tuple[str, str]:
+    """The title that a text begins with on a line of its own, and the rest; the title is empty if there is none."""
+    head, newline, rest = text.lstrip().partition("\n")
+    title = " ".join(head.split())
+    body = rest.partition("\n")[0].strip()
+    first = title[:1]
+    if not (
+        newline
+        and 0 < len(title) <= _LONGEST_TITLE
+        and (first.isupper() or first.isdigit() or not first.isascii())
+        and title[-1] not in _ENDS_NO_TITLE
+        and len(title.split()) <= _TITLE_WORDS
+        and len(body) >= 2 * len(title)
+        and body[0] not in _BEGINS_NO_PROSE
+        and " | " not in title
+    ):
+        return "", text
+    return title, rest
+
+
+def sections_of(text: str, blocks: Sequence[Block]) -> list[Section]:
+    """Cut a text at its headings; a heading that only holds deeper ones is in the section of the first of these."""
+    starts = [
+        number
+        for number, block in enumerate(blocks)
+        if not number or (block.kind == HEADING and not _opens_deeper(blocks[number - 1], block))
+    ]
+    names = {
+        number: plain_heading(block_text(text, block)) for number, block in enumerate(blocks) if block.kind == HEADING
+    }
+    sections: list[Section] = []
+    for first, stop in pairwise([*starts, len(blocks)]):
+        path: list[str] = []
+        above = stop - 1 if blocks[stop - 1].kind == HEADING else blocks[stop - 1].path
+        while above >= 0:
+            path.append(names[above])
+            above = blocks[above].path
+        sections.append(Section(tuple(reversed(path)), first, stop, blocks[first].start, blocks[stop - 1].end))
+    return sections
+
+
+def paths_of(text: str) -> list[tuple[str, ...]]:
+    """Heading paths of the sections of a Markdown text."""
+    return [section.path for section in sections_of(text, read_blocks(text))]
+
+
+def headings_of(text: str) -> list[str]:
+    """Words of the headings of a Markdown text, in order."""
+    return heading_texts(text, read_blocks(text))
+
+
+def _opens_deeper(before: Block, block: Block) -> bool:
+    return before.kind == HEADING and before.level < block.level
+
+
+def heading_texts(text: str, blocks: Sequence[Block]) -> list[str]:
+    """Words of the headings of a text, in order."""
+    return [plain_heading(block_text(text, block)) for block in blocks if block.kind == HEADING]
+
+
+def naming_heading(text: str, blocks: Sequence[Block]) -> str:
+    """The first heading of a text as its title; behind a list of contents, the only one of the top level."""
+    headings = [block for block in blocks if block.kind == HEADING]
+    opening = next((block for block in blocks if block.kind == HEADING or is_contents_heading(text, block)), None)
+    others = [block for block in headings if not is_contents_heading(text, block)]
+    if opening is not None and is_contents_heading(text, opening):
+        highest = min((block.level for block in others), default=0)
+        others = [block for block in others if block.level == highest]
+        others = others if len(others) == 1 else []
+    return plain_heading(block_text(text, others[0])) if others else ""
+
+
+def is_contents_heading(text: str, block: Block) -> bool:
+    """Whether a block is a heading, or was one, that only announces a list of contents."""
+    return block.kind in (HEADING, FURNITURE) and is_contents(
+        plain_heading(text[block.start : block.end].strip("# \t"))
+    )
+
+
+def with_comments_as_code(text: str, *, headings: bool = True) -> str:
+    """A plain text whose comments of configuration and code stand behind four blanks, where Markdown has code.
+
+    A line that begins with `#` is a heading where it stands like one, between blank lines or above prose, unless more
+    such lines are comments; with `headings=False` none is.
+    """
+    from sire_core.documents.markdown_blocks import code_end
+
+    lines = text.split("\n")
+    if not any(map(_HEADING.match, lines)):
+        return text
+    marks = [row for row, line in enumerate(lines) if line.startswith("---") and _CODE_MARK.match(line)]
+    marked = {row for first, last in zip(marks[::2], marks[1::2], strict=False) for row in range(first, last)}
+    found: list[int] = []
+    comments: list[int] = []
+    row = 0
+    while row < len(lines):
+        stop = code_end(lines, row)
+        if stop == row and _HEADING.match(lines[row]):
+            is_heading = headings and row not in marked and _stands_like_heading(lines, row)
+            (found if is_heading else comments).append(row)
+        row = max(stop, row + 1)
+    unmarked = sum(row not in marked for row in comments)
+    for row in comments if unmarked <= len(found) else [*comments, *found]:
+        lines[row] = f"    {lines[row]}"
+    return "\n".join(lines)
+
+
+def _stands_like_heading(lines: Sequence[str], row: int) -> bool:
+    """Whether a line with `#` in plain text is apart from what is above it, and above a blank line or prose."""
+    above, below = lines[row - 1] if row else "", lines[row + 1] if row + 1 < len(lines) else ""
+    level = _level(lines[row])
+    if lines[row][0] != "#" or (above.strip() and not 0 < _level(above) < level):
+        return False
+    if below.strip():
+        return _level(below) > level or (not below[0].isspace() and _is_prose(below))
+    after = next((line for line in lines[row + 2 : row + 5] if line.strip()), "")
+    return not after or _level(after) > 0 or after.startswith(("    ", "\t", "```", "~~~")) or _is_prose(after)
+
+
+def _level(line: str) -> int:
+    match = _HEADING.match(line)
+    return len(match.group(1)) if match else 0
+
+
+def _is_prose(line: str) -> bool:
+    return len(line) > LONGEST_LINE or not (_CONFIGURATION.match(line) or _COMMAND.match(line))
+
+
+def plain_heading(line: str) -> str:
+    """Words of a heading without markup and escapes."""
+    text = line.strip()
+    if text.endswith(("}", "\u00b6")) and len(text) <= LONGEST_LINE:
+        text = ATTRIBUTES.sub("", text)
+    bare = text.rstrip("#")
+    text = bare.rstrip() if not bare or bare[-1:].isspace() else text
+    for _ in range(2 if "[![" in text else 1):  # a picture in a link
+        text = _MARKS.sub(_unmarked, text)
+    return " ".join(text.split())
+
+
+def _unmarked(match: re.Match[str]) -> str:
+    if match["entity"]:
+        return undo_inline(match[0])
+    return match["code"] or match["escaped"] or match["address"] or match["linked"] or ""
+
+
+def path_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """The section path that a framework's splitter left in the metadata: `Header 1`, `Header 2` .. or `header_path`."""
+    path = metadata.get("header_path")
+    if isinstance(path, str):
+        return tuple(part.strip() for part in path.split("/") if part.strip())
+    levels = {
+        int(match.group(1)): " ".join(value.split())
+        for key, value in metadata.items()
+        if (match := _LEVEL.fullmatch(key)) and isinstance(value, str) and value.strip()
+    }
+    return tuple(levels[level] for level in sorted(levels))
+
+
+def naming_title(title: str, text: str) -> str:
+    """Return the name of a passage: its title, else the title line of its text; empty for a section path."""
+    if SEPARATOR in title:
+        return ""
+    return title or title_line(text)[0]
+
+
+def title_of(metadata: Mapping[str, Any], keys: str | Sequence[str]) -> str:
+    """The title in the metadata: the text values of the keys, as a path from the outermost."""
+    values = [metadata.get(key) for key in ([keys] if isinstance(keys, str) else keys)]
+    return section_title("", [name for name in values if isinstance(name, str) and name.strip()])
+
+
+def is_cut(metadata: Mapping[str, Any]) -> bool:
+    """Whether the metadata show that a splitter cut the text already, so that it is not cut again."""
+    return isinstance(metadata.get("start_index"), int) or bool(path_of(metadata))
+
+
+def independent_headings(title: str, paths: Sequence[tuple[str, ...]]) -> set[str]:
+    """Top-level headings next to the one that is the document's title, which their sections do not belong to.
+
+    The first heading is a chapter like them, and not above them, if it has headings of its own as they have. Numbers
+    and single words ("Note", "References") stand for a part of a document.
+    """
+    chapters = dict.fromkeys(path[0] for path in paths if len(path) > 1)
+    first = next((path[0] for path in paths if path), "")
+    if first not in chapters or first.casefold() != title.casefold():
+        return set()
+    return {name for name in chapters if name != first and " " in name and not name[0].isdigit()}
+
+
+def section_title(title: str, path: Sequence[str]) -> str:
+    """Title of a passage: the document's title and the headings that it does not already end with."""
+    whole = " ".join(title.split())
+    names: list[str] = []
+    for name in path:
+        if name and (not names or name.casefold() != names[-1].casefold()):
+            names.append(name)
+    ends = f"{SEPARATOR}{whole}".casefold()
+    known = (n for n in range(len(names), 0, -1) if ends.endswith(SEPARATOR.join(["", *names[:n]]).casefold()))
+    return SEPARATOR.join([*([whole] if whole else []), *names[next(known, 0) :]])
