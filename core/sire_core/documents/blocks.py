@@ -44,6 +44,7 @@ _ATX = re.compile(r"[ \t\f]*#{1,6}[ \t]+")
 _MARKER = re.compile(r"(?:[ \t]*>)*[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
 _QUOTE_MARK = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _FENCE = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*(`{3,}|~{3,})")
+_BARE_ROW = re.compile(r" {0,3}\|[^\n]*\|[ \t]*\Z")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _LINK = re.compile(r"!?\[[^\[\]\n]{0,300}\]\((?:[^()\s]|\([^()\s]{0,100}\)){0,1000}(?:[ \t]+\"[^\"\n]{0,200}\")?\)")
 _IMAGE = re.compile(r"!\[[^\[\]\n]{0,1000}\]\([^()\n]{0,1000}\)\s*\Z")
@@ -149,7 +150,7 @@ def read_blocks(text: str, *, markdown: bool = True) -> tuple[Block, ...]:
     else:
         leaves = list(_leaves(lines, _parser(markdown=False)))
     opening = next((row for row, line in enumerate(lines) if line.strip()), 0)
-    leaves = [leaf for part in _joined(_with_gaps(leaves, lines)) for leaf in _fields(part, lines, opening)]
+    leaves = [leaf for part in _joined(_with_gaps(leaves, lines)) for leaf in _by_lines(part, lines, opening)]
     pages = _pages(text, leaves, starts) if "\f" in text else [0] * len(leaves)
     return _placed(_with_furniture(leaves, lines, pages), pages, lines, starts)
 
@@ -382,19 +383,24 @@ def _with_gaps(leaves: Sequence[_Leaf], lines: Sequence[str]) -> Iterator[_Leaf]
         row = max(row, leaf.stop)
 
 
-def _fields(leaf: _Leaf, lines: Sequence[str], opening: int) -> Iterator[_Leaf]:
-    """A leaf, or one field for each line of `Name: value` if it is the head of a mail or of the text."""
+def _by_lines(leaf: _Leaf, lines: Sequence[str], opening: int) -> Iterator[_Leaf]:
+    """A leaf; one row for each line of a table without a header, one field for each of the head of a mail or text."""
+    if leaf.kind != PARAGRAPH or leaf.level:
+        yield leaf
+        return
+    if all(_BARE_ROW.match(lines[row]) for row in range(leaf.first, leaf.stop)):
+        yield from (_Leaf(ROW, row, row + 1) for row in range(leaf.first, leaf.stop))
+        return
     names: list[str] = []
     first_rows: list[int] = []
-    if leaf.kind == PARAGRAPH and not leaf.level:
-        for row in range(leaf.first, leaf.stop):
-            line = lines[row]
-            if match := _FIELD_LINE.match(line):
-                names.append(match["name"].lower())
-                first_rows.append(row)
-            elif not (names and line[:1] in (" ", "\t")):
-                yield leaf
-                return
+    for row in range(leaf.first, leaf.stop):
+        line = lines[row]
+        if match := _FIELD_LINE.match(line):
+            names.append(match["name"].lower())
+            first_rows.append(row)
+        elif not (names and line[:1] in (" ", "\t")):
+            yield leaf
+            return
     of_mail = len(_MAIL_FIELDS.intersection(names))
     if of_mail > 1 or (leaf.first == opening and (of_mail or len(names) > 1)):
         for first, stop in zip(first_rows, [*first_rows[1:], leaf.stop], strict=True):

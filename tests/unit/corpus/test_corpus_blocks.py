@@ -40,6 +40,7 @@ CASES = {
         "| a | b\\|c |\n|---|--:|\n| 1 | 2 |\nbehind",
         ["row1 a | b|c", "row 1 | 2", "paragraph behind"],
     ),
+    "rows without a header": ("| 1 | 2 |\n| 3 |\n\n|x", ["row 1 | 2", "row 3", "paragraph |x"]),
     "code": (
         "```sh\n# no heading\n  x\n```\n\n    set: off\n      more\n\n~~~\nnever closed",
         ["code # no heading\n  x", "code set: off\n  more", "code never closed"],
