@@ -208,7 +208,8 @@ def _blocks(layout: str, text: str) -> tuple[Block, ...]:
     from sire_core.documents.blocks import blocks_of, read_blocks
 
     blocks = blocks_of(layout)
-    return blocks if blocks and blocks[-1].end <= len(text) else read_blocks(text)
+    fits = bool(blocks) and blocks[-1].end <= len(text) and not text[blocks[-1].end :].strip()
+    return blocks if fits else read_blocks(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,7 +377,7 @@ class Hit:
         """
         from sire_core.text.snippets import snippet
 
-        return snippet(self.unit.text, question, length, self.led_by)
+        return snippet(self.unit.text, question, length, self.led_by, self.unit.blocks)
 
     @property
     def led_by(self) -> str:
