@@ -384,7 +384,7 @@ def _with_gaps(leaves: Sequence[_Leaf], lines: Sequence[str]) -> Iterator[_Leaf]
 
 
 def _by_lines(leaf: _Leaf, lines: Sequence[str], opening: int) -> Iterator[_Leaf]:
-    """A leaf; one row for each line of a table without a header, one field for each of the head of a mail or text."""
+    """A leaf; one row for each line of a table without a header, one field for each of the head of a mail or page."""
     if leaf.kind != PARAGRAPH or leaf.level:
         yield leaf
         return
@@ -402,7 +402,7 @@ def _by_lines(leaf: _Leaf, lines: Sequence[str], opening: int) -> Iterator[_Leaf
             yield leaf
             return
     of_mail = len(_MAIL_FIELDS.intersection(names))
-    if of_mail > 1 or (leaf.first == opening and (of_mail or len(names) > 1)):
+    if of_mail > 1 or (leaf.first == opening and (of_mail or "title" in names)):
         for first, stop in zip(first_rows, [*first_rows[1:], leaf.stop], strict=True):
             yield _Leaf(FIELD, first, stop)
     else:

@@ -72,6 +72,7 @@ CASES = {
         "# ring\n\nType: number\nDefault: 4\n\nBest regards to: all",
         ["heading1 ring", "paragraph Type: number\nDefault: 4", "paragraph Best regards to: all"],
     ),
+    "cards are no fields": ("Firm: Brandvig\nPhone: 555", ["paragraph Firm: Brandvig\nPhone: 555"]),
     "contents": (
         (
             "# Table of contents\n\n- Bells\n- Ropes\n\n# Contents\n\nThe bell is made of these parts.\n\n- bronze\n\n# B\n\n"
