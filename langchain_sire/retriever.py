@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ from langchain_sire.documents import (
     Documents,
     Ids,
     Metadatas,
+    evidence_text,
+    evidence_to_langchain,
     from_langchain,
     from_texts,
     hit_to_langchain,
@@ -48,6 +51,7 @@ from sire_core.filters.conditions import passes
 from sire_core.index import Index
 from sire_core.models.embedders import check_length, model_name
 from sire_core.models.sync import run_sync
+from sire_core.search.context import ContextOptions, check_options
 from sire_core.search.passages import check_returns
 from sire_core.search.snapshot import unknown_keys
 from sire_core.search.validity import Day
@@ -62,6 +66,8 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 SEARCH = ("k", "filter", "returns", "recipe", "as_of")
+"""What one call of a vector store may set."""
+_RETRIEVER_SEARCH = (*SEARCH, "max_tokens")
 """What one call may set, and `search_kwargs` for all calls."""
 
 
@@ -74,7 +80,11 @@ class SireRetriever(DocumentIndex):
 
     Use `SireVectorStore` where a chain accepts only a vector store. Documents come back as they were added, with their
     ids and metadata; `metadata["sire"]` adds scores and paths, see `hit_to_langchain`. `invoke` and `ainvoke` take `k`,
-    `filter`, `returns`, `recipe` and `as_of` for one call.
+    `filter`, `returns`, `recipe`, `as_of` and `max_tokens` for one call.
+
+    With `max_tokens` the documents are parts of the best 30 passages that answer the question: the page contents,
+    joined by empty lines, have at most so many tokens (words and punctuation marks), and `k` has no effect. Each
+    document keeps its id and metadata; `metadata["sire"]["spans"]` says which characters of the passage it quotes.
 
     `add_documents`, `delete_documents` and `replace_all` index at once. `upsert` and `delete`, which LangChain's
     `index()` calls with batches, store changes first (on disk, if the index has a folder), as trees and aggregates
@@ -88,7 +98,10 @@ class SireRetriever(DocumentIndex):
         returns: "passages" returns the added documents; "units" also summaries, aggregates and reports, with the
             metadata that all their source passages share.
         as_of: A day such as "2026-01-31", see `Index.search`.
-        search_kwargs: `k`, `filter`, `returns`, `recipe` and `as_of`, as in `as_retriever` of a vector store.
+        max_tokens: Tokens of all page contents together; None returns `k` whole documents.
+        context_options: A reranker of blocks, or another way to count tokens; see `ContextOptions`.
+        search_kwargs: `k`, `filter`, `returns`, `recipe`, `as_of` and `max_tokens`, as in `as_retriever` of a vector
+            store.
         title_key: Metadata key with the title of added documents, or a list of keys with its headings, outermost first,
             as in `headers_to_split_on` of a splitter. Saved in the folder, and read from there if it is not given.
     """
@@ -100,6 +113,8 @@ class SireRetriever(DocumentIndex):
     filter: Any = None
     returns: str = "passages"
     as_of: Day = None
+    max_tokens: int | None = Field(default=None, gt=0)
+    context_options: Any = ContextOptions()
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     title_key: str | list[str] = "title"
 
@@ -128,6 +143,8 @@ class SireRetriever(DocumentIndex):
         parse_filter(value)
         return value
 
+    _check_context_options = field_validator("context_options")(check_options)
+
     @field_validator("returns")
     @classmethod
     def _possible(cls, value: str) -> str:
@@ -138,7 +155,7 @@ class SireRetriever(DocumentIndex):
     @classmethod
     def _searchable(cls, value: dict[str, Any]) -> dict[str, Any]:
         _refuse_store_searches(value)
-        return named("search_kwargs", value, SEARCH, SPELLINGS)
+        return named("search_kwargs", value, _RETRIEVER_SEARCH, SPELLINGS)
 
     def model_post_init(self, context: Any, /) -> None:
         """Titles of files are followed by this object alone."""
@@ -283,15 +300,34 @@ class SireRetriever(DocumentIndex):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         with child_runs(run_manager.get_child()):
-            hits = run_sync(self._hits(query, options))
-        return [hit_to_langchain(hit) for hit in hits]
+            return run_sync(self._found_documents(query, options))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         with child_runs(run_manager.get_child()):
-            hits = await self._hits(query, options)
-        return [hit_to_langchain(hit) for hit in hits]
+            return await self._found_documents(query, options)
+
+    async def _found_documents(self, query: str, options: Mapping[str, Any]) -> list[Document]:
+        """Whole documents, or with `max_tokens` the evidence that fits."""
+        search = self.asked(options)
+        if search["max_tokens"] is None:
+            return [hit_to_langchain(hit) for hit in await self._hits(query, options)]
+        index = self.searched(search)
+        await self.prepare_search()
+        try:
+            how = {name: search[name] for name in ("filter", "returns", "as_of")}
+            context = await index.acontext(query, search["max_tokens"], options=self.evidence_options, **how)
+        except IndexMissingError:
+            if not self._is_writer:
+                raise
+            return []  # nothing was added yet
+        return [evidence_to_langchain(one) for one in context.evidence]
+
+    @property
+    def evidence_options(self) -> ContextOptions:
+        """`context_options`, for page contents that are joined by empty lines."""
+        return replace(self.context_options, write=evidence_text, head=lambda _: "")
 
     async def _hits(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
         """Search as a call, `search_kwargs` and the fields say, in this order."""
@@ -317,11 +353,12 @@ class SireRetriever(DocumentIndex):
         return self.index.using(search["recipe"]) if search.get("recipe") else self.index
 
     def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """`k`, `filter`, `returns`, `as_of` and perhaps `recipe`: options of a call, `search_kwargs`, fields."""
-        general = named("search_kwargs", self.search_kwargs, SEARCH, SPELLINGS)
+        """What a search is given: options of a call, then of `search_kwargs`, then the fields."""
+        general = named("search_kwargs", self.search_kwargs, _RETRIEVER_SEARCH, SPELLINGS)
         own = self.called(options)
         narrowed = self.narrowed(own.get("filter"))
-        return {"k": self.k, "returns": self.returns, "as_of": self.as_of, **general, **own, "filter": narrowed}
+        fields = {name: getattr(self, name) for name in ("k", "returns", "as_of", "max_tokens")}
+        return {**fields, **general, **own, "filter": narrowed}
 
     @property
     def has_k(self) -> bool:
@@ -339,11 +376,11 @@ class SireRetriever(DocumentIndex):
     def called(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """What a call itself says, under our names; None says nothing."""
         values = {key: value for key, value in options.items() if value is not None}
-        return named(f"{type(self).__name__}.invoke", values, SEARCH, SPELLINGS)
+        return named(f"{type(self).__name__}.invoke", values, _RETRIEVER_SEARCH, SPELLINGS)
 
     def narrowed(self, *more: FilterLike) -> Filter | None:
         """The retriever's filters and others: a call, for example of an agent, must not widen what it may see."""
-        own = named("search_kwargs", self.search_kwargs, SEARCH, SPELLINGS)
+        own = named("search_kwargs", self.search_kwargs, _RETRIEVER_SEARCH, SPELLINGS)
         return reduce(both, map(parse_filter, (self.filter, own.get("filter"), *more)))
 
     # --- changing ---------------------------------------------------------------------------------------------------

@@ -60,7 +60,17 @@ def check_llm(model: LLMLike) -> None:
         check_language_model(model, "llm is an LLM of LlamaIndex, a LanguageModel, 'settings' or None")
 
 
-SEARCH_FIELDS = ("filters", "doc_ids", "node_ids", "returns", "scores", "as_of", "recipe")
+SEARCH_FIELDS = (
+    "filters",
+    "doc_ids",
+    "node_ids",
+    "returns",
+    "scores",
+    "as_of",
+    "max_tokens",
+    "context_options",
+    "recipe",
+)
 """What one search may have otherwise than its retriever."""
 
 FIELDS = (

@@ -270,9 +270,7 @@ def _lines(text: str) -> tuple[list[str], list[int]]:
 
 
 def _front_matter_lines(text: str, lines: Sequence[str]) -> int:
-    if not text.startswith(("---", "+++")):
-        return 0
-    return front_matter_end(lines)
+    return front_matter_end(lines) if text.startswith(("---", "+++")) else 0
 
 
 def _head_leaves(lines: Sequence[str], stop: int) -> Iterator[_Leaf]:

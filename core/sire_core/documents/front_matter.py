@@ -1,4 +1,4 @@
-"""Front matter: the fields between two rules at the beginning of a Markdown page, in YAML or TOML."""
+"""Front matter of Markdown pages, in YAML or TOML, as fields."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TypeAlias
 
 Value: TypeAlias = "str | int | float | bool"
 _RULES = {"---": ("---", "..."), "+++": ("+++",)}
-_LONGEST = 200
+_MAX_LINES = 200
 _QUOTED_KEY = r"\"(?P<double>[^\"]{1,100})\"|'(?P<single>[^']{1,100})'"
 _YAML_KEY = re.compile(
     rf"(?:(?P<plain>[A-Za-z_][\w.-]{{0,60}}|[a-z][\w-]*(?: [\w-]+){{1,3}})|{_QUOTED_KEY})\s{{0,3}}:(?=\s|$)"
 )
 _SPACED_KEY = re.compile(r"[A-Za-z_][\w-]*(?: [\w-]+){1,3}\s{0,3}:(?=\s|$)")
 _TOML_KEY = re.compile(rf"[ \t]*(?:(?P<plain>[\w-]{{1,60}})|{_QUOTED_KEY})[ \t]*=")
-_QUOTED = re.compile(r"(?P<mark>[\"'])(?P<said>.*)(?P=mark)(?:\s+#.*)?")
+_QUOTED = re.compile(r"(?P<mark>[\"'])(?P<text>.*)(?P=mark)(?:\s+#.*)?")
 _ITEM = re.compile(r"\s{0,8}-\s+(?=\S)")
 _LISTED = re.compile(r"\[[^\[\]{}#]*\]")
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 
 def front_matter(text: str) -> dict[str, Value | list[Value]]:
     """Values of the front matter of a Markdown page (`title: Queues`), by name, and flat lists of them."""
-    lines = text.split("\n", _LONGEST + 1)
+    lines = text.split("\n", _MAX_LINES + 1)
     end = front_matter_end(lines)
     toml = lines[0].strip() == "+++"
     pattern = _TOML_KEY if toml else _YAML_KEY
@@ -40,7 +40,7 @@ def front_matter(text: str) -> dict[str, Value | list[Value]]:
             value = line[match.end() :].strip()
             quoted = _QUOTED.fullmatch(value)
             if quoted or (value and value[0] not in "[{|>&*!#\"'"):
-                fields[_name(match)] = quoted["said"] if quoted else _plain_value(value)
+                fields[_name(match)] = quoted["text"] if quoted else _plain_value(value)
             elif _LISTED.fullmatch(value):
                 fields[_name(match)] = [_unquoted(item.strip()) for item in value[1:-1].split(",") if item.strip()]
             elif not value and not toml:
@@ -58,13 +58,13 @@ def _add_item(fields: dict[str, Value | list[Value]], name: str, value: str) -> 
 
 def _unquoted(value: str) -> Value:
     quoted = _QUOTED.fullmatch(value)
-    return quoted["said"] if quoted else _plain_value(value)
+    return quoted["text"] if quoted else _plain_value(value)
 
 
 def front_matter_end(lines: Sequence[str]) -> int:
     """Number of lines of front matter with its marks; 0 when the first line is just a rule."""
     closing = _RULES.get(lines[0].strip(), ())
-    for row, line in enumerate(lines[1:_LONGEST] if closing else (), start=1):
+    for row, line in enumerate(lines[1:_MAX_LINES] if closing else (), start=1):
         if line.strip() in closing:
             fits = _is_toml if closing[0] == "+++" else _is_yaml
             return row + 1 if fits(lines[1:row]) else 0

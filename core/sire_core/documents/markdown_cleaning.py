@@ -1,4 +1,4 @@
-"""Markdown without front matter, comments, anchors and navigation."""
+"""Markdown without comments, anchors and navigation."""
 
 from __future__ import annotations
 

@@ -11,6 +11,15 @@ from typing import Any
 
 from sire_core.extend import Component, Recipe, ResolvedSettings, register
 
+_GRAPH = {
+    "entity_source": "triples",
+    "literals": True,
+    "skip_types": (),
+    "disambiguate": False,
+    "max_df": 1.0,
+}
+"""The published graph: both ends of every triple, as they are, and nothing else."""
+
 
 @register
 def hipporag2(**settings: Any) -> Recipe:
@@ -26,7 +35,9 @@ def hipporag2(**settings: Any) -> Recipe:
     from sire_core.papers.hipporag2.rank import TripleWalk
 
     resolved = ResolvedSettings(
-        settings, Component(TripleWalk), Component(KnowledgeGraph, without=("index_units", "summaries"))
+        settings,
+        Component(TripleWalk),
+        Component(KnowledgeGraph, without=("index_units", "index_relations", "summaries"), defaults=_GRAPH),
     )
     return Recipe(
         name="hipporag2",
