@@ -190,7 +190,9 @@ class Chunk:
     @property
     def blocks(self) -> tuple[Block, ...]:
         """Structure of the text."""
-        return _blocks(self.layout, self.text)
+        from sire_core.documents.blocks import stored_blocks
+
+        return stored_blocks(self.text, self.layout)
 
     @property
     def hash(self) -> str:
@@ -202,14 +204,6 @@ class Chunk:
         """The text that is searched and embedded: title, then text without the addresses of links."""
         text = without_link_targets(self.text)
         return f"{self.title}\n{text}" if self.title else text
-
-
-def _blocks(layout: str, text: str) -> tuple[Block, ...]:
-    from sire_core.documents.blocks import blocks_of, read_blocks
-
-    blocks = blocks_of(layout)
-    fits = bool(blocks) and blocks[-1].end <= len(text) and not text[blocks[-1].end :].strip()
-    return blocks if fits else read_blocks(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +296,9 @@ class Unit:
     @property
     def blocks(self) -> tuple[Block, ...]:
         """Structure of the text."""
-        return _blocks(self.layout, self.text)
+        from sire_core.documents.blocks import stored_blocks
+
+        return stored_blocks(self.text, self.layout)
 
     @property
     def source_id(self) -> str:

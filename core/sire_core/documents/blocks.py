@@ -211,6 +211,13 @@ def blocks_of(layout: str) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def stored_blocks(text: str, layout: str) -> tuple[Block, ...]:
+    """Blocks of a text; read anew where the stored ones are missing or of another text."""
+    blocks = blocks_of(layout)
+    fits = bool(blocks) and blocks[-1].end <= len(text) and not text[blocks[-1].end :].strip()
+    return blocks if fits else read_blocks(text)
+
+
 def repeated_of(layout: str) -> int:
     """Number of letters that a passage repeats of the one before."""
     repeated, mark, _ = layout.partition("+")
