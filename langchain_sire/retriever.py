@@ -51,7 +51,7 @@ from sire_core.filters.conditions import passes
 from sire_core.index import Index
 from sire_core.models.embedders import check_length, model_name
 from sire_core.models.sync import run_sync
-from sire_core.search.context import ContextOptions, check_options
+from sire_core.search.context import ContextOptions, check_options, context_text
 from sire_core.search.passages import check_returns
 from sire_core.search.snapshot import unknown_keys
 from sire_core.search.validity import Day
@@ -326,8 +326,11 @@ class SireRetriever(DocumentIndex):
 
     @property
     def evidence_options(self) -> ContextOptions:
-        """`context_options`, for page contents that are joined by empty lines."""
-        return replace(self.context_options, write=evidence_text, head=lambda _: "")
+        """`context_options`; unless they write the payload themselves, page contents are joined by empty lines."""
+        options: ContextOptions = self.context_options
+        if options.write is not context_text:
+            return options
+        return replace(options, write=evidence_text, head=lambda _: "")
 
     async def _hits(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
         """Search as a call, `search_kwargs` and the fields say, in this order."""
@@ -362,7 +365,7 @@ class SireRetriever(DocumentIndex):
 
     @property
     def has_k(self) -> bool:
-        """Whether a number of documents was given, here or in `search_kwargs`."""
+        """True if a number of documents was given, here or in `search_kwargs`."""
         return "k" in self.model_fields_set or any(SPELLINGS.get(word, word) == "k" for word in self.search_kwargs)
 
     def as_retriever(self, **fields: Any) -> Self:

@@ -124,7 +124,7 @@ class Index:
 
     @property
     def strict_metadata(self) -> bool:
-        """Whether metadata values that JSON does not have are refused."""
+        """True if metadata values that JSON does not have are refused."""
         return self._configuration.strict_metadata
 
     @property

@@ -49,5 +49,5 @@ class Question:
 
     @property
     def has_gold(self) -> bool:
-        """Whether the evidence of the answer is known."""
+        """True if the evidence of the answer is known."""
         return bool(self.supporting or self.needs)

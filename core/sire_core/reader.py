@@ -46,11 +46,11 @@ class _Generation(NamedTuple):
     recipe: Recipe
 
     def is_latest(self, stamp: tuple[object, object]) -> bool:
-        """Whether nothing was published since."""
+        """True if nothing was published since."""
         return self.stamp[0] == stamp[0] and self.view.intact()
 
     def may_serve(self, stamp: tuple[object, object]) -> bool:
-        """Whether only other processes published since, so that it may serve searches while the next one is loaded."""
+        """True if only other processes published since, so that it may serve searches while the next one is loaded."""
         return self.stamp[1] == stamp[1] and self.view.intact(may_be_gone=True)
 
 
@@ -421,7 +421,7 @@ class Reader:
         }
 
     def _waiting(self, owners: Sequence[str]) -> dict[str, Any]:
-        """How many units were not sent yet to each of the user's stores, and the ids of the first of them."""
+        """Number of units that were not sent yet to each of the user's stores, and the ids of the first of them."""
         from sire_core.storage.index_files import pending_unit_ids
 
         store, names = self.files().store, [mirror.name for mirror in self._configuration.mirrors]

@@ -43,17 +43,17 @@ def from_page(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_from_folder(value: object) -> bool:
-    """Whether a value was read from an index folder."""
+    """True if a value was read from an index folder."""
     return isinstance(value, UntrustedText) and value.origin == "folder"
 
 
 def is_from_page(value: object) -> bool:
-    """Whether a value was sent by a web page."""
+    """True if a value was sent by a web page."""
     return isinstance(value, UntrustedText) and value.origin == "page"
 
 
 def is_elsewhere(path: str) -> bool:
-    """Whether Windows reads a path as one on another machine; opening such a file sends credentials there."""
+    """True if Windows reads a path as one on another machine; opening such a file sends credentials there."""
     plain = path.replace("\\", "/")  # Windows accepts either, and both mixed
     return plain.startswith(("//", "/??/"))
 

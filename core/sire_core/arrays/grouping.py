@@ -37,7 +37,7 @@ def id_codes(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
 
 
 def run_starts(*columns: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each row differs from the one before in any column, `[rows]`; the first does."""
+    """True if each row differs from the one before in any column, `[rows]`; the first does."""
     starts = np.zeros(len(columns[0]), dtype=np.bool_)
     starts[:1] = True
     for column in columns:

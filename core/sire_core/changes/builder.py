@@ -538,7 +538,7 @@ class _Texts(Sequence[str]):
 
 
 def _has_lost_state(files: IndexFiles, update: CorpusUpdate, embedder: Embedder) -> bool:
-    """Whether the stored state of the index's embedder is lost, so that `_fit` fits it again."""
+    """True if the stored state of the index's embedder is lost, so that `_fit` fits it again."""
     before = files.manifest().embedder
     if not (before and update.after.chunks):
         return False

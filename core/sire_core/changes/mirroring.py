@@ -143,13 +143,13 @@ async def _look(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *,
 
 
 async def _is_behind(files: IndexFiles, built: BuiltRecipe, mirror: Mirror) -> bool:
-    """Whether a vector store is behind the pool."""
+    """True if a vector store is behind the pool."""
     plan = await _look(files, built, mirror)
     return plan.again or plan.follows or bool(await asyncio.to_thread(files.store.outbox(mirror.name).pending))
 
 
 async def _is_lost(files: IndexFiles, owners: Sequence[str], mirror: Mirror, sent: Sequence[str]) -> bool:
-    """Whether a store that can be asked lost what was sent; one unit is asked for."""
+    """True if a store that can be asked lost what was sent; one unit is asked for."""
     holds = getattr(mirror, "holds", None)
     if holds is None:
         return False
@@ -239,7 +239,7 @@ async def _send(
 
 
 async def _answers(mirror: Mirror, unit: MirroredUnit) -> bool:
-    """Whether a store can be searched, so that what it does not take is the fault of the units."""
+    """True if a store can be searched, so that what it does not take is the fault of the units."""
     nearest = getattr(mirror, "nearest", None)
     if nearest is None:
         return False

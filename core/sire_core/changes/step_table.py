@@ -65,7 +65,7 @@ class PackedRows:
         )
 
     def __len__(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         return len(self.key_numbers)
 
     def __iter__(self) -> Iterator[StoredRow]:
@@ -93,7 +93,7 @@ class PackedRows:
         return self if len(rows) == len(self) else PackedRows.of_stored(self.stored(rows))
 
     def sizes(self, keys: Collection[str]) -> dict[str, int]:
-        """How many rows have a key, of those keys that have any."""
+        """Number of rows that have a key, of those keys that have any."""
         counts = np.bincount(self.key_numbers, minlength=len(self.keys)) if len(self) else ()
         return {key: int(counts[self.keys[key]]) for key in keys if key in self.keys}
 

@@ -123,7 +123,7 @@ def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, dive
 
 
 def _is_said(line: str) -> bool:
-    """Whether a line is no heading, and no rule or empty row of a table."""
+    """True if a line is no heading, and no rule or empty row of a table."""
     is_heading = line.startswith("#") and line.lstrip("#").startswith(" ")
     return not is_heading and bool(line.strip("|:- \t"))
 

@@ -238,7 +238,7 @@ def stats(
 
 
 def _passages(statistics: Mapping[str, Any]) -> str:
-    """How many passages the documents have, and how many of them differ, if some repeat others."""
+    """Number of passages the documents have, and how many of them differ, if some repeat others."""
     total, distinct = statistics["passages"], statistics["kinds"].get(UnitKind.CHUNK, 0)
     return f"{total:,}, {distinct:,} distinct" if 0 < distinct < total else f"{total:,}"
 

@@ -63,7 +63,7 @@ class KnownFiles:
             return {}
 
     def holds(self, file: SourceFile) -> bool:
-        """Whether the index holds the document of a file as it is now; else it is going to be read."""
+        """True if the index holds the document of a file as it is now; else it is going to be read."""
         path = os.path.realpath(file.path)
         if not Path(path).is_file():  # a pipe or a device would be read for ever
             return False
@@ -167,6 +167,6 @@ def _file(root: str, prefix: str, name: str) -> Path:
 
 
 def is_inside(source: Path, root: str) -> bool:
-    """Whether a file or folder lies below a folder, and is not the folder itself."""
+    """True if a file or folder lies below a folder, and is not the folder itself."""
     path = os.path.realpath(source)
     return path != os.path.realpath(root) and PurePath(path).is_relative_to(os.path.realpath(root))

@@ -180,7 +180,7 @@ def check_target(options: IndexOptions) -> None:
 
 
 def is_index(path: str | Path) -> bool:
-    """Whether an index was built or begun here; what is no path at all is none."""
+    """True if an index was built or begun here; what is no path at all is none."""
     from sire_core.storage.folder import Folder
 
     try:
@@ -380,7 +380,7 @@ def recipe_to_search(
 
 
 def _takes(built: BuiltRecipe, settings: Mapping[str, Any]) -> bool:
-    """Whether settings have an effect in a recipe of an index, and are allowed there."""
+    """True if settings have an effect in a recipe of an index, and are allowed there."""
     from sire_core.recipes.registry import recipe_with
 
     try:

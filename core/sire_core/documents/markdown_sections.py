@@ -139,7 +139,7 @@ def naming_heading(text: str, blocks: Sequence[Block]) -> str:
 
 
 def is_contents_heading(text: str, block: Block) -> bool:
-    """Whether a block is a heading, or was one, that only announces a list of contents."""
+    """True if a block is a heading, or was one, that only announces a list of contents."""
     return block.kind in (HEADING, FURNITURE) and is_contents(
         plain_heading(text[block.start : block.end].strip("# \t"))
     )
@@ -174,7 +174,7 @@ def with_comments_as_code(text: str, *, headings: bool = True) -> str:
 
 
 def _stands_like_heading(lines: Sequence[str], row: int) -> bool:
-    """Whether a line with `#` in plain text is apart from what is above it, and above a blank line or prose."""
+    """True if a line with `#` in plain text is apart from what is above it, and above a blank line or prose."""
     above, below = lines[row - 1] if row else "", lines[row + 1] if row + 1 < len(lines) else ""
     level = _level(lines[row])
     if lines[row][0] != "#" or (above.strip() and not 0 < _level(above) < level):
@@ -239,7 +239,7 @@ def title_of(metadata: Mapping[str, Any], keys: str | Sequence[str]) -> str:
 
 
 def is_cut(metadata: Mapping[str, Any]) -> bool:
-    """Whether the metadata show that a splitter cut the text already, so that it is not cut again."""
+    """True if the metadata show that a splitter cut the text already, so that it is not cut again."""
     return isinstance(metadata.get("start_index"), int) or bool(path_of(metadata))
 
 

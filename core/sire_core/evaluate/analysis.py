@@ -95,7 +95,7 @@ async def missing_triples(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """How many relations that passages state the graph lacks or has wrong (appendix M), by a model as annotator."""
+    """Number of relations that passages state the graph lacks or has wrong (appendix M), by a model as annotator."""
     import numpy as np
 
     stated = await relations_by_document(index)

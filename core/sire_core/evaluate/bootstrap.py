@@ -45,7 +45,7 @@ def with_tper(rows: Iterable[EvalRow]) -> list[EvalRow]:
 
 
 def _is_same(old: EvalRow, row: EvalRow) -> bool:
-    """Whether two rows of one family stand on the same pool and found, answered and built the same."""
+    """True if two rows of one family stand on the same pool and found, answered and built the same."""
     return (
         (old.setup.family or old.setup.recipe) == (row.setup.family or row.setup.recipe)
         and old.setup.pool == row.setup.pool
@@ -101,7 +101,7 @@ class Interval:
 
     @property
     def significant(self) -> bool:
-        """Whether zero lies outside the interval."""
+        """True if zero lies outside the interval."""
         return self.low > 0.0 or self.high < 0.0
 
     def as_json(self) -> dict[str, Any]:

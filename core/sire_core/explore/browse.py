@@ -254,7 +254,7 @@ def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
 
 
 def entity_count(snapshot: SearchSnapshot) -> int:
-    """How many names `entities` lists."""
+    """Number of names `entities` lists."""
     return len(frequent_names(snapshot)) + len(_named(Names.of(snapshot)))
 
 
@@ -276,7 +276,7 @@ def _named(names: Names) -> IntArray:
 
 
 def _is_said(snapshot: SearchSnapshot, row: TableRow) -> bool:
-    """Whether most of some passages with a name say something of their own with it; see `is_told`."""
+    """True if most of some passages with a name say something of their own with it; see `is_told`."""
     names = Names.of(snapshot)
     passages = np.unique(names.graph.passages[names.mentions(row.id)])
     some = passages[np.linspace(0, len(passages) - 1, min(_READ, len(passages))).astype(int)]
@@ -301,19 +301,19 @@ def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
 
 
 def _is_name(label: str) -> bool:
-    """Whether a name begins with no small letter and has other words than those of grammar (`From`, `AS IS`)."""
+    """True if a name begins with no small letter and has other words than those of grammar (`From`, `AS IS`)."""
     is_grammar = all(word in _GRAMMAR or word.endswith(("n't", "n\u2019t")) for word in label.lower().split())
     return not label[0].islower() and not is_grammar and label.lower() not in _NOTES
 
 
 def is_subject(name: str, texts: Sequence[str]) -> bool:
-    """Whether a sentence of some texts begins with a name and a verb after it: headings and references have none."""
+    """True if a sentence of some texts begins with a name and a verb after it: headings and references have none."""
     pattern = rf"(?:^|[.!?]\s)\W?(?:The |the )?{re.escape(name)}\W?(?: \([^()\n]{{0,80}}\))? {_VERB}"
     return any(re.search(pattern, text, re.MULTILINE) for text in texts)
 
 
 def is_readable(name: str) -> bool:
-    """Whether a name reads well in a question: a few words, capitalized, of letters, no initials and no instruction."""
+    """True if a name reads well in a question: a few words, capitalized, of letters, no initials and no instruction."""
     words = name.split()
     return (
         1 < len(words) <= 5

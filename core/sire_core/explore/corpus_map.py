@@ -349,7 +349,7 @@ def _phrases(title: str, *, prose: bool = False) -> dict[tuple[str, ...], str]:
 
 
 def _is_weak(word: str) -> bool:
-    """Whether a word alone says little of a topic: a verb of instructions, or a word that fits any subject."""
+    """True if a word alone says little of a topic: a verb of instructions, or a word that fits any subject."""
     is_short = len(word) < _SHORTEST and word.islower()
     known = VAGUE_WORDS | VAGUE_NOUNS | OPENERS
     return is_short or word in ACTIONS or word.lower() in known

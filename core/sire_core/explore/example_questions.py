@@ -84,7 +84,7 @@ def _of_headings(snapshot: SearchSnapshot) -> list[list[tuple[str, Unit]]]:
 
 
 def _is_answered(snapshot: SearchSnapshot, question: str, passages: Sequence[Unit]) -> bool:
-    """Whether a search finds one of some passages first; not asked where that could cost calls of a model."""
+    """True if a search finds one of some passages first; not asked where that could cost calls of a model."""
     hits = [] if snapshot.language_model else snapshot.search(question, _FOUND)
     return not hits or not {hit.unit.id for hit in hits}.isdisjoint(unit.id for unit in passages)
 
@@ -195,6 +195,6 @@ def _passages_of(names: Names, entity: int) -> list[Unit]:
 
 
 def _can_be_asked(names: Names, entities: Iterable[int]) -> bool:
-    """Whether of every one of some entities a sentence says something."""
+    """True if of every one of some entities a sentence says something."""
     spelled = ((entity, names.entity(names.graph.entity_ids[entity])) for entity in entities)
     return all(is_subject(name, [unit.text for unit in _passages_of(names, entity)]) for entity, name in spelled)

@@ -44,7 +44,7 @@ def frequent_names(snapshot: SearchSnapshot) -> Mapping[str, int]:
 
 
 def is_told(name: str, texts: Sequence[str]) -> bool:
-    """Whether most of some texts say something with a name of their own: no heading, head of a table or caption."""
+    """True if most of some texts say something with a name of their own: no heading, head of a table or caption."""
     beside: set[str] = set()
     for text in texts:
         for line, after in pairwise([*text.split("\n"), ""]):

@@ -549,7 +549,7 @@ def region(
 
 
 def left_out_html(picture: Picture, address: Callable[[str, str], str] | None, rest: str = "") -> str:
-    """How many nodes are not drawn, with links to where they are listed.
+    """Number of nodes that are not drawn, with links to where they are listed.
 
     Args:
         picture: The picture.

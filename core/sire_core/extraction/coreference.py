@@ -52,18 +52,18 @@ _PLAIN = frozenset(("Name", "Person"))
 
 
 def _opens(sentence: str, start: int) -> bool:
-    """Whether a place is the start of a sentence, of a comment, of a cell or of what stands behind a colon."""
+    """True if a place is the start of a sentence, of a comment, of a cell or of what stands behind a colon."""
     before = _LAST_MARK.search(sentence, max(0, start - 9), start)
     return before is None or before.group() in _OPENS
 
 
 def instructs(words: Sequence[str]) -> bool:
-    """Whether capitalised words begin with a user-interface action, or name nothing."""
+    """True if capitalised words begin with a user-interface action, or name nothing."""
     return words[0].lower() in PRESSED or says_nothing(words)
 
 
 def says_nothing(words: Sequence[str]) -> bool:
-    """Whether capitalised words are a heading, a label or an instruction rather than a name."""
+    """True if capitalised words are a heading, a label or an instruction rather than a name."""
     lower = [word.lower().strip(".,:'\u2019") for word in words]
     if len(words) == 1:
         return (
@@ -111,7 +111,7 @@ def name_parts(name: str) -> tuple[str, ...]:
 
 
 def is_numeral(word: str) -> bool:
-    """Whether a word is a Roman numeral."""
+    """True if a word is a Roman numeral."""
     return len(word) < 6 and not word.strip("IVX")
 
 
@@ -126,7 +126,7 @@ def without_honorifics(name: str) -> str:
 
 
 def is_acronym(short: str, name: str) -> bool:
-    """Whether the letters abbreviate the name."""
+    """True if the letters abbreviate the name."""
     words = name.replace("-", " ").split()
     capitals = "".join(word[0] for word in words if word[0].isupper())
     initials = "".join(word[0] for word in words if word.lower() not in FUNCTION_WORDS).upper()
@@ -280,7 +280,7 @@ class NameTable:
         return self._vetted_start(span, first, rest)
 
     def _is_word(self, capitalised: str, sentence: str, end: int) -> bool:
-        """Whether a first word is one that the passage has in small letters, too, or a verb in front of its object."""
+        """True if a first word is one that the passage has in small letters, too, or a verb in front of its object."""
         if not capitalised[1:].islower():
             return False
         if self._uncapitalised is None:

@@ -32,7 +32,7 @@ def _rank(word: str) -> int | None:
 
 
 def is_everyday(word: str) -> bool:
-    """Whether a word, in any case and inflection, is ordinary English prose rather than a name."""
+    """True if a word, in any case and inflection, is ordinary English prose rather than a name."""
     return _rank(word.lower()) is not None
 
 
@@ -102,10 +102,10 @@ def heading_term(heading: str, *, explained: bool = True) -> str:
 
 
 def is_numbered(text: str) -> bool:
-    """Whether the words are like `Step 3` or `Table 12`."""
+    """True if the words are like `Step 3` or `Table 12`."""
     return bool(_STEP.match(text))
 
 
 def acts(word: str) -> bool:
-    """Whether a lower-case word is an action: a verb of instructions, a gerund or a participle."""
+    """True if a lower-case word is an action: a verb of instructions, a gerund or a participle."""
     return word in ACTIONS or (word.endswith(("ing", "ed")) and len(word) > 5 and is_everyday(word))

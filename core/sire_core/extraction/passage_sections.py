@@ -80,7 +80,7 @@ def definition_of(sentence: str) -> Definition | None:
 
 
 def _may_name(term: str, *, article: bool) -> bool:
-    """Whether the words before `is a` are a term, not a pronoun, a clause or an everyday noun."""
+    """True if the words before `is a` are a term, not a pronoun, a clause or an everyday noun."""
     words = [word.lower() for word in WORD.findall(term)]
     if not words or words[0] in STOP_WORDS or words[0] in CAPTIONS or words[-1] in FUNCTION_WORDS | VAGUE_NOUNS:
         return False
@@ -354,7 +354,7 @@ def _kind_of(block: Block, words: str, *, apart: bool) -> str:
 
 
 def _is_apart(text: str, above: Block | None, below: Block | None) -> bool:
-    """Whether a blank line is between two blocks, or nothing above the second."""
+    """True if a blank line is between two blocks, or nothing above the second."""
     if below is None:
         return False
     return above is None or _BLANK_LINE.search(text, above.end, below.start) is not None
@@ -437,7 +437,7 @@ def _parts(pieces: Sequence[Piece]) -> Iterator[tuple[str, list[Piece]]]:
 
 
 def _explains(piece: Piece) -> bool:
-    """Whether a piece begins like a glossary entry."""
+    """True if a piece begins like a glossary entry."""
     return piece.kind == "prose" and piece.text.startswith(("A ", "An ", "The ", "Any ", "One "))
 
 

@@ -385,7 +385,7 @@ def _parse(text: str, path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _is_triple(triple: Any) -> bool:
-    """Whether a triple has three non-empty strings; others are left out."""
+    """True if a triple has three non-empty strings; others are left out."""
     return (
         isinstance(triple, list)
         and len(triple) == 3

@@ -392,12 +392,12 @@ def _is_statement(sentence: str) -> bool:
 
 
 def _is_short(name: str, title: str) -> bool:
-    """Whether a mention is a shorter form that the title may replace: `Kwan` for `Stanley Kwan`."""
+    """True if a mention is a shorter form that the title may replace: `Kwan` for `Stanley Kwan`."""
     return " " not in name and name != title and name in title.split()
 
 
 def _has_subject(sentence: str, mentions: Sequence[Mention]) -> bool:
-    """Whether a name stands where the subject is: near the start, and behind no verb or preposition."""
+    """True if a name stands where the subject is: near the start, and behind no verb or preposition."""
     names = (mention for mention in mentions if mention.type not in VALUES)
     return any(_LEAD.fullmatch(sentence, 0, mention.start) for mention in names if mention.start <= _LEAD_REACH)
 

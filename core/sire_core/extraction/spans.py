@@ -154,7 +154,7 @@ def _pieces(sentence: str) -> list[str]:
 
 
 def is_common(words: list[str]) -> bool:
-    """Whether the words name nothing: months, nationalities, ranks, function words."""
+    """True if the words name nothing: months, nationalities, ranks, function words."""
     for word in words:
         lower = word.lower().strip(".!'\u2019")
         if lower in _NOT_NAMES or lower in DEMONYMS or lower in HONORIFICS or lower in WEEKDAYS or lower in MONTHS:
@@ -205,7 +205,7 @@ def names_in(text: str) -> list[str]:
 
 
 def stands_free(text: str, start: int, end: int) -> bool:
-    """Whether no letter, digit or hyphen is in front of a span, and no letter or digit behind it."""
+    """True if no letter, digit or hyphen is in front of a span, and no letter or digit behind it."""
     before = text[start - 1 : start]
     return not (before.isalnum() or before == "-" or text[end : end + 1].isalnum())
 
@@ -346,7 +346,7 @@ _LONGEST = 10
 
 
 def has_unspaced_script(text: str) -> bool:
-    """Whether a text holds letters of a script that puts no spaces between words."""
+    """True if a text holds letters of a script that puts no spaces between words."""
     return not text.isascii() and _UNSPACED.search(text) is not None
 
 

@@ -225,14 +225,14 @@ def _linked_words(text: str) -> list[str]:
 
 
 def _is_step_name(words: list[str]) -> bool:
-    """Whether words say where a link leads in a sequence of pages ("Next chapter", "Top", "2") and nothing else."""
+    """True if words say where a link leads in a sequence of pages ("Next chapter", "Top", "2") and nothing else."""
     return not _STEP_WORDS.isdisjoint(words) and all(
         word in _STEP_WORDS or word.isdigit() or len(word) == 1 for word in words
     )
 
 
 def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_list: bool) -> bool:
-    """Whether a block holds nothing but links to the pages before, behind and above, with their labels."""
+    """True if a block holds nothing but links to the pages before, behind and above, with their labels."""
     text = "\n".join(lines)
     if len(text) > _STEP_LETTERS or any(line.startswith("#") for line in lines):
         return False
@@ -251,13 +251,13 @@ def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_lis
 
 
 def _number(attributes: Mapping[str, str | None], name: str) -> int:
-    """How many rows or columns a cell has, at least 1 and below 100."""
+    """Number of rows or columns a cell has, at least 1 and below 100."""
     value = attributes.get(name) or ""
     return max(1, int(value)) if value.isascii() and value.isdigit() and len(value) < 3 else 1
 
 
 def _is_box(tag: str, attributes: Mapping[str, str | None]) -> bool:
-    """Whether an element is a note, an example, a quotation or a figure beside the text."""
+    """True if an element is a note, an example, a quotation or a figure beside the text."""
     if tag not in _BOX_TAGS:
         return tag in ("blockquote", "figure")
     names = f"{attributes.get('class') or ''} {attributes.get('role') or ''}".lower().split()

@@ -468,7 +468,7 @@ def read_pptx(path: Path) -> tuple[str, str]:
 
 
 def _blocks(part: Any, shapes: Any, margins: set[str]) -> Iterator[tuple[bool, str]]:
-    """Whether it is the title, and the text, of each shape that has words."""
+    """True if it is the title, and the text, of each shape that has words."""
     for shape in shapes:
         if shape.tag == f"{_COMPATIBILITY}AlternateContent":
             yield from _blocks(part, shape[0] if len(shape) else (), margins)  # what follows is for older programs
@@ -531,7 +531,7 @@ def _paragraphs(body: Any, *, listed: bool) -> str:
 
 
 def _is_bold_heading(paragraph: Any, text: str) -> bool:
-    """Whether a paragraph of a slide is a short line in bold letters that ends no sentence."""
+    """True if a paragraph of a slide is a short line in bold letters that ends no sentence."""
     runs = [run for run in paragraph.iterchildren(f"{_DRAWING}r") if "".join(run.itertext()).strip()]
     styles = [run.find(f"{_DRAWING}rPr") for run in runs]
     bold = bool(runs) and all(style is not None and style.get("b") in ("1", "true") for style in styles)

@@ -92,7 +92,7 @@ _ENTITY = b"<!ENTITY"
 _MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx", ".svg", ".fb2", ".opml")
 _MEMBERS = 100_000
 _RATIO, _SMALL = 100, 16 << 20
-"""How many times its size a file may expand to, above so many bytes; documents are packed to a tenth."""
+"""Factor by which a file may expand, above so many bytes; documents are packed to a tenth."""
 _MARKDOWN = (".md", ".markdown", ".mdx", ".rmd", ".qmd")
 _HTML = (".html", ".htm", ".xhtml")
 _RECORDS = (".jsonl", ".json")
@@ -371,7 +371,7 @@ def read_documents(
 
 
 def _is_document(file: SourceFile) -> bool:
-    """Whether a file may be read, by its name."""
+    """True if a file may be read, by its name."""
     name = file.path.name
     patterns = (MAN_PAGE, _PLAIN)
     return file.is_given or file.path.suffix.lower() in _READ or any(pattern.fullmatch(name) for pattern in patterns)
@@ -391,7 +391,7 @@ def _add_file(file: SourceFile, max_bytes: int, pool: DocumentPool) -> tuple[lis
 
 
 def _ends_at_boundary(doc_id: str, name: str) -> bool:
-    """Whether a file or folder name ends at a boundary of the id."""
+    """True if a file or folder name ends at a boundary of the id."""
     return doc_id[len(name) : len(name) + 1] in ("", "/", ":")
 
 

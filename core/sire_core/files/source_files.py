@@ -266,7 +266,7 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
 
 
 def _is_generated(root: Path, path: Path, names: Sequence[str]) -> bool:
-    """Whether a file is a script, an index or source code of a site, or the source of a page that is there, too."""
+    """True if a file is a script, an index or source code of a site, or the source of a page that is there, too."""
     parts = path.relative_to(root).parts
     if _INDEXES.fullmatch(path.name) or (path.suffix == ".js" and "_static" in parts):
         return True
@@ -282,7 +282,7 @@ def _is_generated(root: Path, path: Path, names: Sequence[str]) -> bool:
 
 
 def _is_source_of_page(root: Path, path: Path, names: Sequence[str]) -> bool:
-    """Whether a page was made of a file: of an XML file beside it, or of one in the folder of sources of its site."""
+    """True if a page was made of a file: of an XML file beside it, or of one in the folder of sources of its site."""
     parts = path.relative_to(root).parts
     if path.suffix == ".xml":
         pages = (path.with_suffix(end) for end in _PAGES if f"{path.stem}{end}" in names)
@@ -298,13 +298,13 @@ def _is_source_of_page(root: Path, path: Path, names: Sequence[str]) -> bool:
 
 
 def _has_page(source: Path) -> bool:
-    """Whether there is a page that was made of a source in its place."""
+    """True if there is a page that was made of a source in its place."""
     page = source.with_name(re.sub(r"(?:\.(?:txt|rst|md))+$", "", source.name))
     return any(os.path.exists(f"{page}{suffix}") for suffix in (*_PAGES, "/index.html"))  # noqa: PTH110 (as above)
 
 
 def _holds_words_of(source: Path, page: Path) -> bool:
-    """Whether a page has nearly all words of a file in markup."""
+    """True if a page has nearly all words of a file in markup."""
     try:
         texts = [unescape(_TAG.sub(" ", read_text(path, declares=True))).lower() for path in (source, page)]
     except CorpusError:  # which is reported when it is read
@@ -314,7 +314,7 @@ def _holds_words_of(source: Path, page: Path) -> bool:
 
 
 def _is_generated_page(path: Path) -> bool:
-    """Whether a page, by its name and content, lists other pages, leads to one, or is for searching or for errors."""
+    """True if a page, by its name and content, lists other pages, leads to one, or is for searching or for errors."""
     leads_on = _REDIRECT.search(_head(path, _HEAD_OF_PAGE)) is not None
     place = f"{path.parent.name}/{path.name}"
     marks = [mark for name, mark in _INDEX_PAGES.items() if name.fullmatch(place)]
@@ -360,7 +360,7 @@ def _is_inside(path: Path, folder: str) -> bool:
 
 
 def is_dangling(path: Path) -> bool:
-    """Whether a path is a link to a file that does not exist."""
+    """True if a path is a link to a file that does not exist."""
     return path.is_symlink() and not os.path.exists(path)  # noqa: PTH110 (answers False without permission)
 
 
@@ -430,7 +430,7 @@ def parse_json(text: str) -> Any:
 
 
 def holds_text(path: Path) -> bool:
-    """Whether a file begins like text, whatever its name."""
+    """True if a file begins like text, whatever its name."""
     with suppress(OSError), path.open("rb") as content:
         return not _is_binary(content.read(_LOOKED_AT))
     return False

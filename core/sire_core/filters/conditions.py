@@ -99,7 +99,7 @@ class Condition:
         )
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a document with this metadata passes."""
+        """True if a document with this metadata passes."""
         name = self.operator
         if name == "exists":
             return (self.key in metadata) is self.value
@@ -158,7 +158,7 @@ class FilterGroup:
         object.__setattr__(self, "shape", (depth, conditions))
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a document with this metadata passes."""
+        """True if a document with this metadata passes."""
         if self.operator == "not":
             return not self.parts[0].matches(metadata)
         results = (part.matches(metadata) for part in self.parts)
@@ -246,7 +246,7 @@ FIELDS = (*DOCUMENT_KEYS, *PASSAGE_KEYS, TITLE)
 
 
 def asks_for_fields(filter: Filter) -> bool:
-    """Whether a filter uses a key that may stand for a field."""
+    """True if a filter uses a key that may stand for a field."""
     return any(condition.key in FIELDS for condition in conditions(filter))
 
 
@@ -256,7 +256,7 @@ def filtered_title(of_document: str, own: str) -> str:
 
 
 def passes(filter: Filter, passages: Iterable[tuple[Mapping[str, Any], str, str, str]]) -> Iterator[bool]:
-    """Whether each passage passes a filter."""
+    """True if each passage passes a filter."""
     has_fields = asks_for_fields(filter)
     return (filter.matches(_with_fields(*passage) if has_fields else passage[0]) for passage in passages)
 

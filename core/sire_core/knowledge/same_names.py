@@ -52,7 +52,7 @@ class _Groups:
         self._types[one] = self._types[one] or self._types[other]
 
     def _is_doubtful(self, name: str, alias: str, one: str, other: str) -> bool:
-        """Whether a rule forbids a merge: several entities claim the alias, types contradict, too many names."""
+        """True if a rule forbids a merge: several entities claim the alias, types contradict, too many names."""
         types = self._types[one], self._types[other]
         return self._max_names is not None and (
             alias in self._ambiguous

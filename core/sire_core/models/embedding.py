@@ -213,7 +213,7 @@ class UnitEmbedder:
         return _Embedded(vectors, failed)
 
     def _knows_all(self) -> bool:
-        """Whether different texts must have different vectors: not of a fitted embedder, nor of a known test double."""
+        """True if different texts must have different vectors: not of a fitted embedder, nor of a known test double."""
         return not isinstance(self._embedder, Fittable) and bool(getattr(self._embedder, "tells_texts_apart", True))
 
     def _declared(self) -> int | None:

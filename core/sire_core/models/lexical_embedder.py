@@ -173,7 +173,7 @@ class LexicalState:
 
     @property
     def by_meaning(self) -> bool:
-        """Whether words count by what they mean in English, not by topics."""
+        """True if words count by what they mean in English, not by topics."""
         return not self.topics.shape[1]
 
     def digest(self) -> str:
@@ -326,7 +326,7 @@ def _unit(rows: FloatArray) -> FloatArray:
 
 
 def is_lexical(fingerprint: str) -> bool:
-    """Whether a fingerprint is that of a `LexicalEmbedder`."""
+    """True if a fingerprint is that of a `LexicalEmbedder`."""
     return fingerprint.split(":", 1)[0] == _NAME
 
 
@@ -354,7 +354,7 @@ class LexicalEmbedder:
 
     @property
     def fitted(self) -> bool:
-        """Whether it can embed."""
+        """True if it can embed."""
         return self._state is not None
 
     @property

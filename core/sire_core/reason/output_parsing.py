@@ -44,12 +44,12 @@ _QUESTION_WORDS = frozenset({"who", "what", "when", "where", "why", "which", "ho
 
 
 def is_done(text: str) -> bool:
-    """Whether the reply means that nothing is left to search for: `DONE` in any form, or null."""
+    """True if the reply means that nothing is left to search for: `DONE` in any form, or null."""
     return text.strip(" \t\r\n.!\"'`*[](){}<>").casefold() in _DONE
 
 
 def abstains(text: str) -> bool:
-    """Whether a prose answer only says that there is none, such as "I do not know."."""
+    """True if a prose answer only says that there is none, such as "I do not know."."""
     normalized = " ".join(text.replace("\u2019", "'").casefold().split())
     return normalized.strip(" .!*\"'") in _NO_ANSWER or _ABSTAINS.match(normalized) is not None
 
@@ -78,12 +78,12 @@ def as_query(text: str) -> str:
 
 
 def is_factual(sentence: str) -> bool:
-    """Whether a sentence is a fact to search for: not a conclusion, not an equation."""
+    """True if a sentence is a fact to search for: not a conclusion, not an equation."""
     return not _CONCLUDES.match(sentence) and not _ARITHMETIC.search(sentence)
 
 
 def states_answer(sentence: str) -> bool:
-    """Whether a sentence states the answer."""
+    """True if a sentence states the answer."""
     return _ANSWER.search(" ".join(sentence.split())) is not None
 
 

@@ -317,7 +317,7 @@ async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Reasoning
 
 
 def nearly_equal(one: str, other: str) -> bool:
-    """Whether two texts agree in 90 % of their characters, ignoring case."""
+    """True if two texts agree in 90 % of their characters, ignoring case."""
     matcher = SequenceMatcher(None, one.casefold()[:_COMPARED], other.casefold()[:_COMPARED], autojunk=False)
     # Two upper bounds first: they settle almost every comparison.
     return all(share() >= _ALIKE for share in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio))

@@ -217,7 +217,7 @@ def _judged(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
 
 
 def _begins(word: str, other: str) -> bool:
-    """Whether another word is a word and a part that begins with a capital: `PostgreSQL` of `Postgres`."""
+    """True if another word is a word and a part that begins with a capital: `PostgreSQL` of `Postgres`."""
     return other[len(word) :][:1].isupper() and other.lower().startswith(word.lower())
 
 
@@ -287,7 +287,7 @@ def _adding(asked: frozenset[str], candidates: Sequence[Candidate], n: int) -> l
 
 
 def _are_parts(hits: Sequence[Hit]) -> bool:
-    """Whether more than a quarter of the hits are parts of longer documents."""
+    """True if more than a quarter of the hits are parts of longer documents."""
     documents = Counter(document for hit in hits for document in hit.doc_ids)
     parts = [SEPARATOR in hit.unit.title or any(documents[one] > 1 for one in hit.doc_ids) for hit in hits]
     return 4 * sum(parts) > len(hits)
@@ -310,7 +310,7 @@ def _fitting(candidates: Sequence[Candidate], n: int) -> list[Extract]:
 
 
 def _says_no_more(words: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether the words of a sentence are among those of another, or are those and one more."""
+    """True if the words of a sentence are among those of another, or are those and one more."""
     more = words - others
     return not more or (len(more) == 1 and others <= words and not any(map(str.isdigit, more)))
 
@@ -427,12 +427,12 @@ def _fields(one: Extract, sentences: Sequence[Sentence], asked: frozenset[str]) 
 
 
 def _is_said_of(sentence: Sentence, label: str) -> bool:
-    """Whether a sentence is no heading and not said of something else."""
+    """True if a sentence is no heading and not said of something else."""
     return sentence.kind != "heading" and (sentence.label == label or sentence.text.startswith(sentence.label))
 
 
 def _leads(joined: Sequence[Extract], one: Extract) -> bool:
-    """Whether the last of those before leads to an extract."""
+    """True if the last of those before leads to an extract."""
     before = joined[-1] if joined and joined[-1].hit == one.hit else None
     return bool(before and one.label and before.text.removesuffix(":").endswith(one.label))
 
@@ -605,7 +605,7 @@ def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _can_answer(question: _Question, sentence: Sentence) -> bool:
-    """Whether a sentence answers: no heading, field, menu or fragment, and code only where it is asked for."""
+    """True if a sentence answers: no heading, field, menu or fragment, and code only where it is asked for."""
     if (
         sentence.kind in ("heading", "head", FIELD, FURNITURE)
         or _FRAGMENT.search(sentence.text)
@@ -620,7 +620,7 @@ def _can_answer(question: _Question, sentence: Sentence) -> bool:
 
 
 def _follows_a_mention(hit: Hit) -> bool:
-    """Whether the path goes on from a passage that was found as one of those that mention a name of the question."""
+    """True if the path goes on from a passage that was found as one of those that mention a name of the question."""
     named = {step.ids[0] for step in hit.path if step.step == "question"}
     steps = [step for step in hit.path if step.step == "entity"]
     return any(named.intersection(step.ids[1:-1]) for step in steps[:-1])
@@ -639,7 +639,7 @@ def _linking_sentences(hits: Sequence[Hit], order: Sequence[int]) -> dict[int, d
 
 
 def _has_kind_asked(question: str, asked: frozenset[str], sentence: str) -> bool:
-    """Whether a sentence has a number or a new name where the question asks for one."""
+    """True if a sentence has a number or a new name where the question asks for one."""
     if _ASKS_NUMBER.search(question):
         return bool(_NUMBER.search(sentence))
     return bool(_ASKS_NAME.search(question)) and any(not stems(name) & asked for name in _NAME.findall(sentence)[1:])

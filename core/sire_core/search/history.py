@@ -79,7 +79,7 @@ def standalone_question(question: str, history: Sequence[Any]) -> str:
 
 
 def _refers_back(question: str) -> bool:
-    """Whether it has no words of its own, continues a sentence, or has a pronoun that nothing before it explains."""
+    """True if it has no words of its own, continues a sentence, or has a pronoun that nothing before it explains."""
     own = _content_words(question)
     if not own or (len(own) <= _FEW_WORDS and _CONTINUES.search(question)):
         return True

@@ -255,7 +255,7 @@ class SearchSnapshot:
 
     @property
     def lexical(self) -> bool:
-        """Whether the recipe ranks by words alone."""
+        """True if the recipe ranks by words alone."""
         return isinstance(self.recipe.ranker, Lexical)
 
     @property

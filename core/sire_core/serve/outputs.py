@@ -18,6 +18,7 @@ from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
     from sire_core.reason.steps import Answer, ReasoningStep
+    from sire_core.search.context import Evidence
     from sire_core.types import Hit
 
 
@@ -77,7 +78,7 @@ def answer_text(answer: Answer, steps: Sequence[ReasoningStep] = (), cite_key: s
 
 
 def sufficiency(answer: Answer) -> str:
-    """Whether the evidence suffices, as a sentence."""
+    """True if the evidence suffices, as a sentence."""
     if answer.stop == "extracted":
         return "Quoted sentences and rows of tables; no model has checked whether they answer the question."
     why = f"{answer.stop}: {answer.note}" if answer.note else answer.stop
@@ -97,7 +98,7 @@ def step_text(step: ReasoningStep) -> str:
 
 
 def found_text(step: Retrieved) -> str:
-    """How many hits a search had, and how many of them no earlier search of the same reasoning had."""
+    """Number of hits a search had, and how many of them no earlier search of the same reasoning had."""
     found = f"Found {count(len(step.hits), 'result')}"
     if step.new == len(step.hits):
         return found
@@ -169,11 +170,29 @@ class Searched(BaseModel):
     as_of: Union[str, None] = None
 
 
+class EvidenceOutput(BaseModel):
+    """Part of a passage that the text of a result quotes."""
+
+    id: str
+    spans: list[tuple[int, int]] = Field(description="Characters of the passage that are quoted.")
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> EvidenceOutput:
+        """From evidence of a context."""
+        return cls(id=evidence.hit.unit.id, spans=list(evidence.spans))
+
+
 class SearchOutput(Searched):
     """Result of `search`."""
 
     warning: str = _WARNING
     hits: list[HitOutput]
+    evidence: list[EvidenceOutput] = Field(
+        default_factory=list, description="With max_tokens, in place of hits: the quotes of the text, in its order."
+    )
+    more: list[str] = Field(
+        default_factory=list, description="With max_tokens: further documents that match well, as far as they fit."
+    )
 
 
 class ExplainOutput(Searched):

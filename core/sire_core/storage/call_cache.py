@@ -80,7 +80,7 @@ def _with_checksum(*row: object) -> tuple[object, ...]:
 
 
 def _is_intact(table: str, row: tuple[Any, ...]) -> bool:
-    """Whether a row, its checksum last, is what was written, and of the types that are written."""
+    """True if a row, its checksum last, is what was written, and of the types that are written."""
     return row[-1] == row_checksum(row[:-1]) and tuple(map(type, row[:-1])) == _TYPES[table]
 
 

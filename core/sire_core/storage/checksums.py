@@ -81,7 +81,7 @@ def row_checksum(row: SqlRow) -> int:
 
 
 def is_intact(row: SqlRow, table: CheckedTable) -> bool:
-    """Whether a row's columns, its checksum behind them, are what was written, and of the types that are written."""
+    """True if a row's columns, its checksum behind them, are what was written, and of the types that are written."""
     content = row[: len(table.columns)]
     return row[len(content)] == row_checksum(content) and tuple(map(type, content)) in table.types
 

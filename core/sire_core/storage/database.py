@@ -172,7 +172,7 @@ class Database:
         return ()
 
     def replaced(self) -> bool:
-        """Whether another file has taken the place of the open one, so that it has to be opened again."""
+        """True if another file has taken the place of the open one, so that it has to be opened again."""
         if self.path is None or self._place() == self._file:
             return False
         with suppress(OSError):
@@ -180,7 +180,7 @@ class Database:
         return False
 
     def reading(self) -> bool:
-        """Whether this thread is inside a `snapshot`; waits for other threads that are."""
+        """True if this thread is inside a `snapshot`; waits for other threads that are."""
         with self._lock:
             return self._in_transaction()
 
@@ -228,7 +228,7 @@ class Database:
             self._known = stamp
 
     def trusted(self) -> bool:
-        """Whether only this connection has written to the file since `trust`."""
+        """True if only this connection has written to the file since `trust`."""
         with self._lock:
             return bool(self._known) and self._known == self.stamp()
 

@@ -175,7 +175,7 @@ class Folder:
             raise StorageError(f"Cannot make the folder {self.path}: {why}.") from error
 
     def exists(self) -> bool:
-        """Whether an index was committed or at least started here."""
+        """True if an index was committed or at least started here."""
         try:
             return self.index_file.exists()
         except OSError as error:

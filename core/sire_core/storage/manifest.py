@@ -41,11 +41,11 @@ class BuiltRecipe:
 
     @property
     def extracted_by_model(self) -> bool:
-        """Whether a model alone wrote the records; where rules had a part, they found the names."""
+        """True if a model alone wrote the records; where rules had a part, they found the names."""
         return bool(self.extraction) and "rules/" not in self.extraction
 
     def builds_like(self, recipe: Recipe) -> bool:
-        """Whether a recipe would build what this one built."""
+        """True if a recipe would build what this one built."""
         wanted = tuple((o.name, dict(o.settings())) for o in recipe.organizers)
         return self.name == recipe.name and wanted == tuple((name, dict(s)) for name, s in self.organizers)
 

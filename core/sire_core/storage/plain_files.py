@@ -58,12 +58,12 @@ _DERIVED = re.compile(r"[0-9a-f]{8,64}-(?:\d+|carried)(?:\.\d+-\d+\.partial)?")
 
 
 def is_derived_name(name: str) -> bool:
-    """Whether a folder inside `derived` has a name that we give."""
+    """True if a folder inside `derived` has a name that we give."""
     return _DERIVED.fullmatch(name) is not None
 
 
 def is_plain(path: Path, *, folder: bool = False) -> bool:
-    """Whether there is a plain file (or folder), and no link to one."""
+    """True if there is a plain file (or folder), and no link to one."""
     mode = path.lstat().st_mode
     return stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)
 
@@ -120,7 +120,7 @@ def system_limit(error: Exception, folder: Path | None) -> str:
 
 
 def has_few_descriptors(error: OSError) -> bool:
-    """Whether the process or the machine has no file descriptor left."""
+    """True if the process or the machine has no file descriptor left."""
     return error.errno in (errno.EMFILE, errno.ENFILE)
 
 
@@ -142,7 +142,7 @@ def _has_few_descriptors() -> bool:
 
 
 def _has_no_locks(folder: Path) -> bool:
-    """Whether the file system refuses locks, tried on a file of our own."""
+    """True if the file system refuses locks, tried on a file of our own."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -208,7 +208,7 @@ def damaged_adapter_files(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _is_right(file: Path) -> bool:
-    """Whether a file is intact, or does not exist."""
+    """True if a file is intact, or does not exist."""
     try:
         read_checked(file)
     except FileNotFoundError:

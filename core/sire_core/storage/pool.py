@@ -266,7 +266,7 @@ class Pool:
         (directory / ROWS).write_bytes(self.rows.data if len(self.rows) else b" ")
 
     def intact(self, *, may_be_gone: bool = False) -> bool:
-        """Whether the files are unchanged since they were verified; true in memory. See `DerivedFiles.intact`."""
+        """True if the files are unchanged since they were verified; true in memory. See `DerivedFiles.intact`."""
         return self.files is None or self.files.intact(self.stamp, may_be_gone=may_be_gone)
 
 
@@ -537,7 +537,7 @@ class Pools:
         self._open: dict[str, tuple[DerivedFiles | None, Pool]] = {}
 
     def expected(self, generation: int) -> bool:
-        """Whether a generation was committed just now, and its writer is deriving the pool."""
+        """True if a generation was committed just now, and its writer is deriving the pool."""
         if self._folder is None or self._published() >= generation:
             return False
         file = self._folder.index_file

@@ -150,7 +150,7 @@ class Store(Database):
         self._sound = True
 
     def is_sound(self, known: Verified | None = None) -> bool:
-        """Whether nothing has to be verified: see `require_sound`, and nobody else has written since."""
+        """True if nothing has to be verified: see `require_sound`, and nobody else has written since."""
         if self.path is None or (self._sound and self.trusted()):
             return True
         return known is not None and known.stamp == self.stamp() and 0 <= int(time.time()) - known.at < _WEEK

@@ -28,7 +28,7 @@ _EXACT = 2**53  # Whole numbers up to this one are floating-point numbers as wel
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """Whether an entry has one of some facts."""
+    """True if an entry has one of some facts."""
 
     facts: tuple[str, ...]
     wanted: bool = True  # False turns it round
@@ -81,7 +81,7 @@ def numbers_of(metadata: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _is_held(value: float) -> bool:
-    """Whether floating point holds a number as it is; NaN is none that can be compared."""
+    """True if floating point holds a number as it is; NaN is none that can be compared."""
     return abs(value) < _EXACT
 
 

@@ -79,7 +79,7 @@ class PostgresStore:
         await self._change(f"DELETE FROM {self._table} WHERE id=ANY(%s)", [ids])
 
     async def holds(self, unit: str, vector: NDArray[Any]) -> bool:  # noqa: ARG002 - the store is asked for the id
-        """Whether a unit is there."""
+        """True if a unit is there."""
         sql = f"SELECT 1 FROM {self._table} WHERE id=%s"
         return await self._run(lambda db: bool(self._held(db)) and bool(db.execute(sql, [unit]).fetchall()))
 

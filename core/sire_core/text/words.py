@@ -70,7 +70,7 @@ def _special() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def is_plain(text: str, start: int = 0, end: int | None = None) -> bool:
-    r"""Whether `\w+` finds the words of a part of a text: it has no signs, and no script without spaces."""
+    r"""True if `\w+` finds the words of a part of a text: it has no signs, and no script without spaces."""
     if text.isascii():
         return True
     end = len(text) if end is None else end
@@ -163,7 +163,7 @@ _BOUNDARY = re.compile(rf"(?<![{_FINAL}])([{_FINAL}]+)([\"'\u201d\u2019)\]]*)(\s
 
 
 def stop_ends_sentence(before: str, after: str) -> bool:
-    """Whether a full stop ends a sentence."""
+    """True if a full stop ends a sentence."""
     words = before.split()
     last = words[-1].strip("(\"'\u201e\u00ab[") if words else ""
     low = last.lower()

@@ -272,7 +272,7 @@ class _ChatForm(RequestForm):
 
     @property
     def streams(self) -> bool:
-        """Whether a stream is asked for. Of a slow server always: while pieces come, it is at work."""
+        """True if a stream is asked for. Of a slow server always: while pieces come, it is at work."""
         return (self._pass_on or self._features.slow) and bool(self._features.streaming())
 
     def prepare(self) -> None:

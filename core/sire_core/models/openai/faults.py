@@ -131,7 +131,7 @@ def status_of(fault: Exception) -> int:
 
 
 def is_bad_request(fault: Exception, body: Mapping[str, Any]) -> bool:
-    """Whether a server refuses the form of a request, which another form may mend."""
+    """True if a server refuses the form of a request, which another form may mend."""
     status, words = status_of(fault), words_of(fault)
     if status < 400 or status in _REQUEST_FAULTS | _NOT_OF_THE_FORM:
         return status in _REQUEST_FAULTS
@@ -140,7 +140,7 @@ def is_bad_request(fault: Exception, body: Mapping[str, Any]) -> bool:
 
 
 def is_transient(fault: Exception) -> bool:
-    """Whether the same request may succeed later."""
+    """True if the same request may succeed later."""
     import openai
 
     if status_of(fault):
@@ -159,13 +159,13 @@ def is_transient(fault: Exception) -> bool:
 
 
 def spoils_an_answer(fault: Exception) -> bool:
-    """Whether a server is there and fails at this request, or answers it with something else than an answer."""
+    """True if a server is there and fails at this request, or answers it with something else than an answer."""
     is_broken = isinstance(fault, ValueError | RecursionError | BrokenResponseError) and not status_of(fault)
     return is_broken or status_of(fault) in (500, 502, 504)
 
 
 def is_timeout(fault: Exception) -> bool:
-    """Whether the server took the request and nothing came for as long as one waits."""
+    """True if the server took the request and nothing came for as long as one waits."""
     import openai
 
     timed_out = any(type(cause).__name__ == "ReadTimeout" for cause in _causes(fault))
@@ -236,7 +236,7 @@ _PLACEHOLDERS = frozenset({"lm-studio", "not-needed", "no-key-required", "sk-no-
 
 
 def _is_secret(key: str) -> bool:
-    """Whether a key is one: servers of one's own take words like `ollama`, `unused` and `EMPTY`."""
+    """True if a key is one: servers of one's own take words like `ollama`, `unused` and `EMPTY`."""
     is_word = key.isalpha() and len(key) < _WORD
     return len(key) >= _LEAST_KEY and not is_word and key.lower() not in _PLACEHOLDERS
 

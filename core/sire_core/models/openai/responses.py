@@ -163,7 +163,7 @@ class StreamedAnswer:
         return piece
 
     def ends_circle(self) -> bool:
-        """Whether the answer repeats itself again and again; it then counts as cut off here, at a limit of length."""
+        """True if the answer repeats itself again and again; it then counts as cut off here, at a limit of length."""
         if len(self.text) < self._looked_at + _CIRCLE:
             return False
         self._looked_at = len(self.text)

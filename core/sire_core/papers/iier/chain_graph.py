@@ -256,7 +256,7 @@ def _phrases(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _is_keyword(phrase: str, *, lowered: bool) -> bool:
-    """Whether a phrase of the index can be a keyword of a question."""
+    """True if a phrase of the index can be a keyword of a question."""
     words = phrase.split()
     common = [word.lower() in FUNCTION_WORDS or word.lower() in OPENERS for word in words]
     if all(common):

@@ -41,7 +41,7 @@ class SimilarityTree(OrganizerBase):
 
     @property
     def needs_records(self) -> bool:
-        """Whether entities or abstractiveness are read."""
+        """True if entities or abstractiveness are read."""
         return self.entity_clusters or self.hierarchy
 
     def settings(self) -> Mapping[str, Any]:

@@ -111,7 +111,7 @@ class Vocabulary:
     caseless: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # as in Arabic
 
     def __len__(self) -> int:
-        """How many words."""
+        """Number of words."""
         return len(self.words)
 
     def followed_by(self, words: Sequence[str]) -> Vocabulary:

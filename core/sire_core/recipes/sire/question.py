@@ -226,7 +226,7 @@ def _spans(question: str) -> list[tuple[int, int]]:
 
 
 def _spellings(question: str, words: list[str]) -> list[bool]:
-    """Whether the words of a question look like parts of a name."""
+    """True if the words of a question look like parts of a name."""
     raw = [part for part in question.replace("&", " and ").split() if part]
     marks: list[bool] = []
     for part in raw:
@@ -442,7 +442,7 @@ class QueryFeatures:
         return np.where(self.is_cut(passages), self._scale + self.unit * of_document, scores)
 
     def is_cut(self, passages: Ints) -> BoolArray:
-        """Whether passages are parts of documents that have several."""
+        """True if passages are parts of documents that have several."""
         return np.asarray(self.index.members.lengths(self.index.source[passages]) > 1)
 
     def hybrid(self, passages: Ints) -> Floats:
@@ -498,7 +498,7 @@ class QueryFeatures:
         return Hops(sources[from_row], sentences[held], entities[held], targets, scores[from_row], features)
 
     def _is_linked(self, entities: Ints) -> BoolArray:
-        """Whether the question names some entities."""
+        """True if the question names some entities."""
         return np.asarray(self._linked[np.searchsorted(self._linked, entities)] == entities, dtype=bool)
 
     def _alike(self, sources: Ints, rows: Ints, targets: Ints) -> Floats:

@@ -139,7 +139,7 @@ class EvidenceReasons:
         return tuple(steps)
 
     def _needs_no_way(self, way: list[int]) -> bool:
-        """Whether the question by itself leads to a passage.
+        """True if the question by itself leads to a passage.
 
         The passage has all words of the question that its way begins with, others in its title, or the last name is
         one of the question.
@@ -159,7 +159,7 @@ class EvidenceReasons:
         return shorten(unit.title or unit.text.strip().partition("\n")[0], _LONGEST_TITLE)
 
     def _is_named(self, passage: int) -> bool:
-        """Whether the question names what a passage is about: no step has to lead there."""
+        """True if the question names what a passage is about: no step has to lead there."""
         return self._evidence.linked.get(int(self._index.own[passage]), 0.0) >= _SURE
 
     def _unit(self, passage: int) -> Unit:
@@ -210,7 +210,7 @@ class EvidenceReasons:
 
 
 def _is_other_word(name: str, sentence: str) -> bool:
-    """Whether a sentence has a name of one word only in small letters or in a longer word: `non-aligned`, `Aligned`."""
+    """True if a sentence has a name of one word only in small letters or in a longer word: `non-aligned`, `Aligned`."""
     is_there = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", sentence)
     return " " not in name and not is_there and name.lower() in sentence.lower()
 
@@ -416,7 +416,7 @@ class _ScoredPassages:
         return totals, of_document, is_copy | index.contents[self.passages]
 
     def _places(self, scores: Floats, groups: Ints) -> Floats:
-        """How many passages of the same group come before each passage, `[passages]`."""
+        """Number of passages of the same group that come before each passage, `[passages]`."""
         order = np.lexsort((self.passages, -scores, groups))
         ranks = np.empty(len(order))
         ranks[order] = np.arange(len(order)) - np.searchsorted(groups[order], groups[order])

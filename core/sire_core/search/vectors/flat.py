@@ -42,7 +42,7 @@ CELLS_FROM = 200_000
 
 
 def pq_pays(rows: int, dimension: int) -> bool:
-    """Whether codes pay: below ten thousand rows, the exact scan is as fast as ranking candidates again."""
+    """True if codes pay: below ten thousand rows, the exact scan is as fast as ranking candidates again."""
     return rows >= _FEWEST and dimension >= 16 and dimension % 2 == 0
 
 

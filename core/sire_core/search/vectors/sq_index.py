@@ -26,7 +26,7 @@ _FILES = ("codes.faiss", "rounding.npy")
 
 
 def sq_pays(rows: int, dimension: int) -> bool:
-    """Whether bytes pay: a smaller matrix is multiplied as fast as its candidates are ranked again."""
+    """True if bytes pay: a smaller matrix is multiplied as fast as its candidates are ranked again."""
     if rows * dimension < _FEWEST:
         return False
     import faiss
@@ -155,7 +155,7 @@ class KnownSimilarities:
         self._known = known
 
     def __len__(self) -> int:
-        """How many units there are."""
+        """Number of units there are."""
         return len(self._known)
 
     def all(self) -> FloatArray:
@@ -184,7 +184,7 @@ class ReadSimilarities(KnownSimilarities):
         self._best: tuple[IntArray, FloatArray] | None = None
 
     def __len__(self) -> int:
-        """How many units there are."""
+        """Number of units there are."""
         return self._view.size
 
     def all(self) -> FloatArray:
