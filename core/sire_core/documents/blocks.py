@@ -145,6 +145,9 @@ def read_blocks(text: str, *, markdown: bool = True) -> tuple[Block, ...]:
         head = _front_matter_lines(text, lines)
         body = [*[""] * head, *lines[head:]] if head else lines
         leaves = [*_head_leaves(lines, head), *_leaves(body, _parser(markdown=True))]
+        if (stop := _end_of_cut_code(leaves, lines)) and not head:
+            rest = _leaves([*[""] * stop, *lines[stop:]], _parser(markdown=True))
+            leaves = [_Leaf(CODE, 0, stop), *rest]
     elif markdown or "\n" not in text:
         leaves = _paragraphs(text, starts)
     else:
@@ -323,6 +326,19 @@ def _leaves(lines: Sequence[str], parser: MarkdownIt) -> Iterator[_Leaf]:
                 leaf = leaf._replace(kind=ITEM if item >= 0 else QUOTE)
             yield leaf._replace(first=item if item >= 0 else leaf.first, level=leaf.level or depth)
             item = -1
+
+
+def _end_of_cut_code(leaves: Sequence[_Leaf], lines: Sequence[str]) -> int:
+    """Number of lines of code that a passage begins within: up to a fence behind it that nothing closes; 0 for none."""
+    for leaf in leaves:
+        if leaf.kind != CODE or not (opened := _FENCE.match(lines[leaf.first])):
+            continue
+        bare = lines[leaf.first].strip() == opened[1]
+        behind_code = leaf.first > 0 and bool(lines[leaf.first - 1].strip())
+        above_text = leaf.first + 1 < len(lines) and not lines[leaf.first + 1].strip()
+        is_open = not code_fences("\n".join(lines[leaf.first : leaf.stop]))[1]
+        return leaf.first + 1 if bare and behind_code and above_text and is_open else 0
+    return 0
 
 
 def _leaf(token: Token, lines: Sequence[str], *, is_head: bool, is_inside: bool) -> _Leaf | None:
@@ -568,6 +584,8 @@ def _code_text(span: str) -> str:
     fence, is_closed = code_fences(span)
     if fence:
         lines = lines[1:-1] if is_closed else lines[1:]
+    elif not lines[-1].strip(" \t`~"):
+        lines = lines[:-1]
     indents = [len(line) - len(line.lstrip()) for line in lines if line.strip()]
     return "\n".join(line[min(indents, default=0) :] for line in lines)
 

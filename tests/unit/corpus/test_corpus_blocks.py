@@ -45,6 +45,7 @@ CASES = {
         "```sh\n# no heading\n  x\n```\n\n    set: off\n      more\n\n~~~\nnever closed",
         ["code # no heading\n  x", "code set: off\n  more", "code never closed"],
     ),
+    "code that begins above": ("run\n\nmore\n```\n\n## After it", ["code run\n\nmore", "heading2 After it"]),
     "quotes": ("> said\n> again\n\nx", ["quote said\nagain", "paragraph x"]),
     "front matter": (
         "---\ntitle: Bells\ntags:\n  - a\n---\n\nText.",
