@@ -2,10 +2,10 @@
 
 The weights of `search/context.toml` are learned for each set on the even-numbered questions of the others (listwise
 softmax over the pieces of the first passages; a need's share is the sum over the pieces that hold its quote), and
-judged on all questions of that set: whole passages of BM25 and of `sire`, BM25 over pieces of 450 characters, the context that
-is chosen from passages of `sire`, and the same over chunks of LangChain's splitters and nodes of LlamaIndex. Labels and
-headings count. The last lines are what contexts gain over the best row that is not ours, with a 95 % interval of paired
-bootstrap.
+judged on all questions of that set: whole passages of BM25 and of `sire`, BM25 over pieces of 450 characters, the
+context that is chosen from passages of `sire`, and the same over chunks of LangChain's splitters and nodes of
+LlamaIndex. Labels and headings count. The last lines are what contexts gain over the best row that is not ours, with a
+95 % interval of paired bootstrap.
 
     python benchmarks/evidence.py [--rerank MODEL] [--work FOLDER] [--learn] [SET ...]
 

@@ -69,7 +69,7 @@ _NAMED_BY_BUTTONS = (*_HEADINGS, "summary", "dt")
 _LISTS = ("ol", "ul")
 _ITEM = re.compile(r"- |\d+\. ")
 _IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*\)")
-_WORD = re.compile(r"[^\W_]+")
+_HTML_WORD = re.compile(r"[^\W_]+")
 _LABEL = re.compile(r"(?<![^\W_])[^\W_]+(?: [^\W_]+)?:")
 _STEP_LABEL = re.compile(r"\W{0,4}(?:next|prev|previous|up|back)\b", re.IGNORECASE)
 _STEPS = frozenset("prev previous next up".split())
@@ -221,7 +221,7 @@ def _read(parts: Sequence[tuple[str, Any]], left_out: frozenset[int]) -> tuple[t
 
 def _linked_words(text: str) -> list[str]:
     """Words in lower case, of an image its alternative text."""
-    return _WORD.findall(_IMAGE.sub(r" \1 ", text).lower())
+    return _HTML_WORD.findall(_IMAGE.sub(r" \1 ", text).lower())
 
 
 def _is_step_name(words: list[str]) -> bool:

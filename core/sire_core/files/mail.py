@@ -20,9 +20,9 @@ from sire_core.files.html import html_to_markdown
 from sire_core.files.source_files import check_readable, decode_as
 from sire_core.text.words import clean_text
 
-_SHOWN = ("from", "to", "cc", "date")
+_SHOWN_HEADERS = ("from", "to", "cc", "date")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LONGEST = 10_000
+_MAX_HEADER_LETTERS = 10_000
 """Longest header that is parsed; parsing is not linear."""
 _NOT_READ = "an attachment of type {} is not read; save it as a file"
 _INLINE_PICTURE = re.compile(r"image\d+\.(?:png|jpe?g|gif)", re.IGNORECASE)
@@ -58,7 +58,7 @@ def read_mail(path: Path, max_bytes: int) -> Mail:
     try:
         message = message_from_bytes(path.read_bytes().removeprefix(_BYTE_ORDER_MARK))
         for part in message.walk():
-            for name in [name for name, value in part.raw_items() if len(value) > _LONGEST]:
+            for name in [name for name, value in part.raw_items() if len(value) > _MAX_HEADER_LETTERS]:
                 del part[name]
         headers = _headers(message)
         parts = list(_parts(message))
@@ -101,7 +101,11 @@ def _mail(headers: Mapping[str, str], sections: Sequence[str], unread: Sequence[
     return Mail(
         title=headers.get("subject", ""),
         text="\n\n".join(text.strip("\n") for text in (_header_lines(headers), *sections) if text),
-        fields={name: _date(headers[name]) if name == "date" else headers[name] for name in _SHOWN if name in headers},
+        fields={
+            name: _date(headers[name]) if name == "date" else headers[name]
+            for name in _SHOWN_HEADERS
+            if name in headers
+        },
         unread=tuple(unread),
     )
 
@@ -110,13 +114,13 @@ def _headers(message: Message[Any, Any]) -> dict[str, str]:
     """The first non-empty header of each name, names in lower case."""
     headers: dict[str, str] = {}
     for name, value in message.raw_items():
-        if name.lower() in ("subject", *_SHOWN) and (words := _words(str(value))):
+        if name.lower() in ("subject", *_SHOWN_HEADERS) and (words := _words(str(value))):
             headers.setdefault(name.lower(), words)
-    return {name: headers[name] for name in ("subject", *_SHOWN) if name in headers}
+    return {name: headers[name] for name in ("subject", *_SHOWN_HEADERS) if name in headers}
 
 
 def _header_lines(headers: Mapping[str, str]) -> str:
-    return "\n".join(f"{name.capitalize()}: {headers[name]}" for name in _SHOWN if name in headers)
+    return "\n".join(f"{name.capitalize()}: {headers[name]}" for name in _SHOWN_HEADERS if name in headers)
 
 
 def _words(value: str) -> str:

@@ -19,29 +19,29 @@ _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 
-_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _PLACED = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _LEFT_OUT = frozenset(
-    f"{_WORD}{name}"
+    f"{_WORD_NAMESPACE}{name}"
     for name in "del moveFrom rPr pPr sdtPr sdtEndPr instrText delText delInstrText tblPr tblGrid trPr tcPr sectPr "
     "annotationRef footnoteRef endnoteRef softHyphen lastRenderedPageBreak rubyPr".split()
 )
-_MARKS = {
-    f"{_WORD}tab": "\t",
-    f"{_WORD}ptab": "\t",
-    f"{_WORD}br": "\n",
-    f"{_WORD}cr": "\n",
-    f"{_WORD}noBreakHyphen": "-",
+_FIELD_MARKS = {
+    f"{_WORD_NAMESPACE}tab": "\t",
+    f"{_WORD_NAMESPACE}ptab": "\t",
+    f"{_WORD_NAMESPACE}br": "\n",
+    f"{_WORD_NAMESPACE}cr": "\n",
+    f"{_WORD_NAMESPACE}noBreakHyphen": "-",
 }
-_TEXTS = (f"{_WORD}t", f"{_MATH}t")
+_TEXTS = (f"{_WORD_NAMESPACE}t", f"{_MATH}t")
 _NOTES = {
-    f"{_WORD}footnoteReference": "footnotes",
-    f"{_WORD}endnoteReference": "endnotes",
-    f"{_WORD}commentReference": "comments",
+    f"{_WORD_NAMESPACE}footnoteReference": "footnotes",
+    f"{_WORD_NAMESPACE}endnoteReference": "endnotes",
+    f"{_WORD_NAMESPACE}commentReference": "comments",
 }
 _UNREAD_FIELDS = ("PAGE", "NUMPAGES", "SECTIONPAGES", "TOC", "INDEX", "PAGEREF")
 _HEADING = re.compile(r"heading ?([1-9])", re.IGNORECASE)
@@ -72,7 +72,7 @@ _BULLETS = (f"{_DRAWING}buChar", f"{_DRAWING}buBlip")
 _HEADING_WORDS = 12
 _COLUMNS = 20_000
 """Excel has 16,384. A file with more is no table that someone reads."""
-_LETTERS = 100_000_000
+_MAX_TABLE_LETTERS = 100_000_000
 """A cell may repeat a long text that is stored once; so many letters are no table any more."""
 _PADDING = 4
 """So many times as many cells as there are words in a table may be empty before its rows become lines of words."""
@@ -171,9 +171,9 @@ class _Reader:
         """Paragraphs and tables of an element."""
         for element in parent:
             tag = element.tag
-            if tag == f"{_WORD}p":
+            if tag == f"{_WORD_NAMESPACE}p":
                 self._paragraph(element)
-            elif tag == f"{_WORD}tbl":
+            elif tag == f"{_WORD_NAMESPACE}tbl":
                 self._table(element)
             elif isinstance(tag, str) and tag not in _LEFT_OUT:
                 self._read(element)
@@ -195,7 +195,7 @@ class _Reader:
             self._read(element)
 
     def _style(self, paragraph: Any) -> _Style:
-        properties = paragraph.find(f"{_WORD}pPr")
+        properties = paragraph.find(f"{_WORD_NAMESPACE}pPr")
         name = _value(properties, "pStyle")
         known = _HEADING.fullmatch(name)  # of a file without styles
         style = self._styles.get(name, _Style(heading=int(known[1]) if known else 0))
@@ -204,7 +204,7 @@ class _Reader:
         outline = _value(properties, "outlineLvl")
         if outline.isdigit():
             style = style._replace(heading=int(outline) + 1 if int(outline) < 9 else 0)
-        numbers = properties.find(f"{_WORD}numPr")
+        numbers = properties.find(f"{_WORD_NAMESPACE}numPr")
         if numbers is not None:
             number, level = _value(numbers, "numId") or style.number, _value(numbers, "ilvl")
             style = style._replace(number="" if number == "0" else number, level=_small(level, style.level))
@@ -214,16 +214,16 @@ class _Reader:
         """Text of a paragraph, of a run, or of what stands between them."""
         for element in parent:
             tag = element.tag
-            if tag == f"{_WORD}fldChar":
+            if tag == f"{_WORD_NAMESPACE}fldChar":
                 self._field(element)
-            elif tag == f"{_WORD}instrText" and self._fields and self._fields[-1] is not None:
+            elif tag == f"{_WORD_NAMESPACE}instrText" and self._fields and self._fields[-1] is not None:
                 self._fields[-1] += element.text or ""
             elif not isinstance(tag, str) or tag in _LEFT_OUT:
                 continue
             elif any(field is not None for field in self._fields):
                 self._collect(element, words)  # down to the end of the field
-            elif tag in _MARKS:
-                words.append(_MARKS[tag])
+            elif tag in _FIELD_MARKS:
+                words.append(_FIELD_MARKS[tag])
             elif tag in _TEXTS:
                 words.append(element.text or "")
             else:
@@ -231,28 +231,31 @@ class _Reader:
 
     def _collect_special(self, tag: str, element: Any, words: list[str]) -> None:
         """Text of what is more than letters, and of all around them."""
-        if tag == f"{_WORD}sym":
+        if tag == f"{_WORD_NAMESPACE}sym":
             words.append(_symbol(element))
         elif tag in _NOTES:
-            note = self._notes[_NOTES[tag]].get(element.get(f"{_WORD}id"))
+            note = self._notes[_NOTES[tag]].get(element.get(f"{_WORD_NAMESPACE}id"))
             self._behind += [] if note is None else [note]
-        elif tag == f"{_WORD}txbxContent":
+        elif tag == f"{_WORD_NAMESPACE}txbxContent":
             self._behind.append(element)
         elif tag == f"{_COMPATIBILITY}AlternateContent":
             self._collect(element[:1], words)  # the same a second time, for older programs
         elif tag == f"{_PLACED}docPr":
             words.append(f" {element.get('descr', '')} ")
-        elif tag == f"{_WORD}rt":
+        elif tag == f"{_WORD_NAMESPACE}rt":
             ruby: list[str] = []
             self._collect(element, ruby)
             words.append(f"({''.join(ruby)})")
-        elif not (tag == f"{_WORD}fldSimple" and _field_name(element.get(f"{_WORD}instr", "")) in _UNREAD_FIELDS):
+        elif not (
+            tag == f"{_WORD_NAMESPACE}fldSimple"
+            and _field_name(element.get(f"{_WORD_NAMESPACE}instr", "")) in _UNREAD_FIELDS
+        ):
             words += [graphic_words(self._part, element)] if tag == f"{_DRAWING}graphicData" else []
             self._collect(element, words)
 
     def _field(self, mark: Any) -> None:
         """Begin the instruction of a field, its result, or end it. What an instruction is made of is no text."""
-        kind = mark.get(f"{_WORD}fldCharType")
+        kind = mark.get(f"{_WORD_NAMESPACE}fldCharType")
         if kind == "begin":
             self._fields.append("")
         elif kind == "separate" and self._fields:
@@ -263,15 +266,15 @@ class _Reader:
 
     def _table(self, element: Any) -> None:
         rows: list[list[str]] = []
-        for row in _children(element, f"{_WORD}tr"):
-            before = _value(row.find(f"{_WORD}trPr"), "gridBefore")
+        for row in _children(element, f"{_WORD_NAMESPACE}tr"):
+            before = _value(row.find(f"{_WORD_NAMESPACE}trPr"), "gridBefore")
             cells = [""] * _small(before, 0)
-            for cell in _children(row, f"{_WORD}tc"):
-                properties = cell.find(f"{_WORD}tcPr")
+            for cell in _children(row, f"{_WORD_NAMESPACE}tc"):
+                properties = cell.find(f"{_WORD_NAMESPACE}tcPr")
                 cells += [self._cell(cell), *[""] * (_small(_value(properties, "gridSpan"), 1) - 1)]
             rows.append(cells)
-        look = element.find(f"{_WORD}tblPr/{_WORD}tblLook")
-        header = look is None or look.get(f"{_WORD}firstRow", "1") not in ("0", "false")
+        look = element.find(f"{_WORD_NAMESPACE}tblPr/{_WORD_NAMESPACE}tblLook")
+        header = look is None or look.get(f"{_WORD_NAMESPACE}firstRow", "1") not in ("0", "false")
         text = table(rows, header=header)
         if text:
             self._blocks.append((False, text))
@@ -300,14 +303,20 @@ def _children(parent: Any, tag: str) -> Iterator[Any]:
         if element.tag == tag:
             yield element
         elif element.tag not in _LEFT_OUT and element.tag in (
-            *(f"{_WORD}sdt", f"{_WORD}sdtContent", f"{_WORD}ins", f"{_WORD}moveTo", f"{_WORD}customXml"),
+            *(
+                f"{_WORD_NAMESPACE}sdt",
+                f"{_WORD_NAMESPACE}sdtContent",
+                f"{_WORD_NAMESPACE}ins",
+                f"{_WORD_NAMESPACE}moveTo",
+                f"{_WORD_NAMESPACE}customXml",
+            ),
         ):
             yield from _children(element, tag)
 
 
 def _value(parent: Any, name: str) -> str:
-    element = None if parent is None else parent.find(f"{_WORD}{name}")
-    return "" if element is None else str(element.get(f"{_WORD}val", ""))
+    element = None if parent is None else parent.find(f"{_WORD_NAMESPACE}{name}")
+    return "" if element is None else str(element.get(f"{_WORD_NAMESPACE}val", ""))
 
 
 def _small(number: str, other: int) -> int:
@@ -321,18 +330,21 @@ def _field_name(instruction: str) -> str:
 
 def _symbol(element: Any) -> str:
     try:
-        code = int(element.get(f"{_WORD}char", ""), 16)
+        code = int(element.get(f"{_WORD_NAMESPACE}char", ""), 16)
     except ValueError:
         return ""
     code -= 0xF000 if 0xF000 <= code < 0xF100 else 0
-    font = str(element.get(f"{_WORD}font", "")).lower()
+    font = str(element.get(f"{_WORD_NAMESPACE}font", "")).lower()
     known = _SYMBOLS if font == "symbol" else _DINGBATS if font.startswith("wingdings") else {}
     return known.get(code) or (chr(code) if 0x20 <= code < 0xD800 else "\N{BULLET}")
 
 
 def _styles(part: Any) -> dict[str, _Style]:
     """Styles of paragraphs by their id; `""` is the default one."""
-    elements = {style.get(f"{_WORD}styleId", ""): style for style in part.styles.element.iterfind(f"{_WORD}style")}
+    elements = {
+        style.get(f"{_WORD_NAMESPACE}styleId", ""): style
+        for style in part.styles.element.iterfind(f"{_WORD_NAMESPACE}style")
+    }
     styles: dict[str, _Style] = {}
     for name, element in elements.items():
         chain, seen = element, set()
@@ -349,14 +361,14 @@ def _with_style(style: _Style, element: Any) -> _Style:
     """A style with what one that it is based on adds."""
     label = _value(element, "name")
     match_ = _HEADING.fullmatch(label)
-    outline = _value(element.find(f"{_WORD}pPr"), "outlineLvl")
+    outline = _value(element.find(f"{_WORD_NAMESPACE}pPr"), "outlineLvl")
     if match_:
         level = int(match_[1])
     elif label.lower() == "title":
         level = 1
     else:
         level = int(outline) + 1 if outline.isdigit() else 0
-    numbers = element.find(f"{_WORD}pPr/{_WORD}numPr")
+    numbers = element.find(f"{_WORD_NAMESPACE}pPr/{_WORD_NAMESPACE}numPr")
     if numbers is not None and not style.number:
         style = style._replace(number=_value(numbers, "numId"), level=_small(_value(numbers, "ilvl"), 0))
     heading = style.heading or (level if level < 10 else 0)
@@ -371,7 +383,11 @@ def _notes(part: Any, kind: str) -> dict[str, Any]:
         if relation.reltype == f"{_OFFICE}/{kind}" and not relation.is_external:
             parser = etree.XMLParser(resolve_entities=False, no_network=True)
             root = etree.fromstring(relation.target_part.blob, parser)
-            return {note.get(f"{_WORD}id"): note for note in root if note.get(f"{_WORD}type", "normal") == "normal"}
+            return {
+                note.get(f"{_WORD_NAMESPACE}id"): note
+                for note in root
+                if note.get(f"{_WORD_NAMESPACE}type", "normal") == "normal"
+            }
     return {}
 
 
@@ -387,18 +403,18 @@ class _Lists:
             return
         root = numbering.element
         shared = {
-            abstract.get(f"{_WORD}abstractNumId"): {
-                level.get(f"{_WORD}ilvl"): level for level in abstract.iterfind(f"{_WORD}lvl")
+            abstract.get(f"{_WORD_NAMESPACE}abstractNumId"): {
+                level.get(f"{_WORD_NAMESPACE}ilvl"): level for level in abstract.iterfind(f"{_WORD_NAMESPACE}lvl")
             }
-            for abstract in root.iterfind(f"{_WORD}abstractNum")
+            for abstract in root.iterfind(f"{_WORD_NAMESPACE}abstractNum")
         }
-        for number in root.iterfind(f"{_WORD}num"):
-            name, abstract = number.get(f"{_WORD}numId"), _value(number, "abstractNumId")
+        for number in root.iterfind(f"{_WORD_NAMESPACE}num"):
+            name, abstract = number.get(f"{_WORD_NAMESPACE}numId"), _value(number, "abstractNumId")
             levels = {int(key): _level(level) for key, level in shared.get(abstract, {}).items() if str(key).isdigit()}
-            overrides = number.findall(f"{_WORD}lvlOverride")
+            overrides = number.findall(f"{_WORD_NAMESPACE}lvlOverride")
             for override in overrides:
-                depth = _small(override.get(f"{_WORD}ilvl", ""), 0)
-                changed = override.find(f"{_WORD}lvl")
+                depth = _small(override.get(f"{_WORD_NAMESPACE}ilvl", ""), 0)
+                changed = override.find(f"{_WORD_NAMESPACE}lvl")
                 level = levels.get(depth, _Level("decimal", "%1.", 1)) if changed is None else _level(changed)
                 levels[depth] = level._replace(start=_small(_value(override, "startOverride"), level.start))
             self._levels[name] = levels
@@ -580,12 +596,12 @@ def _sparse_rows(book: Any, sheet: Any) -> Iterator[list[tuple[int, str]]]:
             date_formats=book._date_formats,  # noqa: SLF001 (see above)
             timedelta_formats=book._timedelta_formats,  # noqa: SLF001 (see above)
         )
-        left = _LETTERS
+        left = _MAX_TABLE_LETTERS
         for _, row in parser.parse():
             cells = [(cell["column"], text) for cell in row if (text := _cell_value(cell["value"]))]
             left -= sum(len(text) for _, text in cells)
             if left < 0:
-                raise CorpusError(f"a sheet has more than {_LETTERS:,} letters; that is not a table")
+                raise CorpusError(f"a sheet has more than {_MAX_TABLE_LETTERS:,} letters; that is not a table")
             if cells:
                 yield cells
 

@@ -87,7 +87,7 @@ _NEWER = {".doc": ".docx", ".rtf": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".
 _MIDNIGHT = re.compile(r"(?<=^\d{4}-\d\d-\d\d) 00:00:00$")
 _PICTURE = re.compile(r"!\[image\]\(image_\d+\.\w+\)")
 
-_BLOCK = 1 << 20
+_BYTES_PER_BLOCK = 1 << 20
 _ENTITY = b"<!ENTITY"
 _MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx", ".svg", ".fb2", ".opml")
 _MEMBERS = 100_000
@@ -110,7 +110,7 @@ _PLAIN = re.compile(
 )
 """Names of texts that have no suffix; `install` in small letters is a program."""
 _SAYS = re.compile(r"[^\W\d_]")
-_LISTED = 100
+_MAX_LISTED_NAMES = 100
 _SHOWN, _NAMED = 10, 3  # Reasons, and files of each
 _Item = Union[FoundRecord, Failure]
 _Content = TypeVar("_Content")
@@ -189,7 +189,7 @@ def refuse_expanding(path: Path, max_bytes: int) -> None:
         if head[:2] == b"PK":
             _check_archive(file, max_bytes)
         elif path.suffix.lower() in _MARKUP:
-            _check_markup(iter(lambda: file.read(_BLOCK), b""))
+            _check_markup(iter(lambda: file.read(_BYTES_PER_BLOCK), b""))
 
 
 def _check_archive(file: BinaryIO, max_bytes: int) -> None:
@@ -224,10 +224,10 @@ def _check_member(file: BinaryIO, member: zipfile.ZipInfo, left: int, *, markup:
     unpack = zlib.decompressobj(-15) if member.compress_type == zipfile.ZIP_DEFLATED else None
     tail = b""
     packed = member.compress_size
-    while packed > 0 and left >= 0 and (block := file.read(min(_BLOCK, packed))):
+    while packed > 0 and left >= 0 and (block := file.read(min(_BYTES_PER_BLOCK, packed))):
         packed -= len(block)
         while block and left >= 0:
-            content = block if unpack is None else unpack.decompress(block, _BLOCK)
+            content = block if unpack is None else unpack.decompress(block, _BYTES_PER_BLOCK)
             left -= len(content)
             if markup:
                 tail = _check_block(tail, content)
@@ -397,10 +397,10 @@ def _ends_at_boundary(doc_id: str, name: str) -> bool:
 
 def _shortened(failed: list[Failure], file: SourceFile) -> list[Failure]:
     """Limit the failures of one file; the last one counts the rest."""
-    if len(failed) <= _LISTED:
+    if len(failed) <= _MAX_LISTED_NAMES:
         return failed
-    rest = len(failed) - _LISTED
-    return [*failed[:_LISTED], Failure(_location(file), f"{count(rest, 'more record')} could not be used")]
+    rest = len(failed) - _MAX_LISTED_NAMES
+    return [*failed[:_MAX_LISTED_NAMES], Failure(_location(file), f"{count(rest, 'more record')} could not be used")]
 
 
 def _location(file: SourceFile) -> str:

@@ -65,7 +65,7 @@ _INNER = ("python", "ruby", "java", "csharp", "kotlin", "scala", "swift", "php",
 """Languages in which members of a class have a heading, too."""
 _BRACES = ("c", "cpp", "java", "csharp", "dart", "objectivec")
 """Languages whose functions have no keyword."""
-_MARKS = re.compile(r"[*<&\[\\]")
+_MARKDOWN_MARKS = re.compile(r"[*<&\[\\]")
 """Characters that Markdown may read as markup; not so between backticks."""
 _CALLS = re.compile(r"\s*(?:if|for|while|switch|return|else|catch|do|using|lock)\b")
 
@@ -119,7 +119,7 @@ def _heading(line: str, language: str) -> str:
     if indent > (4 if language in _INNER else 0):
         return ""
     words = " ".join(definition["words"].rstrip(":").split())
-    words = f"`{words}`" if _MARKS.search(words) else words
+    words = f"`{words}`" if _MARKDOWN_MARKS.search(words) else words
     return f"{'###' if indent else '##'} {words}"
 
 

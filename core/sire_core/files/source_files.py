@@ -91,7 +91,7 @@ _PAGES_TO_A_SCRIPT = 5
 _SOURCES_LOOKED_AT = 100
 _OWN_SHARE, _OWN_WORDS = 0.05, 20
 """Words of the source of a page that the page does not have, such as the name of its section."""
-_TAG = re.compile(r"<[^<>]*>")
+_ANY_TAG = re.compile(r"<[^<>]*>")
 _PAGES = (".html", ".htm", ".xhtml")
 _PACKAGES = ("node_modules", "__pycache__", "site-packages")
 
@@ -306,7 +306,7 @@ def _has_page(source: Path) -> bool:
 def _holds_words_of(source: Path, page: Path) -> bool:
     """True if a page has nearly all words of a file in markup."""
     try:
-        texts = [unescape(_TAG.sub(" ", read_text(path, declares=True))).lower() for path in (source, page)]
+        texts = [unescape(_ANY_TAG.sub(" ", read_text(path, declares=True))).lower() for path in (source, page)]
     except CorpusError:  # which is reported when it is read
         return False
     words, others = (Counter(re.findall(r"\w+", text)) for text in texts)
