@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sire_core.storage.outbox import Outbox
     from sire_core.types import BuildReport
 
-_BATCH = 500
+_UNITS_PER_BATCH = 500
 _ALONE = 3  # So many units are sent alone to a store that has taken none, before it counts as out of order
 
 _logger = logging.getLogger(__name__)
@@ -201,8 +201,8 @@ async def _send_all(outbox: Outbox, mirror: Mirror, reader: _Reader) -> int:
     flush = getattr(mirror, "flush", None)
     sent, put, dropped = 0, list[str](), list[str]()
     refused: dict[str, Exception] = {}
-    for at in range(0, len(waiting), _BATCH):
-        present, gone, count = await _send(outbox, mirror, reader, waiting[at : at + _BATCH], refused)
+    for at in range(0, len(waiting), _UNITS_PER_BATCH):
+        present, gone, count = await _send(outbox, mirror, reader, waiting[at : at + _UNITS_PER_BATCH], refused)
         sent += count
         if flush is None:
             await asyncio.to_thread(outbox.done, present, gone)

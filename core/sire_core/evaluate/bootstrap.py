@@ -88,7 +88,7 @@ BASELINE = "hybrid"
 """The row that others are compared with: what most people would use otherwise."""
 
 _K = 5  # Hits whose recall rows are compared by
-_BATCH = 500
+_SAMPLES_PER_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def interval_of(values: NDArray[np.float64], samples: int = 10_000, seed: int = 
     rng = np.random.default_rng(seed)
     n = len(values)
     # In batches: 10,000 draws of 1,000 questions at once would be 80 MB.
-    sizes = [min(_BATCH, samples - start) for start in range(0, samples, _BATCH)]
+    sizes = [min(_SAMPLES_PER_BATCH, samples - start) for start in range(0, samples, _SAMPLES_PER_BATCH)]
     means = np.concatenate([values[rng.integers(n, size=(size, n))].mean(axis=1) for size in sizes])
     low, high = np.quantile(means, (0.025, 0.975))
     return Interval(float(values.mean()), float(low), float(high))

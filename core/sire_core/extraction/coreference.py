@@ -48,7 +48,7 @@ _VALUES = frozenset(("Date", "Quantity"))
 _UNCAPITALISED = _VALUES | {"Code", "Term"}
 _UNNAMED = _VALUES | {"Location"}  # `in Scandinavia (known as ...)` says what something else is called
 _CERTAIN = frozenset(("Work", "Code", "Term"))  # quoted, or found by more than a capital letter
-_PLAIN = frozenset(("Name", "Person"))
+_PLAIN_KINDS = frozenset(("Name", "Person"))
 
 
 def _opens(sentence: str, start: int) -> bool:
@@ -200,7 +200,7 @@ class NameTable:
                     continue
                 words = span.name.split()
                 self._inside.update(words[1:] if _opens(sentence, span.start) else words)
-                if span.type in _PLAIN and len(words) > 1 and not instructs(words):
+                if span.type in _PLAIN_KINDS and len(words) > 1 and not instructs(words):
                     self._note_parts(without_honorifics(span.name), span.type)
 
     def _note_parts(self, name: str, kind: str) -> None:
@@ -312,7 +312,7 @@ class NameTable:
         resolved: tuple[str, str] | None = None
         if self._is_title(name):
             resolved = (self.title, self.kind or kind)
-        elif kind in _PLAIN or kind == "Location":
+        elif kind in _PLAIN_KINDS or kind == "Location":
             bare = without_honorifics(name) if kind == "Person" else name
             if " " not in bare or (len(bare.split()) < len(name.split()) and self._resolve_part(bare)):
                 resolved = self._resolve_part(bare) if kind != "Location" else None

@@ -221,7 +221,7 @@ def _continues(text: str, end: int) -> bool:
     return len(following) == 2 and following[0] in " -" and following[1].isupper()
 
 
-_BLOCK = 4096  # Texts per block; a block is searched and rewritten as one
+_TEXTS_PER_BLOCK = 4096  # Texts per block; a block is searched and rewritten as one
 _GONE = 4  # Texts are rewritten when more than one in this many belongs to a removed passage
 
 _ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # JSON escapes no letters here
@@ -309,11 +309,11 @@ def _remaining(blocks: Sequence[TextBlock], removed: Collection[str]) -> Iterato
 def _extended(blocks: Sequence[TextBlock], corpus: StoredCorpus, new: Iterable[str]) -> tuple[TextBlock, ...]:
     """Append passages, by their content hashes."""
     result, texts = list(blocks), dict[str, bytes]()
-    if result and len(result[-1].keys) < _BLOCK:
+    if result and len(result[-1].keys) < _TEXTS_PER_BLOCK:
         texts = result.pop().texts()
     for content_hash in new:
         texts[content_hash] = folded(corpus.chunk_by_id[corpus.units_by_hash[content_hash][0]].index_text)
-        if len(texts) == _BLOCK:
+        if len(texts) == _TEXTS_PER_BLOCK:
             result.append(TextBlock.of(texts))
             texts = {}
     return (*result, TextBlock.of(texts)) if texts else tuple(result)

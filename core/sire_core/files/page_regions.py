@@ -9,7 +9,7 @@ _NAVIGATION = frozenset(
     "nav navbar navigation navmenu breadcrumb breadcrumbs sidebar sidenav subnav topnav toc menu submenu pagination "
     "skip skiplink headerlink cookie cookies sphinxsidebar sphinxsidebarwrapper footer".split()
 )
-_KINDS = frozenset(
+_REGION_CLASSES = frozenset(
     "main site page post posts primary secondary tertiary top bottom side left right global local header mobile "
     "desktop link links list inner outer container wrapper wrap bar bars button btn toggle toggler brand collapse tree "
     "tabs pills md wy bd pst sphinx theme docs doc site app js bs mdc fixed sticky default light dark inverse vertical "
@@ -17,7 +17,7 @@ _KINDS = frozenset(
     "consent notice law info popup modal message next prev previous to of on this in chapters elems relations".split()
 )
 """Words that may join a navigation word in a class name without changing its meaning (`main-nav`)."""
-_ALL_NAVIGATION = _NAVIGATION | _KINDS
+_ALL_NAVIGATION = _NAVIGATION | _REGION_CLASSES
 _BACK = "backref"
 """In the class of a link around a heading, back to the table of contents."""
 _LAYOUTS = frozenset(

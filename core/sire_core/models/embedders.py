@@ -38,7 +38,7 @@ _FORMS = (
     "fingerprint, dimension and async embed(texts, kind); in the adapters also an Embeddings object of LangChain or an "
     "embedding model of LlamaIndex"
 )
-_NAMED = ("onnx", "st", "openai", "file")
+_EMBEDDER_PREFIXES = ("onnx", "st", "openai", "file")
 
 
 def resolve_embedder(spec: str | Embedder | None) -> Embedder:
@@ -85,7 +85,7 @@ def refuse_other_embedder(before: str, embedder: Embedder) -> None:
 def _by_name(spec: str) -> Embedder:
     careful = is_from_folder(spec)
     form, _, rest = spec.partition(":")
-    if not rest or form not in _NAMED:
+    if not rest or form not in _EMBEDDER_PREFIXES:
         form, rest = "", spec
     if careful and is_elsewhere(rest):
         raise ConfigurationError(

@@ -146,7 +146,7 @@ async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[ReasoningSte
 
 _K = {"original": 6, "hipporag": 8, "indexrag": 20}
 _MERGE: dict[str, Merge] = {"original": "append", "hipporag": "max_score", "indexrag": "relative"}
-_STEPS = {"original": 10, "hipporag": 3, "indexrag": 3}
+_MAX_STEPS_BY_PROMPT = {"original": 10, "hipporag": 3, "indexrag": 3}
 _SEARCH = re.compile(r"(?:next )?search(?: query)?[^\w:]{0,3}:", re.IGNORECASE)
 
 _ALIKE = 0.9  # Minimum similarity of paragraphs that count as duplicates
@@ -226,7 +226,7 @@ def ircot(
     strategy = Strategy(
         "ircot",
         partial(_search_rounds if c.flavor == "indexrag" else _sentence_rounds, c=c),
-        steps=c.steps or _STEPS[c.flavor],
+        steps=c.steps or _MAX_STEPS_BY_PROMPT[c.flavor],
         k=None if c.flavor == "original" else HITS,
         merge=c.merge or _MERGE[c.flavor],
     )

@@ -44,7 +44,7 @@ _NAMED_BONUS = 1.0  # Of what is said of an identifier that the question names
 _HEADED_BONUS, _HEADED = 1.0, 0.6  # Of the first sentence under a heading that is so like the question
 _FEWEST = 3  # Content words of a sentence without any of the question
 _REACHED_BONUS = 0.5  # Of the sentences of a hit to which a chosen sentence leads
-_LONGEST = 600  # Characters of a sentence that are quoted; longer ones are tables and lists in one line
+_MAX_SENTENCE_LETTERS = 600  # Characters of a sentence that are quoted; longer ones are tables and lists in one line
 FIT = {"question": 11.2, "sentence": 2.3, "turn": -0.8, "words": -0.4, "short": -1.1, "code": -0.4, "time": 3.0}
 """Of sentences of parts of documents, learned on even questions of `ops`, `frameworks` and `manuals` by
 `benchmarks/extracts.py`: share of the question in the sentence, its label and title; share of the sentence in the
@@ -320,7 +320,7 @@ def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit], asked: froze
     texts = {one.hit: _sentences(hits[one.hit - 1]) for one in chosen}
     for number, one in enumerate(chosen):
         sentences, length = texts[one.hit], len(one.text)
-        most, far = (_LONGEST, _FAR) if number < best else (_BLOCK, 0)
+        most, far = (_MAX_SENTENCE_LETTERS, _FAR) if number < best else (_BLOCK, 0)
         own_label = _SECTION_NUMBER.sub("", sentences[one.place].label)
         for place in _fields(one, sentences, asked):
             of_same = Extract(sentences[place].text, one.hit, place, own_label, sentences[place].block)
@@ -328,7 +328,7 @@ def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit], asked: froze
         for place in dict.fromkeys((*_beside(one, sentences), *_after(one, sentences, far))):
             beside = sentences[place]
             length += len(beside.text)
-            if length <= (most if beside.kind == "prose" else _LONGEST):
+            if length <= (most if beside.kind == "prose" else _MAX_SENTENCE_LETTERS):
                 label = beside.label if beside.label != sentences[one.place].label else ""
                 quoted.setdefault((one.hit, place), Extract(beside.text, one.hit, place, label, beside.block))
         lists |= {(one.hit, sentence.block) for sentence in sentences if sentence.kind == "item"}
@@ -575,7 +575,9 @@ def _candidates(
         nearest = question.nearest(text)
         alike = question.alike(nearest, shared)
         if shared or alike or leads or is_headed or (is_reached and len(stems(text)) >= _FEWEST):
-            quoted = text if len(text) <= _LONGEST else cut_around(text, question.stems, _LONGEST)
+            quoted = (
+                text if len(text) <= _MAX_SENTENCE_LETTERS else cut_around(text, question.stems, _MAX_SENTENCE_LETTERS)
+            )
             extract, covered = (
                 Extract(quoted, number, place, label, sentence.block),
                 question.covered(sentence, title, nearest),

@@ -23,7 +23,7 @@ _PRONOUN = re.compile(
     re.IGNORECASE,
 )
 _CONTINUES = re.compile(r"^\W*(?:and|but|or|also|(?:and )?(?:what|how) about|what if|why not|why\W*$)\b", re.IGNORECASE)
-_INSTRUCTIONS = (
+_STANDALONE_INSTRUCTIONS = (
     "The data is a conversation and the user's next message. Write that message as one question that can be understood "
     "without the conversation: put names in the place of pronouns, add what it leaves out, and change nothing else. Do "
     "not answer it. If it stands alone already, repeat it."
@@ -119,5 +119,5 @@ async def rewrite_question(question: str, history: Sequence[Any], model: Languag
     if not turns:
         return question
     data = "\n".join(f"{role}: {text[:_LONGEST_TURN]}" for role, text in [*turns, ("next message", question)])
-    answer = await model.complete(Prompt(_INSTRUCTIONS, data), schema=Rewritten, max_tokens=200)
+    answer = await model.complete(Prompt(_STANDALONE_INSTRUCTIONS, data), schema=Rewritten, max_tokens=200)
     return " ".join(answer.parsed.question.split()) or question

@@ -12,7 +12,6 @@ import numpy as np
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from sire_core.arguments import limits_of, similar_names
-from sire_core.documents.chunker import SentenceChunker, joined
 from sire_core.documents.document_names import check_cite_key, cited_names, documents_of
 from sire_core.errors import IndexMissingError, QueryError, SireError
 from sire_core.reason import PassageSource, extract_answer, reason, settings_of
@@ -67,7 +66,7 @@ _MISTAKES = {
 }
 """What is wrong with an argument by pydantic's name of the mistake."""
 
-_KEYS, _SAMPLES, _LONGEST = 30, 3, 40
+_KEYS, _SAMPLES, _MAX_VALUE_LETTERS = 30, 3, 40
 """Most metadata keys, values of each and characters of a value that a schema names."""
 
 SEARCHES = "Finds passages that answer a question, with the documents they come from in brackets."
@@ -240,8 +239,8 @@ def with_known_keys(schema: type[Arguments], metadata: Iterable[Mapping[str, Any
 
 def _sample(value: Any) -> str:
     """A metadata value as JSON; the beginning of a long text."""
-    cut = isinstance(value, str) and len(value) > _LONGEST
-    return json.dumps(f"{value[:_LONGEST]}..." if cut else value, ensure_ascii=False)
+    cut = isinstance(value, str) and len(value) > _MAX_VALUE_LETTERS
+    return json.dumps(f"{value[:_MAX_VALUE_LETTERS]}..." if cut else value, ensure_ascii=False)
 
 
 def search_arguments(index: Index, visible: filters.Filter | None) -> type[BaseModel]:
@@ -488,9 +487,7 @@ class IndexTools:
         if not documents:
             raise QueryError(self._no_document(query.doc_id))
         document = documents[0]
-        chunker = self._index.chunker
-        cutter = SentenceChunker() if isinstance(chunker, str) else chunker
-        whole = "\n\n".join(joined(each.passages, cutter) for each in documents)
+        whole = "\n\n".join(each.text for each in documents)
         part = whole[query.start : query.start + query.length]
         end = query.start + len(part)
         output = FetchOutput(

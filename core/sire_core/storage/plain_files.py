@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import stat
 import tempfile
 import zlib
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.atomic_files import replacing
-from sire_core.errors import StorageError
+from sire_core.errors import NoSpaceError, StorageError
 
 ADVICE = {
     "pending": (
@@ -117,6 +118,17 @@ def system_limit(error: Exception, folder: Path | None) -> str:
     if any(words in str(error) for words in ("unable to open", "readonly", "disk I/O")) and _has_few_descriptors():
         return f"cannot be opened: {TOO_MANY}."
     return ""
+
+
+_NO_SPACE = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+
+def write_error(error: BaseException) -> type[StorageError]:
+    """The class of our error for a file that cannot be written."""
+    if isinstance(error, OSError):
+        return NoSpaceError if error.errno in _NO_SPACE else StorageError
+    is_full = any(words in str(error) for words in ("disk is full", "disk I/O"))
+    return NoSpaceError if isinstance(error, sqlite3.Error) and is_full else StorageError
 
 
 def has_few_descriptors(error: OSError) -> bool:

@@ -21,7 +21,7 @@ from sire_core.filters.conditions import FIELDS
 if TYPE_CHECKING:
     from sire_core.filters import Filter
 
-_LONGEST = 200
+_MAX_KEYWORD_LETTERS = 200
 _ORDERED = ("lt", "lte", "gt", "gte")
 _EXACT = 2**53  # Whole numbers up to this one are floating-point numbers as well
 
@@ -156,6 +156,6 @@ def _is_number(value: Any) -> bool:
 
 def _plain(fact: str) -> str:
     """A short text that every database takes: no NUL, no half of a surrogate pair."""
-    if len(fact) <= _LONGEST and fact.isprintable():
+    if len(fact) <= _MAX_KEYWORD_LETTERS and fact.isprintable():
         return fact
     return f"{fact[0]}{hashlib.sha256(fact.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"

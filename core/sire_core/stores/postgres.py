@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NAME = re.compile(r"[a-z_][a-z0-9_]{0,50}")
+_TABLE_NAME = re.compile(r"[a-z_][a-z0-9_]{0,50}")
 _WIDEST = 2000  # Longest vectors that pgvector's HNSW takes
 _MOST_LISTED = 1000  # Most candidates that its HNSW keeps
 _SIGNS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
@@ -47,7 +47,7 @@ class PostgresStore:
     """
 
     def __init__(self, place: str, table: str = "sire_units", *, width: int = 400) -> None:
-        if not _NAME.fullmatch(table):
+        if not _TABLE_NAME.fullmatch(table):
             raise ConfigurationError(f"The name of a table has small letters, digits and underscores, not {table!r}.")
         try:
             import psycopg  # noqa: F401

@@ -172,7 +172,7 @@ def _stored_phrases(view: View, positions: IntArray) -> PassagePhrases:
     return stored
 
 
-_INSTRUCTIONS = (
+_KEYWORD_INSTRUCTIONS = (
     "The data is a question. List all the topics and keywords it covers, as they stand in the question: names, works, "
     "places, things. Do not answer the question."
 )
@@ -193,7 +193,7 @@ async def ask_keywords(query: str, model: LanguageModel) -> list[str]:
 
         keywords: list[str] = Field(default_factory=list)
 
-    answer = await model.complete(Prompt(_INSTRUCTIONS, query), schema=QuestionKeywords, max_tokens=300)
+    answer = await model.complete(Prompt(_KEYWORD_INSTRUCTIONS, query), schema=QuestionKeywords, max_tokens=300)
     return [" ".join(keyword.split()) for keyword in answer.parsed.keywords if keyword.strip()]
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     from sire_core.knowledge.entity_graph import EntityGraph
 
-_FILE = "names.npz"
+_NAMES_FILE = "names.npz"
 _AT_ONCE = 5000
 """Lists whose names are words in memory at once."""
 _COLUMNS = {"keys": np.uint64, "lengths": np.int32, "whole": np.bool_}
@@ -78,11 +78,11 @@ def beginnings(words: Keys, lengths: Ints) -> tuple[Keys, Ints]:
 
 
 def _save(keys: NameKeys, directory: Path) -> None:
-    compress_arrays(directory / _FILE, arrays_of(keys))
+    compress_arrays(directory / _NAMES_FILE, arrays_of(keys))
 
 
 def _load(directory: Path) -> NameKeys:
-    return record_of(NameKeys, decompress_arrays(directory / _FILE), parsed=0)
+    return record_of(NameKeys, decompress_arrays(directory / _NAMES_FILE), parsed=0)
 
 
 def _parsed(lists: Sequence[Sequence[str]]) -> Ragged:
