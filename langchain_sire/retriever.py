@@ -68,9 +68,9 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 SEARCH = ("k", "filter", "returns", "recipe", "as_of")
-"""What one call of a vector store may set."""
+"""Search options of one call of a vector store."""
 _RETRIEVER_SEARCH = (*SEARCH, "max_tokens")
-"""What one call may set, and `search_kwargs` for all calls."""
+"""Search options of one call, and of `search_kwargs` for all calls."""
 
 
 _OF_STORES = ("search_type", "score_threshold", "fetch_k", "lambda_mult")
@@ -358,7 +358,7 @@ class SireRetriever(DocumentIndex):
         return self.index.using(search["recipe"]) if search.get("recipe") else self.index
 
     def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """What a search is given: options of a call, then of `search_kwargs`, then the fields."""
+        """Options of a search: options of a call, then of `search_kwargs`, then the fields."""
         general = named("search_kwargs", self.search_kwargs, _RETRIEVER_SEARCH, SPELLINGS)
         own = self.called(options)
         narrowed = self.narrowed(own.get("filter"))

@@ -438,14 +438,12 @@ class Index:
         **search: Unpack[SearchOptions],
     ) -> Context:
         """See `context`."""
-        from sire_core.search.context import index_context
-
         if history:
             from sire_core.search.history import standalone_question
 
             query = standalone_question(query, history)
         return await self._search(
-            lambda snapshot, **how: index_context(snapshot, query, max_tokens, options, **how), pinned=False, **search
+            lambda snapshot, **how: snapshot.acontext(query, max_tokens, options, **how), pinned=False, **search
         )
 
     async def afilter_hint(self, filter: FilterLike) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import json
 import operator
@@ -22,13 +23,13 @@ from sire_core.search.rankers.lexical import Lexical
 from sire_core.search.ranking import ScoredRanking
 from sire_core.search.validity import current_first, latest_versions
 from sire_core.telemetry import TraceSpan, records_content, start
-from sire_core.types import UnitKind
+from sire_core.types import Hit, PathStep, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.filters import Condition, Filter
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, Recipe, WrapModel
+    from sire_core.search.context import Context, ContextOptions, RankedPassage
     from sire_core.search.view import PoolView
-    from sire_core.types import Hit
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "eq": operator.eq,
@@ -355,6 +356,42 @@ class SearchSnapshot:
             hits = await self.select(query, ranking, k, returns=returns)
             span.set(found(hits))
         return hits
+
+    async def acontext(
+        self, query: str, max_tokens: int, options: ContextOptions | None = None, *, returns: str = "passages"
+    ) -> Context:
+        """The context for a question; see `Index.context`."""
+        from sire_core.search.context import ContextOptions, check_budget, select_context
+
+        check_budget(max_tokens)
+        options = options or ContextOptions()
+        passages = self.with_neighbors(await self.asearch(query, options.pool, returns=returns))
+        return await asyncio.to_thread(select_context, query, passages, max_tokens, options)
+
+    def with_neighbors(self, hits: Sequence[Hit]) -> list[RankedPassage]:
+        """Hits with their chunk numbers; small passages with those before and after them in their document."""
+        from sire_core.search.context import SMALL_PASSAGE_CHARS, RankedPassage
+
+        view, allowed = self.view, self.view.allowed(self.where)
+        passages: dict[str, RankedPassage] = {}
+        beside: list[tuple[int, int]] = []
+        for rank, hit in enumerate(hits):
+            position = view.places().get(hit.unit.id, -1)
+            if position < 0 or hit.unit.kind is not UnitKind.CHUNK:
+                passages.setdefault(hit.unit.id, RankedPassage(hit, rank))
+                continue
+            chunk, neighbors = view.neighbors(position, allowed)
+            passages.setdefault(hit.unit.id, RankedPassage(hit, rank, chunk))
+            if len(hit.unit.text) <= SMALL_PASSAGE_CHARS:
+                beside += [(rank, neighbor) for neighbor in neighbors]
+        for rank, position in beside:
+            unit, documents = view.pool.unit(position)
+            if unit.id not in passages:
+                note = f"stands beside passage {rank + 1} of the search"
+                step = PathStep("beside", (hits[rank].unit.id, unit.id), note)
+                hit = Hit(unit, hits[rank].score, documents, (step,), unit.metadata)
+                passages[unit.id] = RankedPassage(hit, rank, view.neighbors(position, None)[0])
+        return list(passages.values())
 
     async def asearch_many(self, queries: Sequence[str], k: int = 10, *, returns: str = "passages") -> list[list[Hit]]:
         """See `Index.search_many`."""
