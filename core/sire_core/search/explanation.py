@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sire_core.documents.blocks import HEADING, Block, block_text
 from sire_core.documents.document_names import citation, cited_names, documents_of
 from sire_core.documents.markdown_sections import SEPARATOR, plain_heading
+from sire_core.search.snapshot import check_query
 from sire_core.text.pluralize import count, count_units, kind_name, some
 from sire_core.text.snippets import snippet
 from sire_core.types import Hit, PathStep, Unit, UnitKind
@@ -25,6 +26,7 @@ _EXCERPT = 400
 
 async def explain_query(snapshot: SearchSnapshot, query: str, k: int, *, returns: str) -> str:
     """One block per hit: score, kind, documents, the steps that led to it as a tree, and what a summary stands on."""
+    query = check_query(query, k)
     hits = await snapshot.asearch(query, k, returns=returns)
     counts = snapshot.counts()
     size = count_units(counts.kinds, counts.chunks)
