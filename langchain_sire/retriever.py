@@ -41,17 +41,17 @@ from langchain_sire.opening import (
     write_settings,
 )
 from sire_core.arguments import named
+from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
 from sire_core.changes.writer import warn_of_first_cost
 from sire_core.documents.stored_corpus import filter_fields
-from sire_core.documents.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.filters.conditions import passes
 from sire_core.index import Index
 from sire_core.models.embedders import check_length, model_name
 from sire_core.models.sync import run_sync
-from sire_core.search.context import ContextOptions, check_options
+from sire_core.search.context import ContextOptions, check_options, context_text
 from sire_core.search.passages import check_returns
 from sire_core.search.snapshot import unknown_keys
 from sire_core.search.validity import Day
@@ -326,9 +326,11 @@ class SireRetriever(DocumentIndex):
 
     @property
     def evidence_options(self) -> ContextOptions:
-        """`context_options`, for page contents that are joined by empty lines."""
-        options: ContextOptions = replace(self.context_options, write=evidence_text, head=lambda _: "")
-        return options
+        """`context_options`; unless they write the payload themselves, page contents are joined by empty lines."""
+        options: ContextOptions = self.context_options
+        if options.write is not context_text:
+            return options
+        return replace(options, write=evidence_text, head=lambda _: "")
 
     async def _hits(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
         """Search as a call, `search_kwargs` and the fields say, in this order."""

@@ -45,15 +45,15 @@ from llama_index_sire.opening import (
     write_settings,
 )
 from sire_core.arguments import named, parameters
+from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
 from sire_core.changes.writer import warn_of_first_cost
-from sire_core.documents.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, StorageError
 from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index
 from sire_core.models.embedders import check_length
 from sire_core.models.sync import run_sync
-from sire_core.search.context import ContextOptions, check_budget, check_options
+from sire_core.search.context import ContextOptions, check_budget, check_options, context_text
 from sire_core.search.history import standalone_question
 from sire_core.search.passages import check_returns
 from sire_core.search.validity import Day, SearchOptions
@@ -328,7 +328,9 @@ class SireRetriever(BaseRetriever):
         """Whole nodes, or with `max_tokens` the evidence that fits."""
         if self.max_tokens is None:
             return [to_scored_node(hit) for hit in await self._hits(query)]
-        options = replace(self.context_options or ContextOptions(), write=evidence_content, head=evidence_head)
+        options = self.context_options or ContextOptions()
+        if options.write is context_text:
+            options = replace(options, write=evidence_content, head=evidence_head)
         search: SearchOptions = {"filter": to_filter(self.filters), "returns": self.returns, "as_of": self.as_of}
         context = await self.searched().acontext(query, self.max_tokens, options=options, **search)
         return [evidence_node(one) for one in context.evidence]

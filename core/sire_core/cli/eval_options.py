@@ -325,6 +325,15 @@ class MeasureOptions:
         ),
     ] = None
     budget: Annotated[int, option("--budget", "Tokens of context for R@budget and answer@budget.", min=1)] = 1500
+    budgets: Annotated[
+        str | None,
+        option(
+            "--budgets N,N,...",
+            "Also measure how much of the required evidence is delivered within so many tokens, such as "
+            "300,1000,2000,4000: by whole passages, and by contexts (`sire query --max-tokens`). Adds baselines over "
+            "pieces of 450 characters.",
+        ),
+    ] = None
     returns: option_groups.Returns = "units"
     errors: Annotated[
         bool,
@@ -355,11 +364,20 @@ class MeasureOptions:
             answer=answering.config(model, workers, self.k),
             errors=self.errors,
             missing=self.missing_edges,
+            budgets=_budgets(self.budgets),
             model=model,
         )
         if self.k is None:
             return usual
         return replace(usual, ks=(*(k for k in usual.ks if k < self.k), self.k), depth=self.k)
+
+
+def _budgets(text: str | None) -> tuple[int, ...]:
+    """Numbers of tokens, ascending."""
+    parts = [part.strip() for part in (text or "").split(",") if part.strip()]
+    if not all(part.isdigit() for part in parts):
+        raise ConfigurationError(f"--budgets {text}: write numbers of tokens, such as 300,1000,2000,4000.")
+    return tuple(sorted(set(map(int, parts))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, ModelError, StorageError
 from sire_core.evaluate.bootstrap import mark_same, with_intervals, with_spread, with_tper
+from sire_core.evaluate.delivered import as_pieces
 from sire_core.evaluate.retrieval import evidence_match
-from sire_core.evaluate.rows import BASELINES, Setup
+from sire_core.evaluate.rows import BASELINES, OF_PIECES, Setup
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.index import Index
 from sire_core.models.embedders import resolve_embedder
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 
 _TEMPORARY = "sire-eval-"
+_PIECE_RANKERS = ("bm25", "hybrid")
 _PASSAGES_PER_BATCH = 4096
 _LOCK = "in-use.lock"
 _JUST_MADE = 60.0  # Seconds in which a folder without a held lock may belong to a process that has not locked it yet
@@ -84,6 +86,8 @@ class Experiment:
         ablations: Measure the rows of each recipe's paper instead of the recipe; see `sire_core.recipes.published`.
         settings: Settings for every recipe given by name that has them; of a search where `index` is given.
         config: What is measured.
+        budgets: Tokens within which recall of required evidence is measured, too, as `EvalConfig.budgets`; rows of
+            BM25 and hybrid search over pieces of 450 characters are added to the baselines.
         folder: Where indexes are built; None takes a temporary folder.
         index: An index folder that is asked as it is; nothing is built, and the folder is only read.
         embedder: As in `Index`; None takes that of `folder`, or the default.
@@ -107,6 +111,7 @@ class Experiment:
     ablations: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     config: EvalConfig = field(default_factory=EvalConfig)
+    budgets: Sequence[int] = ()
     folder: Path | None = None
     index: Path | None = None
     embedder: Embedder | str | None = None
@@ -128,6 +133,9 @@ class Experiment:
 
     async def arun(self) -> list[EvalRow]:
         """Build the baselines and recipes and ask all of them the questions."""
+        if self.budgets:
+            config = replace(self.config, budgets=tuple(self.budgets))
+            return await replace(self, config=config, budgets=()).arun()
         if self.repeats > 1:
             return await _run_repeats(self)
         if not self.dataset.measurable:
@@ -181,7 +189,23 @@ async def _run_builds(experiment: Experiment) -> list[EvalRow]:
                 setup = await _build(own, row, build_folder)
                 flat = setup if is_flat else flat
                 rows.append(await _ask(own, row, setup, build_folder))
+                if is_flat and own.config.budgets and own.baselines:
+                    rows += await _piece_rows(own, build_folder)
     return mark_same(with_tper(with_intervals(rows))) if experiment.ablations else with_intervals(rows)
+
+
+async def _piece_rows(experiment: Experiment, folder: Path) -> list[EvalRow]:
+    """BM25 and hybrid search over small pieces of the passages of an index."""
+    with _open(experiment, "flat", folder) as index:
+        pieces = as_pieces(await asyncio.to_thread(index.documents))
+    dataset = replace(experiment.dataset, documents=tuple(pieces), whole=False)
+    own = replace(experiment, dataset=dataset, folder=None, chunk_tokens=None)
+    rows: list[EvalRow] = []
+    with temporary_folder(None) as own_folder:
+        for ranker in _PIECE_RANKERS:
+            row = PlannedRow(f"{ranker}{OF_PIECES}", recipe_by_name("flat", ranker=ranker))
+            rows.append(await _ask(own, row, await _build(own, row, own_folder), own_folder))
+    return rows
 
 
 async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:

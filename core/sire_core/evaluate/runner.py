@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
+from sire_core.evaluate.delivered import recalls_within
 from sire_core.evaluate.retrieval import BudgetScorer, literal_ranking, passage_ranking
 from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup, fold, passage_names, passages_by_need
 from sire_core.progress import ProgressLike, progress_of
@@ -43,6 +44,8 @@ class EvalConfig:
             are of; see `Index.search`. The metrics of passages come from a second search where that is "units".
         errors: Whether misses are sorted by where they come from; see `graph_errors`.
         missing: In so many passages a model counts the relations that the graph lacks; see `missing_triples`.
+        budgets: Tokens within which recall of required evidence is measured, of whole passages and of contexts; see
+            `delivered`.
         model: Who is asked for both, and by searches that ask a model; None takes the index's own.
 
     Raises:
@@ -58,12 +61,15 @@ class EvalConfig:
     returns: str = "units"
     errors: bool = False
     missing: int = 0
+    budgets: tuple[int, ...] = ()
     model: LanguageModel | None = None
 
     def __post_init__(self) -> None:
         check_returns(self.returns)
         if not self.ks or min(self.ks) < 1:
             raise ConfigurationError(f"ks needs one or more cut-offs of at least 1, not {self.ks!r}.")
+        if any(budget < 1 for budget in self.budgets):
+            raise ConfigurationError(f"budgets are numbers of tokens of at least 1, not {self.budgets!r}.")
         for name in ("budget", "limit", "depth"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -148,6 +154,9 @@ async def _ask(
         budget["answer_in_context"] = scorer.answer(context, question.answers)
         if question.has_gold:
             budget["recall_at_budget"] = _recall_at_budget(question, read, context, scorer)
+    whole, chosen = (
+        await recalls_within(index, question, config.budgets, scope_of(question)) if config.budgets else ({}, {})
+    )
     return QuestionResult(
         id=question.id,
         type=question.type,
@@ -161,6 +170,8 @@ async def _ask(
         hops=question.hops or len(question.needs),
         needs=needs,
         sources=tuple(hit.doc_ids[0] for hit in passages),
+        within=whole,
+        context_within=chosen,
         **budget,
     )
 

@@ -18,6 +18,7 @@ from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
     from sire_core.reason.steps import Answer, ReasoningStep
+    from sire_core.search.context import Evidence
     from sire_core.types import Hit
 
 
@@ -169,11 +170,29 @@ class Searched(BaseModel):
     as_of: Union[str, None] = None
 
 
+class EvidenceOutput(BaseModel):
+    """Part of a passage that the text of a result quotes."""
+
+    id: str
+    spans: list[tuple[int, int]] = Field(description="Characters of the passage that are quoted.")
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> EvidenceOutput:
+        """From evidence of a context."""
+        return cls(id=evidence.hit.unit.id, spans=list(evidence.spans))
+
+
 class SearchOutput(Searched):
     """Result of `search`."""
 
     warning: str = _WARNING
     hits: list[HitOutput]
+    evidence: list[EvidenceOutput] = Field(
+        default_factory=list, description="With max_tokens, in place of hits: the quotes of the text, in its order."
+    )
+    more: list[str] = Field(
+        default_factory=list, description="With max_tokens: further documents that match well, as far as they fit."
+    )
 
 
 class ExplainOutput(Searched):

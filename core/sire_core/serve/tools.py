@@ -13,14 +13,16 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from sire_core.arguments import limits_of, similar_names
 from sire_core.documents.chunker import SentenceChunker, joined
-from sire_core.documents.document_names import check_cite_key, cited_names
+from sire_core.documents.document_names import check_cite_key, cited_names, documents_of
 from sire_core.errors import IndexMissingError, QueryError, SireError
 from sire_core.reason import PassageSource, extract_answer, reason, settings_of
 from sire_core.reason.model_calls import ReasoningLimits
 from sire_core.reason.steps import Answer
+from sire_core.search.context import ContextOptions, Evidence, context_text
 from sire_core.search.extracts import unanswered_note
 from sire_core.serve.outputs import (
     AskOutput,
+    EvidenceOutput,
     ExplainOutput,
     FetchOutput,
     HitOutput,
@@ -33,14 +35,14 @@ from sire_core.serve.outputs import (
     step_text,
 )
 from sire_core.text.pluralize import count, shorten
-from sire_core.text.words import clean_value
+from sire_core.text.words import clean_value, count_tokens
 
 if TYPE_CHECKING:
     from sire_core import filters
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.reason.steps import ReasoningStep
-    from sire_core.types import Document, Unit
+    from sire_core.types import Document, Hit, Unit
 
 Tell = Callable[[str], Awaitable[None]]
 """Reports progress in a sentence during a long call."""
@@ -108,10 +110,26 @@ class SearchArguments(BaseModel):
     k: int | None = _K
     filter: Filter = _FILTER
     as_of: str | None = _AS_OF
+    max_tokens: int | None = Field(
+        default=None,
+        ge=20,
+        le=100_000,
+        description=(
+            "Return the parts of the best passages that answer the query, in at most so many tokens altogether; k has "
+            "no effect then. Leave it out for whole passages."
+        ),
+    )
 
 
-class ExplainArguments(SearchArguments):
+class ExplainArguments(BaseModel):
     """Arguments of `explain`: those of the search that it explains."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str = Field(min_length=1, description="The question whose search is explained.")
+    k: int | None = _K
+    filter: Filter = _FILTER
+    as_of: str | None = _AS_OF
 
 
 class AnswerArguments(BaseModel):
@@ -270,6 +288,11 @@ class ToolResult:
     text: str  # For the model to read, with the documents' ids in brackets
     output: BaseModel  # The same for programs
 
+    @property
+    def payload(self) -> str:
+        """Everything that the agent's side gets: the text, and the output as JSON."""
+        return f"{self.text}\n{json.dumps(self.output.model_dump(), ensure_ascii=False)}"
+
 
 class IndexTools:
     """The tools over one index.
@@ -384,6 +407,8 @@ class IndexTools:
 
     async def _search(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - quick; there is nothing to tell
         query = read_arguments(SearchArguments, arguments)
+        if query.max_tokens is not None:
+            return await self._context(query, query.max_tokens)
         hits = await self._index.asearch(query.query, query.k or _USUAL, filter=query.filter, as_of=query.as_of)
         hint = unanswered_note(query.query, hits) if hits else await self._index.afilter_hint(query.filter)
         found = hits_text(hits, self._cite_key)
@@ -393,6 +418,29 @@ class IndexTools:
                 hits=[HitOutput.of(hit) for hit in hits], warning=hint if hits else "", **self._searched(query)
             ),
         )
+
+    async def _context(self, query: SearchArguments, max_tokens: int) -> ToolResult:
+        """Evidence within a budget for text and structured output together; the text holds the quotes, once."""
+        searched = self._searched(query)
+
+        def result(evidence: Sequence[Evidence], more: Sequence[str] = ()) -> ToolResult:
+            text = context_text(evidence, lambda _, hit: f"[{documents_of(hit, self._cite_key)}]")
+            rest = f"\n\nFurther documents that match well: {', '.join(more)}" if more else ""
+            output = SearchOutput(hits=[], evidence=list(map(EvidenceOutput.of, evidence)), more=list(more), **searched)
+            return ToolResult(f"{text or 'Nothing was found.'}{rest}", output)
+
+        def head(hit: Hit) -> str:
+            empty = Evidence(hit, "", ((0, 0),))
+            return f"{context_text([empty])} {documents_of(hit)} {EvidenceOutput.of(empty).model_dump_json()}"
+
+        options = ContextOptions(write=lambda evidence: result(evidence).payload, head=head)
+        context = await self._index.acontext(
+            query.query, max_tokens, options=options, filter=query.filter, as_of=query.as_of
+        )
+        more = list(context.more)
+        while more and count_tokens(result(context.evidence, more).payload) > max_tokens:
+            more.pop()
+        return result(context.evidence, more)
 
     async def _explain(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
         query = read_arguments(ExplainArguments, arguments)
@@ -527,7 +575,7 @@ class IndexTools:
             ours, max_steps=_least(ours.max_steps, query.max_steps), timeout=_least(ours.timeout, query.timeout)
         )
 
-    def _searched(self, query: SearchArguments | AskArguments) -> dict[str, Any]:
+    def _searched(self, query: SearchArguments | ExplainArguments | AskArguments) -> dict[str, Any]:
         """Parameters of a search, for traces."""
         recipe = str(self._index.stats()["recipe"])
         return {"recipe": recipe, "k": query.k or _USUAL, "filter": query.filter, "as_of": query.as_of}
