@@ -171,8 +171,8 @@ def read_documents(
     guessed (`notes`). A file is read by its content where its name says another type. What cannot be used is listed
     in `failures` and the rest is read. Scripts, search indexes and sources of pages (of XML those whose words the page
     beside them has) that a site generator left in a folder are skipped and listed in `failures`; a file that is named
-    itself is read, and whatever its suffix where it is text. Of files without a suffix, folders give those that have a well-known name
-    (`README`, `LICENSE`).
+    itself is read, and whatever its suffix where it is text. Of files without a suffix, folders give those that have a
+    well-known name (`README`, `LICENSE`).
 
     Args:
         sources: Files and folders.

@@ -421,7 +421,7 @@ def evidence_json(evidence: Sequence[Evidence]) -> str:
 
 
 def head_json(hit: Hit) -> str:
-    """Fields that `evidence_json` writes of a passage beside its text, about."""
+    """A passage without its text, as `evidence_json` writes it; near enough to count its tokens."""
     return evidence_json([Evidence(hit, "", ((0, 0),))])
 
 

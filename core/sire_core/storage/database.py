@@ -87,7 +87,7 @@ def _reading(path: Path, schema: str, unwritable: sqlite3.Error, *, fixed: bool)
         _check_tables(connection, schema, path)
         tables, ours = _tables(connection, schema)
         if not ours <= tables:
-            raise explained(unwritable, path) from unwritable
+            raise explained(unwritable, path) from unwritable  # noqa: TRY301
     except BaseException:
         connection.close()
         raise
