@@ -43,10 +43,10 @@ from langchain_sire.opening import (
     write_settings,
 )
 from sire_core.arguments import named
+from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
 from sire_core.changes.writer import warn_of_first_cost
 from sire_core.documents.stored_corpus import filter_fields
-from sire_core.documents.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 from sire_core.filters import Filter, FilterLike, both, filter_mapping, parse_filter
 from sire_core.filters.conditions import passes

@@ -47,9 +47,9 @@ from llama_index_sire.opening import (
     write_settings,
 )
 from sire_core.arguments import named, parameters
+from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
 from sire_core.changes.writer import warn_of_first_cost
-from sire_core.documents.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, StorageError
 from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index

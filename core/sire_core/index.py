@@ -344,7 +344,8 @@ class Index:
         """Find evidence for a question.
 
         Args:
-            query: The question. Search time grows linearly with its length. Of long texts, some recipes compare the
+            query: The question. Search time grows linearly with its length; of more than 8,000 characters the first are
+                searched for, and a warning says so. Of long texts, some recipes compare the
                 vector of the whole text and only the first 64 different words or names that occur in the corpus.
             k: Number of passages or units; fewer are returned only if fewer match the filter.
             filter: On the metadata of passages; see `parse_filter`. A derived unit matches if all its sources match.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
-from sire_core.documents.blocks import CODE, FURNITURE, HEADING, ROW, block_text, read_blocks
+from sire_core.documents.blocks import CODE, FURNITURE, HEADING, ROW, block_text, stored_blocks
 from sire_core.documents.document_names import documents_of
 from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.errors import ConfigurationError, QueryError
@@ -164,11 +164,6 @@ class RankedPassage:
 # --- pieces -----------------------------------------------------------------------------------------------------------
 
 
-def blocks_of(text: str) -> tuple[Block, ...]:
-    """Blocks of a passage's text."""
-    return read_blocks(text)
-
-
 @dataclass(frozen=True, slots=True)
 class PassagePieces:
     """Pieces of a passage with what scoring and filling need of each."""
@@ -182,9 +177,9 @@ class PassagePieces:
 
 
 @lru_cache(2048)
-def passage_pieces(title: str, text: str) -> PassagePieces:
+def passage_pieces(title: str, text: str, layout: str) -> PassagePieces:
     """Cut a passage into pieces and read their words."""
-    pieces = tuple(_joined(_cut(text, blocks_of(text), title), text))
+    pieces = tuple(_joined(_cut(text, stored_blocks(text, layout), title), text))
     of_title = stems(title)
     spans = [text[piece.start : piece.end] for piece in pieces]
     above = {spans_: of_title.union(*(stems(text[s:e]) for s, e in spans_)) for spans_ in {p.headings for p in pieces}}
@@ -306,7 +301,8 @@ class Candidates:
     @classmethod
     def of(cls, question: str, passages: Sequence[RankedPassage]) -> Candidates:
         """Read passages and work out the features of their pieces, all but the reranker's."""
-        read = [passage_pieces(passage.hit.unit.title, passage.hit.unit.text) for passage in passages]
+        units = [passage.hit.unit for passage in passages]
+        read = [passage_pieces(unit.title, unit.text, unit.layout) for unit in units]
         owner = [row for row, each in enumerate(read) for _ in each.pieces]
         number = [candidate for each in read for candidate in range(len(each.pieces))]
         return cls(question, passages, read, owner, number, _features(question, passages, read))
@@ -427,7 +423,7 @@ def evidence_json(evidence: Sequence[Evidence]) -> str:
 
 
 def head_json(hit: Hit) -> str:
-    """Fields that `evidence_json` writes of a passage beside its text, about."""
+    """A passage without its text, as `evidence_json` writes it; near enough to count its tokens."""
     return evidence_json([Evidence(hit, "", ((0, 0),))])
 
 

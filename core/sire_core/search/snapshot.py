@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
+import logging
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -154,14 +155,27 @@ def _types(value: object) -> set[str]:
     return {"numbers"} if isinstance(value, Real) else {"texts"} if isinstance(value, str) else {"something else"}
 
 
-def check_query(query: Any, k: Any) -> None:
-    """Refuse what cannot be searched for."""
+_logger = logging.getLogger(__name__)
+
+MAX_QUESTION = 8_000
+"""Characters of a question that are searched for: about 1,300 words. Time grows with the length."""
+
+
+def check_query(query: Any, k: Any) -> str:
+    """Refuse what cannot be searched for; return the question, cut with a warning if it is too long."""
     if not isinstance(query, str):
         raise QueryError(f"The question is a {type(query).__name__}, not a text.")
     if not query.strip():
         raise QueryError("The query is empty.")
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise QueryError(f"k must be a whole number of at least 1, not {k!r}.")
+    if len(query) <= MAX_QUESTION:
+        return query
+    _logger.warning(
+        "The question has %s characters; only the first %s are searched for.", f"{len(query):,}", f"{MAX_QUESTION:,}"
+    )
+    cut = query[:MAX_QUESTION]
+    return cut.rsplit(None, 1)[0] if len(cut.split(None, 1)) > 1 else cut
 
 
 def found(hits: Sequence[Hit]) -> dict[str, Any]:
@@ -266,7 +280,7 @@ class SearchSnapshot:
 
     async def rank(self, query: str, n: int) -> Ranking:
         """Rank the pool; about `n` positions will be read."""
-        return await self.recipe.ranker.rank(query, n, self.view, self.where)
+        return await self.recipe.ranker.rank(check_query(query, n), n, self.view, self.where)
 
     async def selected(self, query: str, ranking: Ranking, k: int, *, step: bool = False) -> Ranking:
         """The ranking whose first `k` units are the context that the recipe's selectors make, see `Selector`."""
@@ -347,7 +361,7 @@ class SearchSnapshot:
 
     async def asearch(self, query: str, k: int = 10, *, returns: str = "passages") -> list[Hit]:
         """See `search`."""
-        check_query(query, k)
+        query = check_query(query, k)
         check_returns(returns)
         if not self.view.size:
             return []
@@ -397,9 +411,7 @@ class SearchSnapshot:
         """See `Index.search_many`."""
         if isinstance(queries, str):
             raise QueryError("search_many takes a list of questions, not one text: put it in a list, [question].")
-        queries = list(queries)
-        for query in queries:
-            check_query(query, k)
+        queries = [check_query(query, k) for query in queries]
         check_returns(returns)
         results: list[list[Hit]] = []
         together = min(_TOGETHER, max(1, _BATCH_CELLS // max(1, self.view.size)))

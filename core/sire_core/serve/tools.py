@@ -207,6 +207,8 @@ def read_arguments(schema: type[Arguments], arguments: Mapping[str, Any]) -> Arg
     """Validate the arguments of an agent."""
     try:
         return schema.model_validate({key: clean_value(value) for key, value in arguments.items()})
+    except RecursionError:
+        raise QueryError("An argument is nested too deeply.") from None
     except ValidationError as error:
         raise QueryError(f"{explain_mistakes(error)} The arguments are {', '.join(schema.model_fields)}.") from None
 
