@@ -36,8 +36,10 @@ from langchain_sire.embeddings import EmbeddingLike
 from langchain_sire.opening import (
     SPELLINGS,
     open_index,
+    read_search,
     read_settings,
-    remember_title_key,
+    reading_settings,
+    remember_reading,
     write_settings,
 )
 from sire_core.arguments import named
@@ -46,7 +48,7 @@ from sire_core.changes.mirroring import catch_up, push_missed
 from sire_core.changes.writer import warn_of_first_cost
 from sire_core.documents.stored_corpus import filter_fields
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
-from sire_core.filters import Filter, FilterLike, both, parse_filter
+from sire_core.filters import Filter, FilterLike, both, filter_mapping, parse_filter
 from sire_core.filters.conditions import passes
 from sire_core.index import Index
 from sire_core.models.embedders import check_length, model_name
@@ -54,7 +56,7 @@ from sire_core.models.sync import run_sync
 from sire_core.search.context import ContextOptions, check_options, context_text
 from sire_core.search.passages import check_returns
 from sire_core.search.snapshot import unknown_keys
-from sire_core.search.validity import Day
+from sire_core.search.validity import Day, read_day
 from sire_core.types import BuildReport
 
 if TYPE_CHECKING:
@@ -66,9 +68,9 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 SEARCH = ("k", "filter", "returns", "recipe", "as_of")
-"""What one call of a vector store may set."""
+"""Search options of one call of a vector store."""
 _RETRIEVER_SEARCH = (*SEARCH, "max_tokens")
-"""What one call may set, and `search_kwargs` for all calls."""
+"""Search options of one call, and of `search_kwargs` for all calls."""
 
 
 _OF_STORES = ("search_type", "score_threshold", "fetch_k", "lambda_mult")
@@ -256,8 +258,9 @@ class SireRetriever(DocumentIndex):
             path: The folder.
             embedding: The embedder that the index was built with; not needed for the default and for named embedders.
             **options: As in `from_documents`: `llm`, for recipes that call a model during a search, and for adding
-                documents later; `recipe`, one of the folder instead of its default; and others. The default of `k` is
-                the saved value.
+                documents later; `recipe`, one of the folder instead of its default; and others. Defaults of `k`,
+                `filter`, `returns`, `as_of`, `title_key` and `chunker` are the values that `from_documents` or `save`
+                stored.
 
         Raises:
             IndexMissingError: There is no index.
@@ -289,8 +292,7 @@ class SireRetriever(DocumentIndex):
     def _over(cls, called: str, arguments: Mapping[str, Any], *, is_writer: bool = False) -> Self:
         own = [name for name in cls.model_fields if name not in ("index", "llm")]  # an index has its model as `llm`
         index, fields = open_index(called, arguments, own)
-        saved = {name: value for name, value in read_settings(index.path).items() if name == "k"}
-        retriever = cls(index=index, **{**saved, **fields})
+        retriever = cls(index=index, **{**read_search(index.path, fields), **fields})
         retriever._is_writer = is_writer
         return retriever
 
@@ -356,7 +358,7 @@ class SireRetriever(DocumentIndex):
         return self.index.using(search["recipe"]) if search.get("recipe") else self.index
 
     def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """What a search is given: options of a call, then of `search_kwargs`, then the fields."""
+        """Options of a search: options of a call, then of `search_kwargs`, then the fields."""
         general = named("search_kwargs", self.search_kwargs, _RETRIEVER_SEARCH, SPELLINGS)
         own = self.called(options)
         narrowed = self.narrowed(own.get("filter"))
@@ -462,7 +464,7 @@ class SireRetriever(DocumentIndex):
             return BuildReport()
         seen = ids is None  # then what is hidden had no part in the choice
         retitled = self._file_titles.delete(removed_ids)
-        report = await self.index.adelete(removed_ids, missing_ok=missing_ok or seen, visible_only=seen)
+        report = await self.index.adelete(removed_ids, missing_ok=missing_ok or seen)
         if retitled:
             await self.index.aupdate(retitled)
         await self._follow(report)
@@ -506,7 +508,7 @@ class SireRetriever(DocumentIndex):
 
     async def _follow(self, report: BuildReport) -> None:
         self._file_titles.done()
-        remember_title_key(self.index.path, self.title_key)
+        remember_reading(self.index, self.title_key)
         await push_missed(self.index, report)
 
     def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
@@ -519,7 +521,7 @@ class SireRetriever(DocumentIndex):
         self.index.defer(converted)
         self._file_titles.done()
         self._is_writer = True
-        remember_title_key(self.index.path, self.title_key)
+        remember_reading(self.index, self.title_key)
         return UpsertResponse(succeeded=names, failed=[])
 
     async def aupsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
@@ -540,11 +542,7 @@ class SireRetriever(DocumentIndex):
         self._is_writer = True
         removed_ids = [str(document.id) for document in self.get_by_ids(ids)]
         retitled = self._file_titles.delete(removed_ids)
-        if removed_ids and self.index.allow is not None:
-            self.index.delete(removed_ids, missing_ok=True, visible_only=True)
-            self.index.update(retitled)
-        else:
-            self.index.defer(retitled, delete=removed_ids)
+        self.index.defer(retitled, delete=removed_ids)
         self._file_titles.done()
         return DeleteResponse(num_deleted=len(removed_ids), num_failed=0, succeeded=removed_ids, failed=[])
 
@@ -593,11 +591,17 @@ class SireRetriever(DocumentIndex):
 
 
 def _save_settings(retriever: SireRetriever, folder: Path | None) -> None:
+    """Store the search options that differ from their defaults, and how documents are read."""
     if folder is not None:
         search = retriever.asked({})
-        titles = {} if retriever.title_key == "title" else {"title_key": retriever.title_key}
-        size = {"k": search["k"]} if retriever.has_k else {}
-        write_settings(folder, {**size, **titles})
+        options = {
+            "k": search["k"] if retriever.has_k else None,
+            "filter": None if search["filter"] is None else filter_mapping(search["filter"]),
+            "returns": None if search["returns"] == "passages" else search["returns"],
+            "as_of": None if search["as_of"] is None else read_day(search["as_of"]),
+        }
+        reading = reading_settings(retriever.title_key, retriever.index.chunker)
+        write_settings(folder, {**{name: value for name, value in options.items() if value is not None}, **reading})
 
 
 def _refuse_store_searches(arguments: Mapping[str, Any]) -> None:

@@ -85,7 +85,7 @@ class HitMetadata(dict[str, Any]):
 
     @property
     def about(self) -> dict[str, Any]:
-        """What is readable beside the items."""
+        """Values that can be read beside the items."""
         return dict(self._about)
 
     def __missing__(self, key: str) -> Any:
@@ -326,8 +326,7 @@ def cut(
     mine = fingerprint(transformations)
     if whole:
         _refuse_another(mine, saved, everything)
-    own = SentenceChunker() if index.chunker == "sentences" else index.chunker  # "sentences" is the only name
-    convert = partial(to_documents, title_key=title_key, chunker=own, strict_metadata=index.strict_metadata)  # type: ignore[arg-type]  # no other text
+    convert = partial(to_documents, title_key=title_key, chunker=index.chunker, strict_metadata=index.strict_metadata)
     if transformations is None:
         _refuse_nodes(known)
         return convert(nodes), []
@@ -480,7 +479,7 @@ def evidence_content(evidence: Sequence[Evidence]) -> str:
 
 
 def evidence_head(hit: Hit) -> str:
-    """What LlamaIndex writes of a passage beside its text."""
+    """Metadata of a passage as LlamaIndex writes it for a model."""
     return node_of(hit).node.get_metadata_str(MetadataMode.LLM)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from sire_core.configuration import Configuration
+    from sire_core.documents.chunker import SentenceChunker
     from sire_core.filters import Filter
     from sire_core.protocols import Recipe, VectorIndex
     from sire_core.search.snapshot import SearchSnapshot
@@ -74,6 +75,7 @@ class Reader:
         )
         """Documents that were given and are not indexed yet."""
         self._files: IndexFiles | None = None
+        self._was_lost = False  # Whether an index in memory was closed
         self._pools: Pools | None = None
         self._generation: _Generation | None = None
         self._pending_units: PendingUnits | None = None
@@ -101,6 +103,11 @@ class Reader:
     def _open(self, *, create: bool) -> IndexFiles:
         with self._opening:
             if self._files is None:
+                if self._was_lost:
+                    raise IndexMissingError(
+                        "This index was closed, and what it held in memory is lost. Make a new one, or give it a path "
+                        "(save() writes a copy into a folder)."
+                    )
                 from sire_core.storage.index_files import IndexFiles
 
                 self._files = IndexFiles(self._configuration.path, create=create)
@@ -145,6 +152,7 @@ class Reader:
         self._forget()
         with self._opening:
             files, self._files, self._pools = self._files, None, None
+            self._was_lost |= files is not None and files.folder is None
         if files is not None:  # without the lock: a thread that reads the database may wait for it
             files.close()
 
@@ -351,6 +359,7 @@ class Reader:
 
     def documents(self, doc_ids: Iterable[str] | None) -> list[Document]:
         """Return documents in corpus order, with the passages that are allowed and with pending changes."""
+        from sire_core.documents.chunker import joined
         from sire_core.documents.stored_corpus import with_changes
 
         wanted = None if doc_ids is None else set(doc_ids)
@@ -361,10 +370,10 @@ class Reader:
             if not changes:
                 raise
             stored = []
-        return with_changes(stored, changes, wanted, self._configuration.allow) if changes else stored
+        documents = with_changes(stored, changes, wanted, self._configuration.allow) if changes else stored
+        return [each if each.text else replace(each, text=joined(each.passages)) for each in documents]
 
     def _stored_documents(self, wanted: set[str] | None) -> list[Document]:
-        from sire_core.documents.chunker import SentenceChunker, joined
         from sire_core.documents.stored_corpus import to_documents
         from sire_core.storage.index_files import require_built
 
@@ -379,10 +388,18 @@ class Reader:
                 documents = store.documents()
                 passages = store.chunks(documents)
         selected = {name: document for name, document in documents.items() if wanted is None or name in wanted}
-        settings = files.manifest().chunker
-        chunker = SentenceChunker(**settings) if settings else None
-        whole_documents = to_documents(selected, passages, self._configuration.allow)
-        return [replace(document, text=joined(document.passages, chunker)) for document in whole_documents]
+        return to_documents(selected, passages, self._configuration.allow)
+
+    def chunker(self) -> SentenceChunker | None:
+        """Return what splits documents that are added."""
+        from sire_core.storage.manifest import Manifest
+
+        try:
+            manifest = self.built()[0]
+        except (ConfigurationError, IndexMissingError):  # another recipe is built there, or nothing
+            files = self.open_files()
+            manifest = Manifest() if files is None else files.manifest()
+        return self._configuration.chunker_for(manifest)
 
     def sources(self) -> dict[str, str]:
         """Return the file of every document that is from one, with pending changes; empty if nothing was built."""

@@ -91,7 +91,7 @@ def run_change(
         _say_interrupted(options.folder, before)
         raise typer.Exit(130) from None
     if as_json:
-        say_json(report_json(report, recipe, corpus.failures))
+        say_json({**report_json(report, recipe, corpus.failures), "notes": list(map(asdict, corpus.notes))})
     else:
         if not also or report.generation != before.generation:
             _print_result(report, recipe, before, options.folder)
@@ -131,6 +131,8 @@ def _timed_reading(
 ) -> LoadedDocuments:
     """Read sources; the time that it takes is noted as that of a stage."""
     begun = time.perf_counter()
+    if progress is None and any(source.is_dir() for source in sources):  # which may take minutes
+        note(f"Reading {some([str(source) for source in sources], _MAX_NAMED_FILES)} ...")
     corpus = read_sources(sources, options, known, progress)
     seconds["reading"] = time.perf_counter() - begun
     return corpus
@@ -192,6 +194,7 @@ def read_sources(
         _check_taken(corpus, sources, options.folder, replaces=options.replaces)
         _warn_of_namesakes(corpus, sources, options.folder)
     _list_skipped(corpus.failures)
+    _list_failures(corpus.notes, "file was read with a note", "files were read with notes")
     signs = ((document.id, reading_warnings(document)) for document in corpus.documents)
     badly_read = [Failure(name, ", ".join(found)) for name, found in signs if found]
     _list_failures(badly_read, "document looks badly read", "documents look badly read")
@@ -285,13 +288,18 @@ def _changed_settings(recipe: str, before: Manifest, after: Manifest) -> str:
 
 
 def _note_embedder(semantic: bool) -> None:
-    """After a first build, where a model is on this machine: which embedder was taken, and why."""
+    """Say after a first build which embedder was taken and why, or what a model would add."""
     from sire_core.models.onnx_embedder import semantic_choice
 
     if choice := semantic_choice():
         spec, why = choice
         default = "" if semantic else "lexical, the default. --embedder semantic takes "
         note(f"Embedder {default}{spec}: {why}.")
+    elif not semantic:
+        note(
+            "Embedder lexical, the default. On questions in people's own words a model of 34 MB finds 11 to 20 points "
+            'more: pip install "sire-rag[onnx]", then sire reembed DIR --embedder onnx:Xenova/bge-small-en-v1.5.'
+        )
 
 
 def _seconds(report: BuildReport) -> str:
@@ -402,7 +410,9 @@ def add(
     replace it, use `sire update`. With --llm, the expected cost is shown and you are asked before anything is spent.
     """
     options = existing_index(folder, sources[0], spending, reading)
-    run_change(options, put(Index.add), sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+    run_change(
+        options, put(Index.add, options), sources=sources, as_json=as_json, approve=approval(spending, with_documents)
+    )
 
 
 @grouped
@@ -419,7 +429,13 @@ def update(
     asked before anything is spent.
     """
     options = existing_index(folder, sources[0], spending, reading)
-    run_change(options, put(Index.update), sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+    run_change(
+        options,
+        put(Index.update, options),
+        sources=sources,
+        as_json=as_json,
+        approve=approval(spending, with_documents),
+    )
 
 
 @grouped
@@ -623,11 +639,15 @@ def approval(
     return None if approve is None else lambda index, corpus: approve(index, after(index, corpus.documents))
 
 
-def put(change: Callable[[Index, Sequence[Document]], BuildReport]) -> Callable[[Index, LoadedDocuments], BuildReport]:
+def put(
+    change: Callable[[Index, Sequence[Document]], BuildReport], options: IndexOptions
+) -> Callable[[Index, LoadedDocuments], BuildReport]:
     """`Index.add` or `Index.update` of what was read; files that are known count as unchanged."""
 
     def run(index: Index, corpus: LoadedDocuments) -> BuildReport:
         report = change(index, corpus.documents)
+        if options.cuts:
+            index.set_chunker(chunker_of(options))  # the folder cuts its sources so from now on
         return replace(report, unchanged=report.unchanged + len(corpus.known))
 
     return run
@@ -693,7 +713,7 @@ def index(
     options = _options(to, spending.model(), spending, reading, **others)
 
     def change(index: Index, corpus: LoadedDocuments) -> BuildReport:
-        report = put(Index.update)(index, corpus)
+        report = put(Index.update, options)(index, corpus)
         if default:
             index.set_default_recipe(index.recipe_name)
         return report

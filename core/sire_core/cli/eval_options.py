@@ -258,9 +258,9 @@ class EvalAnswerOptions:
     context_border: Annotated[
         str,
         option(
-            "--context-border cut|break|skip",
+            "--context-border cut|break|skip|choose",
             "What happens to the hit that crosses the limit: cut it there, end the context before it (as in "
-            "RAPTOR's code), or skip it.",
+            "RAPTOR's code), or skip it. `choose` reads the parts of all hits that answer the question.",
         ),
     ] = "cut"
     answers: Annotated[
@@ -399,6 +399,18 @@ class ReportOptions:
         Path | None,
         option("--json FILE", "Also write the rows, with every question's result, to this file."),
     ] = None
+    export: Annotated[
+        Path | None,
+        option(
+            "--export DIR",
+            "Also write for a paper: rows.csv, rows.tex, comparisons.csv (each two rows, corrected p-values), and for "
+            "programs of TREC qrels.txt and a run per row.",
+        ),
+    ] = None
+    runs: Annotated[
+        list[Path] | None,
+        option("--run FILE", "Also measure a run of another system, in the format of TREC; repeatable."),
+    ] = None
     fail_under: Annotated[
         list[str] | None,
         option(
@@ -441,7 +453,7 @@ class ReportOptions:
             "--clusters looks at no recipe; leave --fail-under and --baseline out.": (
                 clusters and (self.fail_under or self.baseline)
             ),
-            "--repeats is for recipes, not for --ablations.": compared.repeats > 1 and ablations,
+            "--clusters measures no row; leave --export and --run out.": clusters and (self.export or self.runs),
             "--reader-only leaves the model nothing but the answers: give --answer, too.": (
                 answering.reader_only and not answer
             ),

@@ -408,7 +408,8 @@ def say_answer(question: str, answer: Answer, hint: str = "", *, was_streamed: b
     if was_streamed:
         say("\n")
     if answer.note:
-        note(f"error: {answer.note}", "red")
+        failed = answer.stop not in ("answered", "done", "extracted")
+        note(f"error: {answer.note}" if failed else answer.note, "red" if failed else "yellow")
     if not answer.text and not hint and answer.hits:
         note("No answer. The evidence that was found:")
     if not was_streamed and (answer.text or (answer.stop == "empty_index" and not hint)):

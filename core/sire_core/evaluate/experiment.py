@@ -24,6 +24,7 @@ from sire_core.errors import ConfigurationError, ModelError, StorageError
 from sire_core.evaluate.bootstrap import mark_same, with_intervals, with_spread, with_tper
 from sire_core.evaluate.delivered import as_pieces
 from sire_core.evaluate.retrieval import evidence_match
+from sire_core.evaluate.row_list import EvalRows
 from sire_core.evaluate.rows import BASELINES, OF_PIECES, Setup
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.index import Index
@@ -127,12 +128,15 @@ class Experiment:
     log: Callable[[str], None] = _logger.warning
     on_row: Callable[[EvalRow], None] = lambda _: None
 
-    def run(self) -> list[EvalRow]:
+    def run(self) -> EvalRows:
         """See `arun`."""
         return run_sync(self.arun())
 
-    async def arun(self) -> list[EvalRow]:
+    async def arun(self) -> EvalRows:
         """Build the baselines and recipes and ask all of them the questions."""
+        return EvalRows(await self._rows())
+
+    async def _rows(self) -> list[EvalRow]:
         if self.budgets:
             config = replace(self.config, budgets=tuple(self.budgets))
             return await replace(self, config=config, budgets=()).arun()
@@ -146,8 +150,8 @@ class Experiment:
 
 
 async def _run_repeats(experiment: Experiment) -> list[EvalRow]:
-    if experiment.ablations or experiment.index is not None:
-        raise ConfigurationError("repeats is for recipes that are built, not for ablations or an index.")
+    if experiment.index is not None:
+        raise ConfigurationError("repeats is for recipes that are built, not for an index.")
     runs: list[list[EvalRow]] = []
     try:
         for seed in range(experiment.seed, experiment.seed + experiment.repeats):
@@ -219,8 +223,7 @@ async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:
             await asyncio.to_thread(index.save, copy)
         own = replace(experiment, embedder=_embedder(experiment.embedder, copy))
         if all(built.name != "flat" for built in manifest.recipes):
-            chunker = SentenceChunker(**manifest.chunker) if manifest.chunker else None
-            with Index(copy, recipe="flat", embedder=own.embedder, chunker=chunker) as index:
+            with Index(copy, recipe="flat", embedder=own.embedder) as index:
                 await index.aupdate([])
         rows = [await _ask(own, row, Setup(row.label, settings=row.settings), copy) for row in plan]
     return with_intervals(rows)

@@ -14,7 +14,14 @@ import numpy as np
 
 from sire_core.arguments import similar_names
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.retrieval import all_at_k, first_met, ndcg_at_k, recall_at_k, reciprocal_rank
+from sire_core.evaluate.retrieval import (
+    all_at_k,
+    first_met,
+    graded_ndcg_at_k,
+    ndcg_at_k,
+    recall_at_k,
+    reciprocal_rank,
+)
 from sire_core.text.pluralize import count, shorten, some
 from sire_core.types import UnitKind
 
@@ -37,7 +44,8 @@ OF_PIECES = ", pieces"
 """Ending of the name of a baseline that ranks small pieces of passages."""
 _ROLE = re.compile(r":[\w.+-]{1,40}:(?=`)")
 _TARGET = re.compile(r"<[^<>\s]{1,500}>|(?<=\])\([^()\s]{0,500}\)")
-_MARKDOWN_MARKS = str.maketrans("", "", "*_`#>|~\\[]")
+_MARKDOWN_MARKS = str.maketrans(dict.fromkeys("*_`#>|~\\[]", "") | dict.fromkeys(',;"', " "))
+"""Marks that do not count, and those between the values of a row, which are bars where a table is read."""
 
 
 def fold(text: str) -> str:
@@ -160,6 +168,8 @@ class QuestionResult:
     needs: Needs = ()
     sources: tuple[str, ...] = ()  # The document of every passage that a search returns, in rank order
     several: bool = False  # Whether no document meets all needs by itself
+    grades: tuple[tuple[str, int], ...] = ()  # Relevance of the judged documents, where a set has grades
+    scores: tuple[float | None, ...] = ()  # Score of the hit that brought each of `passages`
     # By budget of tokens the share of the needs that is delivered, 0..1, or None where nothing can be: by whole
     # passages in rank order, and by the context chosen from the first ones
     within: Mapping[int, float | None] = field(default_factory=dict)
@@ -177,6 +187,12 @@ class QuestionResult:
     def recall_passages(self, k: int) -> float:
         """R@k of the passages that a search returns, 0..1."""
         return recall_at_k(self.passages, self.wanted, k)
+
+    def ndcg(self, k: int) -> float:
+        """nDCG@k of the passages that a search returns, 0..1; by grades where the question has them."""
+        if self.grades:
+            return graded_ndcg_at_k(self.passages, dict(self.grades), k)
+        return ndcg_at_k(self.passages, self.wanted, k)
 
     def as_json(self, ks: Sequence[int]) -> dict[str, Any]:
         """The question in `sire eval --json`: recall of passages 0..100, and the first rank of a gold passage or 0."""
@@ -267,7 +283,7 @@ class EvalRow:
 
     def ndcg(self, k: int) -> float | None:
         """Mean nDCG@k of the passages, times 100."""
-        return self._mean(lambda result: ndcg_at_k(result.passages, result.wanted, k))
+        return self._mean(lambda result: result.ndcg(k))
 
     def recall_at_budget(self) -> float | None:
         """Mean share of gold passages whose text is inside the budget."""

@@ -148,6 +148,11 @@ async def _ask(
     for hit in hits:
         for name in ids(hit):
             brought.setdefault(name, str(hit.unit.kind))
+    scores: dict[str, float] = {}
+    for hit in passages:
+        for name in ids(hit):
+            scores.setdefault(name, hit.score)
+    ranked = tuple(passage_ranking(passages, ids))
     budget: dict[str, Any] = {}
     if scorer is not None:
         read, context = await _fill(index, question, hits, config, scorer)
@@ -166,7 +171,9 @@ async def _ask(
         literal=tuple(literal_ranking(hits, ids)),
         kinds=tuple(str(hit.unit.kind) for hit in hits),
         seconds=seconds,
-        passages=tuple(passage_ranking(passages, ids)),
+        passages=ranked,
+        grades=() if needs else question.grades,
+        scores=tuple(None if name is None else scores[name] for name in ranked),
         hops=question.hops or len(question.needs),
         needs=needs,
         sources=tuple(hit.doc_ids[0] for hit in passages),

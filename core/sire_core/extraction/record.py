@@ -86,7 +86,9 @@ def from_json(text: str) -> ExtractionRecord:
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
-        raise StorageError(f"An extraction record is not valid JSON ({error}); delete it and build again.") from error
+        raise StorageError(
+            f"An extraction record is not valid JSON ({error}). Restore the file from a backup, or correct this line."
+        ) from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         schema = data.get("schema") if isinstance(data, dict) else type(data).__name__
         raise StorageError(f"An extraction record has schema {schema!r}, not {SCHEMA!r}; extract the chunk again.")

@@ -183,6 +183,21 @@ def filter_text(where: Filter) -> str:
     return f"{where.key}{sign or f' {where.operator} '}{value}"
 
 
+def filter_mapping(where: Filter) -> dict[str, Any]:
+    """Return a filter as JSON values, from which `parse_filter` makes the same filter.
+
+    Raises:
+        ConfigurationError: It has a key that a mapping cannot name, such as "and".
+    """
+    if isinstance(where, FilterGroup):
+        parts = [filter_mapping(part) for part in where.parts]
+        return {where.operator: parts[0] if where.operator == "not" else parts}
+    if where.key in JOINS or where.key.startswith("$"):
+        raise ConfigurationError(f"A stored filter cannot name the key {shortened(where.key)}; pass it to each object.")
+    value = list(where.value) if isinstance(where.value, tuple) else where.value
+    return {where.key: {where.operator: value}}
+
+
 def _written(value: Any) -> str:
     if not isinstance(value, str):
         return json.dumps(value, default=str)

@@ -120,6 +120,18 @@ def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
     return _CITATION.sub(tidy, text), tuple(dict.fromkeys(inside))
 
 
+def false_citations(text: str, hits: int) -> list[int]:
+    """Return cited numbers that no passage has, as far as `tidy_citations` drops them."""
+    cited = [[int(number) for number in re.findall(r"\d+", marks)] for marks in _CITATION.findall(text)]
+    return [
+        number
+        for numbers in cited
+        if any(1 <= number <= hits for number in numbers) or min(numbers) <= max(hits, 99)  # else a year in brackets
+        for number in numbers
+        if not 1 <= number <= hits
+    ]
+
+
 def numbered_findings(report: str) -> frozenset[int]:
     """Numbers of a report's findings: `[1] Both ships were built by ...`."""
     return frozenset(int(number) for number in _FINDING.findall(report))

@@ -133,11 +133,17 @@ class ReportReading(Reading):
         return [f"{int(pair[1])}.{int(pair[2])}" for pair in matches if pair]
 
 
-def prompt(instructions: str, question: str, passages: Sequence[Unit] = (), words: int = 0, **parts: Any) -> Prompt:
-    """Build a prompt. The data is JSON, so that no passage can pose as another part."""
+def prompt(
+    instructions: str, question: str, passages: Sequence[Unit | None] = (), words: int = 0, **parts: Any
+) -> Prompt:
+    """Build a prompt. The data is JSON, so that no passage can pose as another part.
+
+    Passages are numbered from 1; None stands for one that is left out and keeps its number.
+    """
     data: dict[str, Any] = {"question": question}
     if passages:
-        data["passages"] = [_passage(number, unit, words) for number, unit in enumerate(passages, 1)]
+        numbered = [(number, unit) for number, unit in enumerate(passages, 1) if unit is not None]
+        data["passages"] = [_passage(number, unit, words) for number, unit in numbered]
     data.update({name: value for name, value in parts.items() if value})
     return Prompt(instructions, json.dumps(data, ensure_ascii=False, indent=1))
 

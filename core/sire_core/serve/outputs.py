@@ -82,7 +82,8 @@ def sufficiency(answer: Answer) -> str:
     if answer.stop == "extracted":
         return "Quoted sentences and rows of tables; no model has checked whether they answer the question."
     why = f"{answer.stop}: {answer.note}" if answer.note else answer.stop
-    return f"The evidence is sufficient: {'yes' if answer.sufficient else f'no (stopped by {why})'}."
+    dropped = f" {answer.note}" if answer.sufficient and answer.note else ""
+    return f"The evidence is sufficient: {'yes' if answer.sufficient else f'no (stopped by {why})'}.{dropped}"
 
 
 def step_text(step: ReasoningStep) -> str:

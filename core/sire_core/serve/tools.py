@@ -12,7 +12,6 @@ import numpy as np
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from sire_core.arguments import limits_of, similar_names
-from sire_core.documents.chunker import SentenceChunker, joined
 from sire_core.documents.document_names import check_cite_key, cited_names, documents_of
 from sire_core.errors import IndexMissingError, QueryError, SireError
 from sire_core.reason import PassageSource, extract_answer, reason, settings_of
@@ -208,6 +207,8 @@ def read_arguments(schema: type[Arguments], arguments: Mapping[str, Any]) -> Arg
     """Validate the arguments of an agent."""
     try:
         return schema.model_validate({key: clean_value(value) for key, value in arguments.items()})
+    except RecursionError:
+        raise QueryError("An argument is nested too deeply.") from None
     except ValidationError as error:
         raise QueryError(f"{explain_mistakes(error)} The arguments are {', '.join(schema.model_fields)}.") from None
 
@@ -488,9 +489,7 @@ class IndexTools:
         if not documents:
             raise QueryError(self._no_document(query.doc_id))
         document = documents[0]
-        chunker = self._index.chunker
-        cutter = SentenceChunker() if isinstance(chunker, str) else chunker
-        whole = "\n\n".join(joined(each.passages, cutter) for each in documents)
+        whole = "\n\n".join(each.text for each in documents)
         part = whole[query.start : query.start + query.length]
         end = query.start + len(part)
         output = FetchOutput(

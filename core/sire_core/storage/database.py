@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import threading
@@ -11,20 +12,24 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sire_core.errors import IndexLockedError, SnapshotExpiredError, StorageError
+from sire_core.errors import IndexLockedError, NoSpaceError, SnapshotExpiredError, StorageError
 from sire_core.fork_handlers import keep_for_parent, register_after_fork
-from sire_core.storage.plain_files import DATABASE_ENDS, require_plain, system_limit
+from sire_core.storage.plain_files import DATABASE_ENDS, require_plain, system_limit, write_error
 
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """Exceptions of SQLite; messages that quote damaged names may not be decodable."""
 
 _TRIES = 5
 _UNWRITABLE = ("readonly", "unable to open", "full", "disk I/O")
+_DAMAGE = ("not a database", "malformed", "file format", "no such", "decode", "UNIQUE", "too big")
+_DAMAGED_CALLS = (
+    "is damaged or not one of our files. Restore it from a backup. Without one, move it away and keep it: what models "
+    "answered is in there, and is asked for and paid for again."
+)
 _ADVICE = {
     ("full",): "has no space left. What was committed before is safe: free some space and run it again.",
     ("locked", "busy"): "is locked by another process. Wait until it has finished, then run it again.",
-    ("not a database", "malformed", "file format", "no such", "decode", "UNIQUE", "too big"): "is damaged or not one "
-    "of our files. Restore it from a backup, or delete this file and build again.",
+    _DAMAGE: "is damaged or not one of our files. Restore it from a backup, or delete this file and build again.",
     ("disk I/O",): "cannot be read or written: the disk may be full or failing. What was committed before is safe: "
     "make room and run it again.",
     ("readonly",): "cannot be written. Make the folder writable or free some space, or copy it to a place that is.",
@@ -44,12 +49,13 @@ def open_database(path: Path | None, mode: str, schema: str) -> tuple[sqlite3.Co
     except sqlite3.OperationalError as error:
         if not path.exists() or not any(word in str(error) for word in _UNWRITABLE):
             raise
+        unwritable = error
     # A read-only folder, or a full disk. A log that a killed process left behind still counts; without one, SQLite has
     # to know that it needs no files of its own.
     for _ in range(_TRIES):
         fixed = not _has_log(path)
         try:
-            return _reading(path, schema, fixed=fixed), fixed
+            return _reading(path, schema, unwritable, fixed=fixed), fixed
         except sqlite3.OperationalError as error:
             if fixed is _has_log(path):  # a writer has begun or finished
                 continue
@@ -74,10 +80,14 @@ def _has_log(path: Path) -> bool:
     return False
 
 
-def _reading(path: Path, schema: str, *, fixed: bool) -> sqlite3.Connection:
+def _reading(path: Path, schema: str, unwritable: sqlite3.Error, *, fixed: bool) -> sqlite3.Connection:
+    """Return a connection that only reads; raise why nothing can be written if the file was never finished."""
     connection = _connect(f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if fixed else ''}", uri=True)
     try:
         _check_tables(connection, schema, path)
+        tables, ours = _tables(connection, schema)
+        if not ours <= tables:
+            raise explained(unwritable, path) from unwritable  # noqa: TRY301
     except BaseException:
         connection.close()
         raise
@@ -102,10 +112,15 @@ def _prepared(connection: sqlite3.Connection, mode: str, schema: str, path: Path
     return connection
 
 
+def _tables(connection: sqlite3.Connection, schema: str) -> tuple[set[str], set[str]]:
+    """Return the tables of a file and those of a schema."""
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+    return tables, set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema))
+
+
 def _check_tables(connection: sqlite3.Connection, schema: str, path: Path | None) -> None:
     """Raise if the file is the database of another program."""
-    ours = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema))
-    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+    tables, ours = _tables(connection, schema)
     if tables and not tables & ours:
         raise StorageError(f"{path} is the database of another program. Name a new folder.")
 
@@ -115,9 +130,14 @@ def explained(error: Exception, path: Path | None) -> StorageError:
     name = str(path) if path else "The in-memory index"
     if advice := system_limit(error, path.parent if path else None):
         return StorageError(f"{name} {advice} (SQLite says: {error})")
+    if "readonly" in str(error) and path is not None and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        # Opened to be read, as nothing could be written.
+        return NoSpaceError(f"{name} has no space left to be changed: free some space and run it again.")
     for words, advice in _ADVICE.items():
         if any(word in str(error) for word in words):
-            return StorageError(f"{name} {advice} (SQLite says: {error})")
+            if words is _DAMAGE and name.endswith("calls.sqlite"):
+                return StorageError(f"{name} {_DAMAGED_CALLS} (SQLite says: {error})")
+            return write_error(error)(f"{name} {advice} (SQLite says: {error})")
     return StorageError(f"{name} failed: {error}. What was committed before is safe; run it again.")
 
 

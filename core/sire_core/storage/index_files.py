@@ -304,6 +304,11 @@ def require_built(files: IndexFiles) -> None:
     """Raise `IndexMissingError` if nothing was ever committed."""
     if not files.manifest().generation:
         name = files.folder.path if files.folder else "memory"
+        if files.folder is not None and files.folder.is_being_written():
+            raise IndexMissingError(
+                f"The index in {name} is being built by another process for the first time. Nothing can be searched "
+                "before that has finished: wait, and ask again."
+            )
         raise IndexMissingError(
             f"The index in {name} is empty: nothing was built, or the build did not finish. Build it."
         )

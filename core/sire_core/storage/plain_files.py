@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import stat
 import tempfile
 import zlib
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.atomic_files import replacing
-from sire_core.errors import StorageError
+from sire_core.errors import NoSpaceError, StorageError
 
 ADVICE = {
     "pending": (
@@ -55,6 +56,18 @@ FOLDERS = frozenset({"derived", "pending"})
 """Names of all folders in an index folder."""
 
 _DERIVED = re.compile(r"[0-9a-f]{8,64}-(?:\d+|carried)(?:\.\d+-\d+\.partial)?")
+
+
+_MAX_NAME, _MAX_PATH = 255, 4000  # Bytes of a name and of a path on all common file systems
+
+
+def check_path(path: Path) -> None:
+    """Raise `StorageError` for what no file system takes as a path."""
+    encoded = str(path).encode("utf-8", "replace")
+    if "\0" in str(path):
+        raise StorageError(f"{str(path)[:100]!r} is no path of a folder: it holds a zero character. Name another one.")
+    if len(encoded) > _MAX_PATH or any(len(part.encode("utf-8", "replace")) > _MAX_NAME for part in path.parts):
+        raise StorageError(f"The path {str(path)[:100]!r}... is too long for a folder. Name a shorter one.")
 
 
 def is_derived_name(name: str) -> bool:
@@ -117,6 +130,17 @@ def system_limit(error: Exception, folder: Path | None) -> str:
     if any(words in str(error) for words in ("unable to open", "readonly", "disk I/O")) and _has_few_descriptors():
         return f"cannot be opened: {TOO_MANY}."
     return ""
+
+
+_NO_SPACE = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+
+def write_error(error: BaseException) -> type[StorageError]:
+    """The class of our error for a file that cannot be written."""
+    if isinstance(error, OSError):
+        return NoSpaceError if error.errno in _NO_SPACE else StorageError
+    is_full = any(words in str(error) for words in ("disk is full", "disk I/O"))
+    return NoSpaceError if isinstance(error, sqlite3.Error) and is_full else StorageError
 
 
 def has_few_descriptors(error: OSError) -> bool:
@@ -233,6 +257,8 @@ def copy_adapter_files(folder: Path, target: Path) -> None:
 
 def read_optional(folder: str | os.PathLike[str] | None, name: str) -> dict[str, Any]:
     """A mapping that is checked as by `read_checked`; empty without a folder or file."""
+    if folder is not None:
+        check_path(Path(folder))
     try:
         return {} if folder is None else read_checked(Path(folder) / name, dict)
     except FileNotFoundError:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sire_core.documents.blocks import block_text
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.files.readers import read_documents
@@ -150,8 +151,7 @@ def test_a_folder_with_broken_files_of_each_kind(tmp_path):
     (tmp_path / "ok.txt").write_text("fine")
     (tmp_path / "empty.txt").touch()
     (tmp_path / "blank.md").write_text(" \n")
-    (tmp_path / "latin.txt").write_bytes("abc caf\u00e9 au lait".encode("latin-1"))
-    (tmp_path / "wide.txt").write_text("wide", encoding="utf-16")
+    (tmp_path / "bare.txt").write_bytes(b"\xff\x01\x02wide" * 99)
     (tmp_path / "wide.jsonl").write_text('{"text": "wide"}\n' * 3, encoding="utf-16")
     (tmp_path / "broken.json").write_text('[{"id": "a",\n "text": }]')
     (tmp_path / "blank.jsonl").write_text("\n\n")
@@ -167,8 +167,7 @@ def test_a_folder_with_broken_files_of_each_kind(tmp_path):
     expected = {
         "empty.txt": "empty",
         "blank.md": "white space",
-        "latin.txt": "byte 7 is not UTF-8; convert the file, for example with iconv",
-        "wide.txt": "UTF-16",
+        "bare.txt": "the file is not text, despite its name",
         "wide.jsonl": "UTF-16",
         "broken.json": "line 2 column 10",
         "blank.jsonl": "no records",
@@ -347,18 +346,18 @@ def test_what_only_speaks_of_an_encoding_declares_none(tmp_path, said):
     (tmp_path / "page.html").write_bytes(f"{said}<meta charset=iso-8859-1><p>Café “Größe”</p>".encode("cp1252"))
     (tmp_path / "other.html").write_bytes(f"{said}<p>Café “Größe”</p>".encode("cp1252"))
     found = read_documents(tmp_path)
-    (document,) = found.documents
-    assert "Café “Größe”" in document.text
-    (failure,) = found.failures
-    assert "is not UTF-8; convert the file" in failure.reason
+    assert ["Café “Größe”" in document.text for document in found] == [True, True]
+    (said_of_other,) = found.notes
+    assert said_of_other.where.endswith("other.html")
+    assert "not UTF-8, read as cp1252, which is guessed" in said_of_other.reason
 
 
 @pytest.mark.parametrize("declared", ["utf-8", "euc-jp", "unicode_escape", "nonsense", "utf-16"])
-def test_html_that_declares_another_encoding_than_it_has_is_left_out(tmp_path, declared):
-    (tmp_path / "page.html").write_bytes(f'<meta charset="{declared}"><p>Caf'.encode() + b"\xe9 \xff.")
-    with pytest.raises(CorpusError, match=f"is not UTF-8, and the file cannot be read as '{declared}'") as caught:
-        read_documents(tmp_path)
-    assert "WINDOWS-1252" not in str(caught.value)
+def test_html_that_declares_another_encoding_than_it_has_is_read_with_a_note(tmp_path, declared):
+    (tmp_path / "page.html").write_bytes(f'<meta charset="{declared}"><p>Caf'.encode() + b"\xe9 gr\xfcn.")
+    found = read_documents(tmp_path)
+    assert [document.text for document in found] == ["Café grün."]
+    assert ["which is guessed" in note.reason for note in found.notes] == [True]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "euc-jp"])
@@ -425,7 +424,9 @@ def test_headings_that_list_the_contents_of_a_page_are_items(tmp_path):
     linked = "<h3><a href=b#1>1 Why locks?</a><br> <a href=b#2>2 Who waits?</a></h3><p>So.</p>"
     (tmp_path / "b.html").write_text(f"<h1>All locks</h1>{linked}<h3><a href=c>The</a> <a href=d>lock</a></h3><p>So.")
     one, other = read_documents(tmp_path).documents
-    assert one.text.startswith("# Locks\n\n- 1 Why locks?\n\n- 2 Why locks?\n\n### Introduction\n\nHm.\n\n### 1 Why")
+    kinds = [(block.kind, block_text(one.text, block)) for block in one.blocks[:5]]
+    listed = [("furniture", "## 1 Why locks?"), ("furniture", "## 2 Why locks?")]
+    assert kinds == [("heading", "Locks"), *listed, ("heading", "Introduction"), ("paragraph", "Hm.")]
     assert other.text == "# All locks\n\n- 1 Why locks?\n- 2 Who waits?\n\nSo.\n\n### The lock\n\nSo."
 
 

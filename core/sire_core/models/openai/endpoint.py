@@ -408,7 +408,7 @@ class OpenAIEndpoint:
         status, is_last, asked = status_of(fault), tries >= self._retry.max_retries, retry_after(headers or {})
         is_refused = is_bad_request(fault, form.body)
         if is_last:  # what it cannot do, time and again, may be the form of the answer, or one of the texts
-            is_refused |= bool(status == 500 and "response_format" in form.body and tries)
+            is_refused |= bool(status in (500, 503) and "response_format" in form.body and tries)
             is_refused |= "input" in form.body and spoils_an_answer(fault)
         if form.adapts(fault, is_refused=is_refused):
             return 0

@@ -37,6 +37,12 @@ FORM_WORDS = re.compile(
     re.IGNORECASE,
 )
 """Refusals of the requested form of the answer."""
+SYSTEM_WORDS = re.compile(
+    r"system (?:role|message|prompt|instruction)|developer instruction|roles? must alternate|"
+    r"only (?:the )?user(?:,| and)[a-z, ]{0,30} roles?|(?:role|roles) [`'\"]?system",
+    re.IGNORECASE,
+)
+"""Refusals of messages with instructions, by models whose template has no role for them (Gemma 2, some of Mistral)."""
 CONTEXT_WORDS = re.compile(
     r"context[ _]?(?:length|window|size)|maximum (?:context|model) len|max_model_len|n_ctx|prompt is too long|"
     r"too many (?:input )?tokens|input (?:is too|length)|longer than the model|maximum (?:sequence|input) length|"
@@ -140,7 +146,8 @@ def is_bad_request(fault: Exception, body: Mapping[str, Any]) -> bool:
     if status < 400 or status in _REQUEST_FAULTS | _NOT_OF_THE_FORM:
         return status in _REQUEST_FAULTS
     form = "response_format" in body and FORM_WORDS.search(words) is not None
-    return form or CONTEXT_WORDS.search(words) is not None
+    has_system = "messages" in body and SYSTEM_WORDS.search(words) is not None
+    return form or has_system or CONTEXT_WORDS.search(words) is not None
 
 
 def is_transient(fault: Exception) -> bool:

@@ -206,5 +206,5 @@ def finish_of(choice: Mapping[str, Any]) -> str:
 def require_good(answer: Mapping[str, Any]) -> None:
     """Raise when a response of status 200 holds an error, or an answer that broke off."""
     finish_of(choice_of(answer))
-    if "choices" in answer and answer["choices"] is None:
+    if "choices" in answer and not answer["choices"]:
         raise BrokenResponseError(f"the response has no message: {words_or_all(answer)}")

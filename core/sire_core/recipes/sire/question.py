@@ -11,6 +11,7 @@ import numpy as np
 from sire_core.arrays.grouping import ranges, run_starts
 from sire_core.arrays.lists import word_keys
 from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, name_words, phrase_keys, stem_keys
+from sire_core.recipes.sire.trust import BEST_BY_WORDS
 from sire_core.search.ranking import best_first
 from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
 from sire_core.text.words import word_pattern
@@ -347,7 +348,10 @@ _MOST_ABOUT = 40
 
 
 class QueryFeatures:
-    """Features of a question and passages; `pool` of the best by vectors, and as many by words, are candidates."""
+    """Features of a question and passages; `pool` of the best by vectors, and as many by words, are candidates.
+
+    `vector_share`, 0 to 1, of what the vectors say counts (see `trust.vector_reliability`); what they lose, words gain.
+    """
 
     def __init__(
         self,
@@ -357,9 +361,11 @@ class QueryFeatures:
         vectors: FloatArray,
         allowed: BoolArray | None,
         pool: int,
+        vector_share: float = 1.0,
     ) -> None:
         self.index = index
         self._vectors = vectors
+        self._vector_share = vector_share
         self._allowed = allowed
         spelled = linked_entities(question, index)
         self.linked = {entity: sure for entity, (sure, _) in spelled.items()}
@@ -379,14 +385,18 @@ class QueryFeatures:
         named = self._best(self._names, 0.0, pool // 4), self._best(self._titled, 0.0, pool)
         self.candidates = np.unique(np.concatenate([by_vectors, by_words, *named]))
         self._fused = np.zeros(len(index.chunks))
-        for order in (by_vectors[:_DEPTH], by_words[:_DEPTH]):
-            self._fused[order] += _CONSTANT / (_CONSTANT + np.arange(len(order)))
+        for order, share in ((by_vectors[:_DEPTH], vector_share), (by_words[:_DEPTH], 2.0 - vector_share)):
+            self._fused[order] += share * _CONSTANT / (_CONSTANT + np.arange(len(order)))
         sure = self._titled[self.candidates] * self._rarest[self.candidates]
         # 0..1: how unsure it is that the question names what a passage is about
         self.unsure = 1.0 - min(1.0, float(sure.max(initial=0.0)))
-        self.known = max(self.texts.known(allowed), min(1.0, float(self._rarest[self.candidates].max(initial=0.0))))
+        known = self.texts.known(allowed)
+        self.known = max(known, min(1.0, float(self._rarest[self.candidates].max(initial=0.0))))
         self._mean, self._spread = _moments(self._cosine(self.candidates))
         self._mean_words, self._spread_words = _moments(self._words[self.candidates])
+        shared = self.texts.share(self.texts.passages[by_words[:BEST_BY_WORDS]])
+        shared_mean = known * float(shared.mean()) if len(shared) else 0.0
+        self.gates = np.array([np.log1p(len(name_words(question))), shared_mean, self.unsure, 1.0])  # `trust.GATES`
 
     def _cosine(self, passages: Ints) -> Floats:
         """Cosines with the question; mostly of passages at the ends of steps, whose vectors were read for these."""
@@ -397,7 +407,7 @@ class QueryFeatures:
         return self._cosines.at(passages).astype(np.float64)
 
     def _vector(self, passages: Ints) -> Floats:
-        return (self._cosine(passages) - self._mean) / self._spread
+        return self._vector_share * (self._cosine(passages) - self._mean) / self._spread
 
     def _bm25(self, passages: Ints) -> Floats:
         return np.asarray((self._words[passages] - self._mean_words) / self._spread_words)
