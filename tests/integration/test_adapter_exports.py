@@ -12,8 +12,8 @@ import pytest
 NAMES = {
     "langchain_sire": (
         "IRCoTRetriever LangChainChat LangChainEmbedder ReasoningChain ReasoningState SelfAskRetriever "
-        "SireDocumentTransformer SireRetriever SireVectorStore VectorStoreMirror VectorStoreSource create_ircot_chain "
-        "create_ircot_graph create_self_ask_chain create_self_ask_graph create_sire_answer_tool create_sire_tool "
+        "SireDocumentTransformer SireMiddleware SireRetriever SireTranslator SireVectorStore VectorStoreMirror "
+        "VectorStoreSource create_ircot_chain create_ircot_graph create_self_ask_chain create_self_ask_graph create_sire_answer_tool create_sire_tool "
         "over_vector_store pool_documents question_of"
     ),
     "llama_index_sire": (
