@@ -5,8 +5,9 @@ from langchain_classic.retrievers.self_query.base import SelfQueryRetriever
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from langchain_core.structured_query import Comparator, Comparison, Operation, Operator, StructuredQuery
-from langchain_sire import IRCoTRetriever, SireRetriever, SireTranslator, SireVectorStore
 from pydantic import ValidationError
+
+from langchain_sire import IRCoTRetriever, SireRetriever, SireTranslator, SireVectorStore
 from sire_core.errors import ConfigurationError
 
 WALLS = ["The harbour wall is granite.", "The harbour wall is of granite stone.", "Granite is the harbour wall."]

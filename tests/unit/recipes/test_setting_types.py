@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from sire_core import Index
 from sire_core.recipes import recipe_by_name
 from sire_core.recipes.published import presets_of
