@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 import langchain_sire
 import llama_index_sire
 from sire_core import Document, Index
-from sire_core.algorithms.neighbors import unit_rows
+from sire_core.arrays.nearest_neighbors import unit_rows
 
 Search = Callable[[int], list[str]]
 """From the number of a question to the ids of what was found, best first."""

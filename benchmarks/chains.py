@@ -26,16 +26,16 @@ from typing import Any
 import numpy as np
 
 from sire_core import Index
-from sire_core.algorithms.lists import Lists
-from sire_core.algorithms.neighbors import unit_rows
+from sire_core.arrays.lists import Lists
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.evaluate.retrieval import evidence_match
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.models.embedders import resolve_embedder
+from sire_core.papers.iier.chain_graph import ChainGraph
+from sire_core.papers.iier.rank import walk_chains
+from sire_core.papers.iier.scorers import ChainQuestion, HeuristicScorer
 from sire_core.recipes import iier
-from sire_core.recipes.iier.graph import ChainGraph
-from sire_core.recipes.iier.rank import walk_chains
-from sire_core.recipes.iier.scorers import ChainQuestion, HeuristicScorer
 from sire_core.recipes.published import ablations_of
 from sire_core.search.vectors.sq_index import KnownSimilarities
 

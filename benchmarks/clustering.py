@@ -34,9 +34,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from sire_core.algorithms.grouping import coverage, pairs
-from sire_core.algorithms.text import count_tokens
-from sire_core.trees.clustering import paper_clusters, soft_clusters, split_by_tokens
+from sire_core.arrays.grouping import coverage, pairs
+from sire_core.papers.trees.clustering import paper_clusters, soft_clusters, split_by_tokens
+from sire_core.text.words import count_tokens
 
 Clusters = list[NDArray[np.int64]]
 

@@ -32,7 +32,7 @@ SHOWN = 5
 
 def sire(path: Path) -> str:
     """What this package reads."""
-    from sire_core.corpus.readers import read_documents
+    from sire_core.files.readers import read_documents
 
     return read_documents(path).documents[0].text
 
@@ -185,7 +185,7 @@ def row(name: str, kind: str) -> dict[str, object]:
 def recall() -> list[dict[str, object]]:
     """R@5 of documents and of quoted sentences with `sire`, in each format."""
     from sire_core import Index
-    from sire_core.corpus.readers import read_documents
+    from sire_core.files.readers import read_documents
 
     questions = [json.loads(line) for line in (FIRMS / "questions.jsonl").open(encoding="utf-8")]
     rows: list[dict[str, object]] = []

@@ -110,7 +110,7 @@ def nothing(shared: Any, part: Any) -> tuple[Any, Any]:
 def one(way: str, given: argparse.Namespace, passages: int) -> dict[str, Any]:
     """One way, in this process."""
     from sire_core import Index
-    from sire_core.derive.runners import RayRunner
+    from sire_core.changes.runners import RayRunner
     from sire_core.evaluate.datasets import load_dataset
     from sire_core.models.sync import run_sync
     from sire_core.testing.contracts import read_contents

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from sire_core import Document, Index
-from sire_core.corpus.chunker import SentenceChunker, chunk_document
-from sire_core.corpus.readers import read_documents
-from sire_core.models.answers import strict_json_schema
+from sire_core.documents.chunker import SentenceChunker, chunk_document
+from sire_core.files.readers import read_documents
+from sire_core.models.answer_parsing import strict_json_schema
 from sire_core.models.prompt_format import render
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, ModelRequest

@@ -23,7 +23,7 @@ from sire_core.evaluate.datasets import load_dataset
 from sire_core.models.lexical_embedder import is_lexical
 from sire_core.models.sync import run_sync
 from sire_core.recipes import sire
-from sire_core.recipes.sire.index import EvidenceIndex
+from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.question import OWN, STEP, QueryFeatures
 from sire_core.recipes.sire.rank import EvidencePaths
 from sire_core.recipes.sire.weights import Weights, learned_weights

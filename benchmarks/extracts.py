@@ -21,14 +21,14 @@ import numpy as np
 from scipy.optimize import minimize
 
 from sire_core import Index
-from sire_core.algorithms.text import normalize_answer
 from sire_core.evaluate.datasets import load_dataset
 from sire_core.evaluate.rows import fold
 from sire_core.search import extracts
 from sire_core.search.explanation import text_below_title
+from sire_core.text.words import normalize_answer
 
 if TYPE_CHECKING:
-    from sire_core.corpus.benchmarks import Question
+    from sire_core.evaluate.question_files import Question
     from sire_core.types import Hit
 
     Asked = tuple[int, Question, list[Hit]]

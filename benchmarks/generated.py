@@ -95,10 +95,10 @@ def statistics(documents: Sequence[Document], sample: int = 2000) -> dict[str, f
     """Entities and nearest passages of some documents, by the extractor and the embedder that need no model."""
     import asyncio
 
-    from sire_core.algorithms.neighbors import nearest_neighbors
-    from sire_core.algorithms.text import name_key
+    from sire_core.arrays.nearest_neighbors import nearest_neighbors
     from sire_core.extraction.rules import RulesExtractor
     from sire_core.models.lexical_embedder import LexicalEmbedder
+    from sire_core.text.words import name_key
     from sire_core.types import Chunk
 
     chunks = [Chunk(d.id, d.id, 0, d.title, d.text) for d in documents]

@@ -48,7 +48,7 @@ class Recorder:
 
 
 def documents(data: Path, limit: int | None) -> list[Any]:
-    from sire_core.corpus.readers import read_documents
+    from sire_core.files.readers import read_documents
 
     return list(read_documents([data / "2wikimultihopqa" / "corpus.jsonl"]).documents)[:limit]
 

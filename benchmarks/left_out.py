@@ -40,7 +40,7 @@ from sire_core.models.lexical_embedder import is_lexical
 from sire_core.models.sync import run_sync
 from sire_core.recipes import recipe_by_name
 from sire_core.recipes.sire import weights as shipped
-from sire_core.recipes.sire.index import EvidenceIndex
+from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.question import OWN, QueryFeatures
 from sire_core.recipes.sire.rank import EvidencePaths
 from sire_core.search.ranking import ScoredRanking

@@ -119,7 +119,7 @@ def growth(data: Path, size: int, slices: int) -> dict[str, float]:
 
 def pairs(given: list[Document], change: int) -> dict[str, float]:
     """Share of pairs of passages, of which one names the other's title, that a cluster of the similarity tree holds."""
-    from sire_core.extraction.titles import TitleLinker
+    from sire_core.extraction.title_links import TitleLinker
 
     some = given[:: max(1, len(given) // change)][:change]
     late = {document.id for document in some}

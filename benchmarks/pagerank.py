@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sire_core.algorithms.pagerank import CSRGraph, personalized_pagerank
+from sire_core.arrays.personalized_pagerank import CSRGraph, personalized_pagerank
 
 Scores = NDArray[np.float64]
 

@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sire_core.recipes.smart.communities import MergeLevel, entropy_tree, merge_communities
-from sire_core.recipes.smart.encoding_tree import (
+from sire_core.papers.smart.communities import MergeLevel, entropy_tree, merge_communities
+from sire_core.papers.smart.encoding_tree import (
     EncodingTree,
     UndirectedGraph,
     decoding_information,
     modularity,
     normalized_mutual_information,
 )
-from sire_core.recipes.smart.perspectives import abstract_greedy, leiden_labels, tree_information
+from sire_core.papers.smart.perspectives import abstract_greedy, leiden_labels, tree_information
 
 Labels = NDArray[np.int64]
 
@@ -69,8 +69,8 @@ def methods(graph: UndirectedGraph, seed: int) -> dict[str, Callable[[], tuple[E
         "greedy, two trees": lambda: tuple(found.tree for found in abstract_greedy(graph, kappa=2, seed=seed)),
     }
     if find_spec("torch"):
-        from sire_core.recipes.smart.derive import Perspectives
-        from sire_core.recipes.smart.soft_trees import abstract_neural
+        from sire_core.papers.smart.derive import Perspectives
+        from sire_core.papers.smart.soft_trees import abstract_neural
 
         features = np.random.default_rng(seed).standard_normal((graph.size, 64)).astype(np.float32)
         for name in ("se", "modularity"):

@@ -167,7 +167,7 @@ def cost(kind: str) -> list[object]:
 
 def measure_reading(path: Path) -> dict[str, float]:
     """CPU seconds, peak memory in MB and characters of reading a file, in this process."""
-    from sire_core.corpus.readers import read_documents
+    from sire_core.files.readers import read_documents
 
     start = time.process_time()
     characters = sum(len(document.text) for document in read_documents(path).documents)

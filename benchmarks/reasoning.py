@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from sire_core import Hit, Index
-from sire_core.algorithms.text import normalize_answer
 from sire_core.evaluate.bootstrap import paired_bootstrap
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.evaluate.rows import EvalRow
@@ -31,6 +30,7 @@ from sire_core.protocols import Completion, Embedder, Prompt
 from sire_core.reason import IRCoTConfig, SelfAskConfig, collect, reason
 from sire_core.reason.prompts import READ_FOLLOW_UP
 from sire_core.recipes import recipe_by_name
+from sire_core.text.words import normalize_answer
 
 STRATEGIES: dict[str, tuple[str, Any]] = {
     "ircot": ("ircot", IRCoTConfig("indexrag", steps=6)),

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from left_out import BASELINES, CONFIG, DATA, gain
 
-from sire_core.corpus.readers import read_documents
 from sire_core.evaluate import Experiment, load_dataset
 from sire_core.evaluate.datasets import load_questions
+from sire_core.files.readers import read_documents
 
 if TYPE_CHECKING:
     from sire_core.evaluate import DataSet

@@ -35,7 +35,7 @@ from like_real import QUESTIONS, Like, nearest
 from numpy.typing import NDArray
 from scan_methods import Method, methods
 
-from sire_core.algorithms.neighbors import unit_rows
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.search.vectors.flat import RowReader
 
 Floats = NDArray[np.float32]

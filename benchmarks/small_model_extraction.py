@@ -31,7 +31,7 @@ from sire_core.evaluate.answer_eval import AnswerFile
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.extraction.merged import MergedExtractor
-from sire_core.extraction.model import ModelExtractor
+from sire_core.extraction.model_extractor import ModelExtractor
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.models.base import ModelWrapper
 from sire_core.models.caching import CachedModel

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from sire_core.corpus.readers import read_documents
 from sire_core.evaluate.datasets import load_questions
+from sire_core.files.readers import read_documents
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet

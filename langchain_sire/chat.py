@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, ModelError, SireError
-from sire_core.models.answers import schema_hint, schema_name, strict_json_schema
+from sire_core.models.answer_parsing import schema_hint, schema_name, strict_json_schema
 from sire_core.models.base import CheckedModel, check_language_model, cut_at, known_finish
 from sire_core.models.openai.client import data_url
 from sire_core.models.prompt_format import RenderedPrompt, render

@@ -10,11 +10,11 @@ from typing import Any, Union
 
 from langchain_core.documents import Document as LangChainDocument
 
-from sire_core.corpus.reading_signs import warn_of_bad_reading
-from sire_core.corpus.sections import title_of
-from sire_core.corpus.titles import FileTitles
-from sire_core.corpus.validation import check_as_many, text_rows, warn_of_long_passages
+from sire_core.documents.markdown_sections import title_of
+from sire_core.documents.titles import FileTitles
+from sire_core.documents.validation import check_as_many, text_rows, warn_of_long_passages
 from sire_core.errors import CorpusError
+from sire_core.files.reading_signs import warn_of_bad_reading
 from sire_core.metadata_values import TYPES_KEY, plain_value, restored, with_types
 from sire_core.types import Document, Hit, Passage, Unit, digest, to_uuid
 

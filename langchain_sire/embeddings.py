@@ -11,11 +11,11 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
-from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.models.embedders import FrameworkEmbedder, answer_text, resolve_embedder
 from sire_core.models.embedding import TextError
 from sire_core.models.sync import call
+from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray

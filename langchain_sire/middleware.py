@@ -19,7 +19,7 @@ from typing_extensions import NotRequired
 
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.tool import cited_as
-from sire_core.corpus.document_names import check_cite_key
+from sire_core.documents.document_names import check_cite_key
 from sire_core.errors import ConfigurationError
 from sire_core.serve.outputs import quoted_passages
 

@@ -51,7 +51,7 @@ from sire_core.reason import (
     reason,
 )
 from sire_core.reason.options import IRCoTOptions, SelfAskOptions
-from sire_core.reason.runner import HITS
+from sire_core.reason.reasoning_run import HITS
 from sire_core.reason.searchers import ForeignHit, foreign_hit
 from sire_core.reason.steps import NextSearch, check_answered, check_on_model_error, plain_answer, plain_step
 from sire_core.search.history import standalone_question

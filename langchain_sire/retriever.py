@@ -40,10 +40,10 @@ from langchain_sire.opening import (
 from langchain_sire.options import CallOptions, OpenOptions, RetrieverFields, SearchKwargs
 from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, check_search_type, cosines, diverse
 from sire_core.arguments import lists_options, named
-from sire_core.build.mirroring import catch_up, push_missed
-from sire_core.build.writer import warn_of_first_cost
-from sire_core.corpus.stored_corpus import filter_fields
-from sire_core.corpus.titles import FileTitles
+from sire_core.changes.mirroring import catch_up, push_missed
+from sire_core.changes.writer import warn_of_first_cost
+from sire_core.documents.stored_corpus import filter_fields
+from sire_core.documents.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.filters.conditions import passes
@@ -190,7 +190,7 @@ class SireRetriever(DocumentIndex):
         else changes; see also `replace_all`.
 
         Args:
-            documents: Not modified; also those of `sire_core.corpus.readers.read_documents`. A document without an id
+            documents: Not modified; also those of `sire_core.files.readers.read_documents`. A document without an id
                 gets one computed from its content.
             embedding: LangChain `Embeddings` or an `Embedder` (also as `embedder` or `embeddings`); None means what the
                 folder was built with, or the default, which needs no download.

@@ -18,7 +18,7 @@ from langchain_sire.reasoning import ReasoningChain, make_reasoner, question_of
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
 from sire_core.arguments import lists_options
-from sire_core.corpus.document_names import check_cite_key, citation, cited_names
+from sire_core.documents.document_names import check_cite_key, citation, cited_names
 from sire_core.errors import ConfigurationError, NoAnswerError, QueryError
 from sire_core.filters import parse_filter
 from sire_core.index import Index

@@ -28,12 +28,12 @@ from llama_index.core.schema import (
 from llama_index.core.schema import Document as LlamaIndexDocument
 
 from llama_index_sire.calls import call, overrides
-from sire_core.corpus.chunker import SentenceChunker
-from sire_core.corpus.reading_signs import warn_of_bad_reading
-from sire_core.corpus.sections import title_of
-from sire_core.corpus.titles import header_title
-from sire_core.corpus.validation import check_as_many, require_json, text_rows, warn_of_long_passages
+from sire_core.documents.chunker import SentenceChunker
+from sire_core.documents.markdown_sections import title_of
+from sire_core.documents.titles import header_title
+from sire_core.documents.validation import check_as_many, require_json, text_rows, warn_of_long_passages
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.files.reading_signs import warn_of_bad_reading
 from sire_core.metadata_values import lost_types, plain_value, restored
 from sire_core.reason import RetrieverSource
 from sire_core.reason.searchers import ForeignHit, foreign_hit

@@ -16,7 +16,7 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 
 from llama_index_sire.calls import overrides
 from sire_core.errors import ConfigurationError, ModelError, SireError
-from sire_core.models.answers import schema_hint
+from sire_core.models.answer_parsing import schema_hint
 from sire_core.models.base import CheckedModel, known_finish
 from sire_core.models.prompt_format import render
 from sire_core.models.sync import call, call_streaming

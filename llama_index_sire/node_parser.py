@@ -25,7 +25,7 @@ from llama_index_sire.calls import call
 from llama_index_sire.documents import to_documents, to_node
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.opening import Ledger, resolve_llm
-from sire_core.corpus.chunker import SentenceChunker
+from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync

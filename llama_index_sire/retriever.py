@@ -50,9 +50,9 @@ from llama_index_sire.options import (
     ViewOptions,
 )
 from sire_core.arguments import lists_options, named, parameters
-from sire_core.build.mirroring import catch_up, push_missed
-from sire_core.build.writer import warn_of_first_cost
-from sire_core.corpus.titles import FileTitles
+from sire_core.changes.mirroring import catch_up, push_missed
+from sire_core.changes.writer import warn_of_first_cost
+from sire_core.documents.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, StorageError
 from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index
@@ -181,7 +181,7 @@ class SireRetriever(BaseRetriever):
         `replace_all`.
 
         Args:
-            documents: Documents, also those of `sire_core.corpus.readers.read_documents`, or nodes from a splitter,
+            documents: Documents, also those of `sire_core.files.readers.read_documents`, or nodes from a splitter,
                 which are not split again.
             **options: `ids` (replace those of the documents or nodes), `persist_dir` (the index folder; without it, the
                 index is in memory), `recipe` (a name or a `Recipe`; by default that of the folder, see

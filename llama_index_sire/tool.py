@@ -28,7 +28,7 @@ from llama_index_sire.query_engines import (
 )
 from llama_index_sire.retriever import SireRetriever
 from sire_core.arguments import lists_options
-from sire_core.corpus.document_names import check_cite_key, citation, cited_names
+from sire_core.documents.document_names import check_cite_key, citation, cited_names
 from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync

@@ -18,7 +18,7 @@ from sire_core.progress import ProgressLike, progress_of
 from sire_core.search.validity import SearchOptions
 
 if TYPE_CHECKING:
-    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.documents.chunker import SentenceChunker
     from sire_core.protocols import (
         Embedder,
         Extractor,
@@ -178,7 +178,7 @@ class Configuration:
     def chunker_object(self) -> SentenceChunker | None:
         """Return the chunker; None makes each document one passage."""
         if isinstance(self.chunker, str):
-            from sire_core.corpus.chunker import SentenceChunker
+            from sire_core.documents.chunker import SentenceChunker
 
             return SentenceChunker()
         return self.chunker

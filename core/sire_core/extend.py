@@ -3,7 +3,7 @@
     from sire_core.extend import Component, Derivation, Output, Recipe, ResolvedSettings, Row, Step, register, setting
 
 Everything is loaded when it is first used, so that naming a recipe stays cheap. `docs/extending/method.md` is the
-guide; `recipes/hipporag2` and `recipes/linearrag` are written against this module alone.
+guide; `papers/hipporag2` and `papers/linearrag` are written against this module alone.
 """
 
 # ruff: noqa: PLC0414 - an alias marks a name as public for type checkers
@@ -12,23 +12,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sire_core.algorithms.grouping import positions_in as positions_in
-    from sire_core.algorithms.grouping import ranges as ranges
-    from sire_core.algorithms.pagerank import CSRGraph as CSRGraph
-    from sire_core.algorithms.pagerank import personalized_pagerank as personalized_pagerank
-    from sire_core.algorithms.text import name_key as name_key
-    from sire_core.algorithms.text import split_sentences as split_sentences
-    from sire_core.algorithms.text import tokenize as tokenize
-    from sire_core.derive.derivation import Derivation as Derivation
-    from sire_core.derive.derivation import PlainDerivation as PlainDerivation
-    from sire_core.derive.rows import Entry as Entry
-    from sire_core.derive.rows import Group as Group
-    from sire_core.derive.rows import Item as Item
-    from sire_core.derive.rows import Output as Output
-    from sire_core.derive.rows import PassageInput as PassageInput
-    from sire_core.derive.rows import Row as Row
-    from sire_core.derive.step import Context as Context
-    from sire_core.derive.step import Step as Step
+    from sire_core.arrays.grouping import positions_in as positions_in
+    from sire_core.arrays.grouping import ranges as ranges
+    from sire_core.arrays.personalized_pagerank import CSRGraph as CSRGraph
+    from sire_core.arrays.personalized_pagerank import personalized_pagerank as personalized_pagerank
+    from sire_core.changes.derivation import Derivation as Derivation
+    from sire_core.changes.derivation import PlainDerivation as PlainDerivation
+    from sire_core.changes.step import Context as Context
+    from sire_core.changes.step import Step as Step
+    from sire_core.changes.step_rows import Entry as Entry
+    from sire_core.changes.step_rows import Group as Group
+    from sire_core.changes.step_rows import Item as Item
+    from sire_core.changes.step_rows import Output as Output
+    from sire_core.changes.step_rows import PassageInput as PassageInput
+    from sire_core.changes.step_rows import Row as Row
     from sire_core.errors import ConfigurationError as ConfigurationError
     from sire_core.errors import ModelError as ModelError
     from sire_core.filters import Filter as Filter
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
     from sire_core.knowledge.entity_graph import walk_ranking as walk_ranking
     from sire_core.knowledge.knowledge_graph import KnowledgeGraph as KnowledgeGraph
     from sire_core.knowledge.knowledge_graph import PassageNames as PassageNames
-    from sire_core.knowledge.names import similar_names as similar_names
+    from sire_core.knowledge.same_names import similar_names as similar_names
     from sire_core.models.prompt_format import numbered as numbered
     from sire_core.models.prompt_format import parse_numbers as parse_numbers
     from sire_core.protocols import BoolArray as BoolArray
@@ -75,6 +72,9 @@ if TYPE_CHECKING:
     from sire_core.settings import check_settings as check_settings
     from sire_core.settings import refuse_unused as refuse_unused
     from sire_core.settings import setting as setting
+    from sire_core.text.words import name_key as name_key
+    from sire_core.text.words import split_sentences as split_sentences
+    from sire_core.text.words import tokenize as tokenize
     from sire_core.types import Edge as Edge
     from sire_core.types import PathStep as PathStep
     from sire_core.types import Unit as Unit
@@ -83,17 +83,17 @@ if TYPE_CHECKING:
     from sire_core.types import unit_id as unit_id
 
 _MODULES = {
-    "algorithms.grouping": "positions_in ranges",
-    "algorithms.pagerank": "CSRGraph personalized_pagerank",
-    "algorithms.text": "name_key split_sentences tokenize",
-    "derive.derivation": "Derivation PlainDerivation",
-    "derive.rows": "Entry Group Item Output PassageInput Row",
-    "derive.step": "Context Step",
+    "arrays.grouping": "positions_in ranges",
+    "arrays.personalized_pagerank": "CSRGraph personalized_pagerank",
+    "text.words": "name_key split_sentences tokenize",
+    "changes.derivation": "Derivation PlainDerivation",
+    "changes.step_rows": "Entry Group Item Output PassageInput Row",
+    "changes.step": "Context Step",
     "errors": "ConfigurationError ModelError",
     "filters": "Filter",
     "knowledge.entity_graph": "EntityGraph Walk WalkPaths min_max walk_ranking",
     "knowledge.knowledge_graph": "KnowledgeGraph PassageNames",
-    "knowledge.names": "similar_names",
+    "knowledge.same_names": "similar_names",
     "knowledge.edge_columns": "IdPositions relation_ends",
     "models.prompt_format": "numbered parse_numbers",
     "protocols": "BuildView LanguageModel Prompt Ranker Ranking Recipe Selector View",

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.build.writer import IndexWriter
+from sire_core.changes.writer import IndexWriter
 from sire_core.configuration import Configuration, explains_settings
 from sire_core.filters import Filter, FilterLike, parse_filter
 from sire_core.models.sync import run_sync
@@ -21,8 +21,8 @@ from sire_core.types import BuildReport, Document, Failure, Hit
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.build.estimate import Estimate
-    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.changes.estimate import Estimate
+    from sire_core.documents.chunker import SentenceChunker
     from sire_core.explore.query_result import QueryResult
     from sire_core.models.usage import Price, UsageLimits
     from sire_core.progress import ProgressLike

@@ -349,7 +349,7 @@ class Reader:
 
     def documents(self, doc_ids: Iterable[str] | None) -> list[Document]:
         """Return documents in corpus order, with the passages that are allowed and with pending changes."""
-        from sire_core.corpus.stored_corpus import with_changes
+        from sire_core.documents.stored_corpus import with_changes
 
         wanted = None if doc_ids is None else set(doc_ids)
         changes = self.pending.changes()
@@ -362,8 +362,8 @@ class Reader:
         return with_changes(stored, changes, wanted, self._configuration.allow) if changes else stored
 
     def _stored_documents(self, wanted: set[str] | None) -> list[Document]:
-        from sire_core.corpus.chunker import SentenceChunker, joined
-        from sire_core.corpus.stored_corpus import to_documents
+        from sire_core.documents.chunker import SentenceChunker, joined
+        from sire_core.documents.stored_corpus import to_documents
         from sire_core.storage.index_files import require_built
 
         files = self.files()
@@ -384,7 +384,7 @@ class Reader:
 
     def sources(self) -> dict[str, str]:
         """Return the file of every document that is from one, with pending changes; empty if nothing was built."""
-        from sire_core.corpus.titles import FILE_KEYS, file_of
+        from sire_core.documents.titles import FILE_KEYS, file_of
 
         if self._configuration.allow is not None:  # decided by passage
             return {document.id: file for document in self.documents(None) if (file := file_of(document.metadata))}
@@ -436,7 +436,7 @@ class Reader:
 
     def failures(self) -> list[Failure]:
         """Return passages (as far as allowed) and summaries that failed in the recipe's last build, with reasons."""
-        from sire_core.corpus.stored_corpus import is_allowed
+        from sire_core.documents.stored_corpus import is_allowed
         from sire_core.storage.manifest import VECTORS
         from sire_core.types import Failure
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, cast
 
-from sire_core.algorithms.text import without_link_targets
 from sire_core.errors import ConfigurationError
+from sire_core.text.words import without_link_targets
 
 _UNIT = 24
 _DIGITS = 32
@@ -344,7 +344,7 @@ class Hit:
             question: What was asked.
             length: Characters that it may have.
         """
-        from sire_core.algorithms.snippets import snippet
+        from sire_core.text.snippets import snippet
 
         return snippet(self.unit.text, question, length, self.led_by)
 

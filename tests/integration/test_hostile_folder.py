@@ -81,7 +81,7 @@ def test_no_command_runs_code_of_the_current_folder(folder: Path) -> None:
 def test_read_documents_runs_no_code_of_the_current_folder(folder: Path) -> None:
     script = folder.parent / "read.py"
     script.write_text(
-        "from sire_core.corpus.readers import read_documents\n"
+        "from sire_core.files.readers import read_documents\n"
         "print(*(document.text for document in read_documents('.').documents))\n"
     )
     assert "Leases end at noon in Ostend." in run(folder, sys.executable, str(script))
@@ -89,7 +89,7 @@ def test_read_documents_runs_no_code_of_the_current_folder(folder: Path) -> None
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads the environment of another process")
 def test_the_process_that_parses_sees_no_key_of_the_environment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sire_core.corpus.readers import read_documents
+    from sire_core.files.readers import read_documents
 
     psutil = pytest.importorskip("psutil")
     monkeypatch.setenv("SECRET_KEY", "sk-secret")

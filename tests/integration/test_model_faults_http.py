@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
-from sire_core.extraction.model import ModelExtractor
+from sire_core.extraction.model_extractor import ModelExtractor
 from sire_core.extraction.stage import extract_missing
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
@@ -18,7 +18,7 @@ from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import ChunkInContext, Embedder, Prompt
-from sire_core.storage.calls import CallStore
+from sire_core.storage.call_cache import CallStore
 from sire_core.testing.doubles import HashEmbedder, ScriptedCall
 from sire_core.types import Chunk
 from support.faults import FAULTS, always, at_calls, by_chance, first

@@ -19,7 +19,7 @@ from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Prompt
-from sire_core.storage.calls import CallStore
+from sire_core.storage.call_cache import CallStore
 from support.http_server import HttpRequest, HttpResponse, LoopbackServer
 
 pytestmark = pytest.mark.usefixtures("transport")

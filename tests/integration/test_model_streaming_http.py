@@ -17,7 +17,7 @@ from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import Completion, Prompt, StreamingModel
-from sire_core.storage.calls import CallStore
+from sire_core.storage.call_cache import CallStore
 from support.faults import always, at_calls, first
 from support.http_server import HttpResponse, LoopbackServer
 from support.scripted_server import ScriptedServer

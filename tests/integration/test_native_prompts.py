@@ -8,7 +8,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
-from sire_core.extraction.model import NATIVE, ModelExtractor
+from sire_core.extraction.model_extractor import NATIVE, ModelExtractor
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.protocols import ChunkInContext
 from sire_core.recipes import REGISTRY, recipe_by_name

@@ -15,19 +15,18 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["sire_core"]):
-    from sire_core.algorithms.text import split_sentences
-    from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.corpus.html import html_to_markdown
-    from sire_core.corpus.markdown_blocks import markdown_blocks
-    from sire_core.corpus.markdown_cleaning import clean_markdown
-    from sire_core.corpus.media import split_media
-    from sire_core.corpus.readers import read_documents
-    from sire_core.corpus.sections import sections_of_markdown
+    from sire_core.documents.chunker import SentenceChunker
+    from sire_core.documents.markdown_blocks import markdown_blocks
+    from sire_core.documents.markdown_cleaning import clean_markdown
+    from sire_core.documents.markdown_sections import sections_of_markdown
+    from sire_core.documents.media import split_media
     from sire_core.errors import SireError
-    from sire_core.extraction.answers import ExtractionAnswer
+    from sire_core.extraction.answer_schemas import ExtractionAnswer
     from sire_core.extraction.rules import RulesExtractor
+    from sire_core.files.html import html_to_markdown
+    from sire_core.files.readers import read_documents
     from sire_core.filters import parse_filter
-    from sire_core.models.answers import parse_answer, tolerant_json, without_thinking
+    from sire_core.models.answer_parsing import parse_answer, tolerant_json, without_thinking
     from sire_core.reason.output_parsing import (
         AnswerText,
         abstains,
@@ -36,6 +35,7 @@ with atheris.instrument_imports(include=["sire_core"]):
         states_answer,
         tidy_citations,
     )
+    from sire_core.text.words import split_sentences
     from sire_core.types import Chunk, Document
 
 BASE, PER_LETTER = 1.0, 1e-3
@@ -90,7 +90,7 @@ def readers(data):
 
 
 def archives(data):
-    from sire_core.corpus.readers import refuse_expanding
+    from sire_core.files.readers import refuse_expanding
 
     file = FOLDER / "x.docx"
     if data[:1] == b"P":

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from sire_core.extraction.answers import ExtractionAnswer
-from sire_core.extraction.model import ModelExtractor
+from sire_core.extraction.answer_schemas import ExtractionAnswer
+from sire_core.extraction.model_extractor import ModelExtractor
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.protocols import ChunkInContext, Completion, Prompt
 from sire_core.types import Chunk

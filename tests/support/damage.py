@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from sire_core.storage.checksums import CheckedWrites
-from sire_core.storage.rows import CHUNKS, DOCUMENTS, EDGES, META, NOTES, STATES, STEP_TABLES, UNITS
+from sire_core.storage.index_tables import CHUNKS, DOCUMENTS, EDGES, META, NOTES, STATES, STEP_TABLES, UNITS
 
 __all__ = [
     "DAMAGES",

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
-from sire_core.derive.engine import ItemChange, derive
-from sire_core.derive.rows import Item, PassageInput, StoredOutput
-from sire_core.derive.runners import LocalRunner
-from sire_core.derive.step import Step
+from sire_core.changes.engine import ItemChange, derive
+from sire_core.changes.runners import LocalRunner
+from sire_core.changes.step import Step
+from sire_core.changes.step_rows import Item, PassageInput, StoredOutput
 from sire_core.types import ExtractionRecord, Unit
 
 

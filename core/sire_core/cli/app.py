@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sire_core.cli.arguments import GroupedCommand
 from sire_core.cli.change_commands import add, delete, forget, index, sync, update
 from sire_core.cli.choice_commands import advise, estimate, questions, recipes
 from sire_core.cli.eval_command import eval_
 from sire_core.cli.folder_commands import backup, check, documents, reembed, stats
+from sire_core.cli.option_groups import GroupedCommand
 from sire_core.cli.output import note, on_terminal, say
 from sire_core.cli.query_commands import ask, demo, query
 from sire_core.cli.serve_commands import explore, mcp

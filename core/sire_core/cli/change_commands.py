@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sire_core.algorithms.pluralize import count, count_units, shorten, some
-from sire_core.cli import arguments
-from sire_core.cli.arguments import grouped, option
-from sire_core.cli.known_files import KNOWN_FILES, KnownFiles, ids_of, is_inside, left_out_sources, stored_hashes
-from sire_core.cli.models import SpendingOptions, ask_to_go_on, say_usage
+from sire_core.cli import option_groups
+from sire_core.cli.indexed_sources import KNOWN_FILES, KnownFiles, ids_of, is_inside, left_out_sources, stored_hashes
+from sire_core.cli.model_options import SpendingOptions, ask_to_go_on, say_usage
+from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import (
     IndexOptions,
     ReadingOptions,
@@ -31,15 +30,16 @@ from sire_core.cli.options import (
     open_index,
 )
 from sire_core.cli.output import note, reporting, say, say_json
-from sire_core.corpus.files import GENERATED
-from sire_core.corpus.readers import UNSUPPORTED
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError
+from sire_core.files.readers import UNSUPPORTED
+from sire_core.files.source_files import GENERATED
 from sire_core.index import Index
+from sire_core.text.pluralize import count, count_units, shorten, some
 from sire_core.types import Failure
 from sire_core.version import __version__
 
 if TYPE_CHECKING:
-    from sire_core.corpus.readers import LoadedDocuments
+    from sire_core.files.readers import LoadedDocuments
     from sire_core.protocols import LanguageModel, Progress
     from sire_core.storage.manifest import Manifest
     from sire_core.types import BuildReport, Document
@@ -62,7 +62,7 @@ def run_change(
     also: str = "",
 ) -> None:
     """Read sources, change an index, and say on stderr what was read and what failed, on stdout what was done."""
-    from sire_core.corpus.readers import LoadedDocuments
+    from sire_core.files.readers import LoadedDocuments
 
     reading: dict[str, float] = {}
     gone: list[str] = []
@@ -138,7 +138,7 @@ def _timed_reading(
 
 def _known_files(sources: Sequence[Path] | None, options: IndexOptions) -> KnownFiles:
     """What an index folder knows of files; nothing of a few single ones, which are read in no time."""
-    from sire_core.corpus.readers import READING
+    from sire_core.files.readers import READING
 
     folder = options.folder
     given = sources or ()
@@ -171,8 +171,8 @@ def read_sources(
     progress: Progress | None = None,
 ) -> LoadedDocuments:
     """Read documents, and say on stderr what was read, repeated or skipped."""
-    from sire_core.corpus.readers import read_documents
-    from sire_core.corpus.reading_signs import reading_warnings
+    from sire_core.files.readers import read_documents
+    from sire_core.files.reading_signs import reading_warnings
 
     for source in sources:
         _refuse_inside(source, options.folder)
@@ -218,7 +218,7 @@ def _list_skipped(failures: Sequence[Failure]) -> None:
 
 def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bool) -> None:
     """Say what was read of each file."""
-    from sire_core.corpus.readers import check_reading
+    from sire_core.files.readers import check_reading
 
     cutter = chunker_of(options)
     readings = [check_reading(document, cutter) for document in read_sources(sources, options).documents]
@@ -236,7 +236,7 @@ def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bo
 
 
 def _split_media(corpus: LoadedDocuments, options: IndexOptions) -> LoadedDocuments:
-    from sire_core.corpus.media import split_media
+    from sire_core.documents.media import split_media
 
     split = split_media(corpus.documents, chunker_of(options))
     note(f"Separate passages: {count(split.tables, 'table')} and {count(split.images, 'image')}.")
@@ -386,11 +386,11 @@ def _both(one: Path, other: Path) -> bool:
 
 @grouped
 def add(
-    folder: arguments.Folder,
-    sources: arguments.Sources,
+    folder: option_groups.Folder,
+    sources: option_groups.Sources,
     spending: SpendingOptions,
     reading: ReadingOptions,
-    as_json: arguments.AsJson = False,
+    as_json: option_groups.AsJson = False,
 ) -> None:
     """Add documents to an index. Unchanged documents are skipped.
 
@@ -403,11 +403,11 @@ def add(
 
 @grouped
 def update(
-    folder: arguments.Folder,
-    sources: arguments.Sources,
+    folder: option_groups.Folder,
+    sources: option_groups.Sources,
     spending: SpendingOptions,
     reading: ReadingOptions,
-    as_json: arguments.AsJson = False,
+    as_json: option_groups.AsJson = False,
 ) -> None:
     """Replace documents by id, and add new ones.
 
@@ -420,18 +420,18 @@ def update(
 
 @grouped
 def delete(
-    folder: arguments.Folder,
+    folder: option_groups.Folder,
     spending: SpendingOptions,
     doc_ids: Annotated[
         list[str] | None,
         typer.Argument(metavar="DOC_ID", help="Ids of the documents to remove, or the paths of their files."),
     ] = None,
-    embedder: arguments.Embedder = None,
-    extractions: arguments.Extractions = None,
+    embedder: option_groups.Embedder = None,
+    extractions: option_groups.Extractions = None,
     purge: Annotated[
         bool, option("--purge", "Overwrite what these and earlier deleted documents left on disk.")
     ] = False,
-    as_json: arguments.AsJson = False,
+    as_json: option_groups.AsJson = False,
 ) -> None:
     """Remove documents and everything derived from them.
 
@@ -462,7 +462,7 @@ def delete(
     pay = approval(spending, without)
 
     def approve(index: Index, corpus: LoadedDocuments) -> None:
-        from sire_core.corpus.changes import check_known
+        from sire_core.documents.change_plan import check_known
 
         removed = ids_of(names, folder)
         check_known(removed, stored_hashes(folder))  # before anything is listed, priced or asked
@@ -480,14 +480,14 @@ def delete(
 
 @grouped
 def forget(
-    folder: arguments.Folder,
+    folder: option_groups.Folder,
     doc_ids: Annotated[
         list[str], typer.Argument(metavar="DOC_ID", help="Ids of the documents, or the paths of their files.")
     ],
     spending: SpendingOptions,
-    embedder: arguments.Embedder = None,
-    extractions: arguments.Extractions = None,
-    as_json: arguments.AsJson = False,
+    embedder: option_groups.Embedder = None,
+    extractions: option_groups.Extractions = None,
+    as_json: option_groups.AsJson = False,
 ) -> None:
     """Ask the model about some documents again.
 
@@ -502,7 +502,7 @@ def forget(
     pay = spending.approval()
 
     def approve(index: Index, _: LoadedDocuments) -> None:
-        from sire_core.corpus.changes import check_known
+        from sire_core.documents.change_plan import check_known
 
         names = ids_of(doc_ids, folder)
         check_known(names, stored_hashes(folder))
@@ -515,12 +515,12 @@ def forget(
 
 @grouped
 def sync(
-    sources: arguments.Sources,
+    sources: option_groups.Sources,
     to: Annotated[Path, option("--to DIR", "The index folder.")],
     spending: SpendingOptions,
     reading: ReadingOptions,
     dry_run: Annotated[bool, option("--dry-run", "List what would change, and change nothing.")] = False,
-    as_json: arguments.AsJson = False,
+    as_json: option_groups.AsJson = False,
 ) -> None:
     """Add, update and remove documents to match SRC.
 
@@ -556,7 +556,7 @@ def _list_changes(corpus: LoadedDocuments, options: IndexOptions, folder: Path, 
     """Say what a sync would add, update and remove."""
     from contextlib import closing
 
-    from sire_core.corpus.changes import plan_build
+    from sire_core.documents.change_plan import plan_build
     from sire_core.storage.index_files import IndexFiles
 
     with closing(IndexFiles(folder)) as files:
@@ -648,7 +648,7 @@ def _options(
 
 @grouped
 def index(
-    sources: arguments.Sources,
+    sources: option_groups.Sources,
     reading: ReadingOptions,
     spending: SpendingOptions,
     built: RecipeOptions,
@@ -656,12 +656,12 @@ def index(
         Path | None, option("--to DIR", "The index folder; created if it does not exist. Only --dry-run needs none.")
     ] = None,
     seed: Annotated[int | None, option("--seed", "Random seed. Default: 0.", min=0)] = None,
-    runner: arguments.Runner = None,
+    runner: option_groups.Runner = None,
     default: Annotated[bool, option("--default", "Make this recipe the folder's default for searches.")] = False,
     dry_run: Annotated[
         bool, option("--dry-run", "Read SRC, list titles, headings and sizes, and build nothing.")
     ] = False,
-    as_json: arguments.AsJson = False,
+    as_json: option_groups.AsJson = False,
 ) -> None:
     """Index documents. Adds new documents and updates those with a known id.
 

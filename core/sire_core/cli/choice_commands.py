@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sire_core.algorithms.pluralize import count
-from sire_core.cli import arguments
-from sire_core.cli.arguments import grouped, option
+from sire_core.cli import option_groups
 from sire_core.cli.change_commands import read_sources, with_documents
-from sire_core.cli.models import ModelOptions
+from sire_core.cli.model_options import ModelOptions
+from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, RecipeOptions, is_index, manifest_of, open_index, setting_lines
 from sire_core.cli.output import bar, check_writable, note, output_width, reporting, say, say_json, write_text
 from sire_core.errors import CorpusError
+from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sire_core.build.estimate import Estimate
+    from sire_core.changes.estimate import Estimate
     from sire_core.evaluate.advise import Advice
     from sire_core.protocols import Recipe
     from sire_core.types import Document
@@ -33,7 +33,7 @@ def recipes(
     name: Annotated[
         str | None, typer.Argument(metavar="RECIPE", help="Explain every setting of this recipe.", show_default=False)
     ] = None,
-    as_json: arguments.AsJson = False,
+    as_json: option_groups.AsJson = False,
 ) -> None:
     """List the recipes. Shows what each finds, and what it uses a model for.
 
@@ -108,11 +108,11 @@ def advise(
     sources: Annotated[
         list[Path], typer.Argument(metavar="FOLDER_OR_INDEX", help="Files and folders of files, or one index folder.")
     ],
-    embedder: arguments.Embedder = None,
+    embedder: option_groups.Embedder = None,
     passages: Annotated[int, option("--passages", "Approximate sample size, in passages.", min=20)] = 500,
     questions: Annotated[int, option("--questions", "Maximum number of questions.", min=20)] = 100,
-    k: arguments.K = 5,
-    as_json: arguments.AsJson = False,
+    k: option_groups.K = 5,
+    as_json: option_groups.AsJson = False,
 ) -> None:
     """Recommend a recipe for your text.
 
@@ -137,7 +137,7 @@ def advise(
 
 
 def questions(
-    folder: arguments.Folder,
+    folder: option_groups.Folder,
     to: Annotated[Path | None, option("--output -o FILE", "Write to this file instead of standard output.")] = None,
     n: Annotated[int, option("-n", "Maximum number of questions.", min=1)] = 20,
 ) -> None:
@@ -243,19 +243,19 @@ def _print_measures(advice: Advice) -> None:
 
 @grouped
 def estimate(
-    sources: arguments.Sources,
+    sources: option_groups.Sources,
     built: RecipeOptions,
     llm: Annotated[str, option("--llm MODEL", "The model to estimate for.")],
     to: Annotated[
         Path | None,
         option("--to DIR", "An existing index folder: include its documents, and subtract what is stored."),
     ] = None,
-    media: arguments.Media = False,
-    extractions: arguments.Extractions = None,
-    native: arguments.Native = False,
-    prices: arguments.Prices = None,
-    base_url: arguments.BaseUrl = None,
-    as_json: arguments.AsJson = False,
+    media: option_groups.Media = False,
+    extractions: option_groups.Extractions = None,
+    native: option_groups.Native = False,
+    prices: option_groups.Prices = None,
+    base_url: option_groups.BaseUrl = None,
+    as_json: option_groups.AsJson = False,
 ) -> None:
     """Estimate the cost of a build with a model.
 

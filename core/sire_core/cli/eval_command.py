@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sire_core.algorithms.pluralize import count
-from sire_core.cli.arguments import grouped
 from sire_core.cli.eval_options import (
     ComparisonOptions,
     DataSetOrIndex,
@@ -22,11 +20,13 @@ from sire_core.cli.eval_options import (
     check_index,
     recipe_names,
 )
-from sire_core.cli.models import ModelOptions, eval_models
+from sire_core.cli.model_options import ModelOptions, eval_models
+from sire_core.cli.option_groups import grouped
 from sire_core.cli.options import IndexOptions, check_target, manifest_of, open_index
 from sire_core.cli.output import note, output_width, reporting, say, write_rows
 from sire_core.errors import ConfigurationError
 from sire_core.protocols.building import extraction_by_preset
+from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
@@ -236,8 +236,8 @@ def _judged(tables: list[list[EvalRow]], names: Sequence[str], judge: LanguageMo
 
 
 def _group_sentences(dataset: DataSet, model: LanguageModel | None, progress: Progress) -> DataSet:
-    from sire_core.corpus.sentence_groups import group_sentences
     from sire_core.models.sync import run_sync
+    from sire_core.papers.sirerag.sentence_groups import group_sentences
 
     assert model is not None  # the options were checked
     return replace(dataset, documents=tuple(run_sync(group_sentences(dataset.documents, model, progress))))
@@ -254,7 +254,7 @@ def _say_clusters(
     from sire_core.evaluate.clusters import evaluate_clusters, model_topics
     from sire_core.models.embedders import resolve_embedder
     from sire_core.models.sync import run_sync
-    from sire_core.trees.tree import TreeSettings
+    from sire_core.papers.trees.tree import TreeSettings
 
     settings = compared.values
     if set(settings) - {"clustering"}:

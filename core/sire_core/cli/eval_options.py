@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from sire_core.cli import arguments
-from sire_core.cli.arguments import option
-from sire_core.cli.models import EvalModels, ModelOptions
+from sire_core.cli import option_groups
+from sire_core.cli.model_options import EvalModels, ModelOptions
+from sire_core.cli.option_groups import option
 from sire_core.cli.options import (
     IndexOptions,
     check_writing,
@@ -155,10 +155,10 @@ class ComparisonOptions:
         list[str] | None,
         option("--recipes --recipe -r R,R", "Recipes, separated by commas; repeatable. Default: all."),
     ] = None
-    preset: arguments.Preset = None
-    settings: arguments.EvalSettings = None
-    embedder: arguments.Embedder = None
-    extractions: arguments.Extractions = None
+    preset: option_groups.Preset = None
+    settings: option_groups.EvalSettings = None
+    embedder: option_groups.Embedder = None
+    extractions: option_groups.Extractions = None
     chunk_tokens: Annotated[
         int | None, option("--chunk-tokens", "Split longer passages. Default: do not split.", min=1)
     ] = None
@@ -185,7 +185,7 @@ class ComparisonOptions:
             "by topic. With --llm, a model names the topics; --set clustering=paper clusters as in the paper.",
         ),
     ] = False
-    max_failure_ratio: arguments.MaxFailureRatio = 0.1
+    max_failure_ratio: option_groups.MaxFailureRatio = 0.1
 
     @property
     def values(self) -> dict[str, Any]:
@@ -239,8 +239,8 @@ class EvalAnswerOptions:
             "everything that was read. `closed-book` reads nothing, `golden` reads the gold passages.",
         ),
     ] = None
-    flavor: arguments.Flavor = None
-    examples: arguments.Examples = None
+    flavor: option_groups.Flavor = None
+    examples: option_groups.Examples = None
     reader_prompt: Annotated[
         str | None,
         option(
@@ -282,7 +282,7 @@ class EvalAnswerOptions:
 
     def config(self, model: LanguageModel | None, workers: int, k: int | None) -> AnswerConfig | None:
         """The configuration of answers; None without --answer."""
-        from sire_core.reason.reader import ReaderConfig
+        from sire_core.reason.answer_reader import ReaderConfig
 
         reader = ReaderConfig(
             self.reader_prompt or "ours",  # type: ignore[arg-type]  # the config checks it
@@ -325,7 +325,7 @@ class MeasureOptions:
         ),
     ] = None
     budget: Annotated[int, option("--budget", "Tokens of context for R@budget and answer@budget.", min=1)] = 1500
-    returns: arguments.Returns = "units"
+    returns: option_groups.Returns = "units"
     errors: Annotated[
         bool,
         option(

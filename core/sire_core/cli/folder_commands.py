@@ -9,21 +9,21 @@ from typing import Annotated, Any
 
 import typer
 
-from sire_core.algorithms.pluralize import count, count_units, kind_name
 from sire_core.arguments import similar_names
-from sire_core.cli import arguments
-from sire_core.cli.arguments import grouped, option
+from sire_core.cli import option_groups
 from sire_core.cli.change_commands import approval, existing_index, report_json, with_documents
-from sire_core.cli.models import SpendingOptions, say_usage
+from sire_core.cli.model_options import SpendingOptions, say_usage
+from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, chunker_of, manifest_of, open_index
 from sire_core.cli.output import bar, note, output_width, reporting, say, say_json
 from sire_core.errors import IndexLockedError, QueryError, StorageError
+from sire_core.text.pluralize import count, count_units, kind_name
 from sire_core.types import UnitKind
 
 _SHOWN = 3  # Number of lines that are shown of what is not searched
 
 
-def check(folder: arguments.Folder, as_json: arguments.AsJson = False) -> None:
+def check(folder: option_groups.Folder, as_json: option_groups.AsJson = False) -> None:
     """Compare an index with its checksums. Says how to repair damage.
 
     The exit code is 0 if nothing is damaged, otherwise 1. The index is only read, and may be in use.
@@ -45,7 +45,7 @@ def check(folder: arguments.Folder, as_json: arguments.AsJson = False) -> None:
 
 
 def backup(
-    folder: arguments.Folder,
+    folder: option_groups.Folder,
     to: Annotated[Path, typer.Argument(metavar="NEW_DIR", help="The new folder; created if it does not exist.")],
 ) -> None:
     """Copy an index, even while it is in use.
@@ -60,12 +60,12 @@ def backup(
 
 
 def documents(
-    folder: arguments.Folder,
+    folder: option_groups.Folder,
     doc_id: Annotated[
         str | None, typer.Argument(metavar="DOC_ID", help="Show the text of this document, as it was read.")
     ] = None,
-    filter: arguments.Filter = None,
-    as_json: arguments.AsJson = False,
+    filter: option_groups.Filter = None,
+    as_json: option_groups.AsJson = False,
 ) -> None:
     """List documents with their ids, or show one.
 
@@ -78,8 +78,8 @@ def documents(
     if doc_id is not None:
         _show_document(folder, doc_id, as_json=as_json)
         return
-    from sire_core.corpus.document_names import cited_names
-    from sire_core.corpus.stored_corpus import filter_fields
+    from sire_core.documents.document_names import cited_names
+    from sire_core.documents.stored_corpus import filter_fields
     from sire_core.filters import parse_filter
     from sire_core.filters.conditions import passes
 
@@ -108,8 +108,8 @@ def documents(
 
 
 def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
-    from sire_core.corpus.chunker import joined
-    from sire_core.recipes.sire.index import boilerplate
+    from sire_core.documents.chunker import joined
+    from sire_core.recipes.sire.evidence_index import boilerplate
 
     check_folder(folder)
     with open_index(IndexOptions(folder=folder)) as index:
@@ -139,7 +139,7 @@ def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
 
 @grouped
 def reembed(
-    folder: arguments.Folder,
+    folder: option_groups.Folder,
     embedder: Annotated[
         str,
         option(
@@ -150,8 +150,8 @@ def reembed(
     ],
     spending: SpendingOptions,
     to: Annotated[Path | None, option("--to DIR", "Write to a new folder and leave DIR as it is.")] = None,
-    extractions: arguments.Extractions = None,
-    as_json: arguments.AsJson = False,
+    extractions: option_groups.Extractions = None,
+    as_json: option_groups.AsJson = False,
 ) -> None:
     """Change the embedder of an index.
 
@@ -168,7 +168,7 @@ def reembed(
     real_folder = folder.resolve()
     target = to or real_folder.with_name(f".{real_folder.name}.reembed")
     if approve is not None:
-        from sire_core.corpus.readers import LoadedDocuments
+        from sire_core.files.readers import LoadedDocuments
 
         with open_index(options) as index:
             approve(index, LoadedDocuments(()))
@@ -205,7 +205,9 @@ def _take_place(folder: Path, new: Path, generation: int) -> None:
 _TREES = {"drift_sim": "similarity tree", "drift_rel": "relatedness tree", "drift_cross": "cross tree"}
 
 
-def stats(folder: arguments.Folder, recipe: arguments.HeldRecipe = None, as_json: arguments.AsJson = False) -> None:
+def stats(
+    folder: option_groups.Folder, recipe: option_groups.HeldRecipe = None, as_json: option_groups.AsJson = False
+) -> None:
     """Show the contents of an index and how it was built."""
     from sire_core.models.embedders import model_name
 

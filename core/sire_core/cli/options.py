@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sire_core.cli import arguments
+from sire_core.cli import option_groups
 from sire_core.cli.output import note
 from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 from sire_core.protocols.building import extraction_by_preset
 
 if TYPE_CHECKING:
-    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.documents.chunker import SentenceChunker
     from sire_core.index import Index
     from sire_core.protocols import Embedder, LanguageModel, Progress, Recipe, WrapModel
     from sire_core.storage.manifest import BuiltRecipe, Manifest
@@ -33,10 +33,10 @@ class ReadingOptions:
 
     group: ClassVar[str] = "Reading"
 
-    embedder: arguments.Embedder = None
-    media: arguments.Media = False
-    extractions: arguments.Extractions = None
-    max_failure_ratio: arguments.MaxFailureRatio = 0.1
+    embedder: option_groups.Embedder = None
+    media: option_groups.Media = False
+    extractions: option_groups.Extractions = None
+    max_failure_ratio: option_groups.MaxFailureRatio = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class RecipeOptions:
 
     group: ClassVar[str] = "Recipe and passages"
 
-    recipe: arguments.RecipeName = None
-    preset: arguments.Preset = None
-    settings: arguments.Settings = None
-    chunk_tokens: arguments.ChunkTokens = None
-    no_chunking: arguments.NoChunking = False
+    recipe: option_groups.RecipeName = None
+    preset: option_groups.Preset = None
+    settings: option_groups.Settings = None
+    chunk_tokens: option_groups.ChunkTokens = None
+    no_chunking: option_groups.NoChunking = False
 
     def as_given(self) -> dict[str, Any]:
         """The same as fields of `IndexOptions`."""
@@ -93,10 +93,10 @@ class SearchOptions:
 
     group: ClassVar[str] = "Search"
 
-    recipe: arguments.HeldRecipe = None
-    settings: arguments.SearchSettings = None
-    ranker: arguments.Ranker = None
-    embedder: arguments.Embedder = None
+    recipe: option_groups.HeldRecipe = None
+    settings: option_groups.SearchSettings = None
+    ranker: option_groups.Ranker = None
+    embedder: option_groups.Embedder = None
 
     def options(
         self, folder: Path, language_model: LanguageModel | None = None, allow: str | None = None
@@ -152,7 +152,7 @@ def check_folder(folder: Path | None, other: str | Path = "") -> None:
 
 def check_target(options: IndexOptions) -> None:
     """Refuse, before documents are read, a folder or an option with which they could not be indexed."""
-    from sire_core.derive.runners import resolve_runner
+    from sire_core.changes.runners import resolve_runner
     from sire_core.models.embedders import refuse_other_embedder, resolve_embedder
     from sire_core.recipes.registry import recipe_by_name
     from sire_core.storage.folder import Folder, file_lock
@@ -198,7 +198,7 @@ def manifest_of(folder: Path | None) -> Manifest:
 
 def chunker_of(options: IndexOptions) -> SentenceChunker | None:
     """The chunker of the options, else that of the folder; None where documents are taken as they are."""
-    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.documents.chunker import SentenceChunker
 
     if options.no_chunking and options.chunk_tokens is not None:
         raise ConfigurationError("Give --chunk-tokens or --no-chunking, not both.")
@@ -271,7 +271,7 @@ def _records_of(options: IndexOptions, built: BuiltRecipe) -> str:
     """Fingerprint of the records that a model would make for a recipe; empty without one."""
     if options.language_model is None or options.extractions is not None:
         return ""
-    from sire_core.extraction.model import ModelExtractor
+    from sire_core.extraction.model_extractor import ModelExtractor
     from sire_core.recipes.registry import factory_of, recipe_with
 
     native = None

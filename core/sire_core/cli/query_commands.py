@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from sire_core.algorithms.pluralize import count, count_units, excerpt, kind_name, shorten, some
-from sire_core.algorithms.snippets import snippet
-from sire_core.algorithms.text import split_sentences
-from sire_core.cli import arguments
-from sire_core.cli.arguments import grouped, option
-from sire_core.cli.models import AnswerOptions, LimitOptions, refuse_without_model
+from sire_core.cli import option_groups
+from sire_core.cli.model_options import AnswerOptions, LimitOptions, refuse_without_model
+from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, read_examples
 from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part
-from sire_core.corpus.document_names import documents_of
+from sire_core.documents.document_names import documents_of
 from sire_core.recipes.registry import DEFAULT_RECIPE
 from sire_core.search.validity import superseded_mark
+from sire_core.text.pluralize import count, count_units, excerpt, kind_name, shorten, some
+from sire_core.text.snippets import snippet
+from sire_core.text.words import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from sire_core.corpus.benchmarks import Question
+    from sire_core.evaluate.question_files import Question
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, Trace
@@ -37,17 +37,17 @@ _SHOWN_TITLES = 5
 
 @grouped
 def query(
-    folder: arguments.Folder,
+    folder: option_groups.Folder,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
     searching: SearchOptions,
-    k: arguments.K = 10,
-    filter: arguments.Filter = None,
-    as_of: arguments.AsOf = None,
+    k: option_groups.K = 10,
+    filter: option_groups.Filter = None,
+    as_of: option_groups.AsOf = None,
     explain: Annotated[
         bool, option("--explain", "Show the steps to each hit, with an excerpt (--json: whole texts).")
     ] = False,
-    returns: arguments.Returns = "passages",
-    as_json: arguments.AsJson = False,
+    returns: option_groups.Returns = "passages",
+    as_json: option_groups.AsJson = False,
     html: Annotated[
         Path | None,
         option("--html FILE", "Also write an HTML page with the paths to the hits; works offline."),
@@ -141,7 +141,7 @@ def hit_json(hit: Hit, question: str) -> dict[str, Any]:
     }
 
 
-def demo(k: arguments.K = 4) -> None:
+def demo(k: option_groups.K = 4) -> None:
     """Index a small sample corpus and ask it questions.
 
     Uses the default recipe, without a model and without an API key. Every question needs two documents. Shows the first
@@ -223,8 +223,8 @@ class StrategyOptions:
             "`self-ask` asks itself follow-up questions.",
         ),
     ] = "single"
-    flavor: arguments.Flavor = None
-    examples: arguments.Examples = None
+    flavor: option_groups.Flavor = None
+    examples: option_groups.Examples = None
 
     def arguments(self, model: LanguageModel | None, limits: LimitOptions) -> dict[str, Any]:
         """Arguments of `reason`: the strategy and its settings; without a model one search, and no answer."""
@@ -240,7 +240,7 @@ class StrategyOptions:
 
 @grouped
 def ask(
-    folder: arguments.Folder,
+    folder: option_groups.Folder,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
     searching: SearchOptions,
     answering: AnswerOptions,
@@ -252,9 +252,9 @@ def ask(
             "-k N", "Number of hits that the model reads. Default: 10, or with `original` all that it collects.", min=1
         ),
     ] = None,
-    filter: arguments.Filter = None,
-    as_of: arguments.AsOf = None,
-    as_json: arguments.AsJson = False,
+    filter: option_groups.Filter = None,
+    as_of: option_groups.AsOf = None,
+    as_json: option_groups.AsJson = False,
 ) -> None:
     """Answer a question, with citations.
 
@@ -350,7 +350,7 @@ def say_piece(piece: AnswerPiece, *, begins: bool) -> None:
 
 def say_answer(question: str, answer: Answer, hint: str = "", *, was_streamed: bool = False) -> None:
     """Print an answer and the hits that it cites; all hits when it cites none."""
-    from sire_core.reason.reader import INSUFFICIENT
+    from sire_core.reason.answer_reader import INSUFFICIENT
 
     if was_streamed:
         say("\n")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
-from sire_core.cli import arguments
-from sire_core.cli.arguments import grouped, option
-from sire_core.cli.models import AnswerOptions, LimitOptions
+from sire_core.cli import option_groups
+from sire_core.cli.model_options import AnswerOptions, LimitOptions
+from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, parse_settings
 from sire_core.cli.output import note
 from sire_core.errors import ConfigurationError
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @grouped
 def explore(
-    folder: arguments.Folder,
+    folder: option_groups.Folder,
     answering: AnswerOptions,
     port: Annotated[int, option("--port", "Port; 0 picks a free one.", min=0, max=65535)] = 8321,
     host: Annotated[
         str,
         option("--host", "Address to listen on. On any but the local machine's, a token is required."),
     ] = "127.0.0.1",
-    allow: arguments.Allow = None,
-    embedder: arguments.Embedder = None,
-    settings: arguments.SearchSettings = None,
+    allow: option_groups.Allow = None,
+    embedder: option_groups.Embedder = None,
+    settings: option_groups.SearchSettings = None,
 ) -> None:
     """Open an index as a local web page. Shows the paths to hits, documents, entities and trees.
 
@@ -39,8 +39,8 @@ def explore(
     Example: sire explore my-index
     """
     check_folder(folder)
-    from sire_core.serve.page.explorer import Explorer
-    from sire_core.serve.page.server import serve
+    from sire_core.explore.web.explorer import Explorer
+    from sire_core.explore.web.server import serve
 
     model = answering.model()
     search_settings = parse_settings(settings)
@@ -94,14 +94,14 @@ CiteKey = Annotated[
 
 @grouped
 def mcp(
-    folder: arguments.Folder,
+    folder: option_groups.Folder,
     searching: SearchOptions,
     answering: AnswerOptions,
     limits: LimitOptions,
     http: Http = None,
     host: HttpHost = _LOOPBACK,
     allowed_host: AllowedHost = None,
-    allow: arguments.Allow = None,
+    allow: option_groups.Allow = None,
     cite_key: CiteKey = "",
 ) -> None:
     """Serve an index to agents over MCP.

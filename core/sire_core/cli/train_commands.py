@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from sire_core.algorithms.pluralize import count
-from sire_core.cli import arguments
-from sire_core.cli.arguments import grouped, option
+from sire_core.cli import option_groups
 from sire_core.cli.eval_options import read_questions_option
+from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, is_index, manifest_of, open_index, parse_settings
 from sire_core.cli.output import check_writable, note, reporting, say, say_json, write_text
 from sire_core.errors import ConfigurationError
+from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.index import Index
+    from sire_core.papers.iier.training import TrainedScorer, TrainingConfig
     from sire_core.protocols import Progress
-    from sire_core.recipes.iier.training import TrainedScorer, TrainingConfig
 
 _SCORERS = ("light", "encoder")
 _BOOKS = ("schema", "hash", "model", "prompt", "status", "reason")  # Of a record what a model does not write
@@ -33,8 +33,8 @@ def training_examples(folder: Path, *, documents: int, seed: int, recipe: str) -
     """Passages of an index with what its model extracted from them, as chats: the joint prompt and its answer."""
     import numpy as np
 
-    from sire_core.build.estimate import DryRunModel
-    from sire_core.extraction.model import ModelExtractor
+    from sire_core.changes.estimate import DryRunModel
+    from sire_core.extraction.model_extractor import ModelExtractor
     from sire_core.extraction.record import to_json
     from sire_core.extraction.stage import missing_chunks
     from sire_core.models.prompt_format import render
@@ -69,7 +69,7 @@ def training_examples(folder: Path, *, documents: int, seed: int, recipe: str) -
 def run_training(place: Path, source: TrainingData, config: TrainingConfig, progress: Progress) -> TrainedScorer:
     """Train on the questions of a data set, indexed in memory, or of an index, and measure on the others."""
     from sire_core.models.sync import run_sync
-    from sire_core.recipes.iier.training import measure_scorer, prepare_questions, train_scorer
+    from sire_core.papers.iier.training import measure_scorer, prepare_questions, train_scorer
 
     rates: dict[str, Mapping[str, float]] = {}
     half, file = read_questions_option(source.questions)
@@ -171,7 +171,7 @@ class TrainingOptions:
 
     def config(self, max_length: int | None) -> TrainingConfig:
         """The configuration of the training."""
-        from sire_core.recipes.iier.training import EncoderConfig, TrainingConfig
+        from sire_core.papers.iier.training import EncoderConfig, TrainingConfig
 
         if self.scorer not in _SCORERS:
             raise ConfigurationError(f"--scorer is one of {', '.join(_SCORERS)}, not {self.scorer!r}.")
@@ -214,7 +214,7 @@ class TrainingData:
             "Default: lexical.",
         ),
     ] = None
-    extractions: arguments.Extractions = None
+    extractions: option_groups.Extractions = None
     settings: Annotated[
         list[str] | None,
         option(
@@ -224,8 +224,8 @@ class TrainingData:
 
     def check(self, place: Path) -> None:
         """Refuse what does not go together, and settings without an effect on training."""
+        from sire_core.papers.iier.training import training_settings
         from sire_core.recipes import recipe_by_name
-        from sire_core.recipes.iier.training import training_settings
 
         file, in_index = read_questions_option(self.questions)[1], is_index(place)
         if in_index and file is None:
@@ -259,7 +259,7 @@ def train_chains(
     to: Annotated[Path, option("--to FILE", "Output file of the checkpoint (safetensors).")],
     options: TrainingOptions,
     data_options: TrainingData,
-    as_json: arguments.AsJson = False,
+    as_json: option_groups.AsJson = False,
 ) -> None:
     """Train a scorer for the chains of iier.
 
@@ -272,7 +272,7 @@ def train_chains(
 
     Example: sire train-chains data/2wiki --to chains.safetensors --questions even --test data/hotpotqa
     """
-    from sire_core.recipes.iier.neural import write_checkpoint
+    from sire_core.papers.iier.neural import write_checkpoint
     from sire_core.settings import need_torch
 
     need_torch("Training")
@@ -320,13 +320,13 @@ def _say_card(path: Path, card: dict[str, Any]) -> None:
 
 
 def export_training(
-    folder: arguments.Folder,
+    folder: option_groups.Folder,
     to: Annotated[Path, option("--to FILE.jsonl", "Output file, with one chat per line.")],
     documents: Annotated[
         int, option("--documents N", "Maximum number of documents, chosen at random.", min=1)
     ] = 10_000,
     seed: Annotated[int, option("--seed", "Random seed.", min=0)] = 0,
-    recipe: arguments.HeldRecipe = None,
+    recipe: option_groups.HeldRecipe = None,
 ) -> None:
     """Export a model's extractions as training examples.
 

@@ -10,7 +10,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from sire_core.corpus.benchmarks import Question, question_from_record
+from sire_core.evaluate.question_files import Question, question_from_record
 from sire_core.types import Document
 
 __all__ = ["demo_documents", "demo_questions"]

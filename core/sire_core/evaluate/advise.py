@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.pluralize import count, count_units
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.bootstrap import interval_of
 from sire_core.evaluate.datasets import document_text
 from sire_core.evaluate.made_questions import LinkedPassages, MadeQuestion, made_questions, title_of
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.spans import language_of, unspaced_share
-from sire_core.extraction.titles import TitleLinker
+from sire_core.extraction.title_links import TitleLinker
 from sire_core.index import Index
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.sync import run_sync
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.recipes import recipe_by_name
+from sire_core.text.pluralize import count, count_units
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, IntArray, Progress

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from sire_core.algorithms.pluralize import count
-from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
-from sire_core.models.answers import LenientAnswer
+from sire_core.models.answer_parsing import LenientAnswer
 from sire_core.models.base import concurrency_of
 from sire_core.protocols import Prompt
+from sire_core.text.pluralize import count
 from sire_core.types import UnitKind
+from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnsweredQuestion

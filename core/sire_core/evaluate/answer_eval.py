@@ -18,8 +18,6 @@ from statistics import fmean
 from string import punctuation
 from typing import IO, TYPE_CHECKING, Any
 
-from sire_core.algorithms.text import normalize_answer
-from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.evaluate.bootstrap import mean_interval
 from sire_core.evaluate.datasets import document_text
@@ -28,16 +26,18 @@ from sire_core.evaluate.runner import scope_of
 from sire_core.models.usage import CostRange, estimate_tokens
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.reason import collect, reason
-from sire_core.reason.calls import ModelCalls, ReasoningLimits, StoppedError
+from sire_core.reason.answer_reader import ReadAnswer, ReaderConfig, read
+from sire_core.reason.model_calls import ModelCalls, ReasoningLimits, StoppedError
 from sire_core.reason.prompts import READ_FOLLOW_UP, prompt
-from sire_core.reason.reader import ReadAnswer, ReaderConfig, read
 from sire_core.reason.steps import Answer, ReasoningUsage
 from sire_core.reason.strategies import settings_of
+from sire_core.text.words import normalize_answer
 from sire_core.types import Hit, Unit, UnitKind
+from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
-    from sire_core.corpus.benchmarks import Question
     from sire_core.evaluate.datasets import DataSet
+    from sire_core.evaluate.question_files import Question
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.reason.steps import StopReason

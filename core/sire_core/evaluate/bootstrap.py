@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import tper
+from sire_core.arrays.grouping import tper
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.rows import EvalRow
 

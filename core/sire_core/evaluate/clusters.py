@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.lexicon import FUNCTION_WORDS
-from sire_core.algorithms.text import count_tokens
-from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.base import concurrency_of
 from sire_core.protocols import Prompt
+from sire_core.text.lexicon import FUNCTION_WORDS
+from sire_core.text.words import count_tokens
+from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,7 +92,7 @@ def compare_clusters(
     name: str = "",
 ) -> ClusterReport:
     """Compare any two clusterings by the pairs they bring together."""
-    from sire_core.algorithms.grouping import coverage, overlap, pairs
+    from sire_core.arrays.grouping import coverage, overlap, pairs
 
     similar, related, gold, every = (pairs(group) for group in (similarity, relatedness, supporting, candidates))
     total = max(1, passages * (passages - 1) // 2)
@@ -175,8 +175,8 @@ async def _clustered(embedder: Embedder, texts: Sequence[str], passages: Sequenc
     """Clusters of passages by the vectors of what is given for them; the token limit counts the passages."""
     import numpy as np
 
-    from sire_core.algorithms.neighbors import unit_rows
-    from sire_core.trees.clustering import clusters_within_limit
+    from sire_core.arrays.nearest_neighbors import unit_rows
+    from sire_core.papers.trees.clustering import clusters_within_limit
 
     vectors = unit_rows(np.asarray(await embedder.embed(texts, "document"), dtype=np.float32))
     tokens = [count_tokens(text) for text in passages]

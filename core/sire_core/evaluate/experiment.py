@@ -19,8 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.pluralize import count
-from sire_core.corpus.chunker import SentenceChunker
+from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, ModelError, StorageError
 from sire_core.evaluate.bootstrap import mark_same, with_intervals, with_spread, with_tper
 from sire_core.evaluate.retrieval import evidence_match
@@ -36,6 +35,7 @@ from sire_core.recipes.registry import factory_of, recipe_by_name, recipe_with, 
 from sire_core.storage.folder import file_lock
 from sire_core.storage.index_files import IndexFiles, read_manifest
 from sire_core.storage.manifest import Manifest
+from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnsweredQuestion

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.lexicon import DEMONYMS, MONTHS
-from sire_core.algorithms.text import cached_key
-from sire_core.corpus.sections import SEPARATOR
+from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.explore.browse import is_readable, is_subject
 from sire_core.extraction.headings import base_title
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.search.passages import opening_name, passage_sentences
+from sire_core.text.lexicon import DEMONYMS, MONTHS
+from sire_core.text.words import cached_key
 
 if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot

@@ -8,12 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sire_core.algorithms.pluralize import count, some
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.answer_eval import CLOSED_BOOK
 from sire_core.evaluate.rows import EvalRow, corpus_size
 from sire_core.models.embedders import model_name
 from sire_core.recipes.published import data_set_name
+from sire_core.text.pluralize import count, some
 
 # Columns that tables of ablations leave out, so that lines fit a screen
 _LEFT_OUT = ("recipe", "embedder", "extraction", "R@5 prov", "R@5 literal", "MRR", "nDCG@10")

@@ -13,7 +13,7 @@ from functools import cache
 from math import log2
 from typing import TYPE_CHECKING, Union
 
-from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_tokens
+from sire_core.text.words import count_tokens, normalize_answer, truncate_tokens
 from sire_core.types import Hit, UnitKind
 
 if TYPE_CHECKING:

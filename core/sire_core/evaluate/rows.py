@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.pluralize import count, shorten, some
 from sire_core.arguments import similar_names
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.retrieval import all_at_k, first_met, ndcg_at_k, recall_at_k, reciprocal_rank
+from sire_core.text.pluralize import count, shorten, some
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.corpus.benchmarks import Question
     from sire_core.evaluate.answer_eval import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
+    from sire_core.evaluate.question_files import Question
     from sire_core.evaluate.retrieval import Gold
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.index import Index

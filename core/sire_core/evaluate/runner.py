@@ -17,9 +17,9 @@ from sire_core.search.passages import check_returns
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.corpus.benchmarks import Question
     from sire_core.evaluate.answer_eval import AnswerConfig
     from sire_core.evaluate.datasets import DataSet
+    from sire_core.evaluate.question_files import Question
     from sire_core.evaluate.retrieval import BudgetedContext
     from sire_core.evaluate.rows import Needs
     from sire_core.index import Index

@@ -11,19 +11,19 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from sire_core.algorithms.lexicon import FUNCTION_WORDS, OPENERS, VAGUE_NOUNS
-from sire_core.algorithms.pluralize import shorten
-from sire_core.corpus.sections import SEPARATOR
+from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.explore.frequent_names import frequent_names, is_told
 from sire_core.explore.highlight import first_words, sentence_with
 from sire_core.explore.name_kinds import kind_of_name
 from sire_core.explore.paths import Names
-from sire_core.explore.titles import compact_title, distinct_titles, document_titles, short_title
+from sire_core.explore.short_titles import compact_title, distinct_titles, document_titles, short_title
 from sire_core.extraction.headings import acts
 from sire_core.filters import filter_text, parse_filter
 from sire_core.knowledge import RELATES
 from sire_core.knowledge.edge_columns import EdgeColumns
 from sire_core.search.explanation import text_below_title
+from sire_core.text.lexicon import FUNCTION_WORDS, OPENERS, VAGUE_NOUNS
+from sire_core.text.pluralize import shorten
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS
-from sire_core.algorithms.neighbors import unit_rows
-from sire_core.algorithms.snippets import stem
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.explore.browse import PAGE, PARTS, Page, TableRow, document_label
 from sire_core.explore.highlight import plain_text
 from sire_core.explore.paths import Names
 from sire_core.extraction.headings import is_everyday
 from sire_core.metadata_values import shown_value
 from sire_core.search.explanation import text_below_title, without_sessions
+from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS
+from sire_core.text.snippets import stem
 from sire_core.types import UnitKind, digest
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS, VAGUE_WORDS
-from sire_core.algorithms.text import find_words
-from sire_core.corpus.sections import SEPARATOR
+from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.explore.browse import is_readable, is_subject
 from sire_core.explore.paths import Names
-from sire_core.explore.titles import short_title
+from sire_core.explore.short_titles import short_title
 from sire_core.extraction.headings import is_everyday
+from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS, VAGUE_WORDS
+from sire_core.text.words import find_words
 from sire_core.types import Unit
 
 if TYPE_CHECKING:

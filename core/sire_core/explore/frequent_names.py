@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.text import whole_name
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph, PassageNames
+from sire_core.text.words import whole_name
 from sire_core.types import Chunk, digest
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
-from sire_core.algorithms.lexicon import FUNCTION_WORDS
-from sire_core.algorithms.pluralize import excerpt, shorten
-from sire_core.algorithms.snippets import form_stem, readable_sentences
-from sire_core.algorithms.text import find_words, whole_name, word_pattern
+from sire_core.text.lexicon import FUNCTION_WORDS
+from sire_core.text.pluralize import excerpt, shorten
+from sire_core.text.snippets import form_stem, readable_sentences
+from sire_core.text.words import find_words, whole_name, word_pattern
 
 # What neither XML nor a UTF-8 file may hold: control characters except tab and newlines, and halves of pairs.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")

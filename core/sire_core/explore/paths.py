@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.pluralize import shorten
-from sire_core.algorithms.snippets import snippet
-from sire_core.algorithms.text import name_key, whole_name
 from sire_core.explore.highlight import plain_text, shared_words
 from sire_core.explore.name_kinds import NameKind, kind_of_name
 from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
-from sire_core.explore.titles import compact_title, compact_titles, short_title
+from sire_core.explore.short_titles import compact_title, compact_titles, short_title
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.search.explanation import text_below_title, without_sessions
+from sire_core.text.pluralize import shorten
+from sire_core.text.snippets import snippet
+from sire_core.text.words import name_key, whole_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

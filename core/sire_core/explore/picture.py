@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from sire_core.algorithms import pluralize
+from sire_core.text import pluralize
 
 MOST_NODES = 60
 """Maximum number of nodes of a readable picture."""

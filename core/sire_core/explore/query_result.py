@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sire_core.algorithms.text import count_tokens
-from sire_core.corpus.document_names import documents_of
+from sire_core.documents.document_names import documents_of
 from sire_core.explore.highlight import first_words
 from sire_core.explore.paths import Reason, path_picture, reasons
 from sire_core.explore.picture import Picture
-from sire_core.explore.titles import short_title
+from sire_core.explore.short_titles import short_title
 from sire_core.filters import filter_text
 from sire_core.search.explanation import text_below_title
 from sire_core.search.extracts import Extract, extract_sentences, unanswered_note
+from sire_core.text.words import count_tokens
 
 if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
@@ -105,19 +105,19 @@ class QueryResult:
 
     def _repr_html_(self) -> str:
         """For Jupyter and marimo."""
-        from sire_core.explore.page import fragment
+        from sire_core.explore.result_page import fragment
 
         return fragment(self)
 
     def html(self) -> str:
         """One page that works offline: no script, nothing from elsewhere."""
-        from sire_core.explore.page import page
+        from sire_core.explore.result_page import page
 
         return page(self)
 
     def svg(self) -> str:
         """The picture alone."""
-        from sire_core.explore.page import document
+        from sire_core.explore.result_page import document
 
         return document(self.picture)
 

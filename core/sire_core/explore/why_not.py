@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.pluralize import count
-from sire_core.algorithms.text import whole_name
 from sire_core.explore.frequent_names import frequent_names
 from sire_core.explore.highlight import marked, question_words
 from sire_core.explore.paths import Names, path_picture
 from sire_core.explore.picture import Picture
-from sire_core.explore.titles import with_short_title
+from sire_core.explore.short_titles import with_short_title
 from sire_core.search.explanation import text_below_title
+from sire_core.text.pluralize import count
+from sire_core.text.words import whole_name
 from sire_core.types import Hit
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, MONTHS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS, WEEKDAYS
-from sire_core.corpus.sections import SEPARATOR
+from sire_core.documents.markdown_sections import SEPARATOR
+from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, MONTHS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS, WEEKDAYS
 
 
 @lru_cache(1)

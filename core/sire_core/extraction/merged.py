@@ -13,10 +13,10 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sire_core.algorithms.text import name_key, tokenize
-from sire_core.extraction.model import ModelExtractor
+from sire_core.extraction.model_extractor import ModelExtractor
 from sire_core.extraction.record import validate
 from sire_core.extraction.rules import RulesExtractor
+from sire_core.text.words import name_key, tokenize
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sire_core.algorithms.text import name_key, phrase_words
 from sire_core.errors import CorpusError, StorageError
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.rules import keyphrases
 from sire_core.extraction.spans import sentences_of
 from sire_core.protocols import ChunkInContext
+from sire_core.text.words import name_key, phrase_words
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, digest
 
 SCHEMA = "extract/1"

@@ -8,7 +8,12 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
 
-from sire_core.algorithms.lexicon import (
+from sire_core.extraction.coreference import Mention, NameTable
+from sire_core.extraction.headings import base_title, rarity
+from sire_core.extraction.passage_sections import VALUES, TextSection, merged, other_forms, sections_of
+from sire_core.extraction.spans import TextSpan, has_unspaced_script
+from sire_core.protocols import ChunkInContext
+from sire_core.text.lexicon import (
     DEMONYMS,
     FUNCTION_WORDS,
     KIND_NOUNS,
@@ -17,12 +22,7 @@ from sire_core.algorithms.lexicon import (
     OPENERS,
     PERSON_SUFFIXES,
 )
-from sire_core.algorithms.text import cached_key, phrase_words, visible_text
-from sire_core.extraction.headings import base_title, rarity
-from sire_core.extraction.names import Mention, NameTable
-from sire_core.extraction.sections import VALUES, TextSection, merged, other_forms, sections_of
-from sire_core.extraction.spans import TextSpan, has_unspaced_script
-from sire_core.protocols import ChunkInContext
+from sire_core.text.words import cached_key, phrase_words, visible_text
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
 _RUN = re.compile(r"(?<![\w'\u2019-])[a-z][a-z-]+(?: [a-z][a-z-]+)*(?![\w'\u2019])")

@@ -6,7 +6,7 @@ import re
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from sire_core.algorithms.lexicon import (
+from sire_core.text.lexicon import (
     ABBREVIATIONS,
     DEMONYMS,
     EPITHETS,
@@ -18,7 +18,7 @@ from sire_core.algorithms.lexicon import (
     UNITS,
     WEEKDAYS,
 )
-from sire_core.algorithms.text import split_sentences
+from sire_core.text.words import split_sentences
 
 UPPER = "A-Z" + "".join(chr(code) for code in range(0xC0, 0x590) if chr(code).isupper())
 """Body of a character class: upper-case letters of the Latin, Greek, Cyrillic and Armenian scripts."""

@@ -8,9 +8,8 @@ from contextlib import aclosing
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from sire_core.algorithms.pluralize import count
 from sire_core.errors import BuildError
-from sire_core.extraction.titles import (
+from sire_core.extraction.title_links import (
     PassageTexts,
     TitleIndex,
     TitleLinker,
@@ -21,16 +20,17 @@ from sire_core.extraction.titles import (
     words_of_records,
 )
 from sire_core.protocols import ChunkInContext
+from sire_core.text.pluralize import count
 from sire_core.types import Failure
 
 if TYPE_CHECKING:
-    from sire_core.corpus.stored_corpus import CorpusUpdate
+    from sire_core.documents.stored_corpus import CorpusUpdate
     from sire_core.protocols import Extractor, Progress, Runner
     from sire_core.types import Chunk, ExtractionRecord
 
 
 class RecordStore(Protocol):
-    """Stores records; see `sire_core.storage.calls.CallStore`."""
+    """Stores records; see `sire_core.storage.call_cache.CallStore`."""
 
     def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
         """Successful records, by chunk hash."""

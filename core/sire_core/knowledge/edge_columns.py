@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sire_core.algorithms.grouping import id_codes, ranges
-from sire_core.algorithms.lists import Ragged
-from sire_core.algorithms.text import cached_key
-from sire_core.extraction.titles import WORD, title_forms
+from sire_core.arrays.grouping import id_codes, ranges
+from sire_core.arrays.lists import Ragged
+from sire_core.extraction.title_links import WORD, title_forms
 from sire_core.knowledge import MENTIONS, RELATES
 from sire_core.storage.array_file import pack_arrays, unpack_arrays
 from sire_core.storage.checksums import stored_texts, stored_values
+from sire_core.text.words import cached_key
 from sire_core.types import Edge, hash64
 
 if TYPE_CHECKING:

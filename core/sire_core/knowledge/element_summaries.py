@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel, Field
 
-from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
 from sire_core.models.base import concurrency_of, with_sources
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Prompt
 from sire_core.types import Failure
+from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Delta, LanguageModel

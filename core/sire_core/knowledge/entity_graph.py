@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import GOLDEN, by_appearance, id_codes, positions_in, ranges
-from sire_core.algorithms.pagerank import CSRGraph, personalized_pagerank
-from sire_core.extraction.titles import WORD, TitleLinker
+from sire_core.arrays.grouping import GOLDEN, by_appearance, id_codes, positions_in, ranges
+from sire_core.arrays.personalized_pagerank import CSRGraph, personalized_pagerank
+from sire_core.extraction.title_links import WORD, TitleLinker
 from sire_core.knowledge import MENTIONS
 from sire_core.knowledge.edge_columns import EdgeColumns, NameLists, word_hashes
 from sire_core.search.ranking import LiftedRanking, ScoredRanking, cosine_step

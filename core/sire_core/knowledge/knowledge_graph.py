@@ -9,21 +9,21 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from sire_core.algorithms.text import cached_key, name_key
-from sire_core.corpus.sections import naming_title
-from sire_core.derive.derivation import Derivation
-from sire_core.derive.rows import Entry, Group, Item, Output, Row, StoredOutput, document_of
-from sire_core.derive.step import Context, Step
+from sire_core.changes.derivation import Derivation
+from sire_core.changes.step import Context, Step
+from sire_core.changes.step_rows import Entry, Group, Item, Output, Row, StoredOutput, document_of
+from sire_core.documents.markdown_sections import naming_title
 from sire_core.extraction.headings import base_title
 from sire_core.knowledge import MENTIONS, RELATES
-from sire_core.knowledge.names import CLAIMS, VALUE, NameMerging
+from sire_core.knowledge.same_names import CLAIMS, VALUE, NameMerging
 from sire_core.protocols import BlockEdges
 from sire_core.settings import check_settings, refuse_unused, setting
+from sire_core.text.words import cached_key, name_key
 from sire_core.types import Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.derive.rows import OutputChange
-    from sire_core.derive.tables import Table
+    from sire_core.changes.step_rows import OutputChange
+    from sire_core.changes.step_table import Table
     from sire_core.knowledge.edge_columns import EdgeChange
     from sire_core.protocols import BuildView, Change, Delta
     from sire_core.types import Chunk, Edge, ExtractionRecord
@@ -351,7 +351,7 @@ class KnowledgeGraph(Derivation):
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Update the graph after a change."""
-        from sire_core.derive.engine import run_steps
+        from sire_core.changes.engine import run_steps
         from sire_core.knowledge.edge_columns import updated_blocks
 
         results = await run_steps(self.steps(view), change, view)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError
-from sire_core.models.answers import ask_checked
+from sire_core.models.answer_parsing import ask_checked
 from sire_core.protocols import Completion, ModelRequest, StreamingModel
 
 if TYPE_CHECKING:

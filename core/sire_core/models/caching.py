@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import BaseModel, ValidationError
 
 from sire_core.errors import SireError
-from sire_core.models.answers import schema_fingerprint
+from sire_core.models.answer_parsing import schema_fingerprint
 from sire_core.models.base import ModelWrapper, in_own_task
 from sire_core.models.prompt_format import FORMAT_VERSION
 from sire_core.models.usage_meter import UsageMeter, with_meter

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.neighbors import unit_rows
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import ConfigurationError
 from sire_core.models.model_files import hub_options, local_folder, split_options
 from sire_core.models.onnx_embedder import OnnxModel

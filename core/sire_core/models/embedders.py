@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import Embedder, FloatArray
     from sire_core.search.view import PoolView
-    from sire_core.storage.calls import CallStore
+    from sire_core.storage.call_cache import CallStore
 
 _FORMS = (
     '"lexical" (the default, nothing to download), "semantic" (an ONNX model of this machine), "onnx:NAME_OR_FOLDER" '

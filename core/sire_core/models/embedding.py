@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.neighbors import unit_rows
-from sire_core.algorithms.text import tokenize
-from sire_core.algorithms.worker_pool import bounded_map
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import EmbedderMismatchError, ModelError, SireError, StorageError
 from sire_core.protocols import Fittable
+from sire_core.text.words import tokenize
 from sire_core.types import digest
+from sire_core.worker_pool import bounded_map
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from sire_core.protocols import Embedder, FloatArray, Progress, Runner
-    from sire_core.storage.calls import CallStore
+    from sire_core.storage.call_cache import CallStore
     from sire_core.types import Unit
 
 _SHOWN = 60

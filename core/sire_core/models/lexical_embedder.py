@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import GOLDEN, mixed
-from sire_core.algorithms.text import UNSPACED, bare_text, signs, word_pattern
+from sire_core.arrays.grouping import GOLDEN, mixed
 from sire_core.errors import ConfigurationError
 from sire_core.models.word_vectors import WIDTH, word_vectors
+from sire_core.text.words import UNSPACED, bare_text, signs, word_pattern
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sire_core.algorithms.neighbors import unit_rows
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import ConfigurationError
 from sire_core.fork_handlers import register_after_fork
 from sire_core.models.model_files import (

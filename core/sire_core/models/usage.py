@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 
-from sire_core.algorithms.pluralize import count
-from sire_core.algorithms.text import count_tokens
 from sire_core.errors import ConfigurationError
+from sire_core.text.pluralize import count
+from sire_core.text.words import count_tokens
 
 # A byte-pair encoding needs about a token per 4.3 letters of English and more than one per letter elsewhere.
 _LETTERS_PER_TOKEN = 4.2

@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sire_core.algorithms.pluralize import count
 from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerError
 from sire_core.models.base import CheckedModel, ModelWrapper
 from sire_core.models.usage import StageUsage, UsageLimits, UsageReport, credible_tokens, estimate_tokens
+from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
-    from sire_core.models.answers import Ask
+    from sire_core.models.answer_parsing import Ask
     from sire_core.models.base import AnswerParts
     from sire_core.protocols import Completion, LanguageModel, ModelRequest
 

@@ -392,8 +392,8 @@ class Recipe:
         ranker: Ranks the units.
         selectors: Choose from the ranking, applied in order.
         context: Adds text to an answer's prompt, in addition to the hits; None adds nothing.
-        native: The prompts for `Index(extraction="native")`: a name of `sire_core.extraction.model.NATIVE`, maybe
-            with types of entities (`strengths:Disease, Drug`); those of SiReRAG where its paper has none.
+        native: The prompts for `Index(extraction="native")`: a name of `sire_core.extraction.model_extractor.NATIVE`,
+            maybe with types of entities (`strengths:Disease, Drug`); those of SiReRAG where its paper has none.
         vectors: The user's vector store for nearest-neighbour search; None uses the built-in scan.
         config: The settings of the recipe; `REGISTRY[name](**config)` creates the same recipe.
         texts: Explanations of these settings.

@@ -1,8 +1,8 @@
 """Reasoning over an index: strategies that search in several rounds, as async generators of typed steps."""
 
-from sire_core.reason.calls import ReasoningLimits
-from sire_core.reason.reader import ReaderConfig, extract_answer
-from sire_core.reason.runner import ReasoningOptions
+from sire_core.reason.answer_reader import ReaderConfig, extract_answer
+from sire_core.reason.model_calls import ReasoningLimits
+from sire_core.reason.reasoning_run import ReasoningOptions
 from sire_core.reason.searchers import PassageSource, RetrieverSource, Searchable
 from sire_core.reason.steps import (
     Answer,

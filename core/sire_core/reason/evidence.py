@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import numpy as np
 
 from sire_core.errors import LimitExceededError, ModelError
-from sire_core.reason.calls import StoppedError
+from sire_core.reason.model_calls import StoppedError
 from sire_core.reason.steps import Retrieved, search_key
 from sire_core.search.snapshot import found
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, Ranking
-    from sire_core.reason.calls import ModelCalls
+    from sire_core.reason.model_calls import ModelCalls
     from sire_core.reason.searchers import Searcher
     from sire_core.telemetry import TraceSpan
     from sire_core.types import Hit, Unit

@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Sequence
 
-from sire_core.algorithms.text import normalize_answer, split_sentences
-from sire_core.models.answers import without_thinking
+from sire_core.models.answer_parsing import without_thinking
+from sire_core.text.words import normalize_answer, split_sentences
 
 _LABEL = re.compile(
     r"^\s*(?:[-*\u2022]\s+|\(?\d{1,2}[.)]\s+|(?:thought|reasoning|next sentence)\s*\d*\s*:\s*)", re.IGNORECASE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from sire_core.models.answers import LenientAnswer
+from sire_core.models.answer_parsing import LenientAnswer
 from sire_core.protocols import Prompt
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import UnusableAnswerError
-from sire_core.models.answers import parse_answer
+from sire_core.models.answer_parsing import parse_answer
 from sire_core.models.base import ModelWrapper, stream_answer
 from sire_core.models.caching import answer_key
 from sire_core.models.usage_meter import UsageMeter, with_meter

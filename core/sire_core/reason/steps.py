@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Union
 
-from sire_core.algorithms.text import name_key
 from sire_core.errors import ConfigurationError, NoAnswerError
+from sire_core.text.words import name_key
 from sire_core.types import Hit
 
 StopReason = Literal[

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sire_core.errors import ConfigurationError
-from sire_core.models.answers import without_thinking
+from sire_core.models.answer_parsing import without_thinking
 from sire_core.models.sync import run_sync
 from sire_core.reason.evidence import Merge
 from sire_core.reason.output_parsing import (
@@ -35,7 +35,7 @@ from sire_core.reason.prompts import (
     prompt,
     with_examples,
 )
-from sire_core.reason.runner import HITS, ReasoningOptions, Run, Strategy, run_strategy
+from sire_core.reason.reasoning_run import HITS, ReasoningOptions, Run, Strategy, run_strategy
 from sire_core.reason.steps import Answer, IntermediateAnswer, ReasoningStep, SubQuestion, Thought, Trace
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from sire_core.algorithms.pluralize import count, count_units, kind_name, some
-from sire_core.algorithms.snippets import snippet
-from sire_core.corpus.document_names import citation, cited_names, documents_of
-from sire_core.corpus.sections import SEPARATOR, plain_heading
+from sire_core.documents.document_names import citation, cited_names, documents_of
+from sire_core.documents.markdown_sections import SEPARATOR, plain_heading
+from sire_core.text.pluralize import count, count_units, kind_name, some
+from sire_core.text.snippets import snippet
 from sire_core.types import Hit, PathStep, Unit, UnitKind
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
-from sire_core.algorithms.neighbors import unit_rows
-from sire_core.algorithms.snippets import Sentence, cut_around, identifiers, rate_sentences, read_sentences, stem, stems
-from sire_core.algorithms.text import find_words, is_plain
-from sire_core.corpus.sections import SEPARATOR
+from sire_core.arrays.nearest_neighbors import unit_rows
+from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.extraction.headings import is_everyday
 from sire_core.models.lexical_embedder import keys_of_stems, stem_keys
 from sire_core.models.word_vectors import word_vectors
 from sire_core.search.explanation import text_below_title
+from sire_core.text.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
+from sire_core.text.snippets import Sentence, cut_around, identifiers, rate_sentences, read_sentences, stem, stems
+from sire_core.text.words import find_words, is_plain
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sire_core.algorithms.lexicon import FUNCTION_WORDS
-from sire_core.algorithms.text import find_words
 from sire_core.errors import QueryError
 from sire_core.protocols import Prompt
+from sire_core.text.lexicon import FUNCTION_WORDS
+from sire_core.text.words import find_words
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel

@@ -6,10 +6,10 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.lexicon import FUNCTION_WORDS
-from sire_core.algorithms.text import split_sentences, without_link_targets
-from sire_core.corpus.sections import title_line
+from sire_core.documents.markdown_sections import title_line
 from sire_core.errors import ConfigurationError
+from sire_core.text.lexicon import FUNCTION_WORDS
+from sire_core.text.words import split_sentences, without_link_targets
 
 if TYPE_CHECKING:
     from sire_core.protocols import Ranking

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.neighbors import unit_rows
 from sire_core.arguments import similar_names
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import QueryError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions
 from sire_core.models.sync import run_sync

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges
-from sire_core.algorithms.neighbors import unit_rows
-from sire_core.algorithms.pluralize import count
+from sire_core.arrays.grouping import ranges
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
 from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities, sq_pays
 from sire_core.search.vectors.vector_store import store_scores
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.pool import Pool, differing_metadata, shared_metadata
+from sire_core.text.pluralize import count
 from sire_core.types import Edge, Hit, PathStep, Unit, UnitKind, content_hash
 
 if TYPE_CHECKING:

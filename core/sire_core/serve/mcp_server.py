@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.text import clean_value
 from sire_core.errors import SireError
-from sire_core.serve.page.server import listen
+from sire_core.explore.web.server import listen
 from sire_core.serve.tools import IndexTools
+from sire_core.text.words import clean_value
 from sire_core.version import __version__
 
 try:
@@ -29,7 +29,7 @@ except (ModuleNotFoundError, KeyError) as error:
 if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
-    from sire_core.reason.calls import ReasoningLimits
+    from sire_core.reason.model_calls import ReasoningLimits
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")  # where the SDK itself checks hosts and origins
 _PAGES = "Requests of web pages are refused. Start the server with --allowed-host NAME to allow those of that host."

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, Union
 
 from pydantic import BaseModel, Field
 
-from sire_core.algorithms.pluralize import count
-from sire_core.corpus.document_names import documents_of
+from sire_core.documents.document_names import documents_of
 from sire_core.models.usage import estimate_tokens
 from sire_core.reason.output_parsing import named_citations
 from sire_core.reason.steps import AnswerPiece, IntermediateAnswer, Retrieved, SubQuestion, Thought
 from sire_core.search.validity import superseded_mark
+from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
     from sire_core.reason.steps import Answer, ReasoningStep

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 import numpy as np
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from sire_core.algorithms.pluralize import count, shorten
-from sire_core.algorithms.text import clean_value
 from sire_core.arguments import limits_of, similar_names
-from sire_core.corpus.chunker import SentenceChunker, joined
-from sire_core.corpus.document_names import check_cite_key, cited_names
+from sire_core.documents.chunker import SentenceChunker, joined
+from sire_core.documents.document_names import check_cite_key, cited_names
 from sire_core.errors import IndexMissingError, QueryError, SireError
 from sire_core.reason import PassageSource, extract_answer, reason, settings_of
-from sire_core.reason.calls import ReasoningLimits
+from sire_core.reason.model_calls import ReasoningLimits
 from sire_core.reason.steps import Answer
 from sire_core.search.extracts import unanswered_note
 from sire_core.serve.outputs import (
@@ -34,6 +32,8 @@ from sire_core.serve.outputs import (
     hits_text,
     step_text,
 )
+from sire_core.text.pluralize import count, shorten
+from sire_core.text.words import clean_value
 
 if TYPE_CHECKING:
     from sire_core import filters

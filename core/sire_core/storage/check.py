@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.errors import StorageError
-from sire_core.storage.calls import CallStore
+from sire_core.storage.call_cache import CallStore
 from sire_core.storage.derived import damaged_files
 from sire_core.storage.folder import Folder, check_format
 from sire_core.storage.manifest import Manifest

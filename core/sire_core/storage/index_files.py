@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
-from sire_core.storage.calls import CallStore
+from sire_core.storage.call_cache import CallStore
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.derived import carried_folder
 from sire_core.storage.folder import Folder, check_format

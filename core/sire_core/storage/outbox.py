@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from sire_core.storage.database import Database
-    from sire_core.storage.rows import Commit
+    from sire_core.storage.index_tables import Commit
 
 OUTBOX_SCHEMA = """
 CREATE TABLE IF NOT EXISTS mirror_owners (

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from sire_core.algorithms.grouping import ranges
+from sire_core.arrays.grouping import ranges
 from sire_core.errors import StorageError
 from sire_core.filters import comparable
 from sire_core.filters.conditions import filtered_title
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from sire_core.corpus.stored_corpus import CorpusUpdate, StoredCorpus, StoredDocument
+    from sire_core.documents.stored_corpus import CorpusUpdate, StoredCorpus, StoredDocument
     from sire_core.storage.folder import Folder
+    from sire_core.storage.index_tables import Commit
     from sire_core.storage.manifest import BuiltRecipe
-    from sire_core.storage.rows import Commit
     from sire_core.storage.store import Store
     from sire_core.types import Chunk
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sire_core.corpus.changes import CorpusChange
-from sire_core.corpus.stored_corpus import StoredCorpus, StoredDocument
+from sire_core.documents.change_plan import CorpusChange
+from sire_core.documents.stored_corpus import StoredCorpus, StoredDocument
 from sire_core.errors import SnapshotExpiredError, StorageError
 from sire_core.storage.checksums import (
     CheckedWrites,
@@ -28,8 +28,7 @@ from sire_core.storage.checksums import (
 )
 from sire_core.storage.database import Database, FileStamp
 from sire_core.storage.edge_notes import EDGE_NOTES, edges_of_note
-from sire_core.storage.outbox import Outbox, note_changes
-from sire_core.storage.rows import (
+from sire_core.storage.index_tables import (
     CHUNKS,
     DOCUMENTS,
     EDGES,
@@ -53,6 +52,7 @@ from sire_core.storage.rows import (
     vector_of,
     write_delta,
 )
+from sire_core.storage.outbox import Outbox, note_changes
 from sire_core.types import Chunk, Edge, Unit
 
 CORPUS = "corpus"

@@ -16,18 +16,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sire_core.algorithms.text import tokenize
 from sire_core.data import demo_documents
 from sire_core.errors import QueryError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.index import Index
 from sire_core.knowledge import KEYWORD, MENTIONS
+from sire_core.papers.smart.select import BESIDE
 from sire_core.protocols import Recipe
 from sire_core.recipes import REGISTRY
-from sire_core.recipes.smart.select import BESIDE
 from sire_core.storage.index_files import IndexFiles
 from sire_core.storage.store import CORPUS
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
+from sire_core.text.words import tokenize
 from sire_core.types import Chunk, Document, Edge, Hit, Unit, UnitKind
 
 

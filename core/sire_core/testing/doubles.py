@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.text import split_sentences, tokenize
 from sire_core.errors import ConfigurationError, ModelError, RefusalError
-from sire_core.models.answers import strict_json_schema
+from sire_core.models.answer_parsing import strict_json_schema
 from sire_core.models.base import CheckedModel
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, ModelRequest, Prompt
+from sire_core.text.words import split_sentences, tokenize
 from sire_core.types import Entity, ExtractionRecord, Fact
 
 if TYPE_CHECKING:

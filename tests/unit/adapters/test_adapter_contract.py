@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from sire_core import Index
-from sire_core.corpus.readers import read_documents
 from sire_core.errors import ConfigurationError, CorpusError, EmbedderMismatchError, IndexMissingError
+from sire_core.files.readers import read_documents
 from sire_core.testing.doubles import HashEmbedder
 from support.command import run
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms.grouping import coverage, overlap, pairs, tper
+from sire_core.arrays.grouping import coverage, overlap, pairs, tper
 from sire_core.errors import ConfigurationError
-from sire_core.trees.clustering import (
+from sire_core.papers.trees.clustering import (
     neighbors_together,
     paper_clusters,
     place_rows,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms.neighbors import nearest_neighbors
-from sire_core.algorithms.pagerank import CSRGraph, personalized_pagerank
-from sire_core.recipes.iier.derive import keyword_pairs, semantic_pairs, structural_pairs
-from sire_core.recipes.iier.rank import arrange_chains, greedy_cover
+from sire_core.arrays.nearest_neighbors import nearest_neighbors
+from sire_core.arrays.personalized_pagerank import CSRGraph, personalized_pagerank
+from sire_core.papers.iier.derive import keyword_pairs, semantic_pairs, structural_pairs
+from sire_core.papers.iier.rank import arrange_chains, greedy_cover
 from sire_core.search.vectors.sq_index import KnownSimilarities
 
 KEYWORDS = [

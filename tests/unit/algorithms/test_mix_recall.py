@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.knowledge.names import merge_aliases, similar_names
+from sire_core.knowledge.same_names import merge_aliases, similar_names
 from sire_core.models.prompt_format import parse_order
-from sire_core.recipes.msrag.graph import Incidence, nearby_entities, nearby_relations
+from sire_core.papers.msrag.element_graph import Incidence, nearby_entities, nearby_relations
 
 # a-b, b-c, c-d, d-e, x-y as relations 0..4 over entities 0..6
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms.neighbors import (
+from sire_core.arrays.nearest_neighbors import (
     NeighborLists,
     approximate_neighbors,
     nearest_neighbors,
@@ -47,7 +47,7 @@ def test_ties_go_to_the_lower_row():
 
 def test_threads_change_nothing():
     code = (
-        "import hashlib, numpy as np; from sire_core.trees.clustering import soft_clusters as s;"
+        "import hashlib, numpy as np; from sire_core.papers.trees.clustering import soft_clusters as s;"
         "v = np.random.default_rng(1).standard_normal((1500, 96)).astype('float32'); v[700:750] = v[:50];"
         "c = s(v, rng=np.random.default_rng(2)); print(hashlib.sha256(repr([x.tolist() for x in c]).encode()).hexdigest())"
     )

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_definition import clusters, nested, tree_entropy
 
-from sire_core.recipes.smart.communities import (
+from sire_core.papers.smart.communities import (
     MergeLevel,
     dissolve_groups,
     entropy_partition,
@@ -17,7 +17,7 @@ from sire_core.recipes.smart.communities import (
     merge_communities,
     move_units,
 )
-from sire_core.recipes.smart.encoding_tree import (
+from sire_core.papers.smart.encoding_tree import (
     EncodingTree,
     UndirectedGraph,
     canonical_labels,
@@ -28,7 +28,7 @@ from sire_core.recipes.smart.encoding_tree import (
     normalized_mutual_information,
     one_dimensional_entropy,
 )
-from sire_core.recipes.smart.perspectives import abstract_greedy, leiden_labels, repaired_clusters, tree_information
+from sire_core.papers.smart.perspectives import abstract_greedy, leiden_labels, repaired_clusters, tree_information
 
 BARBELL = UndirectedGraph.from_edges(6, np.array([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)]))
 PATH = UndirectedGraph.from_edges(4, np.array([(0, 1), (1, 2), (2, 3)]))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from sire_core import Document, Index
-from sire_core.build.estimate import DryRunModel
-from sire_core.derive.derivation import PlainDerivation
+from sire_core.changes.derivation import PlainDerivation
+from sire_core.changes.estimate import DryRunModel
 from sire_core.errors import BuildError, ConfigurationError, CorpusError, IndexLockedError
 from sire_core.recipes import flat, sirerag
 from sire_core.storage.check import check_folder

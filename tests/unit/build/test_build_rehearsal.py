@@ -3,7 +3,7 @@
 import pytest
 
 from sire_core import Document, Index
-from sire_core.build.estimate import Estimate
+from sire_core.changes.estimate import Estimate
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.models.usage import CostRange
 from sire_core.recipes import indexrag, msrag, raptor

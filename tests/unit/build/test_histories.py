@@ -14,18 +14,18 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
+from sire_core.changes.derivation import PlainDerivation
 from sire_core.data import demo_documents
-from sire_core.derive.derivation import PlainDerivation
 from sire_core.errors import ModelError
 from sire_core.evaluate.datasets import load_dataset
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph
+from sire_core.papers.pagerank.rank import PageRank
+from sire_core.papers.sirerag.cross_tree import CrossTree
+from sire_core.papers.trees.similarity_tree import SimilarityTree
 from sire_core.protocols import Recipe
 from sire_core.recipes import REGISTRY, iier, indexrag
-from sire_core.recipes.pagerank.rank import PageRank
-from sire_core.recipes.sirerag.cross_tree import CrossTree
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
-from sire_core.trees.similarity_tree import SimilarityTree
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind
 
 OF_VECTORS = (UnitKind.SIM_SUMMARY, UnitKind.REL_SUMMARY, UnitKind.REPORT)

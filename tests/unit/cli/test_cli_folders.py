@@ -135,7 +135,7 @@ def test_an_interrupted_first_reading_says_that_nothing_was_written(source, tmp_
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sire_core.corpus.readers.read_documents", interrupt)
+    monkeypatch.setattr("sire_core.files.readers.read_documents", interrupt)
     said = run("index", source, "--to", tmp_path / "new", code=130).stderr
     assert "Interrupted. Nothing was written." in said
     assert not (tmp_path / "new").exists()

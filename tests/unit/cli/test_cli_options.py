@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 from sire_core import Index
 from sire_core.cli.app import app
 from sire_core.cli.options import IndexOptions, manifest_of, open_index, parse_settings
-from sire_core.corpus.chunker import SentenceChunker
+from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, CorpusError, StorageError
+from sire_core.explore.web.explorer import ExplorerQuery
 from sire_core.models.sync import run_sync
 from sire_core.recipes import recipe_by_name
-from sire_core.serve.page.explorer import ExplorerQuery
 from sire_core.settings import UntrustedText
 from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import Document
@@ -189,7 +189,7 @@ def asked_on_page(tmp_path, monkeypatch):
             for asking in askings:
                 assert run_sync(explorer.ask(asking)).hits
 
-        monkeypatch.setattr("sire_core.serve.page.server.serve", serve)
+        monkeypatch.setattr("sire_core.explore.web.server.serve", serve)
         asked.clear()
         result = CliRunner().invoke(app, ["explore", str(tmp_path / "ix"), *words])
         return result.exit_code, " ".join(result.output.split()), list(asked)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sire_core.recipes.iier import training
+from sire_core.papers.iier import training
 from support.command import run
 
 PEOPLE = ("Ada Holm", "Bela Brack", "Cora Quist", "Dina Stern", "Edda Voss", "Fina Lund")
@@ -117,7 +117,7 @@ def test_an_index_teaches_over_the_graph_that_it_serves(tmp_path):
 
 def test_what_is_worse_than_the_heuristic_is_said(tmp_path, monkeypatch):
     pytest.importorskip("torch", reason="the torch extra is missing")
-    from sire_core.recipes.iier.scorers import HeuristicScorer
+    from sire_core.papers.iier.scorers import HeuristicScorer
 
     async def rate(view, questions, scorer, max_length):
         return 80.0 if isinstance(scorer, HeuristicScorer) else 70.0

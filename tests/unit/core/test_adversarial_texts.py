@@ -14,16 +14,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import sire_core
-from sire_core.algorithms.snippets import readable_sentences
-from sire_core.algorithms.text import clean_text, count_tokens, cut_line, name_key, normalize_answer, split_sentences
-from sire_core.corpus.chunker import SentenceChunker
-from sire_core.corpus.markdown_blocks import markdown_blocks
-from sire_core.corpus.media import split_media
-from sire_core.corpus.readers import read_documents
+from sire_core.documents.chunker import SentenceChunker
+from sire_core.documents.markdown_blocks import markdown_blocks
+from sire_core.documents.media import split_media
 from sire_core.errors import SireError
 from sire_core.extraction.rules import RulesExtractor
+from sire_core.files.readers import read_documents
 from sire_core.filters import parse_filter
-from sire_core.models.answers import tolerant_json, without_thinking
+from sire_core.models.answer_parsing import tolerant_json, without_thinking
 from sire_core.models.lexical_embedder import indexed_words, spaced_text, split_words
 from sire_core.models.prompt_format import neutralize
 from sire_core.reason.output_parsing import (
@@ -36,6 +34,8 @@ from sire_core.reason.output_parsing import (
     tidy_citations,
 )
 from sire_core.search.extracts import extract_sentences
+from sire_core.text.snippets import readable_sentences
+from sire_core.text.words import clean_text, count_tokens, cut_line, name_key, normalize_answer, split_sentences
 from sire_core.types import Chunk, Document, Hit, Unit, UnitKind
 from support.growth import growth
 
@@ -146,10 +146,10 @@ REPEATED = [
     *("a.", "a_", "1,", "[", "(", "<", "`", "*", "|", ":"),
 ]
 BOUNDED = {
-    "sire_core.corpus.man_pages.NAME",
-    "sire_core.corpus.markdown_cleaning.ATTRIBUTES",
-    "sire_core.corpus.sections.ATTRIBUTES",
-    "sire_core.corpus.titles._NAMELESS",
+    "sire_core.files.man_pages.NAME",
+    "sire_core.documents.markdown_cleaning.ATTRIBUTES",
+    "sire_core.documents.markdown_sections.ATTRIBUTES",
+    "sire_core.documents.titles._NAMELESS",
     "sire_core.explore.name_kinds._CODE",
 }
 """Patterns that read names of files, lines and names of limited length, or the end of a title."""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sire_core.corpus.benchmarks import Question, read_questions
-from sire_core.corpus.readers import read_documents
 from sire_core.errors import CorpusError
+from sire_core.evaluate.question_files import Question, read_questions
+from sire_core.files.readers import read_documents
 
 KILN = ["Kiln Lane", ["Kiln Lane is a street.", " It was named after Ada Moss."]]
 ADA = ["Ada Moss", ["Ada Moss was a potter.", "She lived in Pell."]]

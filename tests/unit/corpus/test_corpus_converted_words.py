@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sire_core.corpus.readers import read_documents
+from sire_core.files.readers import read_documents
 from sire_core.index import Index
 from support.pdf import drawn_pdf, pdf, tagged_pdf
 

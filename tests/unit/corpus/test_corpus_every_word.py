@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from sire_core.corpus.readers import read_documents
+from sire_core.files.readers import read_documents
 from tests.support.outlook import outlook_mail
 
 MARKS = [

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from sire_core import Document, Index
-from sire_core.corpus.chunker import SentenceChunker, chunk_document
-from sire_core.corpus.readers import read_documents
-from sire_core.corpus.sections import sections_of_markdown
+from sire_core.documents.chunker import SentenceChunker, chunk_document
+from sire_core.documents.markdown_sections import sections_of_markdown
 from sire_core.errors import CorpusError
+from sire_core.files.readers import read_documents
 from support.pdf import one_line_pdf, pdf
 
 pytest.importorskip("docutils")

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from sire_core import Index
-from sire_core.corpus.html import html_to_markdown
-from sire_core.corpus.readers import read_documents
 from sire_core.errors import CorpusError
+from sire_core.files.html import html_to_markdown
+from sire_core.files.readers import read_documents
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document, Passage
 from support.command import run

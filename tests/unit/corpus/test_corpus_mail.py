@@ -5,8 +5,8 @@ from email.message import EmailMessage
 
 import pytest
 
-from sire_core.corpus.readers import read_documents
 from sire_core.errors import CorpusError
+from sire_core.files.readers import read_documents
 from tests.support.outlook import outlook_mail
 
 BODY = "Hallo,\n\ndas Lager zieht um.\nDie Kosten trägt Wismar.\n\n> Wohin?\n> Und wann?\n\n-- \nPetra"

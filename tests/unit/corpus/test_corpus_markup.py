@@ -8,16 +8,16 @@ import textwrap
 
 import pytest
 
-from sire_core.corpus.chunker import SentenceChunker, chunk_document
-from sire_core.corpus.html import html_to_markdown
-from sire_core.corpus.markdown_blocks import markdown_blocks
-from sire_core.corpus.markdown_cleaning import clean_markdown, without_blobs
-from sire_core.corpus.markdown_writing import undo_escapes
-from sire_core.corpus.readers import read_documents
-from sire_core.corpus.restructured import read_rst
-from sire_core.corpus.sections import plain_heading, sections_of_markdown
+from sire_core.documents.chunker import SentenceChunker, chunk_document
+from sire_core.documents.markdown_blocks import markdown_blocks
+from sire_core.documents.markdown_cleaning import clean_markdown, without_blobs
+from sire_core.documents.markdown_sections import plain_heading, sections_of_markdown
+from sire_core.documents.markdown_writing import undo_escapes
 from sire_core.errors import CorpusError
-from sire_core.explore.markdown import markdown_html
+from sire_core.explore.markdown_html import markdown_html
+from sire_core.files.html import html_to_markdown
+from sire_core.files.readers import read_documents
+from sire_core.files.restructured import read_rst
 from sire_core.types import Document
 from support.growth import growth
 

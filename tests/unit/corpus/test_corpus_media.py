@@ -5,16 +5,16 @@ import base64
 import pytest
 
 from sire_core import Document, Index
-from sire_core.corpus.chunker import chunk_document
-from sire_core.corpus.markdown_blocks import Block, markdown_blocks
-from sire_core.corpus.media import describe_images, media_of, split_media
+from sire_core.documents.chunker import chunk_document
+from sire_core.documents.markdown_blocks import Block, markdown_blocks
+from sire_core.documents.media import describe_images, media_of, split_media
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
+from sire_core.papers.iier.chain_graph import ChainGraph
 from sire_core.protocols import Completion
 from sire_core.recipes import iier
-from sire_core.recipes.iier.graph import ChainGraph
-from sire_core.storage.calls import CallStore
+from sire_core.storage.call_cache import CallStore
 from sire_core.testing.doubles import HashEmbedder
 from support.scripted_server import ScriptedServer
 

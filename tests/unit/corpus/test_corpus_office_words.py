@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from sire_core.corpus.readers import read_documents
+from sire_core.files.readers import read_documents
 
 docx = pytest.importorskip("docx")
 openpyxl = pytest.importorskip("openpyxl")

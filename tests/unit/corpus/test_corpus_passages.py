@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index, Passage
-from sire_core.algorithms.text import count_tokens, split_sentences
-from sire_core.corpus.chunker import SentenceChunker, chunk_document, joined
-from sire_core.corpus.readers import read_documents
-from sire_core.corpus.sections import sections_of_markdown
-from sire_core.corpus.sentence_groups import group_sentences
+from sire_core.documents.chunker import SentenceChunker, chunk_document, joined
+from sire_core.documents.markdown_sections import sections_of_markdown
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.files.readers import read_documents
 from sire_core.models.openai.client import OpenAIChat
+from sire_core.papers.sirerag.sentence_groups import group_sentences
+from sire_core.text.words import count_tokens, split_sentences
 from sire_core.types import UnitKind
 from support.growth import growth
 from support.scripted_server import ScriptedServer

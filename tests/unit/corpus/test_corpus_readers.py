@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from sire_core.corpus.chunker import SentenceChunker, chunk_document
-from sire_core.corpus.readers import read_documents
+from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.files.readers import read_documents
 
 
 def write(path: Path, *records: object) -> Path:
@@ -298,7 +298,7 @@ def test_a_fault_in_one_reader_does_not_stop_a_folder(tmp_path, monkeypatch):
     def broken(text):
         raise IndexError("list index out of range")
 
-    monkeypatch.setattr("sire_core.corpus.readers.html_to_markdown", broken)
+    monkeypatch.setattr("sire_core.files.readers.html_to_markdown", broken)
     result = read_documents([tmp_path])
     assert [document.text for document in result.documents] == ["All is well."]
     assert [failure.reason for failure in result.failures if "IndexError" in failure.reason]

@@ -3,12 +3,12 @@
 import pytest
 
 from sire_core import Index
-from sire_core.corpus.chunker import SentenceChunker, chunk_document
-from sire_core.corpus.markdown_blocks import block_runs
-from sire_core.corpus.markdown_cleaning import clean_markdown
-from sire_core.corpus.readers import read_documents
-from sire_core.corpus.sections import sections_of_markdown
-from sire_core.extraction.sections import Piece, pieces_of
+from sire_core.documents.chunker import SentenceChunker, chunk_document
+from sire_core.documents.markdown_blocks import block_runs
+from sire_core.documents.markdown_cleaning import clean_markdown
+from sire_core.documents.markdown_sections import sections_of_markdown
+from sire_core.extraction.passage_sections import Piece, pieces_of
+from sire_core.files.readers import read_documents
 from sire_core.types import Document, Passage
 from support.growth import growth
 

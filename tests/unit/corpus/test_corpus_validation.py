@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sire_core.corpus.validation import check_documents
+from sire_core.documents.validation import check_documents
 from sire_core.errors import CorpusError
 from sire_core.types import Document
 

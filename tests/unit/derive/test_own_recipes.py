@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from sire_core import Document, Index
+from sire_core.changes.derivation import PlainDerivation
 from sire_core.data import demo_documents
-from sire_core.derive.derivation import PlainDerivation
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
 from sire_core.recipes.published import PUBLISHED

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from sire_core import Document, Index
-from sire_core.corpus.readers import read_documents
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.advise import CANDIDATES, FEW, advise, corpus_stats, sample
 from sire_core.evaluate.made_questions import LinkedPassages, made_questions
+from sire_core.files.readers import read_documents
 from support.command import run
 
 

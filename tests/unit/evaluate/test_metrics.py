@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_tokens
 from sire_core.evaluate.answer_eval import (
     acc,
     acc_at,
@@ -24,6 +23,7 @@ from sire_core.evaluate.retrieval import (
     reciprocal_rank,
     span_answers,
 )
+from sire_core.text.words import count_tokens, normalize_answer, truncate_tokens
 from sire_core.types import Hit, Unit, UnitKind
 
 METRICS = (exact_match, f1, f1_hotpot, acc, word_coverage)

@@ -1,4 +1,4 @@
-"""The explorer's pages, paths and exports."""
+"""The explorer's nicegui_pages, paths and exports."""
 
 import asyncio
 import re
@@ -13,23 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
-from sire_core.algorithms.snippets import has_form
-from sire_core.algorithms.text import find_words
-from sire_core.corpus.document_names import documents_of
 from sire_core.data import demo_documents
+from sire_core.documents.document_names import documents_of
 from sire_core.errors import ConfigurationError, IndexMissingError
-from sire_core.explore import browse, neighbours
+from sire_core.explore import browse, neighbourhood
 from sire_core.explore.example_questions import example_questions
 from sire_core.explore.highlight import escaped, marked, shared_words
-from sire_core.explore.markdown import markdown_html
-from sire_core.explore.page import compared, comparison_html, document, drawing
+from sire_core.explore.markdown_html import markdown_html
 from sire_core.explore.picture import MOST_NODES, WAYPOINT, Link, Node, Picture, layout
+from sire_core.explore.result_page import compared, comparison_html, document, drawing
+from sire_core.explore.web import fragments, nicegui_pages
+from sire_core.explore.web.explorer import Explorer, ExplorerQuery
+from sire_core.explore.web.server import Guard
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.metadata_values import shown_value
 from sire_core.recipes.registry import recipe_with
-from sire_core.serve.page import pages, views
-from sire_core.serve.page.explorer import Explorer, ExplorerQuery
-from sire_core.serve.page.server import Guard
+from sire_core.text.snippets import has_form
+from sire_core.text.words import find_words
 from support.command import run
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
@@ -73,7 +73,7 @@ def test_settings_of_the_page_are_checked_and_listed(explorer):
         asyncio.run(explorer.ask(ask))
     with pytest.raises(ConfigurationError, match="rounds is given twice"):
         asyncio.run(explorer.ask(replace(ask, settings="rounds=1 rounds=2")))
-    listed = views.settings_html(asyncio.run(explorer.snapshot("sire")).recipe)
+    listed = fragments.settings_html(asyncio.run(explorer.snapshot("sire")).recipe)
     assert "<td>rounds=2</td><td>Number of rounds in which links are followed" in listed
     assert "max_df" not in listed, "a search cannot change what the index was built with"
 
@@ -83,13 +83,13 @@ def test_a_question_without_words_and_an_address_that_asks_for_nothing_are_expla
         asked = asyncio.run(explorer.ask(ExplorerQuery(question, "sire")))
         assert "The question has no word to search for; these are only the nearest passages." in asked.html()
     assert asyncio.run(explorer.ask(ExplorerQuery("Who was Hedda Sorrel?", "sire"))).note == ""
-    assert pages.number_of_hits("7") == (7, "")
-    assert pages.number_of_hits(7.0) == (7, "")
+    assert nicegui_pages.number_of_hits("7") == (7, "")
+    assert nicegui_pages.number_of_hits(7.0) == (7, "")
     for wrong in ("0", "101", "many", "-1", None):
-        number, note = pages.number_of_hits(wrong)
+        number, note = nicegui_pages.number_of_hits(wrong)
         assert (number, note.endswith("5 are shown.")) == (5, True)
-    assert pages.known_or_first("sire", ["flat", "sire"], "recipe") == ("sire", "")
-    name, note = pages.known_or_first("nope", ["flat", "sire"], "recipe")
+    assert nicegui_pages.known_or_first("sire", ["flat", "sire"], "recipe") == ("sire", "")
+    name, note = nicegui_pages.known_or_first("nope", ["flat", "sire"], "recipe")
     assert (name, note) == ("flat", "There is no recipe 'nope' here; 'flat' is used. There are: flat, sire.")
 
 
@@ -168,22 +168,22 @@ def test_lists_show_what_may_be_seen_and_nothing_else(folder, limited):
     assert {title for _, title, _ in card.passages} == {"SS Northern Wren", "Aldous Brack"}
     assert all("Aldous Brack" in sentence for _, _, sentence in card.passages)
     assert browse.entity_card(whole, brack.id).total == len(browse.entity_card(whole, brack.id).passages) == 3
-    picture = neighbours.neighbour_picture(snapshot, brack.id)
+    picture = neighbourhood.neighbour_picture(snapshot, brack.id)
     assert {"SS Northern Wren", "Aldous Brack", "Hedda Sorrel"} <= {node.label for node in picture.nodes}
-    assert "Quellmark" in {node.label for node in neighbours.neighbour_picture(whole, brack.id).nodes}
+    assert "Quellmark" in {node.label for node in neighbourhood.neighbour_picture(whole, brack.id).nodes}
     assert "Quellmark" not in {node.label for node in picture.nodes}
     before = limited.show(QUESTION, k=1).picture
     [ship] = [node.id for node in before.nodes if node.rank]
-    grown = neighbours.expanded(snapshot, before, ship)
+    grown = neighbourhood.expanded(snapshot, before, ship)
     assert before.nodes == grown.nodes[: len(before.nodes)]
     labels = {link.label for link in grown.links if link.source == ship and link.target == brack.id}
     assert labels == {"On her last voyage, in the gale of November 1893, she was commanded by Aldous Brack."}
-    grown = neighbours.expanded(snapshot, grown, brack.id)
+    grown = neighbourhood.expanded(snapshot, grown, brack.id)
     assert ("chunk", "Aldous Brack") in {(node.kind, node.label) for node in grown.nodes}
     assert "Quellmark" not in {node.label for node in grown.nodes}
     [hidden] = browse.document_units(whole, "secret")
     assert browse.document_units(snapshot, "secret") == []
-    assert neighbours.neighbour_picture(snapshot, hidden.id) is None
+    assert neighbourhood.neighbour_picture(snapshot, hidden.id) is None
     assert asyncio.run(find_passages(snapshot, "Quellmark")) == []
 
 
@@ -193,7 +193,7 @@ def test_neighbours_of_a_popular_entity_fit_a_picture_and_the_rest_is_listed():
     index.build([Document(f"{number}", text, "Release Notes") for number, text in enumerate(texts)])
     snapshot = index.snapshot()
     [notes] = [row for row in browse.entities(snapshot).rows if row.about == "60" and row.id]
-    picture = neighbours.neighbour_picture(snapshot, notes.id)
+    picture = neighbourhood.neighbour_picture(snapshot, notes.id)
     passages = [node for node in picture.nodes if node.kind == "chunk"]
     assert (len(passages), picture.left_out) == (5, 55)
     assert 7 <= len(picture.nodes) <= 11
@@ -204,16 +204,16 @@ def test_neighbours_of_a_popular_entity_fit_a_picture_and_the_rest_is_listed():
     assert {card.total for card in cards} == {60}
     sentences = {sentence for card in cards for _, _, sentence in card.passages}
     assert sentences == {text.partition(". ")[0] + "." for text in texts}
-    grown = neighbours.expanded(snapshot, picture, passages[0].id)
+    grown = neighbourhood.expanded(snapshot, picture, passages[0].id)
     assert grown.nodes[: len(picture.nodes)] == picture.nodes
     assert picture.not_drawn == ((notes.id, 55),)
-    shown = views.neighbours_html(picture, "sire")
+    shown = fragments.neighbours_html(picture, "sire")
     assert f'<a href="/entity?id={notes.id}&amp;recipe=sire#more">55 more neighbours of Release Notes</a>' in shown
-    again = neighbours.expanded(snapshot, grown, notes.id)
+    again = neighbourhood.expanded(snapshot, grown, notes.id)
     assert dict(again.not_drawn)[notes.id] == 50, "the next five are drawn, and the rest is counted once"
     result = replace(index.show("ship 3", k=1), picture=again)
     assert "50 more neighbours of Release Notes" in result.html()
-    assert '#more">50 more neighbours of Release Notes</a>' in pages.asked_html(result, snapshot)
+    assert '#more">50 more neighbours of Release Notes</a>' in nicegui_pages.asked_html(result, snapshot)
 
 
 def test_passages_are_found_by_the_rarest_of_some_words(folder):
@@ -231,16 +231,16 @@ def test_trees_and_what_was_derived_from_a_passage(folder):
     kind, tree, level, number = found[0]
     page = browse.units(snapshot, kind, tree=tree, level=level)
     assert page.total == number
-    picture = neighbours.neighbour_picture(snapshot, page.rows[0].id)
+    picture = neighbourhood.neighbour_picture(snapshot, page.rows[0].id)
     assert 2 <= len(picture.nodes) <= MOST_NODES
     [wren] = browse.document_units(snapshot, "northern-wren")
-    derived = snapshot.view.units(neighbours.derived_from(snapshot, wren.id))
+    derived = snapshot.view.units(neighbourhood.derived_from(snapshot, wren.id))
     assert {unit.kind.value for unit in derived} >= {"aggregate", "sim_summary"}
     assert all(wren.id in unit.chunk_ids for unit in derived)
-    assert neighbours.related(snapshot, wren.id, 99) == {"Derived from it": derived}
-    related = neighbours.related(snapshot, page.rows[0].id, 99)
+    assert neighbourhood.related(snapshot, wren.id, 99) == {"Derived from it": derived}
+    related = neighbourhood.related(snapshot, page.rows[0].id, 99)
     assert len(related["Made from"]) > 1
-    listed = views.related_html([], related, "sirerag")
+    listed = fragments.related_html([], related, "sirerag")
     assert listed.startswith('<div id="more">')
     assert all(f"/unit?id={unit.id}&amp;" in listed for unit in related["Made from"])
 
@@ -251,7 +251,7 @@ def test_a_passage_leads_to_those_before_and_after_it_and_to_its_place_in_the_do
     index.build([Document("lamp.md", text, "The lamp")])
     passages = browse.document_units(index.snapshot(), "lamp.md")
     ids = [passage.id for passage in passages]
-    first, middle = (views.unit_html(unit, ["lamp.md"], ids, "flat", None) for unit in passages[:2])
+    first, middle = (fragments.unit_html(unit, ["lamp.md"], ids, "flat", None) for unit in passages[:2])
     assert f"passage 2 of {len(ids)}" in middle
     assert f'<a href="/unit?id={ids[0]}&amp;recipe=flat">previous</a>' in middle
     assert f'<a href="/unit?id={ids[2]}&amp;recipe=flat">next</a>' in middle
@@ -347,8 +347,8 @@ def test_lists_are_sorted_count_what_they_list_and_show_values_as_people_write_t
     assert browse.entity_count(snapshot) == browse.entities(snapshot).total > 0
     units = browse.document_units(snapshot, "b")
     pages_of = (
-        views.document_html("b", "Chapter 10", units, "sire", lambda _, link: "", lambda _: False),
-        views.unit_html(units[0], ["b"], [], "sire", None),
+        fragments.document_html("b", "Chapter 10", units, "sire", lambda _, link: "", lambda _: False),
+        fragments.unit_html(units[0], ["b"], [], "sire", None),
     )
     for shown in pages_of:
         assert "<td>tags</td><td>water, hardware</td>" in shown
@@ -698,7 +698,7 @@ def test_names_that_most_passages_have_are_counted_listed_and_searched():
     [row] = browse.entities(snapshot, "karn").rows
     assert (row.label, row.about, row.id) == ("Karn", "13", "")
     assert browse.entity_count(snapshot) == browse.entities(snapshot).total
-    html = views.start_html([], *browse.main_names(snapshot), 13, "sire")
+    html = fragments.start_html([], *browse.main_names(snapshot), 13, "sire")
     assert '<a href="/?q=Karn&amp;recipe=sire">Karn</a> <small>13</small>' in html
     assert "Ole Reeve" not in html, "only a heading"
     assert "Vane Licence" not in html, "the same sentence everywhere"
@@ -714,7 +714,7 @@ def test_lines_of_a_picture_carry_the_row_of_a_table_that_has_the_name():
     [row] = browse.entities(snapshot, "karn").rows
     assert {
         link.label
-        for link in neighbours.neighbour_picture(snapshot, row.id).links
+        for link in neighbourhood.neighbour_picture(snapshot, row.id).links
         if row.id in (link.source, link.target)
     } == {"Bunya: Possum; Karn"}
 

@@ -9,8 +9,8 @@ import pytest
 from sire_core import Document, Index
 from sire_core.explore import browse
 from sire_core.explore.name_kinds import NAME_KINDS, kind_of_name
-from sire_core.explore.page import PAGE_STYLE, mark, region
 from sire_core.explore.picture import Link, Node, Picture, branches
+from sire_core.explore.result_page import PAGE_STYLE, mark, region
 from sire_core.types import Entity, ExtractionRecord, Fact
 
 FORMS = {

@@ -9,7 +9,7 @@ from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.explore import browse
 from sire_core.explore.corpus_map import CorpusMap, topic_labels
-from sire_core.explore.titles import (
+from sire_core.explore.short_titles import (
     compact_title,
     compact_titles,
     shared_affixes,

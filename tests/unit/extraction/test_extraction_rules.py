@@ -8,12 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.extraction.answers import AliasesAnswer, KeywordsAnswer, NamesAnswer, ShortFactsAnswer, TriplesAnswer
-from sire_core.extraction.model import ModelExtractor
+from sire_core.extraction.answer_schemas import (
+    AliasesAnswer,
+    KeywordsAnswer,
+    NamesAnswer,
+    ShortFactsAnswer,
+    TriplesAnswer,
+)
+from sire_core.extraction.model_extractor import ModelExtractor
 from sire_core.extraction.record import validate
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.extraction.spans import TextSpan
-from sire_core.models.answers import parse_answer
+from sire_core.models.answer_parsing import parse_answer
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.faults import RetryPolicy
 from sire_core.protocols import ChunkInContext

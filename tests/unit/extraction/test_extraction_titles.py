@@ -3,13 +3,13 @@
 import pytest
 
 from sire_core import Document, Index
-from sire_core.corpus.changes import StoredDocument
-from sire_core.corpus.sections import title_line
-from sire_core.corpus.stored_corpus import StoredCorpus
 from sire_core.data import demo_documents, demo_questions
+from sire_core.documents.change_plan import StoredDocument
+from sire_core.documents.markdown_sections import title_line
+from sire_core.documents.stored_corpus import StoredCorpus
 from sire_core.extraction.record import to_json
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.extraction.titles import (
+from sire_core.extraction.title_links import (
     PassageTexts,
     TitleLinker,
     changed_surface_forms,

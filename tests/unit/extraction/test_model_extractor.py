@@ -9,7 +9,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.merged import MergedExtractor, merge_records
-from sire_core.extraction.model import ModelExtractor
+from sire_core.extraction.model_extractor import ModelExtractor
 from sire_core.extraction.record import from_json, to_json, validate
 from sire_core.models.base import CheckedModel
 from sire_core.models.prompt_format import render

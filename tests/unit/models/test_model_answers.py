@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from sire_core.algorithms.text import clean_value
-from sire_core.extraction.answers import ExtractionAnswer
-from sire_core.extraction.model import JOINT, passage_data
-from sire_core.models.answers import (
+from sire_core.extraction.answer_schemas import ExtractionAnswer
+from sire_core.extraction.model_extractor import JOINT, passage_data
+from sire_core.models.answer_parsing import (
     ask_structured,
     parse_answer,
     strict_json_schema,
@@ -21,6 +20,7 @@ from sire_core.models.answers import (
 )
 from sire_core.models.prompt_format import neutralize, render
 from sire_core.protocols import ChunkInContext, Completion, ModelRequest, Prompt
+from sire_core.text.words import clean_value
 from sire_core.types import Chunk
 from support.scripted_server import unfence
 

@@ -13,10 +13,10 @@ import pytest
 from pydantic import BaseModel
 
 from sire_core import Document, Index
-from sire_core.build.estimate import estimate_extraction
+from sire_core.changes.estimate import estimate_extraction
 from sire_core.errors import ConfigurationError, LimitExceededError, UnusableAnswerError
-from sire_core.extraction.answers import ExtractionAnswer
-from sire_core.extraction.model import ModelExtractor
+from sire_core.extraction.answer_schemas import ExtractionAnswer
+from sire_core.extraction.model_extractor import ModelExtractor
 from sire_core.models.base import CheckedModel, ModelBase
 from sire_core.models.caching import CachedModel, answer_key
 from sire_core.models.openai.client import OpenAIChat
@@ -25,7 +25,7 @@ from sire_core.models.openai.faults import RetryPolicy, retry_after
 from sire_core.models.usage import CostRange, Price, UsageLimits, load_prices, price_of
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import ChunkInContext, Completion, ModelRequest, Prompt
-from sire_core.storage.calls import CallStore
+from sire_core.storage.call_cache import CallStore
 from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import Chunk
 from support.scripted_server import ScriptedServer

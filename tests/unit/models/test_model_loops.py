@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.errors import SireError, UnusableAnswerError
-from sire_core.extraction.answers import ExtractionAnswer
-from sire_core.models.answers import loop_at, with_one_round, without_loop, without_rest
+from sire_core.extraction.answer_schemas import ExtractionAnswer
+from sire_core.models.answer_parsing import loop_at, with_one_round, without_loop, without_rest
 from sire_core.models.base import CheckedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.sync import run_sync

@@ -47,7 +47,7 @@ def encoder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(painters, encoder):
-    from sire_core.recipes.iier.training import EncoderConfig, TrainingConfig, train_scorer
+    from sire_core.papers.iier.training import EncoderConfig, TrainingConfig, train_scorer
 
     view, known = painters
     config = TrainingConfig(
@@ -57,10 +57,10 @@ def trained(painters, encoder):
 
 
 def test_a_checkpoint_of_an_encoder_is_what_the_recipe_walks_with(painters, trained, tmp_path):
-    from sire_core.recipes.iier.graph import ChainGraph
-    from sire_core.recipes.iier.neural import write_checkpoint
-    from sire_core.recipes.iier.rank import frontier
-    from sire_core.recipes.iier.recipe import iier
+    from sire_core.papers.iier.chain_graph import ChainGraph
+    from sire_core.papers.iier.neural import write_checkpoint
+    from sire_core.papers.iier.rank import frontier
+    from sire_core.papers.iier.recipe import iier
 
     view, known = painters
     file = tmp_path / "encoder.safetensors"
@@ -80,8 +80,8 @@ def test_a_checkpoint_of_an_encoder_is_what_the_recipe_walks_with(painters, trai
 
 
 def test_training_moves_encoder_and_heads_and_lowers_the_loss(painters, encoder):
-    from sire_core.recipes.iier.networks import EncoderScorer, step_loss, train_encoder
-    from sire_core.recipes.iier.training import TrainingConfig, text_steps
+    from sire_core.papers.iier.scorer_networks import EncoderScorer, step_loss, train_encoder
+    from sire_core.papers.iier.training import TrainingConfig, text_steps
 
     view, known = painters
     steps, unreachable = text_steps(view, known, "one_path", None, 4, np.random.default_rng(0))
@@ -129,8 +129,8 @@ def test_the_command_trains_an_encoder_and_says_when_the_heuristic_is_better(tmp
 
 
 def test_folders_and_files_that_are_no_encoder(tmp_path, trained):
-    from sire_core.recipes.iier.networks import EncoderScorer
-    from sire_core.recipes.iier.neural import load_chain_scorer, write_checkpoint
+    from sire_core.papers.iier.neural import load_chain_scorer, write_checkpoint
+    from sire_core.papers.iier.scorer_networks import EncoderScorer
 
     with pytest.raises(ConfigurationError, match="holds no transformer"):
         EncoderScorer.from_folder(tmp_path)
@@ -146,7 +146,7 @@ def test_folders_and_files_that_are_no_encoder(tmp_path, trained):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_an_encoder_stored_in_half_precision_is_trained_in_whole_numbers(painters, encoder, tmp_path, dtype):
-    from sire_core.recipes.iier.training import EncoderConfig, TrainingConfig, train_scorer
+    from sire_core.papers.iier.training import EncoderConfig, TrainingConfig, train_scorer
 
     transformers.AutoTokenizer.from_pretrained(encoder).save_pretrained(tmp_path)
     transformers.AutoModel.from_pretrained(encoder).to(getattr(torch, dtype)).save_pretrained(tmp_path)
@@ -157,7 +157,7 @@ def test_an_encoder_stored_in_half_precision_is_trained_in_whole_numbers(painter
 
 
 def test_weights_that_are_no_numbers_are_refused(trained):
-    from sire_core.recipes.iier.neural import EncoderChainScorer
+    from sire_core.papers.iier.neural import EncoderChainScorer
 
     broken = {name: np.full_like(array, np.nan) for name, array in trained.weights.items()}
     with pytest.raises(StorageError, match="not numbers"):
@@ -166,7 +166,7 @@ def test_weights_that_are_no_numbers_are_refused(trained):
 
 @pytest.mark.parametrize("kind", ["Roberta", "MPNet"])
 def test_texts_are_cut_to_the_positions_that_an_encoder_has(encoder, tmp_path, kind):
-    from sire_core.recipes.iier.networks import EncoderScorer
+    from sire_core.papers.iier.scorer_networks import EncoderScorer
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(encoder)
     made = transformers.PreTrainedTokenizerFast(
@@ -189,7 +189,7 @@ def test_texts_are_cut_to_the_positions_that_an_encoder_has(encoder, tmp_path, k
 
 
 def test_a_foreign_card_has_no_kernels_loaded(trained, monkeypatch):
-    from sire_core.recipes.iier.neural import EncoderChainScorer
+    from sire_core.papers.iier.neural import EncoderChainScorer
 
     about = trained.card["encoder"]
     config = {**about["config"], "attn_implementation": "evil/repo", "_attn_implementation": "evil/repo"}
@@ -203,7 +203,7 @@ def test_a_foreign_card_has_no_kernels_loaded(trained, monkeypatch):
 def test_threads_read_each_their_own_end_of_a_text(encoder):
     from concurrent.futures import ThreadPoolExecutor
 
-    from sire_core.recipes.iier.networks import EncoderScorer
+    from sire_core.papers.iier.scorer_networks import EncoderScorer
 
     model = EncoderScorer.from_folder(encoder, max_tokens=8).eval()
     text = "painter born in a town . " * 20 + "the mill lies on the river . " * 20

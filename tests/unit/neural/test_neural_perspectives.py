@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sire_core.recipes.smart.derive import Perspectives
-from sire_core.recipes.smart.encoding_tree import (
+from sire_core.papers.smart.derive import Perspectives
+from sire_core.papers.smart.encoding_tree import (
     EncodingTree,
     UndirectedGraph,
     decoding_information,
@@ -27,7 +27,7 @@ def torch():
 
 @pytest.fixture
 def losses(torch, monkeypatch):
-    from sire_core.recipes.smart import soft_trees as module
+    from sire_core.papers.smart import soft_trees as module
 
     for name, value in {"_HIDDEN": 32, "_DIMENSION": 32, "_POSITIONS": 8}.items():
         monkeypatch.setattr(module, name, value)

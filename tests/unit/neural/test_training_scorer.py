@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from sire_core.errors import CorpusError
-from sire_core.recipes.iier.neural import EDGE_FEATURES, PAIR_FEATURES, score_features, scorer_digest
-from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
-from sire_core.recipes.iier.training import (
+from sire_core.papers.iier.neural import EDGE_FEATURES, PAIR_FEATURES, score_features, scorer_digest
+from sire_core.papers.iier.scorers import HeuristicScorer, RandomScorer
+from sire_core.papers.iier.training import (
     FIRST_WEIGHTS,
     TrainingConfig,
     make_examples,
@@ -20,7 +20,7 @@ from sire_core.recipes.iier.training import (
 
 torch = pytest.importorskip("torch", reason="the torch extra is missing")
 
-from sire_core.recipes.iier.networks import step_loss  # noqa: E402 - needs torch
+from sire_core.papers.iier.scorer_networks import step_loss  # noqa: E402 - needs torch
 
 QUICK = {"epochs": 8, "batch": 8, "rate": 0.03, "max_length": 2}
 
@@ -44,7 +44,7 @@ def test_the_same_seed_gives_the_same_digest(painters, trained):
 
 
 def test_numpy_scores_are_those_of_the_torch_model(painters, trained):
-    from sire_core.recipes.iier.networks import SHARPNESS, LightScorer
+    from sire_core.papers.iier.scorer_networks import SHARPNESS, LightScorer
 
     view, known = painters
     examples = make_examples(view, known, "all_shortest", 2)

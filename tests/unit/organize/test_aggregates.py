@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.extraction.record import RecordedExtractor
+from sire_core.papers.sirerag.relatedness_tree import Aggregate, FactLine, RelatednessTree, split_aggregate
 from sire_core.recipes import sirerag
-from sire_core.recipes.sirerag.relatedness_tree import Aggregate, FactLine, RelatednessTree, split_aggregate
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Entity, ExtractionRecord, Fact, Unit, UnitKind
 from support.derive_outputs import derive_outputs

@@ -1,9 +1,9 @@
 """What stands for a document: its facts, its words or a summary, in units of bounded length."""
 
-from sire_core.algorithms.text import text_length
 from sire_core.index import Index
 from sire_core.recipes import indexrag
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor
+from sire_core.text.words import text_length
 from sire_core.types import Document, UnitKind
 
 CHAPTERS = [" ".join(f"Keeper{number} lit lamp{number}x{line} at dusk." for line in range(4)) for number in range(6)]

@@ -6,8 +6,7 @@ import json
 import pytest
 
 from sire_core.index import Index
-from sire_core.recipes import indexrag
-from sire_core.recipes.indexrag.bridges import (
+from sire_core.papers.indexrag.bridges import (
     BridgeEvidence,
     JoinedFacts,
     ModelBridges,
@@ -16,6 +15,7 @@ from sire_core.recipes.indexrag.bridges import (
     cap_documents,
     gather_evidence,
 )
+from sire_core.recipes import indexrag
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.types import Document, UnitKind
 

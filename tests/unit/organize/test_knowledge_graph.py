@@ -8,11 +8,11 @@ from sire_core import Document, Index
 from sire_core.extraction.record import RecordedExtractor
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.knowledge import KEYWORD
+from sire_core.papers.iier import INTERACTS
+from sire_core.papers.iier.chain_graph import ChainGraph
+from sire_core.papers.smart.entity_network import NetworkTable, read_network
+from sire_core.papers.smart.statements import EntityMention, PassageTexts, passage_rows, read_passage
 from sire_core.recipes import iier, msrag, pagerank
-from sire_core.recipes.iier import INTERACTS
-from sire_core.recipes.iier.graph import ChainGraph
-from sire_core.recipes.smart.network import NetworkTable, read_network
-from sire_core.recipes.smart.statements import EntityMention, PassageTexts, passage_rows, read_passage
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind

@@ -16,9 +16,9 @@ from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.reason import ReasoningLimits, collect, ircot, iterate_sync, self_ask, single
-from sire_core.reason.calls import ModelCalls
+from sire_core.reason.answer_reader import INSUFFICIENT, ReadAnswer, ReaderConfig, cite, read
 from sire_core.reason.evidence import MergedRanking, Search
-from sire_core.reason.reader import INSUFFICIENT, ReadAnswer, ReaderConfig, cite, read
+from sire_core.reason.model_calls import ModelCalls
 from sire_core.recipes import flat, recipe_by_name, smart
 from sire_core.search.ranking import ScoredRanking
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
@@ -77,7 +77,7 @@ def test_other_limits_are_refused_with_the_class_that_is_expected(limits, found)
     with Index(recipe="flat") as index, pytest.raises(ConfigurationError) as caught:
         ircot(index, "Who?", model=ScriptedModel(), limits=limits)
     assert found in str(caught.value)
-    assert "sire_core.reason.calls.ReasoningLimits(max_steps=..., max_calls=..." in str(caught.value)
+    assert "sire_core.reason.model_calls.ReasoningLimits(max_steps=..., max_calls=..." in str(caught.value)
 
 
 DOCUMENTS = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.models.answers import without_thinking
+from sire_core.models.answer_parsing import without_thinking
 from sire_core.reason.output_parsing import (
     abstains,
     choose_query,

@@ -25,8 +25,8 @@ from sire_core.reason import (
     self_ask,
     single,
 )
+from sire_core.reason.answer_reader import cite
 from sire_core.reason.output_parsing import AnswerText
-from sire_core.reason.reader import cite
 from sire_core.testing.doubles import ScriptedModel
 from support.faults import always
 

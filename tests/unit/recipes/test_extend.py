@@ -16,7 +16,7 @@ from sire_core.extend import EntityGraph, UnitKind, min_max, relation_ends
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
-ROOMS = Path(sire_core.extend.__file__).parent / "recipes"
+ROOMS = Path(sire_core.extend.__file__).parent / "papers"
 NAMES = ("hipporag2", "linearrag")
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
 
@@ -36,7 +36,7 @@ def test_a_room_imports_from_one_module_of_ours(name):
     assert len(files) > 2
     for module in {module for path in files for module in imported(path)}:
         root = module.split(".")[0]
-        own = module == "sire_core.extend" or module.startswith(f"sire_core.recipes.{name}.")
+        own = module == "sire_core.extend" or module.startswith(f"sire_core.papers.{name}.")
         assert own or root in ("numpy", "scipy") or root in sys.stdlib_module_names, module
 
 

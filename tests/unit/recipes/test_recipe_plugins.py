@@ -17,8 +17,8 @@ from sire_core.recipes.registry import factory_of, recipe_with, split_settings
 from support.command import run
 
 SOURCE = """
-from sire_core.trees.similarity_tree import SimilarityTree
-from sire_core.trees.tree import TreeSettings
+from sire_core.papers.trees.similarity_tree import SimilarityTree
+from sire_core.papers.trees.tree import TreeSettings
 from sire_core.protocols import Recipe
 from sire_core.search.vectors.flat import Flat
 

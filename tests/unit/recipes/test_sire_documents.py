@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from sire_core import Document, Index
-from sire_core.algorithms.text import without_link_targets
 from sire_core.recipes import sire
+from sire_core.text.words import without_link_targets
 from support.command import run
 
 MENU = "- Volcano boiler pressure guide\n- Volcano boiler pressure news\n- Volcano boiler pressure forum"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from sire_core import Document, Index
-from sire_core.algorithms.lists import Lists
-from sire_core.recipes.sire.index import EvidenceIndex
-from sire_core.recipes.sire.passages import PassageWords
+from sire_core.arrays.lists import Lists
+from sire_core.recipes.sire.evidence_index import EvidenceIndex
+from sire_core.recipes.sire.passage_arrays import PassageWords
 from sire_core.search import view
 from sire_core.testing.doubles import HashEmbedder
 

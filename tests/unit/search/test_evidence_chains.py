@@ -12,9 +12,9 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.filters import parse_filter
+from sire_core.papers.iier.rank import EvidenceChains
 from sire_core.recipes import flat, iier
-from sire_core.recipes.iier.rank import EvidenceChains
-from sire_core.recipes.sire.index import EvidenceIndex
+from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.question import OWN, QueryFeatures
 from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel

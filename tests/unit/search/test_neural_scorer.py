@@ -8,8 +8,8 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
-from sire_core.recipes.iier.graph import ChainGraph
-from sire_core.recipes.iier.neural import (
+from sire_core.papers.iier.chain_graph import ChainGraph
+from sire_core.papers.iier.neural import (
     EDGE_FEATURES,
     FORMAT,
     PAIR_FEATURES,
@@ -17,9 +17,9 @@ from sire_core.recipes.iier.neural import (
     read_checkpoint,
     write_checkpoint,
 )
-from sire_core.recipes.iier.rank import frontier
-from sire_core.recipes.iier.recipe import iier
-from sire_core.recipes.iier.scorers import ChainQuestion
+from sire_core.papers.iier.rank import frontier
+from sire_core.papers.iier.recipe import iier
+from sire_core.papers.iier.scorers import ChainQuestion
 from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.testing.doubles import HashEmbedder
 

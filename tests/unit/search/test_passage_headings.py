@@ -2,7 +2,7 @@
 
 import pytest
 
-from sire_core.recipes.sire.passages import passage_headings
+from sire_core.recipes.sire.passage_arrays import passage_headings
 
 
 @pytest.mark.parametrize(

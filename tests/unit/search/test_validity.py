@@ -12,8 +12,8 @@ from llama_index.core.schema import TextNode
 import langchain_sire
 import llama_index_sire
 from sire_core import Document, Index
-from sire_core.corpus.readers import read_documents
 from sire_core.errors import QueryError
+from sire_core.files.readers import read_documents
 from sire_core.models.sync import run_sync
 from sire_core.serve.tools import IndexTools
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 
 from sire_core import Document, Index, Passage
-from sire_core.corpus.chunker import SentenceChunker
+from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import IndexMissingError, ModelError
 from sire_core.reason import ReasoningLimits
 from sire_core.serve.mcp_server import make_server

@@ -9,10 +9,10 @@ import sys
 import pytest
 
 from sire_core import Document, Index
-from sire_core.derive.derivation import PlainDerivation
+from sire_core.changes.derivation import PlainDerivation
 from sire_core.errors import ConfigurationError
+from sire_core.papers.indexrag.select import Quota, QuotaRange
 from sire_core.protocols import Recipe
-from sire_core.recipes.indexrag.select import Quota, QuotaRange
 from sire_core.search.vectors.flat import Flat
 from sire_core.storage import pool
 from sire_core.testing.doubles import HashEmbedder

@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from sire_core.errors import ModelError
-from sire_core.extraction.answers import ExtractionAnswer
-from sire_core.models.answers import parse_answer
+from sire_core.extraction.answer_schemas import ExtractionAnswer
+from sire_core.models.answer_parsing import parse_answer
 from sire_core.protocols import LanguageModel, Prompt
 from sire_core.testing.doubles import ScriptedModel, rule_answer
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError, ModelError, UnusableAnswerError
-from sire_core.models.answers import schema_hint, schema_name, strict_json_schema
+from sire_core.models.answer_parsing import schema_hint, schema_name, strict_json_schema
 from sire_core.models.base import CheckedModel
 from sire_core.models.openai.endpoint import OpenAIEndpoint, RequestForm
 from sire_core.models.openai.faults import (

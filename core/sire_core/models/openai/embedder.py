@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.text import packed
 from sire_core.errors import ConfigurationError
 from sire_core.models.embedding import BatchError, TextError, check_vectors
 from sire_core.models.openai.endpoint import OpenAIEndpoint, RequestForm
@@ -19,6 +18,7 @@ from sire_core.models.openai.faults import CONTEXT_WORDS, RetryPolicy, explain_f
 from sire_core.models.openai.responses import ResponseBounds
 from sire_core.models.usage import credible_tokens, estimate_tokens
 from sire_core.telemetry import start
+from sire_core.text.words import packed
 from sire_core.types import digest
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sire_core.models.answers import loop_at
+from sire_core.models.answer_parsing import loop_at
 from sire_core.models.base import known_finish
 from sire_core.models.openai.faults import (
     BrokenResponseError,

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges, run_starts
-from sire_core.algorithms.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
-from sire_core.algorithms.lists import word_keys
-from sire_core.algorithms.text import word_pattern
-from sire_core.recipes.sire.passages import LONGEST_NAME, name_words, phrase_keys, stem_keys
+from sire_core.arrays.grouping import ranges, run_starts
+from sire_core.arrays.lists import word_keys
+from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, name_words, phrase_keys, stem_keys
 from sire_core.search.ranking import best_first
+from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
+from sire_core.text.words import word_pattern
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.lists import Ints, Lists
+    from sire_core.arrays.lists import Ints, Lists
     from sire_core.protocols import BoolArray
-    from sire_core.recipes.sire.index import EvidenceIndex
+    from sire_core.recipes.sire.evidence_index import EvidenceIndex
     from sire_core.recipes.sire.weights import Weights
 
     Floats = NDArray[np.float64]

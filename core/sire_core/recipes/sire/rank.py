@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.grouping import distinct
-from sire_core.algorithms.pluralize import excerpt, shorten
-from sire_core.algorithms.snippets import has_form, readable_sentences, stem, stems
-from sire_core.algorithms.text import find_words
-from sire_core.corpus.sections import SEPARATOR
+from sire_core.arrays.grouping import distinct
+from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.extraction.headings import is_everyday
-from sire_core.recipes.sire.index import EvidenceIndex
-from sire_core.recipes.sire.passages import name_words, passage_headings
+from sire_core.recipes.sire.evidence_index import EvidenceIndex
+from sire_core.recipes.sire.passage_arrays import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_HOPS, Hops, QueryFeatures
 from sire_core.recipes.sire.weights import Weights
 from sire_core.search.passages import titled_sentences
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first, cosine_step
 from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex
 from sire_core.settings import check_settings, setting
+from sire_core.text.pluralize import excerpt, shorten
+from sire_core.text.snippets import has_form, readable_sentences, stem, stems
+from sire_core.text.words import find_words
 from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.lists import Ints
+    from sire_core.arrays.lists import Ints
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, IntArray, Ranking, Similarities, View
 

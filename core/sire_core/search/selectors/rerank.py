@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.snippets import snippet
 from sire_core.errors import ConfigurationError
 from sire_core.models.cross_encoder import load_cross_encoder
 from sire_core.models.prompt_format import numbered, parse_order
 from sire_core.protocols import Prompt, ReadableRanking
 from sire_core.search.ranking import answer_or_reason
 from sire_core.settings import check_settings, refuse_untrusted, setting
+from sire_core.text.snippets import snippet
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.neighbors import unit_rows
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.search.ranking import LiftedRanking, ScoredRanking, best_first, cosine_step
 from sire_core.search.vectors.sq_index import SQIndex
 from sire_core.settings import check_settings, setting

@@ -1,0 +1,220 @@
+"""Many short lists as two arrays (`Lists`), rows in groups (`Ragged`), texts (`PackedTexts`), and records of such."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from sire_core.arrays.grouping import GOLDEN, mixed, ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Whole = NDArray[np.signedinteger[Any]]
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """List i is `values[starts[i]:starts[i + 1]]`."""
+
+    starts: Ints  # int64 `[lists + 1]`
+    values: NDArray[np.int32]  # int32 `[total]`
+
+    @classmethod
+    def of_pairs(cls, lists: Whole, values: Whole, size: int) -> Lists:
+        """From pairs of a list and a value of it, at least 0; repeated pairs count once, values ascend."""
+        from scipy.sparse import coo_array
+
+        shape = (size, int(values.max(initial=0)) + 1)
+        # Counts what repeats and sorts lists that are out of order; those of pairs by value are not.
+        rows = coo_array((np.ones(len(lists), dtype=np.int8), (lists, values)), shape=shape).tocsr()
+        return cls(rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
+
+    @classmethod
+    def of_runs(cls, lists: Whole, values: Whole, size: int) -> Lists:
+        """From pairs of a list and a value of it, lists ascending: values keep their order, repeated ones stay."""
+        starts = np.searchsorted(lists, np.arange(size + 1, dtype=np.int64)).astype(np.int64)
+        return cls(starts, values.astype(np.int32))
+
+    @classmethod
+    def of_lengths(cls, lengths: Sequence[int] | Ints, values: Sequence[int] | Whole) -> Lists:
+        """From the length of every list, and their values one list after the other."""
+        starts = np.concatenate([[0], np.cumsum(np.asarray(lengths, dtype=np.int64))]).astype(np.int64)
+        return cls(starts, np.asarray(values, dtype=np.int32))
+
+    def chosen(self, rows: Ints) -> Lists:
+        """Some of the lists, in this order."""
+        lengths = self.lengths(rows)
+        return Lists.of_lengths(lengths, self.values[ranges(self.starts[rows], lengths)])
+
+    def followed_by(self, others: Lists) -> Lists:
+        """These lists and others behind them."""
+        starts = np.concatenate([self.starts, others.starts[1:] + self.starts[-1]])
+        return Lists(starts, np.concatenate([self.values, others.values]))
+
+    def __len__(self) -> int:
+        """How many lists."""
+        return len(self.starts) - 1
+
+    def lengths(self, rows: Ints) -> Ints:
+        """Lengths of some lists."""
+        return self.starts[rows + 1] - self.starts[rows]
+
+    def take(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Some lists, one after the other."""
+        lengths = self.lengths(rows)
+        values = self.values[ranges(self.starts[rows], lengths)]
+        return np.arange(len(rows)).repeat(lengths), values.astype(np.int64)
+
+    def of(self, row: int) -> Ints:
+        """One list."""
+        return self.values[self.starts[row] : self.starts[row + 1]].astype(np.int64)
+
+    def inverted(self, size: int) -> Lists:
+        """The lists that hold each of `size` values."""
+        owners = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        return Lists.of_pairs(self.values.astype(np.int64), owners, size)
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Columns of equal length, cut into groups."""
+
+    counts: NDArray[np.int64]  # Rows of each group, int64 `[groups]`
+    columns: Mapping[str, NDArray[Any]]  # Arrays by name, `[sum(counts)]` each
+
+    @classmethod
+    def of(cls, groups: Sequence[Sequence[tuple[Any, ...]]], types: Mapping[str, Any]) -> Ragged:
+        """Build columns from rows by group; `types` has the dtype of every column."""
+        rows = [row for group in groups for row in group]
+        return cls(
+            np.array([len(group) for group in groups], dtype=np.int64),
+            # Column by column: rows side by side would need an iterator each, for the collector of garbage to follow.
+            {
+                name: np.fromiter(map(itemgetter(index), rows), dtype=kind, count=len(rows))
+                for index, (name, kind) in enumerate(types.items())
+            },
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Ragged]) -> Ragged:
+        """Concatenate the groups of several."""
+        columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
+        return cls(np.concatenate([part.counts for part in parts]), columns)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column."""
+        return self.columns[name]
+
+    def starts(self) -> NDArray[np.int64]:
+        """Return the first row of every group, `[groups]`."""
+        return np.asarray(np.cumsum(self.counts) - self.counts, dtype=np.int64)
+
+    def groups(self) -> NDArray[np.int64]:
+        """Return the group of every row, `[rows]`."""
+        return np.repeat(np.arange(len(self.counts), dtype=np.int64), self.counts)
+
+    def chosen(self, others: Ragged, groups: NDArray[np.int64]) -> Ragged:
+        """Select groups of `self` and `others`, whose numbers follow on, in the order given."""
+        both = Ragged.joined([self, others])
+        return both if np.array_equal(groups, np.arange(len(both.counts))) else both.take(groups)
+
+    def take(self, groups: NDArray[np.int64]) -> Ragged:
+        """Select groups, in the order given."""
+        rows = ranges(self.starts()[groups], self.counts[groups])
+        return Ragged(self.counts[groups], {name: column[rows] for name, column in self.columns.items()})
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """Return all arrays by name, for a file."""
+        return {
+            f"{prefix}.counts": self.counts,
+            **{f"{prefix}.{name}": column for name, column in self.columns.items()},
+        }
+
+    @classmethod
+    def from_arrays(cls, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Ragged:
+        """Inverse of `arrays`."""
+        names = [name.removeprefix(f"{prefix}.") for name in arrays if name.startswith(f"{prefix}.")]
+        columns = {name: arrays[f"{prefix}.{name}"] for name in names if name != "counts"}
+        return cls(arrays[f"{prefix}.counts"], columns)
+
+
+def arrays_of(record: Any, prefix: str = "") -> dict[str, NDArray[Any]]:
+    """Arrays in the fields of a dataclass by name, those of a nested one as `field.name`; other fields are left out."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for entry in fields(record):
+        value, name = getattr(record, entry.name), f"{prefix}{entry.name}"
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        elif isinstance(value, Ragged):
+            arrays |= value.arrays(name)
+        elif is_dataclass(value):
+            arrays |= arrays_of(value, f"{name}.")
+    return arrays
+
+
+def record_of(kind: type[Record], arrays: Mapping[str, NDArray[Any]], prefix: str = "", **others: Any) -> Record:
+    """Inverse of `arrays_of`; `others` are the fields that are no arrays, and nested dataclasses of other modules."""
+    values: dict[str, Any] = dict(others)
+    for entry in fields(kind):  # type: ignore[arg-type] # a dataclass
+        name = f"{prefix}{entry.name}"
+        if not entry.init or entry.name in others:
+            continue
+        if name in arrays:
+            values[entry.name] = arrays[name]
+        elif f"{name}.counts" in arrays:
+            values[entry.name] = Ragged.from_arrays(name, arrays)
+        else:
+            values[entry.name] = record_of(Lists if f"{name}.starts" in arrays else PackedTexts, arrays, f"{name}.")
+    return kind(**values)
+
+
+_LINE_END = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTexts:
+    """Texts of any letters, each decoded when it is asked for."""
+
+    letters: NDArray[np.uint8]  # Of all texts, uint8
+    ends: NDArray[np.int64]  # Where each text ends, int64 `[texts]`
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> PackedTexts:
+        """Pack texts."""
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, number: int) -> str:
+        start = int(self.ends[number - 1]) if number else 0
+        return self.letters[start : int(self.ends[number])].tobytes().decode("utf-8", "surrogatepass")
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[number] for number in range(len(self)))
+
+
+def word_keys(words: Sequence[str]) -> NDArray[np.uint64]:
+    """A hash of each word, uint64 `[len(words)]`: a polynomial of its bytes, mixed (splitmix64)."""
+    if not words:
+        return np.zeros(0, dtype=np.uint64)
+    joined = "\n".join(words).encode("utf-8", "surrogatepass")
+    letters = np.append(np.frombuffer(joined, dtype=np.uint8), np.uint8(_LINE_END))
+    ends = np.flatnonzero(letters == _LINE_END)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    lengths = ends - starts + 1
+    powers = np.cumprod(np.full(int(lengths.max()), GOLDEN))  # wraps around at 64 bits, as wanted
+    positions = np.arange(len(letters)) - np.repeat(starts, lengths)
+    return mixed(np.add.reduceat(letters.astype(np.uint64) * powers[positions], starts))

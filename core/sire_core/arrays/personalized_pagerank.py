@@ -1,0 +1,239 @@
+"""Personalised PageRank: forward push (Andersen, Chung and Lang 2006); power iteration for walks that start widely."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.arrays.grouping import row_pointers
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class CSRGraph:
+    """A directed graph whose edges leaving a node are probabilities."""
+
+    indptr: NDArray[np.int64]  # Edges of node i are `indptr[i]:indptr[i + 1]`, int64 `[n + 1]`
+    targets: NDArray[np.int64]  # Where the edges lead, int64, ascending within a node
+    probabilities: NDArray[np.float64]  # float64; they sum to 1 for every node that has edges
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return len(self.indptr) - 1
+
+    @classmethod
+    def from_edges(
+        cls,
+        size: int,
+        sources: NDArray[np.int64],
+        targets: NDArray[np.int64],
+        weights: NDArray[np.float64],
+    ) -> CSRGraph:
+        """Sort edges by source and divide their weights by the sum of each node.
+
+        Args:
+            size: Number of nodes.
+            sources: `[m]`, below `size`.
+            targets: `[m]`, below `size`.
+            weights: `[m]`, positive.
+
+        Raises:
+            ConfigurationError: A weight is not positive or not finite, or a node does not exist.
+        """
+        if len(weights) and not (np.isfinite(weights).all() and weights.min() > 0):
+            raise ConfigurationError("Weights of edges must be positive and finite.")
+        if len(weights) and not (min(sources.min(), targets.min()) >= 0 and max(sources.max(), targets.max()) < size):
+            raise ConfigurationError(f"Edges must join nodes 0 to {size - 1}.")
+        order = np.lexsort((targets, sources))
+        totals = np.bincount(sources, weights=weights, minlength=size)
+        indptr = row_pointers(sources, size)
+        return cls(
+            indptr=indptr,
+            targets=np.ascontiguousarray(targets[order], dtype=np.int64),
+            probabilities=np.ascontiguousarray((weights / totals[sources])[order], dtype=np.float64),
+        )
+
+    @classmethod
+    def undirected(cls, size: int, pairs: NDArray[np.int64], weights: NDArray[np.float64]) -> CSRGraph:
+        """Join pairs of nodes `[m, 2]` in both directions; see `from_edges`."""
+        sources, targets = np.concatenate((pairs, pairs[:, ::-1])).T
+        return cls.from_edges(size, sources, targets, np.concatenate((weights, weights)))
+
+    def neighbors(self, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Where the edges of a node lead, and how probable each is."""
+        edges = slice(int(self.indptr[node]), int(self.indptr[node + 1]))
+        return self.targets[edges], self.probabilities[edges]
+
+
+_DENSE = 8  # A walk that starts at more than one node in so many is computed by power iteration
+
+
+@dataclass(frozen=True, slots=True)
+class PageRankScores:
+    """Scores of nodes and how far they may be off."""
+
+    scores: NDArray[np.float64]  # `[n]`, never above the true value
+    error: float  # Sum over all nodes of what is missing; the scores and this sum to 1
+
+
+def personalized_pagerank(
+    graph: CSRGraph,
+    seeds: NDArray[np.float64],
+    damping: float = 0.5,
+    *,
+    threshold: float = 1e-7,
+    compiled: bool | None = None,
+) -> PageRankScores:
+    """Where a walker is who starts at a seed and at every step follows an edge or else returns to a seed.
+
+    Mass waits at nodes as a residual. In rounds, every node whose residual is above the threshold times its degree
+    keeps its share and pushes the rest along its edges; where many nodes are seeds, all nodes push in every round. At a
+    node without edges the walker returns to a seed.
+
+    Args:
+        graph: The graph.
+        seeds: `[n]`, at least 0; divided by their sum.
+        damping: Probability of following an edge, at least 0 and below 1.
+        threshold: Residuals up to this, per edge of a node, are left where they are; the error is at most
+            `threshold * (edges + nodes without edges)`.
+        compiled: Whether to push with numba or without; None decides itself, also whether to push at all. Results
+            differ by the error only.
+
+    Raises:
+        ConfigurationError: No seed, a negative one, or a setting out of its range.
+    """
+    if not 0 <= damping < 1:
+        raise ConfigurationError(f"The probability of following an edge is at least 0 and below 1, not {damping}.")
+    if not threshold > 0:
+        raise ConfigurationError(f"The threshold of a push must be above 0, not {threshold}.")
+    first = np.flatnonzero(seeds)  # a walk touches few of the nodes of a large graph
+    weights = seeds[first]
+    total = float(weights.sum())
+    if len(seeds) != graph.size or not np.isfinite(total) or total <= 0 or weights.min() < 0:
+        raise ConfigurationError("Seeds are one weight per node, none negative, at least one above 0.")
+    if len(first) * _DENSE > graph.size and compiled is None:
+        scores, left = _iterate(graph, first, np.asarray(weights / total), float(damping), float(threshold))
+        return PageRankScores(scores, left)
+    push = _compiled() if compiled is not False else None
+    if compiled and push is None:
+        raise ConfigurationError('Compiled PageRank needs numba: pip install "sire-rag[fast]"')
+    start = np.asarray(weights / total, dtype=np.float64)
+    edges = (graph.indptr, graph.targets, graph.probabilities)
+    scores, kept = (push or _push_arrays)(*edges, first, start, float(damping), float(threshold))
+    return PageRankScores(scores, max(0.0, 1.0 - float(kept)))
+
+
+def _iterate(graph: CSRGraph, seeds: Ints, start: Floats, damping: float, threshold: float) -> tuple[Floats, float]:
+    """Scores, and the mass that is still waiting: all nodes push at once, which pays where a walk starts everywhere."""
+    from scipy.sparse import csr_array
+
+    edges = csr_array((graph.probabilities, graph.targets, graph.indptr), shape=(graph.size, graph.size))
+    stuck = np.diff(graph.indptr) == 0
+    restart = np.zeros(graph.size)
+    restart[seeds] = start
+    scores, waiting, left = np.zeros(graph.size), restart, 1.0
+    while left > threshold * (len(graph.targets) + np.count_nonzero(stuck)):
+        scores += (1.0 - damping) * waiting
+        waiting = damping * (edges.T @ waiting + waiting[stuck].sum() * restart)
+        left *= damping
+    return scores, left
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> Callable[..., Any] | None:
+    try:
+        numba = importlib.import_module("numba")  # by name: it has no type hints and may be absent
+    except ImportError:
+        return None
+    # Compiled at the first call; the machine code is kept on disk where that is possible.
+    return numba.njit(cache=True, nogil=True)(_push_loops)  # type: ignore[no-any-return]  # untyped decorator
+
+
+def _push_loops(
+    indptr: Ints, targets: Ints, probabilities: Floats, seeds: Ints, start: Floats, damping: float, threshold: float
+) -> tuple[Floats, float]:
+    """The push as loops, for the compiler: scores and their sum."""
+    n = len(indptr) - 1
+    scores = np.zeros(n)
+    residual = np.zeros(n)
+    residual[seeds] = start
+    kept = 0.0
+    frontier = seeds[start > threshold * np.maximum(1, indptr[seeds + 1] - indptr[seeds])]
+    waiting = np.zeros(n, dtype=np.bool_)
+    following = np.empty(n, dtype=np.int64)
+    while len(frontier):
+        mass = residual[frontier]
+        residual[frontier] = 0.0
+        count = 0
+        stuck = 0.0
+        for i in range(len(frontier)):
+            node = frontier[i]
+            scores[node] += (1.0 - damping) * mass[i]
+            kept += (1.0 - damping) * mass[i]
+            if indptr[node] == indptr[node + 1]:
+                stuck += damping * mass[i]
+                continue
+            for edge in range(indptr[node], indptr[node + 1]):
+                target = targets[edge]
+                residual[target] += damping * mass[i] * probabilities[edge]
+                if not waiting[target] and residual[target] > threshold * max(1, indptr[target + 1] - indptr[target]):
+                    waiting[target] = True
+                    following[count] = target
+                    count += 1
+        if stuck > 0.0:
+            for place in range(len(seeds)):
+                node = seeds[place]
+                residual[node] += stuck * start[place]
+                if not waiting[node] and residual[node] > threshold * max(1, indptr[node + 1] - indptr[node]):
+                    waiting[node] = True
+                    following[count] = node
+                    count += 1
+        frontier = following[:count].copy()
+        waiting[frontier] = False
+    return scores, kept
+
+
+def _push_arrays(
+    indptr: Ints, targets: Ints, probabilities: Floats, seeds: Ints, start: Floats, damping: float, threshold: float
+) -> tuple[Floats, float]:
+    """The same push with whole arrays, for those without a compiler."""
+    scores, residual = np.zeros(len(indptr) - 1), np.zeros(len(indptr) - 1)
+    residual[seeds] = start
+    kept = 0.0
+    frontier = seeds[_above(residual, seeds, indptr, threshold)]
+    while len(frontier):
+        mass = residual[frontier]
+        residual[frontier] = 0.0
+        scores[frontier] += (1.0 - damping) * mass
+        kept += (1.0 - damping) * float(mass.sum())
+        first = indptr[frontier]
+        lengths = indptr[frontier + 1] - first
+        ends = np.cumsum(lengths)
+        edges = np.arange(ends[-1]) + np.repeat(first - ends + lengths, lengths)
+        touched, place = np.unique(targets[edges], return_inverse=True)
+        moved = np.repeat(damping * mass, lengths) * probabilities[edges]
+        residual[touched] += np.bincount(place.ravel(), weights=moved, minlength=len(touched))
+        stuck = damping * float(mass[lengths == 0].sum())
+        if stuck > 0.0:
+            residual[seeds] += stuck * start
+            touched = np.union1d(touched, seeds)
+        frontier = touched[_above(residual, touched, indptr, threshold)]
+    return scores, kept
+
+
+def _above(residual: Floats, nodes: Ints, indptr: Ints, threshold: float) -> NDArray[np.bool_]:
+    """Which of some nodes have more waiting than is left where it is."""
+    return np.asarray(residual[nodes] > threshold * np.maximum(1, indptr[nodes + 1] - indptr[nodes]), dtype=bool)

@@ -1,1 +1,0 @@
-"""The walk from documents to one commit."""

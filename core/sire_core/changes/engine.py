@@ -1,0 +1,382 @@
+"""Runs the steps of a derivation after a change: what differs, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.changes.runners import LocalRunner, in_parts
+from sire_core.changes.step import PASSAGES, Context
+from sire_core.changes.step_rows import Entry, Item, OutputChange, PassageInput, StoredOutput, encode, place_of
+from sire_core.changes.step_table import JoinedRows, NewItems, NewOutputs, PackedGroups, PackedRows, Table, group
+from sire_core.protocols import Delta
+
+if TYPE_CHECKING:
+    from sire_core.changes.step import Step
+    from sire_core.changes.step_rows import Output
+    from sire_core.changes.step_table import Ints
+    from sire_core.protocols import BuildView, Change, TableStore
+    from sire_core.types import Failure, Unit
+
+_ROWS = 1 << 12  # Places that the rows of an output have behind each row of a passage
+
+
+@dataclass(frozen=True, slots=True)
+class ItemChange:
+    """What changed for a step."""
+
+    items: Sequence[Item]  # Items that are new or may have changed, in corpus order, with their values now
+    touched: Collection[str]  # Ids of these and of those that are gone
+
+
+def changed_passages(change: Change, view: BuildView, *, everything: bool) -> ItemChange:
+    """Passages that are new, changed or gone, and those whose records changed; or all of them."""
+    touched = view.touched(change)
+    units = [unit for unit in view.chunk_units if everything or unit.id in touched]
+    return ItemChange(_PassageItems(view, units), touched)
+
+
+class _PassageItems(Sequence[Item]):
+    """Passages as items. They are made when they are asked for, so that not all records are held at once."""
+
+    def __init__(self, view: BuildView, units: Sequence[Unit]) -> None:
+        self._view, self._units = view, units
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._items(self._units[place]) if isinstance(place, slice) else self._items([self._units[place]])[0]
+
+    def _items(self, units: Sequence[Unit]) -> list[Item]:
+        records = self._view.records({unit.id for unit in units})
+        places = [place_of(*self._view.place(unit.chunk_ids[0])) for unit in units]
+        chunks = [tuple(map(self._view.chunk, unit.chunk_ids)) for unit in units]
+        return [
+            Item(unit.id, place, 0, PassageInput(unit, own, records.get(unit.id)))
+            for unit, place, own in zip(units, places, chunks, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a change does to a derivation."""
+
+    delta: Delta  # Units, tables and failures
+    outputs: Mapping[str, Iterable[OutputChange]]  # Outputs that differ, by step
+    tables: Mapping[str, Table]  # All tables after the change, by step
+    is_new: bool  # Whether there was nothing before
+
+
+async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> Result:
+    """Bring the steps of an organizer up to date with a change of the corpus."""
+    stored = view.tables()
+    is_new = not any(step.name in stored for step in steps)
+    again = is_new or view.state().get("extractor") != view.fingerprints[1]
+    passages = await asyncio.to_thread(changed_passages, change, view, everything=again)
+    forgotten = view.forgotten()
+    forced = {unit.id for unit in view.chunk_units if not forgotten.isdisjoint(unit.chunk_ids)} if forgotten else ()
+    result = await derive(steps, passages, stored, view, view.state().get("limits", {}), forced)
+    limits = {step.name: step.size_limit() for step in steps if step.size_limit() is not None}
+    left_over = [unit.id for unit in view.units()] if is_new else []
+    delta = Delta(
+        put_units=result.delta.put_units,
+        drop_units=(*result.delta.drop_units, *left_over),
+        state={"extractor": view.fingerprints[1], **({"limits": limits} if limits else {})},
+        tables=result.delta.tables,
+        failures=result.delta.failures,
+    )
+    return replace(result, delta=delta)
+
+
+async def derive(
+    steps: Sequence[Step],
+    passages: ItemChange,
+    stored: TableStore,
+    view: BuildView,
+    limits: Mapping[str, int] | None = None,
+    forced: Collection[str] = (),
+) -> Result:
+    """Run steps one after the other over passages that changed."""
+    tables: dict[str, Table] = {}
+    changed: dict[str, Iterable[OutputChange]] = {}
+    forced_items: dict[str, Collection[str]] = {PASSAGES: forced}
+    units = UnitWriter()
+    context = Context(view, tables)
+    of_passages = await _passage_rows([step for step in steps if step.source == PASSAGES], passages.items, view)
+    for step in steps:
+        table = tables[step.name] = Table(step.name, stored, step.name not in stored)
+        items = passages if step.source == PASSAGES else _of_outputs(changed[step.source])
+        if step.source == PASSAGES:
+            rows = of_passages.pop(step.name)
+        else:
+            say = partial(view.progress, f"rows of {step.name}")
+            rows = (await _mapped([step], items.items, view, say))[0]
+        differing = await asyncio.to_thread(table.replace_items, items.touched, rows, several=step.source != PASSAGES)
+        if step.merged_by == step.name:
+            table.names = Table(f"{step.name}/names", stored, table.is_new)
+            table.names.resolve(await step.resolve(table, context))
+        again = forced_items[step.name] = _forced(step, table, forced_items[step.source], context)
+        if not step.reduces:
+            changed[step.name] = []
+        elif table.is_new:
+            changed[step.name] = await reduce_all(step, table, context, units)
+        else:
+            dirty = await asyncio.to_thread(_dirty, step, table, differing, (limits or {}).get(step.name), context)
+            dirty |= again
+            changed[step.name] = await reduce_dirty(step, table, dirty, context, units)
+    delta = Delta(
+        put_units=tuple(units.put.values()),
+        drop_units=tuple(name for name in units.dropped if name not in units.put),
+        tables={part.name: part.change() for table in tables.values() for part in table.parts()},
+        failures=tuple(units.failures),
+    )
+    return Result(delta, changed, tables, all(table.is_new for table in tables.values()))
+
+
+async def _passage_rows(steps: Sequence[Step], passages: Sequence[Item], view: BuildView) -> dict[str, PackedRows]:
+    """Rows of the steps that read passages, which are gone through once for all of them."""
+    rows_by_step: dict[str, PackedRows] = {}
+    for portable in (True, False):
+        own = [step for step in steps if step.portable is portable]
+        if own:
+            rows = await _mapped(own, passages, view, partial(view.progress, "reading records"))
+            rows_by_step |= dict(zip([step.name for step in own], rows, strict=True))
+    return rows_by_step
+
+
+async def _mapped(
+    steps: Sequence[Step], items: Sequence[Item], view: BuildView, progress: Callable[[int, int], None]
+) -> list[PackedRows]:
+    """Rows of some steps, joined as they come."""
+    joined = [JoinedRows() for _ in steps]
+    runner = view.runner if steps[0].portable else LocalRunner()
+    async for parts in in_parts(runner, _rows_of_steps, steps, items, progress):
+        for rows, part in zip(joined, parts, strict=True):
+            rows.add(part)
+    return [rows.finish() for rows in joined]
+
+
+def _of_outputs(changes: Iterable[OutputChange]) -> ItemChange:
+    """Outputs of a step that differ, as items of the next."""
+    if isinstance(changes, NewOutputs):
+        return ItemChange(NewItems(changes.outputs), changes.outputs.keys())
+    items = [
+        Item(c.key, c.after.place, c.after.number, c.after.data)
+        for c in changes
+        if c.after is not None and c.after.data is not None
+    ]
+    items.sort(key=lambda item: (item.place, item.number, item.id))
+    return ItemChange(items, {change.key for change in changes})
+
+
+def _rows_of_steps(steps: Sequence[Step], items: Sequence[Item]) -> list[PackedRows]:
+    """Rows of one part of the items, by step."""
+    return [PackedRows.of(_rows(step, items)) for step in steps]
+
+
+def _rows(step: Step, items: Sequence[Item]) -> Iterator[Entry]:
+    """Rows of some items, in their order; pure, wherever it runs."""
+    scale = _ROWS if step.source == PASSAGES else 1
+    for item in items:
+        for number, row in enumerate(step.map(item)):
+            place, inside = row.at or (item.place, item.number + number * scale)
+            yield Entry(place, inside, item.id, row.key, row.body)
+
+
+def _dirty(step: Step, table: Table, differing: Collection[str], limit: int | None, context: Context) -> set[str]:
+    """Groups that have to be reduced again."""
+    other = _moved(step, table, context) if step.merged_by else set[str]()
+    other |= _near_limit(step, table, limit, context)
+    return other | _unsettled(step, table, differing, other, context)
+
+
+def _forced(step: Step, table: Table, items: Collection[str], context: Context) -> set[str]:
+    """Groups with rows of some items."""
+    if not items:
+        return set()
+    merged = context.tables[step.merged_by].merged if step.merged_by else {}
+    return {step.group_of(entry.key, merged) for entry in table.entries_of(items)}
+
+
+def _moved(step: Step, table: Table, context: Context) -> set[str]:
+    """Groups, before and now, of the keys that are resolved in another way than before."""
+    names = context.tables[step.merged_by]
+    before, after = names.merged_before, names.merged
+    moved = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    raw = step.renamed(moved, table, context) if moved else ()
+    return {step.group_of(key, merged) for key in raw for merged in (before, after)}
+
+
+def _unsettled(step: Step, table: Table, keys: Collection[str], moved: Collection[str], context: Context) -> set[str]:
+    """Groups of the keys whose rows differ, but for those whose outputs are the same for certain."""
+    names = context.tables[step.merged_by] if step.merged_by else None
+    merges = (names.merged_before, names.merged) if names else ()
+    groups = {step.group_of(key, merged) for key in keys for merged in merges} if merges else set(keys)
+    if not step.settles:
+        return groups
+    sides: list[dict[str, list[Entry]]] = [{}, {}]
+    for rows, side in zip((table.came, table.went), sides, strict=True):
+        for key, entries in rows.items():
+            group = step.group_of(key, merges[1]) if merges else key
+            if group not in moved:
+                side.setdefault(group, []).extend(entries)
+    stored = table.stored_outputs({*sides[0], *sides[1]})
+    return groups.difference(step.settled(sides[0], sides[1], stored))
+
+
+def _near_limit(step: Step, table: Table, before: int | None, context: Context) -> set[str]:
+    """Keys that may be on the other side of the limit now."""
+    now = step.size_limit()
+    if now == before or now is None or before is None:
+        return set()
+    fewest = min(now, before)
+    several = _merged_above(table, context.tables[step.merged_by].merged, fewest) if step.merged_by else set[str]()
+    return several.union(table.keys_above(fewest)).difference(step.without_output)
+
+
+def _merged_above(table: Table, merged: Mapping[str, str], items: int) -> set[str]:
+    """Groups of several keys that may have rows of more items than a number, before a change or after it."""
+    keys = {*merged, *merged.values()}
+    above = set[str]()
+    for sizes in (table.sizes_before(keys), table.sizes(keys)):
+        totals = {whole: sizes.get(whole, 0) for whole in merged.values()}
+        for key, whole in merged.items():
+            totals[whole] += sizes.get(key, 0)
+        above.update(whole for whole, total in totals.items() if total > items)
+    return above
+
+
+@dataclass(slots=True)
+class UnitWriter:
+    """Units that are put and dropped so far, and failures."""
+
+    put: dict[str, Unit] = field(default_factory=dict)
+    dropped: dict[str, None] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+
+
+async def reduce_all(step: Step, table: Table, context: Context, units: UnitWriter) -> Iterable[OutputChange]:
+    """Reduce all keys of a table that was empty; nothing is compared, and outputs are objects only while made."""
+    groups = await asyncio.to_thread(_all_groups, step, table, context)
+    places = groups.first_places()
+    async with aclosing(step.reduce_parts(groups, context)) as parts:
+        async for part in parts:
+            await asyncio.to_thread(_put_all, table, places, part, units)
+    return NewOutputs(table.made)
+
+
+async def reduce_dirty(
+    step: Step, table: Table, dirty: set[str], context: Context, units: UnitWriter
+) -> Iterable[OutputChange]:
+    """Reduce the keys that need it and compare with what is stored."""
+    groups = await asyncio.to_thread(_dirty_groups, step, table, dirty, context)
+    outputs = [output async for part in step.reduce_parts(groups, context) for output in part]
+    return await asyncio.to_thread(_compare, table, dirty, groups, outputs, units)
+
+
+def _all_groups(step: Step, table: Table, context: Context) -> PackedGroups:
+    rows = table.packed(())
+    if not step.merged_by:
+        return PackedGroups(rows, list(rows.keys), np.arange(len(rows.keys)), np.zeros(len(rows.keys), dtype=np.int64))
+    merged = context.tables[step.merged_by].merged
+    names, groups = list(rows.keys), np.arange(len(rows.keys))
+    more: dict[str, int] = {}
+    for number, key in enumerate(names):
+        if (name := step.group_of(key, merged)) != key:
+            known = rows.keys.get(name)
+            groups[number] = len(groups) + more.setdefault(name, len(more)) if known is None else known
+    names += more
+    return PackedGroups(rows, names, groups, _places_in_groups(step, rows.keys, names, groups, merged))
+
+
+def _places_in_groups(
+    step: Step, keys: Mapping[str, int], names: Sequence[str], groups: Ints, merged: Mapping[str, str]
+) -> Ints:
+    """Place of every key among those of its group, in the order of `Step.keys_of`."""
+    members = _members(merged)
+    places = np.zeros(len(keys), dtype=np.int64)
+    for shared in np.flatnonzero(np.bincount(groups, minlength=len(names)) > 1).tolist():
+        for place, key in enumerate(step.keys_of(names[shared], members)):
+            number = keys.get(key)
+            if number is not None and groups[number] == shared:
+                places[number] = place
+    return places
+
+
+def _members(merged: Mapping[str, str]) -> dict[str, list[str]]:
+    """Names by the name they were resolved to, for all that have more than their own."""
+    members: dict[str, list[str]] = {}
+    for name, entity in merged.items():
+        members.setdefault(entity, [entity]).append(name)
+    return members
+
+
+def _dirty_groups(step: Step, table: Table, dirty: set[str], context: Context) -> PackedGroups:
+    dirty.update(table.failed())
+    more = dirty
+    while more:
+        more = set(step.dependents(more, table, context)) - dirty
+        dirty |= more
+    raw: dict[str, Sequence[str]] = {}
+    if step.merged_by:
+        merged = context.tables[step.merged_by].merged
+        members = _members(merged)
+        raw = {key: [k for k in step.keys_of(key, members) if step.group_of(k, merged) == key] for key in dirty}
+    return group(table, dirty, raw)
+
+
+def _put_all(
+    table: Table, places: Iterator[tuple[str, int, int]], outputs: Sequence[Output | None], units: UnitWriter
+) -> None:
+    for (key, place, number), output in zip(islice(places, len(outputs)), outputs, strict=True):
+        if output is not None:
+            if output.failure is not None:
+                units.failures.append(output.failure)
+            units.put.update((unit.id, unit) for unit in output.units)
+            table.put_output(key, StoredOutput.of(place, number, output))
+
+
+def _compare(
+    table: Table, dirty: Collection[str], groups: PackedGroups, outputs: Sequence[Output | None], units: UnitWriter
+) -> list[OutputChange]:
+    stored = table.stored_outputs(dirty)
+    changes = []
+    for (key, place, number), output in zip(groups.first_places(), outputs, strict=True):
+        before = stored.pop(key, None)
+        after = None if output is None else StoredOutput.of(place, number, output)
+        if output is not None and output.failure is not None:
+            units.failures.append(output.failure)
+        if not _same(before, after):
+            changes.append(OutputChange(key, before, after))
+            _apply(table, changes[-1], output.units if output else (), units)
+    for key, before in stored.items():  # no rows are left
+        changes.append(OutputChange(key, before, None))
+        _apply(table, changes[-1], (), units)
+    return changes
+
+
+def _same(before: StoredOutput | None, after: StoredOutput | None) -> bool:
+    if before is None or after is None:
+        return before is after
+    return encode([before.place, before.number, before.failed, before.units, before.data]) == encode(
+        [after.place, after.number, after.failed, after.units, after.data]
+    )
+
+
+def _apply(table: Table, change: OutputChange, made: Sequence[Unit], units: UnitWriter) -> None:
+    known = change.before.units if change.before else {}
+    now = change.after.units if change.after else {}
+    units.put.update((unit.id, unit) for unit in made if known.get(unit.id) != now[unit.id])
+    units.dropped.update(dict.fromkeys(unit_id for unit_id in known if unit_id not in now))
+    if change.after is None:
+        table.drop_output(change.key)
+    else:
+        table.put_output(change.key, change.after)

@@ -1,0 +1,388 @@
+"""`IndexWriter`: changes of an index, from the documents that were given to the published generation."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from sire_core.errors import ConfigurationError, IndexLockedError, IndexMissingError, SireError, StorageError
+from sire_core.reader import Reader
+
+if TYPE_CHECKING:
+    from sire_core.changes.builder import Plan
+    from sire_core.changes.estimate import Estimate
+    from sire_core.configuration import Configuration
+    from sire_core.documents.change_plan import CorpusChange
+    from sire_core.documents.stored_corpus import StoredDocument
+    from sire_core.index import Index
+    from sire_core.models.usage import Price
+    from sire_core.protocols import Embedder
+    from sire_core.storage.index_files import IndexFiles
+    from sire_core.storage.manifest import Manifest
+    from sire_core.types import BuildReport, Chunk, Document, Failure
+
+_logger = logging.getLogger(__name__)
+
+_POLL = 0.05  # Seconds between two attempts to take a lock that another writer holds
+
+
+class IndexWriter:
+    """Changes the documents of an index and what is derived from them; arguments and errors are those of `Index`."""
+
+    def __init__(self, configuration: Configuration, reader: Reader) -> None:
+        self._configuration = configuration
+        self._reader = reader
+
+    async def defer(self, documents: Iterable[Document], delete: Iterable[str]) -> list[str]:
+        """Store changes that are indexed before the next search; the first documents of a folder at once."""
+        checked = self._checked(documents)
+        names = [document.id for document in checked]
+        if self._configuration.path is not None and not self._is_built():
+            # The folder must say with which embedder and recipe others have to index what waits in it.
+            if checked:
+                await self._put([checked], may_replace=True)
+            return names
+        self._reader.pending.put({document.id: document for document in checked} | dict.fromkeys(delete))
+        return names
+
+    def _checked(self, documents: Iterable[Document]) -> tuple[Document, ...]:
+        from sire_core.documents.validation import check_documents
+
+        return check_documents(documents, strict_metadata=self._configuration.strict_metadata)
+
+    def _is_built(self) -> bool:
+        try:
+            self._reader.built()
+        except IndexMissingError:
+            return False
+        except ConfigurationError:  # another recipe is built there
+            return True
+        return True
+
+    async def index_pending(self, *, for_search: bool = False) -> None:
+        """Index what `defer` stored. If this fails, nothing is lost: the next search tries again."""
+        if not self._reader.pending:
+            return
+        checked = for_search and self._configuration.path is not None
+        manifest = self._reader.built()[0] if checked else None
+        try:
+            configuration = self._configuration if manifest is None else self._for_search(manifest)
+            files = self._reader.files(create=True)
+            async with self._writing(files):
+                if await self._index_pending(files, configuration):
+                    await self._publish_to_mirrors(files)
+        except (ConfigurationError, StorageError) as error:
+            count = len(self._reader.pending.changes())
+            if not count:  # they went with the folder
+                raise
+            kind = type(error) if isinstance(error, StorageError) else StorageError
+            raise kind(
+                f"{count} changes of documents are not indexed yet, and a search without them would be wrong. Call "
+                f"flush() on the object that they were given to. This one cannot index them: {error}"
+            ) from error
+
+    def _for_search(self, manifest: Manifest) -> Configuration:
+        """The configuration with the chunker of the folder, after a check that its recipes can be updated."""
+        from sire_core.documents.chunker import SentenceChunker
+
+        for built in manifest.recipes:
+            self._configuration.check_rebuilds(built)
+        return replace(self._configuration, chunker=SentenceChunker(**manifest.chunker) if manifest.chunker else None)
+
+    async def _index_pending(self, files: IndexFiles, configuration: Configuration) -> bool:
+        """Index what waits, with the writer's lock held; returns whether there was anything to do."""
+        from sire_core.documents.change_plan import plan_put
+
+        changes = self._reader.pending.changes() if self._reader.pending else {}
+        put = [document for document in changes.values() if document is not None]
+        changed = bool(put or (changes and files.refresh().recipes))
+        if changed:
+
+            def plan(stored: Mapping[str, StoredDocument], _: Sequence[Chunk]) -> CorpusChange:
+                change = plan_put(stored, put, configuration.chunker_object())
+                gone = tuple(name for name, document in changes.items() if document is None and name in stored)
+                return replace(change, drop_documents=gone)
+
+            await self._change(files, plan, configuration)
+        if changes:
+            self._reader.pending.done(changes)
+        return changed
+
+    async def build(self, documents: Iterable[Document], keep: Collection[str]) -> BuildReport:
+        """Make the index contain exactly some documents, and the stored ones with the ids `keep`."""
+        from sire_core.changes.builder import LARGE, mapped_arrays
+        from sire_core.documents.change_plan import plan_build
+
+        # In a list, so that the plan frees the documents when it has read them.
+        unread, chunker = [self._checked(documents)], self._configuration.chunker_object()
+        keep = {keep} if isinstance(keep, str) else set(keep)
+        with mapped_arrays(large=len(unread[0]) > LARGE):
+            report = await self.apply(lambda stored, _: plan_build(stored, unread.pop(), chunker, keep))
+            await self.prepare()
+        return report
+
+    async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
+        """Add documents, or replace those that are there."""
+        return await self._put([self._checked(documents)], may_replace=may_replace)
+
+    async def _put(self, unread: list[tuple[Document, ...]], *, may_replace: bool) -> BuildReport:
+        """Put documents, given in a list, so that the plan frees them when it has read them."""
+        from sire_core.changes.builder import LARGE, mapped_arrays
+        from sire_core.documents.change_plan import plan_put
+
+        chunker = self._configuration.chunker_object()
+        with mapped_arrays(large=len(unread[0]) > LARGE):
+            report = await self.apply(
+                lambda stored, _: plan_put(stored, unread.pop(), chunker, may_replace=may_replace)
+            )
+            if report.generation == 1:  # a first build: its first search shall not wait for the ranker
+                await self.prepare()
+        return report
+
+    async def delete(self, doc_ids: Iterable[str], *, missing_ok: bool, visible_only: bool) -> BuildReport:
+        """Remove documents."""
+        from sire_core.documents.change_plan import plan_delete, plan_delete_shown
+
+        wanted = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
+        allow, chunker = self._configuration.allow, self._configuration.chunker_object()
+        if missing_ok:
+            self._reader.files()  # raises without an index: a deletion creates none
+        if visible_only and allow is not None:
+            return await self.apply(
+                lambda stored, chunks: plan_delete_shown(
+                    stored, chunks, wanted, allow, missing_ok=missing_ok, chunker=chunker
+                )
+            )
+        return await self.apply(lambda stored, _: plan_delete(stored, wanted, missing_ok=missing_ok))
+
+    async def delete_passages(self, passage_ids: Iterable[str]) -> BuildReport:
+        """Remove single passages."""
+        from sire_core.documents.change_plan import plan_delete_passages
+
+        wanted = {passage_ids} if isinstance(passage_ids, str) else set(passage_ids)
+        allow, chunker = self._configuration.allow, self._configuration.chunker_object()
+        self._reader.files()  # raises without an index: a deletion creates none
+        return await self.apply(
+            lambda stored, chunks: plan_delete_passages(stored, chunks, wanted, allow=allow, chunker=chunker)
+        )
+
+    async def forget(self, doc_ids: Iterable[str]) -> BuildReport:
+        """Delete what models answered about documents, and ask again."""
+        from sire_core.documents.change_plan import CorpusChange, check_known
+        from sire_core.models.sync import run_shielded
+        from sire_core.storage.index_tables import Commit
+
+        self._configuration.refuse_limited("answers are not separated by it")
+        wanted = {doc_ids} if isinstance(doc_ids, str) else set(doc_ids)
+        manifest, _ = self._reader.built()
+        files = self._reader.files()
+        for built in manifest.recipes:
+            self._configuration.check_rebuilds(built)
+        async with self._writing(files):
+            await self._index_pending(files, self._configuration)
+            corpus = files.store.corpus()
+            check_known(sorted(wanted), corpus.documents)
+            hashes = {chunk.hash for chunk in corpus.chunks if chunk.doc_id in wanted}
+            # In this order: whatever is interrupted here, the next change asks again.
+            after = files.refresh().with_forgotten(hashes)
+            await run_shielded(lambda: files.store.commit(Commit(manifest=after.to_json())))
+            await run_shielded(lambda: files.calls.forget(hashes))
+            report = await self._change(files, lambda *_: CorpusChange(), self._configuration)
+            missed = await self._publish_to_mirrors(files)
+        return replace(report, failures=(*report.failures, *missed)) if missed else report
+
+    async def drop_recipe(self, name: str) -> None:
+        """Remove a recipe and the units that only it derived."""
+        from sire_core.changes.mirroring import sync_mirrors
+        from sire_core.models.sync import run_shielded
+        from sire_core.storage.index_files import require_built
+        from sire_core.storage.index_tables import Commit
+
+        files = self._reader.files()
+        files.refresh()
+        require_built(files)
+        async with self._writing(files):
+            manifest = files.refresh()
+            remaining = tuple(built for built in manifest.recipes if built.name != name)
+            if len(remaining) == len(manifest.recipes):
+                known = ", ".join(manifest.recipe_names)
+                raise ConfigurationError(f"This index does not hold {name!r}; it holds: {known}.")
+            if not remaining:
+                raise ConfigurationError(f"{name!r} is the only recipe of this index. Build another one first.")
+            needed = {owner for built in remaining for owner in built.owners}
+            dropped = [owner for built in manifest.recipes for owner in built.owners if owner not in needed]
+            after = replace(manifest, generation=manifest.generation + 1, recipes=remaining)
+            commit = Commit(drop_owners=list(dict.fromkeys(dropped)), manifest=after.to_json())
+            await run_shielded(lambda: files.store.commit(commit))
+            await run_shielded(files.publish)
+            self._reader.changed(files.manifest())
+            await sync_mirrors(files, None, self._configuration.mirrors)
+
+    async def set_default_recipe(self, name: str) -> None:
+        """Make a recipe of the index the one that searches use if they name none."""
+        from sire_core.models.sync import run_shielded
+        from sire_core.storage.index_files import require_built
+        from sire_core.storage.index_tables import Commit
+
+        files = self._reader.files()
+        files.refresh()
+        require_built(files)
+        async with self._writing(files):
+            commit = Commit(manifest=files.refresh().with_default(name).to_json())
+            await run_shielded(lambda: files.store.commit(commit))
+            await run_shielded(files.publish)
+
+    async def purge(self) -> None:
+        """Overwrite what deleted documents left on disk, and delete it from the vector stores."""
+        import gc
+
+        from sire_core.changes.mirroring import purge
+        from sire_core.models.sync import run_shielded
+
+        self._reader.built()
+        files = self._reader.files()
+        gc.collect()  # an unused snapshot in a reference cycle would still hold its connection
+        async with self._writing(files):
+            await run_shielded(files.purge)
+        await self.push()
+        await purge(self._configuration.mirrors)
+
+    async def push(self, *, full: bool = False) -> dict[str, int]:
+        """Send vector stores the changes that they missed; return the number of units sent, by store."""
+        from sire_core.changes.mirroring import push_all
+
+        return await push_all(self._reader.files(), self._reader.built()[1], self._configuration.mirrors, full=full)
+
+    async def estimate(self, documents: Iterable[Document], price: Price | None) -> Estimate:
+        """Estimate the model calls of a build of these documents."""
+        from sire_core.changes.estimate import estimate_build
+
+        path = self._configuration.path
+        exists = self._reader.open_files() is not None or (path is not None and (path / "index.sqlite").exists())
+        files = self._reader.files() if exists else None
+        return await estimate_build(files, self._checked(documents), self._configuration, price)
+
+    async def reembed(self, path: Path, embedder: Embedder | str) -> BuildReport:
+        """Build the same corpus and recipes with another embedder in a new folder."""
+        import asyncio
+
+        from sire_core.documents.change_plan import replacing
+        from sire_core.documents.chunker import SentenceChunker
+        from sire_core.models.embedders import resolve_embedder
+        from sire_core.recipes.registry import registered_recipe
+
+        self._configuration.refuse_limited("a copy holds everything")
+        await self.index_pending()
+        embedder = resolve_embedder(embedder)
+        manifest, _ = self._reader.built()
+        files = self._reader.files()
+        for built in manifest.recipes:
+            self._configuration.check_rebuilds(built)
+        with files.store.snapshot():
+            stored = files.store.documents()
+            chunks = files.store.chunks(stored)
+        await asyncio.to_thread(files.copy_calls, path)
+        chunker = SentenceChunker(**manifest.chunker) if manifest.chunker else None
+        report: BuildReport | None = None
+        for built in manifest.recipes:
+            recipe = registered_recipe(built)
+            configuration = replace(
+                self._configuration, path=path, recipe=recipe, embedder=embedder, chunker=chunker, seed=manifest.seed
+            )
+            configuration = replace(configuration, mirrors=(), store=None)
+            reader = Reader(configuration)
+            writer = IndexWriter(configuration, reader)
+            try:
+                report = await writer.apply(lambda known, _: replacing(known, stored, chunks))
+                await writer.set_default_recipe(built.name)  # the last one is the default here, too
+            finally:
+                reader.close()
+        await asyncio.to_thread(files.copy_adapter_files, path)
+        assert report is not None  # an index that was built has a recipe
+        return report
+
+    async def apply(self, plan: Plan) -> BuildReport:
+        """Change the corpus and everything derived from it, and publish the result."""
+        files = self._reader.files(create=True)
+        async with self._writing(files):
+            await self._index_pending(files, self._configuration)  # older than this change
+            report = await self._change(files, plan, self._configuration)
+            missed = await self._publish_to_mirrors(files)
+        return replace(report, failures=(*report.failures, *missed)) if missed else report
+
+    async def _change(self, files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
+        from sire_core.changes.builder import LARGE, apply_plan, rare_collections, trim_memory
+        from sire_core.models.sync import run_shielded
+
+        with rare_collections():
+            report = await apply_plan(files, plan, configuration)
+            if large := report.added + report.updated > LARGE:
+                trim_memory()
+            await run_shielded(files.publish)
+        if large:
+            trim_memory()
+        self._reader.changed(files.manifest())
+        return report
+
+    async def _publish_to_mirrors(self, files: IndexFiles) -> list[Failure]:
+        from sire_core.changes.mirroring import sync_mirrors
+
+        return await sync_mirrors(files, self._reader.resolve_recipe(files.manifest()), self._configuration.mirrors)
+
+    async def prepare(self) -> None:
+        """Prepare the ranker, so that the first search does not have to; see `PreparedRanker`."""
+        import asyncio
+
+        from sire_core.protocols import PreparedRanker
+
+        def prepare() -> None:
+            view, recipe = self._reader.latest()
+            if isinstance(recipe.ranker, PreparedRanker):
+                recipe.ranker.prepare(view)
+
+        await asyncio.to_thread(prepare)
+
+    @asynccontextmanager
+    async def _writing(self, files: IndexFiles) -> AsyncIterator[None]:
+        """Hold the writer's lock; wait for it up to `lock_timeout` without blocking the event loop."""
+        import asyncio
+        import time
+
+        deadline = time.monotonic() + self._configuration.lock_timeout
+        with ExitStack() as lock:
+            while True:
+                try:
+                    lock.enter_context(files.writing())
+                    break
+                except IndexLockedError:
+                    if time.monotonic() >= deadline:
+                        raise
+                await asyncio.sleep(_POLL)
+            yield
+
+
+_warned: WeakSet[Index] = WeakSet()
+
+
+def warn_of_first_cost(index: Index, documents: int) -> None:
+    """Warn once of a first build that calls a language model, whose price nobody has been shown."""
+    model = index.language_model
+    if model is None or not documents or index in _warned:
+        return
+    _warned.add(index)
+    try:
+        index.stats()
+    except IndexMissingError:
+        _logger.warning(
+            "Indexing %d documents calls %s, once or more per passage. To see calls and price first: "
+            "Index.estimate(documents). To bound them: limits={'max_calls': ...}.",
+            documents,
+            model.fingerprint,
+        )
+    except SireError:  # it is built
+        return

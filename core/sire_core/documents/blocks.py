@@ -1,0 +1,502 @@
+"""Blocks: the structure of a document's text as spans, each of one kind."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, groupby, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+HEADING, PARAGRAPH, ITEM, ROW, CODE = "heading", "paragraph", "item", "row", "code"
+QUOTE, FIELD, CAPTION, FURNITURE = "quote", "field", "caption", "furniture"
+KINDS = (HEADING, PARAGRAPH, ITEM, ROW, CODE, QUOTE, FIELD, CAPTION, FURNITURE)
+
+BRACKETS = "{}[](); "
+"""A line of nothing else is no heading."""
+_MAX_NESTING = 20  # levels of Markdown; deeper text becomes paragraphs, so that hostile text takes linear time
+_MAX_UNDERLINED_CHARS = 200
+_MIN_UNDERLINE_DASHES = 3
+_MIN_LINKS = 3  # links side by side, or below each other, that make a menu
+_MIN_REPEATED_PAGES = 3
+_MAX_PAGE_LINE_CHARS = 120
+_LINE_END = re.compile(r"\r\n?|\n|(?:\A|(?<=\n))\f+")
+"""A form feed in front of a line stands on a line of its own: blocks end there."""
+_MARKS = re.compile(r"^[ \t\f]*(?:[#>*+=~`-]|\d{1,9}[.)])|^(?: {4}| {0,3}\t)|\|", re.MULTILINE)
+"""Without any of these Markdown has only paragraphs."""
+_PARAGRAPH = re.compile(r"\S(?:[^\r\n]|\r?\n(?!\f|[^\S\r\n]*(?:[\r\n]|\Z)))*")
+_FILLED = re.compile(r"\S")
+_ATX = re.compile(r"[ \t\f]*#{1,6}[ \t]+")
+_MARKER = re.compile(r"(?:[ \t]*>)*[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
+_QUOTE_MARK = re.compile(r"[ \t]*(?:>[ \t]?)+")
+_FENCE = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*(`{3,}|~{3,})")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_LINK = re.compile(r"!?\[[^\[\]\n]{0,300}\]\((?:[^()\s]|\([^()\s]{0,100}\)){0,1000}(?:[ \t]+\"[^\"\n]{0,200}\")?\)")
+_IMAGE = re.compile(r"!\[[^\[\]\n]{0,1000}\]\([^()\n]{0,1000}\)\s*\Z")
+_CAPTION = re.compile(
+    r"(?:figure|fig\.|table|listing|abbildung|abb\.|tabelle|tableau|figura|tabla) ?\d{1,3}(?:[.-]\d{1,3})*"
+    r"(?:[.:]| [-\u2013\u2014])\s",
+    re.IGNORECASE,
+)
+_DEFINED_LINK = re.compile(r" {0,3}\[[^\[\]\n]{1,200}\]:[ \t]*\S+(?:[ \t]+[\"'(][^\n]{0,300})?[ \t]*\Z")
+_LEADER = re.compile(r"(?:\.{4,}|(?:\. ){3,}\.?|\u2026{2,})[ \t]*(?:\d{1,4}|[ivxlc]{1,7})?[ \t]*\Z")
+"""Dots that lead to a page number, at the end of a line of contents."""
+_PAGE_NUMBER = re.compile(
+    r"\W*(?:(?:page|seite|p\.|pag\.|s\.)\s*)?\d{1,4}(?:\s*(?:of|von|de|/)\s*\d{1,4})?\W*\Z", re.IGNORECASE
+)
+_FIELD_LINE = re.compile(r"(?P<name>[^\W\d_][\w /.-]{0,40}?)[ \t]{0,2}:(?:[ \t]+\S|[ \t]*\Z)")
+_MAIL_FIELDS = frozenset(
+    "from to cc bcc date sent subject reply-to message-id in-reply-to importance attachments x-mailer mime-version "
+    "content-type von an gesendet betreff datum de \u00e0 a envoy\u00e9 objet enviado para asunto fecha da inviato "
+    "oggetto aan verzonden onderwerp".split()
+)
+"""Names of mail headers, as mail programs write them above what they forward and answer."""
+_GREETING = re.compile(
+    r"(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|liebe[rs]?|hallo|guten (?:tag|morgen|abend)|moin"
+    r"|sehr geehrte[rs]?|bonjour|bonsoir|ch[e\u00e8]re?s?|madame|monsieur|hola|buen[oa]s|estimad[oa]s?|querid[oa]s?"
+    r"|ciao|gentil[ei]|buongiorno|beste|geachte|ol\u00e1|prezad[oa]s?|drog[ia]|szanown[yia]|cze\u015b\u0107)\b[^\n.?]{0,60}[,!:]?\Z",
+    re.IGNORECASE,
+)
+_SIGN_OFF = re.compile(
+    r"(?:(?:(?:best|kind|warm|many) )*(?:regards|wishes|thanks)|thanks(?: again)?|thank you|cheers|sincerely"
+    r"|yours(?: \w+)?|all the best|best|gru\u00df|mfg|vg|lg"
+    r"|(?:mit )?(?:freundliche|beste|viele|liebe|herzliche|sch\u00f6ne)[nr]? gr\u00fc(?:\u00df|ss)en?"
+    r"|cordialement|bien \u00e0 (?:vous|toi)|saludos(?: cordiales)?|atentamente|cordiali saluti|saluti"
+    r"|(?:met )?vriendelijke groet(?:en)?|atenciosamente|pozdrawiam)[^\w\n]{0,3}(?:\n|\Z)",
+    re.IGNORECASE,
+)
+_MAX_SIGNATURE_LINES, _MAX_SIGNATURE_LINE_CHARS = 8, 80
+_CONTENTS = re.compile(
+    r"(?:table of )?contents|list of (?:figures|tables)|toc|index|indices and tables"
+    r"|inhalt(?:sverzeichnis|s\u00fcbersicht)?"
+    r"|table des mati\u00e8res|sommaire|(?:tabla de )?contenidos?|\u00edndice(?: general)?|indice|sommario|sum\u00e1rio"
+    r"|inhoud(?:sopgave)?|spis tre\u015bci|\u0441\u043e\u0434\u0435\u0440\u0436\u0430\u043d\u0438\u0435"
+    r"|\u043e\u0433\u043b\u0430\u0432\u043b\u0435\u043d\u0438\u0435|\u76ee\u5f55|\u76ee\u6b21",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a document's text with one kind: a span of the text, which stays verbatim.
+
+    Attributes:
+        kind: `heading`, `paragraph`, `item`, `row` (of a table), `code`, `quote`, `field` (name and value: mail
+            headers, front matter), `caption` or `furniture` (menus, contents, greetings, page headers and footers).
+        start: Of its first character in the text; of code, of the line that it begins in.
+        end: Behind its last character.
+        level: Of a heading, 1 to 6; of an item, and of what else stands in one, its depth from 1; of a row, 1 for the
+            header of its table.
+        path: Number of the heading block it stands under, -1 for none.
+        page: Page number, 0 where there are none.
+    """
+
+    kind: str
+    start: int
+    end: int
+    level: int = 0
+    path: int = -1
+    page: int = 0
+
+
+_TOKEN_KINDS = {
+    "heading_open": HEADING,
+    "paragraph_open": PARAGRAPH,
+    "tr_open": ROW,
+    "fence": CODE,
+    "code_block": CODE,
+    "hr": FURNITURE,
+}
+
+
+class _Leaf(NamedTuple):
+    """A block before its place is known: a range of lines."""
+
+    kind: str
+    first: int
+    stop: int
+    level: int = 0
+
+
+def read_blocks(text: str, *, markdown: bool = True) -> tuple[Block, ...]:
+    """Parse a text into blocks, in order; they are disjoint and hold all that is not white space.
+
+    Args:
+        text: Markdown as CommonMark defines it, with tables, or plain text. A form feed ends a page.
+        markdown: Read marks of Markdown. Otherwise only lists, quoted lines and fields are told from paragraphs.
+    """
+    lines, starts = _lines(text)
+    if markdown and _MARKS.search(text):
+        head = _front_matter_lines(text, lines)
+        body = [*[""] * head, *lines[head:]] if head else lines
+        leaves = [*_head_leaves(lines, head), *_leaves(body, _parser(markdown=True))]
+    elif markdown or "\n" not in text:
+        leaves = _paragraphs(text, starts)
+    else:
+        leaves = list(_leaves(lines, _parser(markdown=False)))
+    opening = next((row for row, line in enumerate(lines) if line.strip()), 0)
+    leaves = [leaf for part in _joined(_with_gaps(leaves, lines)) for leaf in _fields(part, lines, opening)]
+    pages = _pages(text, leaves, starts) if "\f" in text else [0] * len(leaves)
+    return _placed(_with_furniture(leaves, lines, pages), pages, lines, starts)
+
+
+def block_text(text: str, block: Block) -> str:
+    """Text of a block without the marks of its kind: of a heading its words, of code its lines without fences."""
+    span = text[block.start : block.end]
+    if block.kind == HEADING:
+        if mark := _ATX.match(span):
+            return _without_closing_hashes(span[mark.end() :])
+        return span.partition("\n")[0].strip()
+    if block.kind == CODE:
+        return _code_text(span)
+    if block.kind == ROW:
+        return " | ".join(row_cells(text, block))
+    if block.kind not in (ITEM, QUOTE) and not block.level:
+        return span
+    lines = _LINE_END.split(span)
+    lines[0] = lines[0][mark.end() :] if (mark := _MARKER.match(lines[0])) else lines[0]
+    bare = (line[mark.end() :] if (mark := _QUOTE_MARK.match(line)) else line.strip() for line in lines)
+    return "\n".join(bare).strip()
+
+
+def _without_closing_hashes(words: str) -> str:
+    bare = words.strip()
+    open_end = bare.rstrip("#")
+    return open_end.rstrip() if not open_end or open_end[-1].isspace() else bare
+
+
+def row_cells(text: str, block: Block) -> list[str]:
+    """Cells of a row, without marks of the table."""
+    line = _LINE_END.split(text[block.start : block.end])[0]
+    line = line[mark.end() :] if (mark := _QUOTE_MARK.match(line)) else line
+    cells = _CELL_BORDER.split(line.strip().removeprefix("|").removesuffix("|"))
+    return [cell.replace("\\|", "|").strip() for cell in cells]
+
+
+def heading_path(text: str, blocks: Sequence[Block], number: int) -> tuple[str, ...]:
+    """Headings that a block stands under, from the outermost; the block itself is left out."""
+    path: list[str] = []
+    above = blocks[number].path
+    while above >= 0:
+        path.append(block_text(text, blocks[above]))
+        above = blocks[above].path
+    return tuple(reversed(path))
+
+
+def is_contents(heading: str) -> bool:
+    """Whether a heading only announces a list of contents or an index, in any of ten languages."""
+    return _CONTENTS.fullmatch(heading.strip(" .:")) is not None
+
+
+@cache
+def _parser(*, markdown: bool) -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable("table")
+    unread = ["html_block", "reference", "inline", "text_join"]
+    return parser.disable(unread if markdown else [*unread, "table", "heading", "lheading", "fence", "code", "hr"])
+
+
+def _lines(text: str) -> tuple[list[str], list[int]]:
+    """Lines of a text, and where each begins."""
+    if "\r" not in text and "\n\f" not in text and text[:1] != "\f":
+        lines = text.split("\n")
+        return lines, [0, *accumulate(len(line) + 1 for line in lines[:-1])]
+    ends = [match.span() for match in _LINE_END.finditer(text)]
+    starts = [0, *(end for _, end in ends)]
+    return [text[start:end] for start, (end, _) in zip(starts, [*ends, (len(text), 0)], strict=True)], starts
+
+
+def _front_matter_lines(text: str, lines: Sequence[str]) -> int:
+    if not text.startswith(("---", "+++")):
+        return 0
+    from sire_core.documents.markdown_cleaning import front_matter_end
+
+    return front_matter_end(lines)
+
+
+def _head_leaves(lines: Sequence[str], stop: int) -> Iterator[_Leaf]:
+    """Front matter: each name with the lines of its value, between two rules."""
+    first = 0
+    for row in range(1, stop + 1 if stop else 0):
+        begins = row >= stop - 1 or row == 1 or lines[row][:1] not in (" ", "\t", "-", "]", "}", "")
+        if begins and first < row:
+            is_rule = first in (0, stop - 1)
+            yield _Leaf(FURNITURE if is_rule else FIELD, first, row)
+            first = row
+
+
+def _paragraphs(text: str, starts: Sequence[int]) -> list[_Leaf]:
+    """Paragraphs of a text without marks."""
+    leaves: list[_Leaf] = []
+    row, size = 0, len(starts)
+    for match in _PARAGRAPH.finditer(text):
+        while row + 1 < size and starts[row + 1] <= match.start():
+            row += 1
+        first = row
+        while row + 1 < size and starts[row + 1] < match.end():
+            row += 1
+        leaves.append(_Leaf(PARAGRAPH, first, row + 1))
+    return leaves
+
+
+def _leaves(lines: Sequence[str], parser: MarkdownIt) -> Iterator[_Leaf]:
+    """Blocks of Markdown that hold no other ones."""
+    depth = quotes = 0
+    item = -1  # first line of an item that nothing stands in yet
+    is_head = False
+    for token in parser.parse("\n".join(lines).replace("\f", " ")):
+        if token.type.startswith("list_item"):
+            depth += token.nesting
+            item = -1 if token.nesting < 0 else item if item >= 0 else _rows(token)[0]
+        elif token.type.startswith("blockquote"):
+            quotes += token.nesting
+        elif token.type.startswith("thead"):
+            is_head = token.nesting > 0
+        elif leaf := _leaf(token, lines, is_head=is_head, is_inside=depth + quotes > 0):
+            if leaf.kind == PARAGRAPH and (item >= 0 or (quotes and not depth)):
+                leaf = leaf._replace(kind=ITEM if item >= 0 else QUOTE)
+            yield leaf._replace(first=item if item >= 0 else leaf.first, level=leaf.level or depth)
+            item = -1
+
+
+def _leaf(token: Token, lines: Sequence[str], *, is_head: bool, is_inside: bool) -> _Leaf | None:
+    """Block of a token; None for tokens that hold or end others."""
+    first, stop = _rows(token)
+    kind, level = _TOKEN_KINDS.get(token.type, ""), 0
+    if kind == HEADING:
+        level = int(token.tag[1])
+        if is_inside or not _is_heading(token, lines):
+            kind, level = PARAGRAPH, 0
+    elif kind == ROW and is_head:
+        stop, level = stop + 1, 1
+    elif kind == ROW and "|" not in lines[first]:
+        kind = PARAGRAPH
+    return _Leaf(kind, first, stop, level) if kind and stop else None
+
+
+def _rows(token: Token) -> tuple[int, int]:
+    return (token.map[0], token.map[1]) if token.map else (0, 0)
+
+
+def _joined(leaves: Iterable[_Leaf]) -> Iterator[_Leaf]:
+    """Leaves, paragraphs without a blank line between them as one: comments in code that nothing marks as code."""
+    last: _Leaf | None = None
+    for leaf in leaves:
+        goes_on = last is not None and last[2:] == (leaf.first, 0) and last.kind == leaf.kind == PARAGRAPH
+        if last is not None and goes_on and not leaf.level:
+            last = last._replace(stop=leaf.stop)
+            continue
+        if last is not None:
+            yield last
+        last = leaf
+    if last is not None:
+        yield last
+
+
+def _is_heading(token: Token, lines: Sequence[str]) -> bool:
+    """Whether a heading of CommonMark is meant as one: not a comment in unfenced code, nor prose above a rule."""
+    first, stop = _rows(token)
+    line = lines[first].strip()
+    if token.markup[0] == "#":
+        if not _without_closing_hashes(line.lstrip("#")).strip(BRACKETS):
+            return False
+        above = lines[first - 1] if first else ""
+        below = lines[first + 1] if first + 1 < len(lines) else ""
+        return not above.strip() or not below.strip() or above.startswith("#")
+    is_rule = token.markup[0] == "-" and len(lines[stop - 1].strip()) < _MIN_UNDERLINE_DASHES
+    is_short = stop - first == 2 and len(line) <= _MAX_UNDERLINED_CHARS
+    return is_short and not is_rule and "|" not in line and bool(line.strip(BRACKETS))
+
+
+def _with_gaps(leaves: Sequence[_Leaf], lines: Sequence[str]) -> Iterator[_Leaf]:
+    """Leaves, and what the parser made no block of, as paragraphs."""
+    row = 0
+    for leaf in [*leaves, _Leaf("", len(lines), len(lines))]:
+        rows = ((bool(lines[number].strip()), number) for number in range(row, leaf.first))
+        for filled, group in groupby(rows, lambda pair: pair[0]):
+            if filled:
+                numbers = [number for _, number in group]
+                yield _Leaf(PARAGRAPH, numbers[0], numbers[-1] + 1)
+        if leaf.kind:
+            yield leaf
+        row = max(row, leaf.stop)
+
+
+def _fields(leaf: _Leaf, lines: Sequence[str], opening: int) -> Iterator[_Leaf]:
+    """A leaf, or one field for each line of `Name: value` if it is the head of a mail or of the text."""
+    names: list[str] = []
+    first_rows: list[int] = []
+    if leaf.kind == PARAGRAPH and not leaf.level:
+        for row in range(leaf.first, leaf.stop):
+            line = lines[row]
+            if match := _FIELD_LINE.match(line):
+                names.append(match["name"].lower())
+                first_rows.append(row)
+            elif not (names and line[:1] in (" ", "\t")):
+                yield leaf
+                return
+    of_mail = len(_MAIL_FIELDS.intersection(names))
+    if of_mail > 1 or (leaf.first == opening and (of_mail or len(names) > 1)):
+        for first, stop in zip(first_rows, [*first_rows[1:], leaf.stop], strict=True):
+            yield _Leaf(FIELD, first, stop)
+    else:
+        yield leaf
+
+
+def _with_furniture(leaves: list[_Leaf], lines: Sequence[str], pages: Sequence[int]) -> list[_Leaf]:
+    """Leaves with captions, menus, contents, greetings, signatures, page headers and footers told from text."""
+    texts = ["\n".join(lines[leaf.first : leaf.stop]).strip() for leaf in leaves]
+    kinds = [_kind_of(leaf, words) for leaf, words in zip(leaves, texts, strict=True)]
+    _mark_menus(kinds, texts)
+    _mark_contents(kinds, texts)
+    if FIELD in kinds:
+        _mark_signatures(kinds, leaves, texts)
+    if any(pages):
+        _mark_page_lines(kinds, texts, pages)
+    return [
+        leaf if kind == leaf.kind else leaf._replace(kind=kind, level=0 if leaf.kind == HEADING else leaf.level)
+        for leaf, kind in zip(leaves, kinds, strict=True)
+    ]
+
+
+def _kind_of(leaf: _Leaf, words: str) -> str:
+    """Kind of a leaf by its words alone."""
+    if leaf.kind not in (PARAGRAPH, ITEM, QUOTE):
+        return leaf.kind
+    if not any(map(str.isalnum, words)):
+        return FURNITURE
+    rows = words.split("\n")
+    of_text = leaf.kind == PARAGRAPH and not leaf.level and len(rows) == 1
+    if ("](" in words and _IMAGE.match(words)) or (of_text and _CAPTION.match(words)):
+        return CAPTION
+    greets = of_text and words[-1] in ",!" and _GREETING.match(words)
+    defines = "]:" in words and all(map(_DEFINED_LINK.match, rows))
+    return FURNITURE if greets or defines or _is_contents_list(words, rows) else leaf.kind
+
+
+def _is_contents_list(words: str, rows: Sequence[str]) -> bool:
+    """Whether dots lead to page numbers in most lines."""
+    if not any(dots in words for dots in ("....", ". . .", "\u2026\u2026")):
+        return False
+    return 2 * sum(_LEADER.search(row[-40:]) is not None for row in rows) > len(rows)
+
+
+def _mark_menus(kinds: list[str], texts: Sequence[str]) -> None:
+    """Paragraphs and items next to each other that hold nothing but links are a menu if the links are enough."""
+    counts = [
+        _link_count(words) if "](" in words and kind in (PARAGRAPH, ITEM, QUOTE) else 0
+        for kind, words in zip(kinds, texts, strict=True)
+    ]
+    for _, group in groupby(range(len(kinds)), lambda number: counts[number] > 0):
+        numbers = list(group)
+        if sum(counts[number] for number in numbers) >= _MIN_LINKS:
+            for number in numbers:
+                kinds[number] = FURNITURE
+
+
+def _link_count(words: str) -> int:
+    """Number of links in a text of nothing else; 0 if there is anything else in it."""
+    rest, count = _LINK.subn("", words)
+    return 0 if any(map(str.isalpha, rest)) else count
+
+
+def _mark_signatures(kinds: list[str], leaves: Sequence[_Leaf], texts: Sequence[str]) -> None:
+    """Closings of mails, and the few short lines below them."""
+    room = 0  # lines that may still belong to a signature
+    for number, (kind, words) in enumerate(zip(kinds, texts, strict=True)):
+        if kind != PARAGRAPH or leaves[number].level:
+            room = 0 if kind != FURNITURE else room
+            continue
+        rows = words.split("\n")
+        is_short = max(map(len, rows)) <= _MAX_SIGNATURE_LINE_CHARS
+        begins = is_short and (_SIGN_OFF.match(words) is not None or rows[0].rstrip() == "--")
+        room = _MAX_SIGNATURE_LINES if begins else room
+        if is_short and room >= len(rows) and (begins or not words.endswith((".", "?"))):
+            kinds[number], room = FURNITURE, room - len(rows)
+        else:
+            room = 0
+
+
+def _mark_contents(kinds: list[str], texts: Sequence[str]) -> None:
+    """Items and short lines below a heading that announces contents, up to the next heading; it too if all are such."""
+    heads = [number for number, kind in enumerate(kinds) if kind == HEADING]
+    for number, stop in pairwise([*heads, len(kinds)]):
+        if not is_contents(texts[number].partition("\n")[0].strip("# \t")):
+            continue
+        for below in range(number + 1, stop):
+            is_line = kinds[below] == PARAGRAPH and not texts[below].endswith((".", "?", "!", ":"))
+            if is_line or kinds[below] in (ITEM, ROW):
+                kinds[below] = FURNITURE
+        if stop > number + 1 and all(kind == FURNITURE for kind in kinds[number + 1 : stop]):
+            kinds[number] = FURNITURE
+
+
+def _mark_page_lines(kinds: list[str], texts: Sequence[str], pages: Sequence[int]) -> None:
+    """Page numbers, and lines that come again at the beginning or end of pages."""
+    edges: dict[int, str] = {}
+    for _, group in groupby(range(len(pages)), lambda number: pages[number]):
+        numbers = list(group)
+        for number in (numbers[0], numbers[-1]):
+            if kinds[number] == PARAGRAPH and len(texts[number]) <= _MAX_PAGE_LINE_CHARS:
+                edges[number] = re.sub(r"\d+", "0", " ".join(texts[number].split()))
+    repeated = Counter(edges.values())
+    least = max(_MIN_REPEATED_PAGES, pages[-1] // 3)
+    for number, key in edges.items():
+        if repeated[key] >= least or _PAGE_NUMBER.match(texts[number]):
+            kinds[number] = FURNITURE
+
+
+def _pages(text: str, leaves: Sequence[_Leaf], starts: Sequence[int]) -> list[int]:
+    """Page on which each leaf begins, from 1."""
+    pages, page, counted = [], 1, 0
+    for leaf in leaves:
+        match = _FILLED.search(text, starts[leaf.first])
+        start = match.start() if match else counted
+        page += text.count("\f", counted, start)
+        counted = start
+        pages.append(page)
+    return pages
+
+
+def _placed(
+    leaves: Sequence[_Leaf], pages: Sequence[int], lines: Sequence[str], starts: Sequence[int]
+) -> tuple[Block, ...]:
+    """Blocks of leaves: spans in characters, and the heading above."""
+    blocks: list[Block] = []
+    open_headings: list[tuple[int, int]] = []  # levels and numbers of the headings around
+    for leaf, page in zip(leaves, pages, strict=True):
+        filled = [row for row in range(leaf.first, leaf.stop) if lines[row].strip()]
+        if not filled:
+            continue
+        line, last = lines[filled[0]], filled[-1]
+        start = starts[filled[0]] + (0 if leaf.kind == CODE else len(line) - len(line.lstrip()))
+        end = starts[last] + len(lines[last].rstrip())
+        if leaf.kind == HEADING:
+            while open_headings and open_headings[-1][0] >= leaf.level:
+                open_headings.pop()
+        path = open_headings[-1][1] if open_headings else -1
+        if leaf.kind == HEADING:
+            open_headings.append((leaf.level, len(blocks)))
+        blocks.append(Block(leaf.kind, start, end, leaf.level, path, page))
+    return tuple(blocks)
+
+
+def _code_text(span: str) -> str:
+    lines = _LINE_END.split(span)
+    opened = _FENCE.match(lines[0])
+    if opened:
+        lines = lines[1:-1] if len(lines) > 1 and _closes(lines[-1], opened[1]) else lines[1:]
+    indents = [len(line) - len(line.lstrip()) for line in lines if line.strip()]
+    return "\n".join(line[min(indents, default=0) :] for line in lines)
+
+
+def _closes(line: str, mark: str) -> bool:
+    bare = line.strip(" \t>")
+    return bare.startswith(mark) and not bare.strip(mark[0])

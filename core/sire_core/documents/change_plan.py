@@ -1,0 +1,199 @@
+"""Changes of a corpus: one plan for build, add, update and delete."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sire_core.arguments import similar_names
+from sire_core.documents.chunker import SentenceChunker, chunk_document
+from sire_core.documents.stored_corpus import StoredDocument, is_allowed, to_documents
+from sire_core.errors import CorpusError, KnownDocumentError
+from sire_core.text.pluralize import count
+from sire_core.types import Chunk, Document, Passage, digest
+
+if TYPE_CHECKING:
+    from sire_core.filters import Filter
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusChange:
+    """Documents and chunks that are added or changed, and documents that are removed.
+
+    Attributes:
+        put_documents: New or changed documents.
+        put_chunks: Their chunks.
+        drop_documents: Ids of documents that are gone (changed ones are not listed).
+        added: How many are new.
+        updated: How many changed.
+        unchanged: How many were given but are the same.
+    """
+
+    put_documents: tuple[StoredDocument, ...] = ()
+    put_chunks: tuple[Chunk, ...] = ()
+    drop_documents: tuple[str, ...] = ()
+    added: int = 0
+    updated: int = 0
+    unchanged: int = field(default=0)
+
+    def __bool__(self) -> bool:
+        return bool(self.put_documents or self.drop_documents)
+
+
+def plan_build(
+    stored: Mapping[str, StoredDocument],
+    new_documents: Sequence[Document],
+    chunker: SentenceChunker | None,
+    keep: Collection[str] = (),
+) -> CorpusChange:
+    """Plan a build: the corpus becomes the given documents, and some stored ones to keep."""
+    new_ids = {document.id for document in new_documents}
+    kept_ids = {name for name in keep if name in stored and name not in new_ids}
+    change = plan_put(stored, new_documents, chunker)
+    removed = tuple(document for document in stored if document not in new_ids and document not in kept_ids)
+    return replace(change, drop_documents=removed, unchanged=change.unchanged + len(kept_ids))
+
+
+def plan_put(
+    stored: Mapping[str, StoredDocument],
+    new_documents: Sequence[Document],
+    chunker: SentenceChunker | None,
+    *,
+    may_replace: bool = True,
+) -> CorpusChange:
+    """Plan to add documents and to replace those with a known id."""
+    following = 1 + max((document.sequence for document in stored.values()), default=-1)
+    stored_documents: list[StoredDocument] = []
+    chunks: list[Chunk] = []
+    empty: list[str] = []
+    replaced: list[str] = []
+    for document in new_documents:
+        content = _content_hash(document, chunker)
+        known = stored.get(document.id)
+        if known is not None and known.hash == content:
+            continue
+        if known is not None:
+            replaced.append(document.id)
+        sequence = known.sequence if known else following
+        following += known is None
+        stored_documents.append(StoredDocument(document.id, sequence, content, document.title, dict(document.metadata)))
+        cut = chunk_document(document, chunker)
+        chunks.extend(cut)
+        if not cut:
+            empty.append(document.id)
+    if replaced and not may_replace:
+        raise KnownDocumentError(
+            f"Already in the index with another text: {count(len(replaced), 'document')} "
+            f"({', '.join(replaced[:10])}). Update them instead of adding them, or give the new ones other ids.",
+            tuple(replaced),
+        )
+    if empty:
+        _logger.warning(
+            "%s without text: no search finds %s. The first is %r.",
+            count(len(empty), "document"),
+            "it" if len(empty) == 1 else "them",
+            empty[0],
+        )
+    added = len(stored_documents) - len(replaced)
+    return CorpusChange(
+        tuple(stored_documents), tuple(chunks), (), added, len(replaced), len(new_documents) - len(stored_documents)
+    )
+
+
+def replacing(
+    known: Mapping[str, StoredDocument], stored: Mapping[str, StoredDocument], chunks: Sequence[Chunk]
+) -> CorpusChange:
+    """Plan to make a corpus a copy of another."""
+    documents = [document for name, document in stored.items() if known.get(name) != document]
+    changed = {document.id for document in documents}
+    removed = tuple(name for name in known if name not in stored)
+    updated = len(changed & known.keys())
+    passages = tuple(chunk for chunk in chunks if chunk.doc_id in changed)
+    return CorpusChange(
+        tuple(documents), passages, removed, len(documents) - updated, updated, len(stored) - len(documents)
+    )
+
+
+def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str], *, missing_ok: bool = False) -> CorpusChange:
+    """Plan to remove documents; `missing_ok` skips unknown ids."""
+    wanted = tuple(dict.fromkeys(ids))
+    if not missing_ok:
+        check_known(wanted, stored)
+    return CorpusChange(drop_documents=tuple(name for name in wanted if name in stored))
+
+
+def check_known(ids: Iterable[str], stored: Collection[str]) -> None:
+    """Refuse to delete unknown ids."""
+    known = stored if isinstance(stored, Mapping) else set(stored)
+    missing = [identifier for identifier in dict.fromkeys(ids) if identifier not in known]
+    if missing:
+        similar = similar_names(missing[0], stored)
+        advice = f"similar to {missing[0]}: {', '.join(similar)}." if similar else "`sire documents` lists the ids."
+        raise CorpusError(
+            f"Not in the index: {count(len(missing), 'id')} to delete ({', '.join(missing[:10])}). "
+            f"Nothing was deleted; {advice}"
+        )
+
+
+def plan_delete_shown(
+    stored: Mapping[str, StoredDocument],
+    chunks: Sequence[Chunk],
+    ids: Iterable[str],
+    allow: Filter,
+    *,
+    missing_ok: bool = False,
+    chunker: SentenceChunker | None = None,
+) -> CorpusChange:
+    """Like `plan_delete`, limited by a filter: passages that do not pass stay, and so do their documents."""
+    doc_by_chunk = {chunk.id: chunk.doc_id for chunk in chunks if is_allowed(chunk, allow, stored)}
+    there = {name: stored[name] for name in doc_by_chunk.values()}
+    removed = set(plan_delete(there, ids, missing_ok=missing_ok).drop_documents)
+    return _without(stored, chunks, {name: owner for name, owner in doc_by_chunk.items() if owner in removed}, chunker)
+
+
+def plan_delete_passages(
+    stored: Mapping[str, StoredDocument],
+    chunks: Sequence[Chunk],
+    ids: Collection[str],
+    *,
+    allow: Filter | None = None,
+    chunker: SentenceChunker | None = None,
+) -> CorpusChange:
+    """Plan to remove single passages, and documents without any left."""
+    matches = [chunk for chunk in chunks if (chunk.source_id or chunk.id) in ids and is_allowed(chunk, allow, stored)]
+    if cut_here := [chunk.doc_id for chunk in matches if not chunk.source_id]:
+        raise CorpusError(
+            f"{cut_here[0]} was given whole, and its passages were cut here: with its next update they would come "
+            "back. Update the document without what shall go, or delete it. Nothing was deleted."
+        )
+    return _without(stored, chunks, {chunk.id: chunk.doc_id for chunk in matches}, chunker)
+
+
+def _without(
+    stored: Mapping[str, StoredDocument],
+    chunks: Sequence[Chunk],
+    doc_by_chunk: Mapping[str, str],
+    chunker: SentenceChunker | None,
+) -> CorpusChange:
+    """Plan to remove passages, documents by id, and documents without passages left."""
+    touched = {name: stored[name] for name in doc_by_chunk.values()}
+    left = to_documents(touched, (chunk for chunk in chunks if chunk.id not in doc_by_chunk))
+    change = plan_put(stored, [document for document in left if document.chunks], chunker)
+    return replace(change, drop_documents=tuple(document.id for document in left if not document.chunks))
+
+
+def _content_hash(document: Document, chunker: SentenceChunker | None) -> str:
+    metadata = json.dumps(dict(document.metadata), sort_keys=True, ensure_ascii=False)
+    cut = "as given" if document.chunks or chunker is None else chunker.fingerprint_of(document.text)
+    passages = [chunk if isinstance(chunk, str) else _passage_hash(chunk) for chunk in document.chunks]
+    return digest(document.title, "" if document.chunks else document.text, *passages, metadata, cut)
+
+
+def _passage_hash(passage: Passage) -> str:
+    metadata = json.dumps(dict(passage.metadata), sort_keys=True, ensure_ascii=False)
+    return digest("passage", passage.text, passage.id, passage.title, metadata)

@@ -1,0 +1,138 @@
+"""Marks of Markdown: text and tables are written with escapes, and escapes are undone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from html import unescape
+from html.entities import html5
+
+from sire_core.documents.markdown_blocks import block_runs
+from sire_core.files.html import without_comment_marks
+
+_STRUCTURE = re.compile(r"^( {0,3})(?=#{1,6}[ \t]|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]*$|<a (?:id|name)=)", re.MULTILINE)
+_LINE = re.compile(r"(?<=\n)(?=[^\n])")
+_SPACE = re.compile(r"[^\S\n\f]+")
+
+# Code comes first and stays. It ends in its paragraph, and so near that no text is looked through twice.
+_INLINE = re.compile(
+    r"`(?P<code>`{0,2})(?!`)(?:[^`\n]|\n(?![ \t]*\n)){1,500}`(?P=code)(?!`)"
+    r"|\\(?P<mark>[!-/:-@\[-`{-~])"
+    r"|&(?P<name>#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
+)
+_ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|&[#A-Za-z]")
+_BEGINS_BLOCK = re.compile(r"(#{1,6}(?=[ \t]|$)|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]*$)")
+LIST_ITEM = re.compile(r"[-*+]\s|\d{1,9}[.)]\s")
+"""Beginning of an item of a list."""
+_BEGINS_MARKUP = re.compile(r"!--|a (?:id|name)=")
+
+
+def plain_text(text: str) -> str:
+    """A paragraph as Markdown that has the same words."""
+    folded = "\n".join(_SPACE.sub(" ", line).strip() for line in text.split("\n")).strip("\n")
+    return without_comment_marks(_STRUCTURE.sub(r"\1\\", folded))
+
+
+def list_item(text: str, label: str, level: int) -> str:
+    """An item of a list, with its own label (`-`, `3.`, `b)`), two columns further in for each level."""
+    indent = "  " * level
+    return f"{indent}{label} " + _LINE.sub(f"{indent}  ", text)
+
+
+def table(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:
+    """A table; columns and rows in which nothing stands are left out. Empty for a table without words."""
+    used = sorted({number for row in rows for number, cell in enumerate(row) if cell.strip()})
+    filled = ([row[number] if number < len(row) else "" for number in used] for row in rows)
+    return "\n".join(table_lines(filled, len(used), header=header))
+
+
+def table_lines(rows: Iterable[Sequence[str]], columns: int, *, header: bool = True) -> Iterator[str]:
+    """The lines of a table of some columns; none for rows in which nothing stands."""
+    rule = f"|{' --- |' * columns}"
+    begun = False
+    for row in rows:
+        cells = list(map(_cell, row))
+        if not any(cells):
+            continue
+        if not begun and not header:
+            yield from (f"|{'  |' * columns}", rule)
+        yield f"| {' | '.join(cells)} |"
+        if not begun and header:
+            yield rule
+        begun = True
+
+
+@lru_cache(maxsize=8192)
+def _cell(text: str) -> str:
+    return text if text.isalnum() else " ".join(plain_text(text).split()).replace("|", "\\|")
+
+
+def undo_escapes(text: str) -> str:
+    """A Markdown text without escapes and character references."""
+    if not _ESCAPED.search(text):
+        return text
+    runs: list[str] = []
+    for kind, lines in block_runs(text.split("\n")):
+        if kind == "code":
+            runs.append("\n".join(lines))
+        elif kind == "table":
+            runs.append(undo_inline("\n".join(lines), keep="|"))
+        else:
+            runs += _without_escapes(lines)
+    return "\n".join(runs)
+
+
+def _without_escapes(lines: list[str]) -> list[str]:
+    """Prose in parts: what its indentation sets off as code stays; in a list it sets nothing off."""
+    parts: list[tuple[bool, list[str]]] = []
+    blank, listed = True, False
+    for line in lines:
+        words = bool(line.strip())
+        indented = line.startswith(("    ", "\t")) and words
+        code = indented and not listed and (blank or (bool(parts) and parts[-1][0]))
+        if not parts or parts[-1][0] != code:
+            parts.append((code, []))
+        parts[-1][1].append(line)
+        if words and not line[0].isspace():
+            listed = LIST_ITEM.match(line) is not None
+        blank = not words
+    return ["\n".join(part) if code else undo_inline("\n".join(part)) for code, part in parts]
+
+
+def undo_inline(text: str, keep: str = "") -> str:
+    """Text of paragraphs, a heading or a title without escapes and character references."""
+    if "\\" not in text and "&" not in text:
+        return text
+
+    def undone(match: re.Match[str]) -> str:
+        whole = match[0]
+        if match["code"] is not None:
+            return whole
+        mark = match["mark"] or _character(match["name"])
+        if not mark or mark in keep or (mark == "<" and _BEGINS_MARKUP.match(text, match.end())):
+            return whole
+        if mark in "#`~=-" and _starts_line(text, match.start()) and _begins_block(text, mark, match.end()):
+            return f"\\{mark}"
+        return mark
+
+    return _INLINE.sub(undone, text)
+
+
+def _character(name: str) -> str:
+    """What a character reference stands for; empty for a name that HTML does not know. White space is a blank."""
+    if name[0] != "#" and f"{name};" not in html5:
+        return ""
+    character = unescape(f"&{name};")
+    return " " if character.isspace() else character
+
+
+def _starts_line(text: str, position: int) -> bool:
+    before = text[max(0, position - 4) : position]
+    return not before.strip(" ") if position < 4 else "\n" in before and not before.rpartition("\n")[2].strip(" ")
+
+
+def _begins_block(text: str, mark: str, end: int) -> bool:
+    """Whether a line would be read as something else with a mark at its beginning."""
+    line = text[end : end + 200].partition("\n")[0]
+    return _BEGINS_BLOCK.match(mark + line.replace("\\", "")) is not None

@@ -1,0 +1,189 @@
+"""Titles in short: without the name of the site, which most titles of web pages have, and without repetitions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import replace
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.documents.markdown_sections import SEPARATOR
+from sire_core.explore.highlight import first_words
+from sire_core.search.explanation import text_below_title
+from sire_core.text.pluralize import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.types import Unit
+
+_FEW = 4
+"""Documents below which nothing of a title is the name of a site."""
+_SEPARATOR = re.compile(r"\s(?:[-\u2013\u2014|\u00b7\u2022\u00bb]|::)\s")
+_READ = 1000
+"""Documents that are read for what their first headings add to the title."""
+_CONTINUED = re.compile(r"[\s:,]")
+"""Where the words of a title end in a heading that begins with them."""
+_EXPLAINED = re.compile(r"\s*[:(|\u2013\u2014]|\s-")
+"""Where a name ends in a title that goes on to say what it is: `ntpd - Network Time Protocol daemon`."""
+_BOOK = re.compile(rf":\s|{_SEPARATOR.pattern}")
+"""What stands between the name of a book and that of its part."""
+_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
+_MARKS = " \t:.,;|-\u2013\u2014\u00b6"
+
+
+def shared_affixes(titles: Sequence[str], share: float = 0.5) -> tuple[str, ...]:
+    """Beginnings and endings that a part of some titles share, with their separator; the longest first."""
+    counts: Counter[str] = Counter()
+    for title in titles:
+        for found in _SEPARATOR.finditer(title):
+            counts[title[: found.end()]] += 1
+            counts[title[found.start() :]] += 1
+    shared = [affix for affix, number in counts.items() if number >= max(_FEW, len(titles) * share)]
+    return tuple(sorted(shared, key=lambda affix: (-len(affix), affix)))
+
+
+def without_affixes(title: str, affixes: Iterable[str]) -> str:
+    """Cut what titles share from a title, which headings may follow; what would be empty stays whole."""
+    name, mark, headings = title.partition(SEPARATOR)
+    for affix in affixes:
+        name = (name.removesuffix(affix) if affix[0].isspace() else name.removeprefix(affix)).strip() or name
+    return f"{name}{mark}{headings}"
+
+
+def without_repeats(title: str, endings: Collection[str] = ()) -> str:
+    """Leave out headings that repeat what stands before them, and what a heading begins with and goes on from.
+
+    Args:
+        title: Title and headings: `git-am(1) > git-am(1) Manual Page > NAME`.
+        endings: What the headings of many documents add to the title, such as `Manual Page`; it is left out, too.
+    """
+    kept: list[str] = []
+    for name in title.split(SEPARATOR):
+        before = kept[-1] if kept else ""
+        plain = {_folded(part.strip(_MARKS)) for other in kept for part in (other, _BOOK.split(other)[-1])}
+        if _folded(name.strip(_MARKS)) in plain or _rest(before, name, _EXPLAINED):
+            continue
+        ending = _rest(name, before, _CONTINUED)
+        if not ending:
+            kept.append(name)
+        elif ending not in endings:
+            kept[-1] = name
+    return SEPARATOR.join(kept)
+
+
+def _folded(name: str) -> str:
+    """A name as it is compared: without capitals and forms of quotation marks."""
+    return name.translate(_QUOTES).casefold()
+
+
+def _rest(name: str, beginning: str, boundary: re.Pattern[str]) -> str:
+    """What a name adds to its beginning; empty if it does not begin with it, up to a boundary."""
+    rest = name[len(beginning) :]
+    is_longer = beginning and boundary.match(rest) and _folded(name).startswith(_folded(beginning))
+    return rest.strip(_MARKS) if is_longer else ""
+
+
+def short_title(snapshot: SearchSnapshot, title: str) -> str:
+    """A title without what at least half of the titles of a folder share, or of all documents, and said once."""
+    view = snapshot.view
+    title = without_affixes(title, _affixes(snapshot))
+    if SEPARATOR not in title:
+        return title
+    return without_repeats(title, view.derived("explore title endings", lambda: _endings(snapshot)))
+
+
+def compact_title(snapshot: SearchSnapshot, title: str, size: int) -> str:
+    """A title in about `size` letters: without the book that several documents belong to, if it is longer than that.
+
+    If that is not enough, only the last of its headings is kept, and nothing after a dash in the title.
+    """
+    title = short_title(snapshot, title)
+    if len(title) > size:
+        title = without_affixes(title, _affixes(snapshot, 0.0))
+    if len(title) <= size:
+        return title
+    name, *headings = title.split(SEPARATOR)
+    room = max(size - len("".join(headings[-1:])) - len(SEPARATOR), size // 2) if headings else size
+    name = name if len(name) <= room else shorten(_SEPARATOR.split(name)[0], room)
+    rest = size - len(SEPARATOR) - min(len(name), room)
+    return SEPARATOR.join([name, *(shorten(last, rest) for last in headings[-1:])])
+
+
+def compact_titles(snapshot: SearchSnapshot, titles: Sequence[str], size: int) -> list[str]:
+    """Titles in about `size` letters; where different ones become equal, without the words that they begin with."""
+    short = [compact_title(snapshot, title, size) for title in titles]
+    alike: dict[str, set[str]] = {}
+    for title, label in zip(titles, short, strict=True):
+        alike.setdefault(label, set()).add(short_title(snapshot, title))
+    shown = []
+    for title, label in zip(titles, short, strict=True):
+        columns = zip(*(other.split(" ") for other in alike[label]), strict=False)
+        shared = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+        rest = short_title(snapshot, title).split(" ")[shared:]
+        rest = rest[rest[:1] == [SEPARATOR.strip()] :]
+        shown.append(compact_title(snapshot, f"... {' '.join(rest)}", size) if rest else label)
+    return shown
+
+
+def document_titles(snapshot: SearchSnapshot) -> Sequence[str]:
+    """Titles of all documents in short, by number; empty where a document has none. Made once per snapshot."""
+    pool = snapshot.view.pool
+    titles: list[str] = snapshot.view.derived(
+        "explore document titles", lambda: [short_title(snapshot, title) for title in json.loads(pool.titles)]
+    )
+    return titles
+
+
+def with_short_title(snapshot: SearchSnapshot, unit: Unit) -> Unit:
+    """The unit with its title in short, or with its first words for one."""
+    return replace(unit, title=short_title(snapshot, unit.title) or first_words(unit.text))
+
+
+def told_apart(named: Sequence[tuple[str, str]]) -> list[str]:
+    """What texts of these titles are called: of several with the same title, or without one, by their first words."""
+    counts = Counter(title for title, _ in named)
+    return [
+        f"{title}: {first_words(text)}" if title and counts[title] > 1 else title or first_words(text)
+        for title, text in named
+    ]
+
+
+def distinct_titles(snapshot: SearchSnapshot, units: Iterable[Unit]) -> list[str]:
+    """Short titles of units, told apart."""
+    return told_apart([(short_title(snapshot, unit.title), text_below_title(unit)) for unit in units])
+
+
+def _affixes(snapshot: SearchSnapshot, share: float = 0.5) -> tuple[str, ...]:
+    """What a part of the titles of a folder share, or of all documents; read once per snapshot."""
+
+    def read() -> tuple[str, ...]:
+        pool = snapshot.view.pool
+        titles: list[str] = json.loads(pool.titles)
+        folders: dict[str, list[str]] = {}
+        for name, other in zip(pool.document_ids(), titles, strict=True):
+            folders.setdefault(name.partition("/")[0] if "/" in name else "", []).append(other)
+        affixes = {affix for some in (titles, *folders.values()) for affix in shared_affixes(some, share)}
+        return tuple(sorted(affixes, key=lambda affix: (-len(affix), affix)))
+
+    affixes: tuple[str, ...] = snapshot.view.derived(f"explore title affixes {share}", read)
+    return affixes
+
+
+def _endings(snapshot: SearchSnapshot) -> frozenset[str]:
+    """What the first headings of at least half of the documents add to titles that they begin with."""
+    view = snapshot.view
+    affixes = _affixes(snapshot)
+    _, first = np.unique(view.chunk_documents[view.pool.indices[view.pool.indptr[:-1]]], return_index=True)
+    counts: Counter[str] = Counter()
+    for unit in view.units(np.sort(first)[:: max(1, len(first) // _READ)]):
+        name, _, headings = without_affixes(unit.title, affixes).partition(SEPARATOR)
+        ending = _rest(headings.partition(SEPARATOR)[0], name, _CONTINUED)
+        counts.update([ending] if ending else [])
+    return frozenset(ending for ending, number in counts.items() if number >= max(_FEW, counts.total() / 2))

@@ -1,0 +1,642 @@
+"""HTML as Markdown: headings, paragraphs, lists, tables and code; no navigation, scripts or hidden parts."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
+from statistics import median
+from typing import Any
+
+from sire_core.files.page_regions import PageRegions, is_imprint, is_site_name
+
+_LONGEST_TERM, _FEWEST_TERMS, _LONG_DEFINITION = 200, 3, 200
+"""Letters of a term that may be a heading; how many terms a list of such has, and letters of most definitions."""
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
+_CODE_OR_COMMENT = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)|<!--")
+
+_LONG_NUMBER = re.compile(r"&#([0-9]{20,})")
+_UNENDED = re.compile(
+    r"""<(?!
+      [a-zA-Z][^\s<>/]*(?:\s+[^\s<>"'=/]+(?:\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s<>"'=]+))?)*\s*/?>
+      |/[a-zA-Z][^<>]*> |!--[^<]*?--> |!(?!--)[^<>]*> |\?[^<>]*>
+    )""",
+    re.VERBOSE,
+)
+_UNENDED_MARKS = 8
+"""Number of unended marks after which the rest of the page is taken as text."""
+_SKIPPED = frozenset(
+    "script style svg template noscript iframe button select textarea datalist dialog object canvas audio video".split()
+)
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_BLOCKS = frozenset(
+    "p div section article main header ul ol dl dt dd figure figcaption blockquote details summary address body "
+    "form fieldset aside nav footer".split()
+)
+_CELLS = ("td", "th")
+_GROUPS = ("tbody", "thead", "tfoot")
+_ENDS_P = "pre table hr dialog center menu hgroup search".split()
+_ENDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys([*_BLOCKS, *_HEADINGS, *_ENDS_P], ("p",)),
+    "li": ("li", "p"),
+    **dict.fromkeys(("dt", "dd"), ("dt", "dd", "p")),
+    **dict.fromkeys(_CELLS, _CELLS),
+    "tr": ("tr", *_CELLS),
+    **dict.fromkeys(_GROUPS, (*_GROUPS, "tr", *_CELLS)),
+    "option": ("option",),
+}
+"""Elements that a start tag closes implicitly."""
+_BLOCK = ""
+"""Stands for block elements, which end tags of inline elements (`</b>`) do not close."""
+_BLOCK_TAGS = _SKIPPED | _ENDS.keys() | {"html", "head", "caption"}
+_WALLS = {
+    "p": ("table", "object", "template", "button"),
+    "li": ("table", "object", "template", "ul", "ol"),
+    **dict.fromkeys(("dt", "dd"), ("table", "object", "template", "dl")),
+    **dict.fromkeys((*_CELLS, *_GROUPS, "tr", "table"), ("table",)),
+}
+"""Elements whose inner tags close nothing outside of them."""
+_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_OF_TABLES = ("table", "tr", *_CELLS)
+_BOX_TAGS = ("div", "aside", "table", "td", "details", "dd", "li")
+_BOX_NAMES = frozenset(
+    "note notecard warning tip caution important danger hint attention notice admonition alert callout example "
+    "awsdocs-note".split()
+)
+"""Classes and roles of boxes: what follows one belongs to the section around it."""
+_NAMED_BY_BUTTONS = (*_HEADINGS, "summary", "dt")
+_LISTS = ("ol", "ul")
+_ITEM = re.compile(r"- |\d+\. ")
+_IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*\)")
+_WORD = re.compile(r"[^\W_]+")
+_LABEL = re.compile(r"(?<![^\W_])[^\W_]+(?: [^\W_]+)?:")
+_STEP_LABEL = re.compile(r"\W{0,4}(?:next|prev|previous|up|back)\b", re.IGNORECASE)
+_STEPS = frozenset("prev previous next up".split())
+"""Relations of a link to the page before, behind or above this one."""
+_STEP_KEYS = ("p", "n", "u", "h")
+_STEP_WORDS = _STEPS | frozenset(
+    "top home contents toc index ind bib back return to of the goto go page chapter section part book start table main "
+    "manual".split()
+)
+_STEP_BLOCKS = frozenset("p div header section table ul ol address".split())
+_STEP_NAME = 40
+_STEP_LINKS = 60
+_STEP_LETTERS = 600
+"""Length of a block of links between pages."""
+_TITLES_BETWEEN = 20
+"""Words that a table or list of such links may have outside of them: the titles of the page and of its book."""
+_SPACE = re.compile(r"[ \t\r\n\f]+")
+_BRACKETS = str.maketrans("", "", "[]")
+_CAPTION_REACH = 8
+"""Lines above an image that may have its text behind a number: `Figure 3. Layers`."""
+
+
+def fence_around(code: str) -> str:
+    """A fence that is longer than any in the code."""
+    marks = _FENCE.findall(code)
+    if not any(mark[0] == "`" for mark in marks):
+        return "```"
+    # no line of backticks ends such a fence, however long it is
+    return "~" * (1 + max((len(mark) for mark in marks if mark[0] == "~"), default=2))
+
+
+def without_comment_marks(text: str) -> str:
+    """Escape a literal `<!--`, so that Markdown does not read it as a comment; code is left as it is."""
+    if "<!--" not in text:
+        return text
+    return _CODE_OR_COMMENT.sub(lambda match: match.group() if match.group(1) else "&lt;!--", text)
+
+
+class _UnendedError(Exception):
+    """A page has too many marks without an end, each of which costs a scan of the rest.
+
+    Attributes:
+        rest: The page from the last of them on.
+    """
+
+    def __init__(self, rest: str) -> None:
+        super().__init__("too many marks without an end")
+        self.rest = rest
+
+
+class LinearParser(HTMLParser):
+    """Parses a page in linear time: after a few marks without an end, further ones are text."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._unended: int | None = 0
+
+    def read(self, page: str) -> None:
+        """Read a whole page."""
+        page = _without_long_numbers(page)
+        try:
+            self.feed(page)
+            self.close()
+        except _UnendedError as error:
+            self.reset()
+            self._unended = None
+            self.feed(_without_unended(error.rest))  # all marks of the rest have ends
+            self.close()
+
+    def parse_starttag(self, i: int) -> int:
+        """Read `<p ..>`."""
+        return self._count_unended(i, super().parse_starttag(i))
+
+    def parse_endtag(self, i: int) -> int:
+        """Read `</p>`."""
+        return self._count_unended(i, super().parse_endtag(i))
+
+    def parse_comment(self, i: int, report: bool = True) -> int:
+        """Read `<!-- .. -->`."""
+        return self._count_unended(i, super().parse_comment(i, report))
+
+    def parse_pi(self, i: int) -> int:
+        """Read `<?..>`."""
+        return self._count_unended(i, super().parse_pi(i))
+
+    def parse_html_declaration(self, i: int) -> int:
+        """Read `<!...>`; a declaration in square brackets is a comment in HTML, where the base class would raise."""
+        if self.rawdata.startswith("<![", i):
+            return self._count_unended(i, self.parse_bogus_comment(i))
+        return self._count_unended(i, super().parse_html_declaration(i))
+
+    def _count_unended(self, start: int, end: int) -> int:
+        """Count the marks without an end, since the parser searches the rest of the page for each."""
+        if end < 0 and self._unended is not None:
+            self._unended += 1
+            if self._unended > _UNENDED_MARKS:
+                raise _UnendedError(self.rawdata[start:])
+        return end
+
+
+def _without_unended(page: str) -> str:
+    """Escape each `<` whose tag does not end before the next `<`, in linear time."""
+    return _UNENDED.sub("&lt;", page)
+
+
+def _without_long_numbers(page: str) -> str:
+    """Shorten `&#999..9;`: Python refuses to parse numbers of thousands of digits."""
+    return _LONG_NUMBER.sub(lambda match: f"&#{match.group(1).lstrip('0')[:9] or '0'}", page)
+
+
+def html_to_markdown(page: str) -> tuple[str, str]:
+    """Convert a page to its title and Markdown in linear time, without scripts, controls and navigation."""
+    parser = _Parser()
+    parser.read(page)
+    whole_page, landmarks = _read(parser.parts, frozenset())
+    result = whole_page
+    for left_out in (landmarks.navigation(), landmarks.navigation(by_name=False)):
+        result = _read(parser.parts, left_out)[0] if left_out else whole_page
+        if result[1]:
+            break
+    return result
+
+
+class _Parser(LinearParser):
+    """Parses a page once, to be read several times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[tuple[str, Any]] = []  # name and attributes of an element that begins; of one that ends None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note that an element begins."""
+        self.parts.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note that an element ends."""
+        self.parts.append((tag, None))
+
+    def handle_data(self, data: str) -> None:
+        """Note text, as that of an element without a name."""
+        self.parts.append(("", data))
+
+
+def _read(parts: Sequence[tuple[str, Any]], left_out: frozenset[int]) -> tuple[tuple[str, str], PageRegions]:
+    """Title and Markdown of a page without some elements, and what is known of its navigation."""
+    reader = _Reader(left_out)
+    for tag, content in parts:
+        if not tag:
+            reader.add(content)
+        elif content is None:
+            reader.end(tag)
+        else:
+            reader.begin(tag, content)
+    return reader.finished(), reader.landmarks
+
+
+def _linked_words(text: str) -> list[str]:
+    """Words in lower case, of an image its alternative text."""
+    return _WORD.findall(_IMAGE.sub(r" \1 ", text).lower())
+
+
+def _is_step_name(words: list[str]) -> bool:
+    """Whether words say where a link leads in a sequence of pages ("Next chapter", "Top", "2") and nothing else."""
+    return not _STEP_WORDS.isdisjoint(words) and all(
+        word in _STEP_WORDS or word.isdigit() or len(word) == 1 for word in words
+    )
+
+
+def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_list: bool) -> bool:
+    """Whether a block holds nothing but links to the pages before, behind and above, with their labels."""
+    text = "\n".join(lines)
+    if len(text) > _STEP_LETTERS or any(line.startswith("#") for line in lines):
+        return False
+    words = _linked_words(text)
+    if _is_step_name(words):
+        return True
+    others = Counter(words)
+    for name, _ in links:
+        others.subtract(_linked_words(name))
+    if not any(is_step for _, is_step in links):
+        return _STEP_LABEL.match(text) is not None and _is_step_name(list(others.elements()))
+    if is_list:
+        return sum(others.values()) <= _TITLES_BETWEEN
+    others.subtract(_linked_words(" ".join(_LABEL.findall(text))))
+    return len(lines) == 1 and not any(others.elements())
+
+
+def _number(attributes: Mapping[str, str | None], name: str) -> int:
+    """How many rows or columns a cell has, at least 1 and below 100."""
+    value = attributes.get(name) or ""
+    return max(1, int(value)) if value.isascii() and value.isdigit() and len(value) < 3 else 1
+
+
+def _is_box(tag: str, attributes: Mapping[str, str | None]) -> bool:
+    """Whether an element is a note, an example, a quotation or a figure beside the text."""
+    if tag not in _BOX_TAGS:
+        return tag in ("blockquote", "figure")
+    names = f"{attributes.get('class') or ''} {attributes.get('role') or ''}".lower().split()
+    return tag == "aside" or not _BOX_NAMES.isdisjoint(names)
+
+
+class _Reader:
+    """Collects lines of Markdown from the parts of a page."""
+
+    def __init__(self, left_out: frozenset[int]) -> None:
+        self.landmarks = PageRegions()
+        self._left_out = left_out
+        self._number = 0  # of the elements that began
+        self._lines: list[str] = []
+        self._text: list[str] = []
+        self._title: list[str] = []
+        self._open: list[str] = []
+        self._places: defaultdict[str, list[int]] = defaultdict(list)  # of the open elements, by name
+        self._skips_from: int | None = None  # what is left out now is this open element, with what is inside
+        self._prefix = ""
+        self._lists: list[int] = []  # the number of the next item in each open list; 0 where they have none
+        self._in_title = False
+        self._code: list[str] | None = None
+        self._row: list[str] | None = None
+        self._rows = 0
+        self._header = self._columns = 0  # line of the header of the open table, and its width
+        self._cells: set[str] = set()  # what the cells with text in this row are
+        self._size = (1, 1)  # rows and columns of the open cell
+        self._spans: dict[int, tuple[int, str]] = {}  # by column, how many more rows have the cell above, and its text
+        self._alternative = ""  # text of the last image, which its caption may repeat
+        self._is_layout = False  # whether the open table places the icon of a note beside its text
+        self._links: list[tuple[str, bool]] = []  # text of each link, and whether it leads to the next page
+        self._link: tuple[int, bool] | None = None  # the open one: where its text begins
+        self._first_link = 0  # of the open heading or item
+        self._last_step = 0  # number of links up to the last one to a page before, behind or above
+        self._boxes: list[int] = []  # depths of the open boxes
+        self._blocks: list[tuple[int, int, int]] = []  # open blocks outside of tables: depth, first line, first link
+        self._level = 0  # of the last heading
+        # Line and words of the first one, and whether it is in the header of the page; until the second one.
+        self._banner: tuple[int, str, bool] | None = None
+        # Of each open list of definitions the level of the heading above, and line and text of its terms.
+        self._definitions: list[tuple[int, list[tuple[int, str]]]] = []
+        self._term: int | None = None  # line behind which the open one begins
+
+    def finished(self) -> tuple[str, str]:
+        """Title and Markdown."""
+        self._close(0)
+        self._flush()
+        while len(self._lines) > 2 and (not (last := self._lines[-1]) or is_imprint(last)):
+            self._lines.pop()  # a page ends in its date, its author's rights and its licence
+        text = re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip()
+        return self._page_title(), text
+
+    def begin(self, tag: str, attributes: dict[str, str | None]) -> None:
+        """Begin an element."""
+        ended = [depth for name in _ENDS.get(tag, ()) if (depth := self._open_depth(name)) is not None]
+        if ended:
+            self._close(min(ended))
+        self._number += 1
+        if tag in _BLOCK_TAGS:
+            self.landmarks.end_run()
+        if tag in _VOID:
+            self._void(tag, attributes)
+            return
+        if self._skips_from is None:
+            if self._number in self._left_out or self._hides(tag, attributes):
+                self._skips_from = len(self._open)
+            else:
+                if tag != "footer" or not self._places["blockquote"]:  # there it names who said it
+                    self.landmarks.begin(len(self._open), self._number, tag, attributes)
+                self._boxes += [len(self._open)] * _is_box(tag, attributes)
+                self._begin(tag, attributes)
+        for name in (tag, _BLOCK)[: 1 + (tag in _BLOCK_TAGS)]:
+            self._places[name].append(len(self._open))
+        self._open.append(tag)
+
+    def _open_depth(self, tag: str) -> int | None:
+        """Depth of the innermost open element of a name that a tag here may close."""
+        depth = self._places[tag][-1] if self._places[tag] else None
+        # no broken table keeps what is left out, or may be, from ending
+        if depth is None or depth == self._skips_from or self.landmarks.holds(depth, tag):
+            return depth
+        walls = _WALLS.get(tag, ("table", "object", "template") if tag in _BLOCK_TAGS else (_BLOCK,))
+        return None if any(self._places[wall] and self._places[wall][-1] > depth for wall in walls) else depth
+
+    def _close(self, depth: int) -> None:
+        """Close an open element and all inside of it."""
+        while len(self._open) > depth:
+            tag = self._open.pop()
+            if tag in _BLOCK_TAGS:
+                self.landmarks.end_run(is_code=tag == "pre")
+            for name in (tag, _BLOCK)[: 1 + (tag in _BLOCK_TAGS)]:
+                self._places[name].pop()
+            if self._skips_from is None:
+                self._end(tag)
+                if self._blocks and self._blocks[-1][0] == len(self._open):
+                    self._leave_out_steps(tag, *self._blocks.pop()[1:])
+                if tag in _LISTS:
+                    del self._lists[-1:]
+                if self._boxes[-1:] == [len(self._open)]:
+                    self._boxes.pop()
+            elif self._skips_from == len(self._open):
+                self._skips_from = None
+        self.landmarks.close(depth)
+
+    def _begin(self, tag: str, attributes: Mapping[str, str | None]) -> None:
+        """Begin an element whose content is kept."""
+        if tag in _LISTS:
+            start = attributes.get("start") or "1"
+            self._lists.append(int(start) if tag == "ol" and start.isdigit() and len(start) < 9 else int(tag == "ol"))
+        self._is_layout |= tag == "table" and bool(self._boxes) and attributes.get("border") == "0"
+        if tag in ("title", "code", "a"):
+            self._begin_inline(tag, attributes)
+        elif self._is_layout and tag in _OF_TABLES:
+            self._flush()
+        elif tag in _CELLS:
+            self._flush()
+            self._size = _number(attributes, "rowspan"), _number(attributes, "colspan")
+            self._row = [] if self._row is None and self._places["table"] else self._row
+        elif tag in ("pre", "li", "table", "tr") or tag in _HEADINGS:
+            self._flush()
+            if tag == "pre":
+                self._code = [] if self._code is None else self._code
+            elif tag in ("table", "tr"):
+                self._end_row()  # of the table around this one
+                self._spans = {} if tag == "table" else self._spans
+                self._rows, self._row = (0, None) if tag == "table" or not self._places["table"] else (self._rows, [])
+            else:
+                self._prefix = self._label(tag)
+                self._first_link = len(self._links)
+        elif tag in _BLOCKS:
+            self._break()
+            self._begin_definitions(tag)
+        if tag in _STEP_BLOCKS and self._row is None:
+            self._blocks.append((len(self._open), len(self._lines), len(self._links)))
+
+    def _begin_inline(self, tag: str, attributes: Mapping[str, str | None]) -> None:
+        if tag == "title":
+            self._in_title = True
+        elif tag == "code" and self._code is None:
+            self._text.append("`")
+        elif tag == "a" and attributes.get("href"):
+            is_step = not _STEPS.isdisjoint((attributes.get("rel") or "").lower().split())
+            self._link = len(self._text), is_step or attributes.get("accesskey") in _STEP_KEYS
+
+    def _end_inline(self, tag: str) -> None:
+        if tag == "title":
+            self._in_title = False
+        elif tag == "code" and self._code is None:
+            self._text.append("`")
+        elif tag == "a" and self._link is not None:
+            start, is_step = self._link
+            self._links.append((text := "".join(self._text[start:]), is_step))
+            self._link = None
+            if is_step or (len(text) < _STEP_NAME and _is_step_name(_linked_words(text))):
+                self._last_step = len(self._links)
+
+    def _label(self, tag: str) -> str:
+        """Marker of a heading or of the next item of the innermost list."""
+        if tag in _HEADINGS:  # the title of a box opens no section
+            return "" if self._boxes and tag != "h1" else "#" * _HEADINGS[tag] + " "
+        number = self._lists[-1] if self._lists else 0
+        if not number:
+            return "- "
+        self._lists[-1] += 1
+        return f"{number}. "
+
+    def end(self, tag: str) -> None:
+        """End an element; unclosed ones inside of it end, too."""
+        depth = self._open_depth(tag)
+        if depth is not None:
+            self._close(depth)
+        elif self._skips_from is None and (tag in _HEADINGS or tag in _BLOCKS):
+            self._break()
+
+    def _end(self, tag: str) -> None:
+        """End an element whose content is kept."""
+        if tag in ("title", "code", "a"):
+            self._end_inline(tag)
+        elif self._is_layout and tag in _OF_TABLES:
+            self._flush()
+            self._is_layout = tag != "table"
+        elif tag in _CELLS and self._row is not None:
+            self._repeat_above(self._row)
+            text = self._take_text().replace("|", "\\|")
+            (rows, columns), at = self._size, len(self._row)
+            self._spans |= {at + column: (rows - 1, "" if column else text) for column in range(columns) if rows > 1}
+            self._row += [text, *[""] * (columns - 1)]
+            if text:
+                self._cells.add("th" if self._places["thead"] else tag)
+        elif tag == "pre" and self._code is not None:
+            code = "".join(self._code).strip("\n")
+            fence = fence_around(code)
+            self._lines += ["", fence, code, fence, ""]
+            self._code = None
+        elif tag in ("tr", "table"):
+            self._end_row()
+            if tag == "table":
+                self._rows = 0
+                self._lines.append("")
+        elif tag in _HEADINGS or tag in ("li", *_CELLS):
+            self._flush()
+            self._prefix = ""  # an empty one marks nothing behind it
+        elif tag in _BLOCKS:
+            self._break()
+            self._end_definitions(tag)
+
+    def _begin_definitions(self, tag: str) -> None:
+        if tag == "dl":
+            self._definitions.append((self._level, []))
+        elif tag == "dt" and self._row is None and not self._boxes:
+            self._term = len(self._lines)
+
+    def _end_definitions(self, tag: str) -> None:
+        """Terms of long definitions are headings, as in the reference of a program's settings; fields are lines."""
+        if tag == "dt" and self._term is not None and self._definitions:
+            lines = [line for line in self._lines[self._term :] if line]
+            if len(lines) == 1 and len(lines[0]) <= _LONGEST_TERM:
+                self._definitions[-1][1].append((len(self._lines) - 1, lines[0]))
+            self._term = None
+        elif tag == "dd" and self._definitions and self._definitions[-1][1]:
+            place, term = self._definitions[-1][1][-1]
+            below = [line for line in self._lines[place + 1 :] if line]
+            if term.endswith(":") and self._lines[place] == term and len(below) == 1 and len(below[0]) <= _LONGEST_TERM:
+                self._lines[place:] = [f"{term} {below[0]}"]  # `Default: 5`
+        elif tag == "dl" and self._definitions:
+            level, terms = self._definitions.pop()
+            if self._definitions or len(terms) < _FEWEST_TERMS:
+                return
+            ends = [*(place for place, _ in terms[1:]), len(self._lines)]
+            spans = [self._lines[place + 1 : end] for (place, _), end in zip(terms, ends, strict=True)]
+            if median(sum(map(len, lines)) for lines in spans) >= _LONG_DEFINITION:
+                for place, text in terms:
+                    if self._lines[place : place + 1] == [text]:  # else it was links to other pages
+                        self._lines[place] = f"{'#' * min(level + 1, 6)} {text}"
+
+    def add(self, data: str) -> None:
+        """Add text."""
+        if self._in_title:
+            self._title.append(data)
+        elif self._skips_from is None:
+            self.landmarks.add(data, linked=self._link is not None)
+            (self._text if self._code is None else self._code).append(data)
+
+    def _void(self, tag: str, attributes: dict[str, str | None]) -> None:
+        if self._skips_from is not None:
+            return
+        if tag == "br":
+            if self._code is not None:
+                self._code.append("\n")
+            else:
+                self._text.append(" ")
+        elif tag == "img" and attributes.get("alt") and attributes.get("src"):
+            inline = str(attributes["src"]).lstrip()[:5].lower() == "data:"
+            alternative = " ".join(str(attributes["alt"]).translate(_BRACKETS).split())
+            above = () if any(map(str.strip, self._text[-20:])) else self._lines[-_CAPTION_REACH:]
+            captions = (line[: -len(alternative)].rstrip(" .:\xa0") for line in above if line.endswith(alternative))
+            is_told = any(caption[-1:].isdigit() for caption in captions)
+            self._alternative = "" if inline or is_told else alternative
+            if not is_told:
+                self._text.append(alternative if inline else f"![{alternative}]({attributes['src']})")
+        elif tag == "hr":
+            self._flush()
+
+    def _hides(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
+        if tag == "button" and any(self._places[name] for name in _NAMED_BY_BUTTONS):
+            # what opens a part of a page is its name, unless it stands behind one
+            return any(letter.isalpha() for text in self._text[-20:] for letter in text)
+        if tag in _SKIPPED or (tag == "label" and self._places["form"]):
+            return True
+        # one of several panels shows at a time
+        return attributes.get("role") != "tabpanel" and (
+            "hidden" in attributes or attributes.get("aria-hidden") == "true"
+        )
+
+    def _take_text(self) -> str:
+        text = _SPACE.sub(" ", "".join(self._text)).strip()
+        self._text.clear()
+        return without_comment_marks(text)
+
+    def _break(self) -> None:
+        """Separate two blocks; those in a table cell stay on one line."""
+        if self._row is None:
+            self._flush()
+        else:
+            self._text.append(" ")
+
+    def _flush(self) -> None:
+        text = self._take_text()
+        if text and (self._prefix or text != self._alternative):
+            if self._prefix == "# " and not self._level:
+                self._leave_out_links_above()
+            if not (_ITEM.match(self._prefix) and self._lines and _ITEM.match(self._lines[-1])):
+                self._lines.append("")
+            self._lines += self._entries(text) or [self._prefix + text]
+            if f"![{self._alternative}](" not in text:
+                self._alternative = ""
+            if self._prefix.startswith("#"):
+                self._leave_out_banner(text.replace("`", ""))
+                self._level = len(self._prefix) - 1
+            self._prefix = ""
+
+    def _entries(self, heading: str) -> list[str]:
+        """The items of a list of contents that is marked as one heading: it holds several links and nothing else."""
+        names = [_SPACE.sub(" ", name).strip() for name, _ in self._links[self._first_link :]]
+        is_list = self._prefix.startswith("#") and len(names) > 1 and heading == " ".join(names)
+        if not (is_list and all(" " in name for name in names)):
+            return []
+        self._prefix = ""
+        return [f"- {name}" for name in names]
+
+    def _leave_out_banner(self, heading: str) -> None:
+        """Forget the first heading if the next one names the page and it the site, by the title of the page."""
+        level, place = len(self._prefix) - 1, len(self._lines) - 1
+        if not self._level:
+            self._banner = place, heading, bool(self._places["header"]) and not self.landmarks.in_content
+        elif self._banner is not None:
+            first, name, is_above = self._banner
+            title = self._page_title()
+            is_above = is_above or (level == self._level and title.endswith(name))
+            if is_above and is_site_name(name, heading, title):
+                self._lines[first] = ""  # and so the places of other lines stay
+            between = filter(None, self._lines[first + 1 : place])
+            if name == heading and level < self._level and all(map(is_imprint, between)):  # again, below its date
+                self._lines[first:place] = [""] * (place - first)
+            self._banner = None
+
+    def _page_title(self) -> str:
+        return " ".join("".join(self._title).split())
+
+    def _leave_out_links_above(self) -> None:
+        """Forget the lines above the heading of the page if they hold nothing but links."""
+        text = "\n".join(self._lines)
+        if not self._row and not self._places["table"] and len(text) < _STEP_LETTERS:
+            words = Counter(_linked_words(text))
+            words.subtract(_linked_words(" ".join(name for name, _ in self._links)))
+            if not any(count > 0 for count in words.values()):
+                self._lines.clear()
+
+    def _leave_out_steps(self, tag: str, first_line: int, first_link: int) -> None:
+        """Forget the lines of a block that holds nothing but links to the pages before, behind and above."""
+        links, lines = len(self._links) - first_link, len(self._lines) - first_line
+        if not (self._last_step > first_link or (links and 0 < lines < 3 and _STEP_LABEL.match(self._lines[-1]))):
+            return
+        if links > _STEP_LINKS or lines > 2 * _STEP_LINKS:
+            return
+        block = [line for line in self._lines[first_line:] if line]
+        if _is_between_pages(block, self._links[first_link:], is_list=tag in ("table", *_LISTS)):
+            del self._lines[first_line:]
+
+    def _repeat_above(self, row: list[str]) -> None:
+        """Add to a row the cells above that reach into it."""
+        while len(row) in self._spans:
+            more, text = self._spans.pop(len(row))
+            if more > 1:
+                self._spans[len(row)] = more - 1, text
+            row.append(text)
+
+    def _end_row(self) -> None:
+        row, self._row = self._row, None
+        is_header, self._cells = self._cells == {"th"}, set()
+        if not row:
+            return
+        self._repeat_above(row)
+        line, rule = f"| {' | '.join(row)} |", f"|{' --- |' * len(row)}"
+        if self._rows:
+            more = max(0, len(row) - self._columns)  # the header is as wide as the widest row
+            self._lines[self._header] += "  |" * more
+            self._lines[self._header + 1] += " --- |" * more
+            self._columns += more
+            self._lines.append(line)
+        else:  # Markdown has no table without a header: a first row of data is below an empty one
+            self._header, self._columns = len(self._lines) + 1, len(row)
+            self._lines += ["", line, rule] if is_header else ["", f"|{'  |' * len(row)}", rule, line]
+        self._rows += 1

@@ -1,0 +1,446 @@
+"""PDF files as Markdown, by pypdfium2: lines in their order, paragraphs, and headings by the size of their letters."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise, takewhile
+from statistics import median
+from threading import Lock
+from typing import Any
+
+from sire_core.documents.markdown_cleaning import without_hyphenation
+from sire_core.documents.markdown_writing import plain_text
+from sire_core.documents.titles import first_title
+from sire_core.errors import CorpusError
+
+_LOCK = Lock()  # PDFium works in one thread at a time
+_HEADING_WORDS = 12
+_TITLE_WORDS = 30
+_LABEL_WORDS = 3
+"""Of a heading that ends with a colon; longer ones lead to what follows."""
+_QUOTES = "\"'\u201c\u2018\u00ab\u201e\u00bf\u00a1"
+_LARGER = 1.12
+"""So many times as large as the text are the letters of a heading that is not bold."""
+_EDGE = 3
+"""So many lines at the top or bottom of a page may be running ones, if more space than usual is between."""
+_GAP = 0.4
+"""Of the height of a letter: more space than this is between two words."""
+_RAISED = 0.05
+"""Of the height of a letter: so far from the line is a letter of another size that is set into a word."""
+_SPACED, _TRACKED, _WIDER = 5, 0.15, 1.6
+"""Letters stand apart in a line of so many, by so much of their height, and words by so many times as much."""
+_HEBREW = 0x590
+_EXPANSION = 5
+_FREE = 500_000
+"""A file may have as many letters, and `_EXPANSION` more for each of its bytes; manuals have 0.7 at most."""
+_BULLET = re.compile(r"[\u2022\u2023\u25aa\u25cf\u25e6\u2043\uf0b7\u25a0]\s*|[-\u2013]\s+(?=[^\W\d])")
+_ITEM = re.compile(r"(?:\d{1,2}|[a-z])[.)]\s")
+_NUMBERED = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,3}\.?|[A-Z]\.?)\s+(?=\S)")
+_MONTH = "(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*"
+_DATE = rf"(?:\d{{1,2}}\.?\s+)?{_MONTH}\.?\s+(?:\d{{1,2}},?\s+)?\d{{4}}$"
+_NO_HEADING = re.compile(
+    rf"arxiv:|(?:figure|fig\.|table|algorithm)\s*\d|https?:|\w{{0,10}}>\s|{_DATE}|\W*$|[\d\W]*$", re.IGNORECASE
+)
+"""Captions, addresses, prompts, dates, and what has no letters."""
+_PAGE_NUMBER = re.compile(
+    r"\W*(?:(?:page|seite|p\.)\s*)?(?:\d{1,4}|[ivxlc]{1,6})(?:\s*(?:/|of|von)\s*\d{1,4})?[^\w.)]*", re.IGNORECASE
+)
+"""Not `3.`, which begins an item of a list."""
+_NOTE_MARK = re.compile(r"(?<=\w)\s?[*\u2217\u2020\u2021\u00a7]+$")
+_CHAPTER = re.compile(
+    r"(?:chapter|part|appendix|kapitel|teil|anhang|chapitre|partie|annexe)?\s*(?:\d{1,3}|[ivx]{1,5}|[a-z]|one|two|three|four"
+    r"|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen)\.?",
+    re.IGNORECASE,
+)
+"""A line above the title of a chapter, often in larger letters."""
+_ACCENTS = dict(
+    zip(
+        "\u00b4\u00a8\u02c6\u02dc\u02c7\u02da\u00b8\u02dd",
+        "\u0301\u0308\u0302\u0303\u030c\u030a\u0327\u030b",
+        strict=True,
+    )
+)
+_ACCENTED = re.compile(f"([{''.join(_ACCENTS)}]) ?([A-Za-z\u0131])")
+"""Accents that old fonts have as letters of their own, in front of the letter that they belong to."""
+_CUT = "\x02"
+"""Stands for a hyphen at the end of a line, behind which PDFium goes on with the next one."""
+_HYPHENS = "\x02\ufffe\u00ad"
+_UNKNOWN = "\ufffd"
+_LIGATURES = dict(zip("\x1b\x1c\x1d\x1e\x1f\x0b\x0e\x0f", "ff fi fl ffi ffl ff ffi ffl".split(), strict=True))
+"""As old fonts number them, which PDFium gives as control characters."""
+_LIGATURE = re.compile(f"(?<=[A-Za-z])[{''.join(_LIGATURES)}]|[{''.join(_LIGATURES)}](?=[a-z])")
+_CONTROLS = re.compile("[\x00\x01\x03-\x08\x0b\x0e-\x1b]+")
+_NO_INK = 0.05
+"""Points: a letter that is not higher is one that its font does not have."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """A line of a page: its words, the size of its letters in points, whether all are bold, and its place.
+
+    It stands apart if there is more space above it than between the lines of a paragraph. The cells of a row are words
+    with wide spaces between them. A line of contents refers to a page: its last cell is a number.
+    """
+
+    text: str
+    size: float
+    bold: bool
+    left: float
+    base: float
+    apart: bool = True
+    running: bool = False
+    upright: bool = True
+    cells: int = 1
+    refers: bool = False
+    page: int = 0
+
+
+def pdf_to_markdown(raw: bytes) -> tuple[str, str]:
+    """Title and Markdown of a file's content.
+
+    Lines that stand at the edge of several pages are read once, numbers of pages are left out. Where a page ends is a
+    form feed. A title is that of the properties, else what the largest letters of the first page say.
+    """
+    import pypdfium2
+
+    with _LOCK:
+        document = pypdfium2.PdfDocument(raw)
+        try:
+            properties = document.get_metadata_dict()
+            pages = list(_pages(document, _FREE + _EXPANSION * len(raw)))
+        finally:
+            document.close()
+    for number, page in enumerate(pages):
+        for line in page:
+            line.page = number
+    _mark_running(pages)
+    _drop_repeated_heads(pages)
+    body = _body_size(pages)
+    title = first_title(properties.get("Title"), properties.get("Subject")) or _title(pages, body)
+    blocks = [block for page in pages for block in _blocks(page)]
+    return title, without_hyphenation("\n\n".join(_to_markdown(_join_blocks(blocks), body)))
+
+
+def _pages(document: Any, max_chars: int) -> Iterator[list[_Line]]:
+    for number in range(len(document)):
+        page = document[number]
+        text = page.get_textpage()
+        try:
+            max_chars -= text.count_chars()
+            if max_chars < 0:
+                raise CorpusError(
+                    "the file has more letters than a document of its size; print it to a new PDF to read it"
+                )
+            yield list(_lines(text))
+        finally:
+            text.close()
+            page.close()
+
+
+def _lines(page: Any) -> Iterator[_Line]:
+    import ctypes
+
+    import pypdfium2.raw as pdfium
+
+    handle, total = page.raw, page.count_chars()
+    letters: list[str] = []
+    positions: list[int] = []
+    gaps: list[float] = []  # before each letter, in heights of a letter
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    start = end = base = height = 0.0  # of the letter before
+    cells, last_cell = 1, 0
+    for position in range(total + 1):
+        code = pdfium.FPDFText_GetUnicode(handle, position) if position < total else 10
+        if (code > 32 or chr(code) in _LIGATURES) and pdfium.FPDFText_GetCharBox(
+            handle, position, left, right, bottom, top
+        ):
+            if top.value - bottom.value < _NO_INK and height > 4 + _NO_INK and chr(code).isalnum():
+                if letters and letters[-1] != _UNKNOWN:  # several letters stand for one that the font has not got
+                    letters.append(_UNKNOWN)
+                    positions.append(position)
+                continue
+            before, height = height, top.value - bottom.value + 4
+            tall = max(before, height)  # a full stop says little of its font
+            overlaps = left.value < end - 0.3 * height and abs(bottom.value - base) < 0.35 * height
+            # Letters of a ligature have one place, accents stand above their letters, Hebrew goes to the left.
+            overlaps = overlaps and (left.value, right.value) != (start, end) and code < _HEBREW
+            overlaps = overlaps and bool(letters) and chr(code).isalnum() and letters[-1].isalnum()
+            # In a logo the letters are raised or lowered, in a cell that runs over they stand on one line.
+            overlaps = (
+                overlaps and abs(_origin(handle, position)[1] - _origin(handle, positions[-1])[1]) < _RAISED * tall
+            )
+            if letters and (overlaps or left.value - end > _GAP * tall) and not letters[-1].isspace():
+                letters.append(" ")  # between the cells of a table there need not be one
+                positions.append(position)
+            if letters[-1:] == [" "] and left.value - end > tall:
+                cells, last_cell = cells + 1, len(letters)
+            gaps.append((left.value - end) / tall)
+            start, end, base = left.value, right.value, bottom.value
+        if code == 10:
+            spelled = _LIGATURE.sub(lambda match: _LIGATURES[match[0]], "".join(letters))
+            words = _ACCENTED.sub(_composed, _without_spacing(" ".join(_CONTROLS.sub(" ", spelled).split()), gaps))
+            if words:
+                places = [at for at, letter in zip(positions, letters, strict=True) if not letter.isspace()]
+                line = _measure_line(handle, words, places)
+                line.cells, line.refers = cells, cells > 1 and "".join(letters[last_cell:]).strip().isdigit()
+                yield line
+            letters.clear()
+            positions.clear()
+            gaps.clear()
+            cells, last_cell = 1, 0
+        elif code not in (0, 13):
+            letters.append(_CUT if chr(code) in _HYPHENS else chr(code))
+            positions.append(position)
+
+
+def _without_spacing(words: str, gaps: Sequence[float]) -> str:
+    """Words of a line whose letters stand apart (`T I T L E`): the wider gaps are those between words."""
+    letters = words.replace(" ", "")
+    apart = len(letters) <= (3 if words.isupper() else 1) * len(words.split())
+    if not apart or len(letters) < _SPACED or len(letters) != len(gaps):
+        return words
+    usual = median(gaps[1:])
+    if not (_TRACKED < usual < 1) or not letters.isalpha() or sorted(letters) == list(letters):
+        return words
+    return "".join(f" {x}" if gap > _WIDER * usual else x for x, gap in zip(letters, gaps, strict=True)).strip()
+
+
+def _composed(match: re.Match[str]) -> str:
+    letter = unicodedata.normalize("NFC", match[2].replace("\u0131", "i") + _ACCENTS[match[1]])
+    return letter if len(letter) == 1 else match[0]
+
+
+def _measure_line(page: Any, words: str, positions: Sequence[int]) -> _Line:
+    """A line with the size, weight and place of its letters, as its first, middle and last ones have them."""
+    import pypdfium2.raw as pdfium
+
+    samples = [positions[0], positions[len(positions) // 2], positions[-1]]
+    sizes = []
+    for position in samples:
+        matrix = pdfium.FS_MATRIX()
+        size = pdfium.FPDFText_GetFontSize(page, position)
+        known = pdfium.FPDFText_GetMatrix(page, position, matrix)
+        sizes.append(size * ((matrix.b**2 + matrix.d**2) ** 0.5 or 1.0) if known else size)
+    weights = [_is_bold(page, position) for position in samples]
+    left, base = _origin(page, positions[0])
+    upright = abs(pdfium.FPDFText_GetCharAngle(page, positions[0])) < 0.1
+    return _Line(words, round(2 * median(sizes)) / 2, all(weights), left, base, upright=upright)
+
+
+def _origin(page: Any, position: int) -> tuple[float, float]:
+    """Where a letter begins on its line."""
+    import ctypes
+
+    import pypdfium2.raw as pdfium
+
+    x, y = ctypes.c_double(), ctypes.c_double()
+    pdfium.FPDFText_GetCharOrigin(page, position, x, y)
+    return x.value, y.value
+
+
+def _is_bold(page: Any, position: int) -> bool:
+    import ctypes
+
+    import pypdfium2.raw as pdfium
+
+    if pdfium.FPDFText_GetFontWeight(page, position) >= 600:
+        return True
+    name = ctypes.create_string_buffer(128)
+    flags = ctypes.c_int()
+    length = pdfium.FPDFText_GetFontInfo(page, position, name, 128, flags)
+    return 0 < length <= 128 and re.search(rb"bold|black|heavy|-bx|bx\d|medi\b", name.value.lower()) is not None
+
+
+def _mark_running(pages: Sequence[list[_Line]]) -> None:
+    """Mark lines at the edges of pages that several pages have; take out those behind the first, and page numbers."""
+
+    def edges(page: list[_Line]) -> list[_Line]:
+        ordered = sorted(page, key=lambda line: line.base)
+        gaps = [line.base - below.base for below, line in pairwise(ordered)]
+        wide = 1.6 * median(gaps) if gaps else 0.0
+        below = next((row + 1 for row, gap in enumerate(gaps[:_EDGE]) if gap > wide), 0)
+        above = next((row + 1 for row, gap in enumerate(gaps[: -_EDGE - 1 : -1]) if gap > wide), 0)
+        return ordered[:below] + ordered[max(below, len(ordered) - above) :]
+
+    def key(line: _Line) -> tuple[str, float]:
+        number = _PAGE_NUMBER.fullmatch(line.text) is not None
+        return ("0", 0.0) if number else (re.sub(r"\d+", "0", line.text.lower()), line.size)
+
+    if len(pages) < 2:
+        return
+    seen = Counter(name for page in pages for name in {key(line) for line in edges(page)})
+    known: set[object] = set()
+    for page in pages:
+        outer = {id(line) for pick in (min, max) for line in page[:1] and [pick(page, key=lambda line: line.base)]}
+        names = {id(line): key(line) for line in edges(page)}
+        body = []
+        for line in page:
+            name = names.get(id(line))
+            line.running = name is not None and seen[name] > max(1, len(pages) // 10)
+            # with another number it may be "Chapter 2": only the outermost lines count pages
+            again = line.text in known or (name in known and id(line) in outer)
+            if not (line.running and (again or name == ("0", 0.0))):
+                body.append(line)
+            known.update([name, line.text] if name else [])
+        page[:] = body
+
+
+def _drop_repeated_heads(pages: Sequence[list[_Line]]) -> None:
+    """Take out the head of a table that goes on from the page before: rows at the top that are there, too."""
+    for before, page in pairwise(pages):
+        rows = [line for line in page if not line.running]
+        known = [(line.text, line.size, line.left) for line in before]
+        for start, first in enumerate(rows[:1] and known):
+            if first != (rows[0].text, rows[0].size, rows[0].left):
+                continue
+            same = list(
+                takewhile(
+                    lambda pair: pair[0] == (pair[1].text, pair[1].size, pair[1].left),
+                    zip(known[start:], rows, strict=False),
+                )
+            )
+            if any(line.cells > 1 for _, line in same):
+                gone = {id(line) for _, line in same}
+                page[:] = [line for line in page if id(line) not in gone]
+                break
+
+
+def _body_size(pages: Sequence[list[_Line]]) -> float:
+    """The size of most letters."""
+    letters: Counter[float] = Counter()
+    for page in pages:
+        for line in page:
+            letters[line.size] += len(line.text)
+    return max(letters, key=lambda size: (letters[size], -size), default=0.0)
+
+
+def _title(pages: Sequence[list[_Line]], body: float) -> str:
+    """What the largest letters in the upper half of the first page say, if they are larger than the text."""
+    lines = [line for line in (pages[0] if pages else []) if line.upright and not line.running]
+    if not lines:
+        return ""
+    middle = (max(line.base for line in lines) + min(line.base for line in lines)) / 2
+    lines = [line for line in lines if line.base >= middle and not _NO_HEADING.match(line.text)]
+    lines = [line for line in lines if not _CHAPTER.fullmatch(line.text)] or lines
+    largest = max((line.size for line in lines), default=0.0)
+    first = next((list(group) for size, group in groupby(lines, key=lambda line: line.size) if size == largest), [])
+    end = next((n for n, (one, other) in enumerate(pairwise(first), 1) if one.base - other.base > 1.8 * largest), None)
+    words = _heading_text(" ".join(line.text for line in first[:end]))
+    return words if largest > _LARGER * body and 0 < len(words.split()) <= _TITLE_WORDS else ""
+
+
+def _blocks(page: list[_Line]) -> Iterator[list[_Line]]:
+    """Lines of one size and weight that stand closely below each other."""
+    gaps = [above.base - line.base for above, line in pairwise(page) if 0 < above.base - line.base < 60]
+    usual = median(gaps) if gaps else 0.0
+    block: list[_Line] = []
+    above: _Line | None = None
+    for line in page:
+        gap = above.base - line.base if above else 0.0
+        line.apart = not above or gap < 0 or gap > 1.25 * usual or above.bold or above.size > _LARGER * line.size
+        above = line
+        if block and _begins_block(block[-1], line, usual):
+            yield block
+            block = []
+        block.append(line)
+    if block:
+        yield block
+
+
+def _begins_block(above: _Line, line: _Line, usual: float) -> bool:
+    gap = above.base - line.base
+    same = abs(above.size - line.size) <= 0.1 * max(above.size, line.size) and above.running == line.running
+    if not same or above.bold != line.bold or _BULLET.match(line.text) or _ITEM.match(line.text):
+        return True
+    if gap < -2 * line.size:  # a column or page further on
+        return above.text[-1:] in ".!?:"
+    return gap > max(1.45 * usual, 1.3 * line.size) if usual else gap > 1.8 * line.size
+
+
+def _join_blocks(blocks: list[list[_Line]]) -> list[list[_Line]]:
+    """Blocks, with paragraphs that go on in the next column or on the next page put together."""
+    result: list[list[_Line]] = []
+    for block in blocks:
+        last = result[-1][-1] if result else None
+        if (
+            last
+            and not (last.running or block[0].running or last.bold or block[0].bold)
+            and last.size == block[0].size
+            and last.base < block[0].base
+            and last.text[-1:] not in ".!?:"
+            and block[0].text[:1].islower()
+        ):
+            result[-1] += block
+        else:
+            result.append(block)
+    return result
+
+
+def _to_markdown(blocks: Sequence[list[_Line]], body: float) -> Iterator[str]:
+    """Blocks as Markdown; the headings of a file in which most is one are none."""
+    headings = {number for number, block in enumerate(blocks) if _is_heading(block, body)}
+    letters = [sum(len(line.text) for line in block) for block in blocks]
+    if sum(letters[number] for number in headings) > 0.4 * sum(letters):
+        headings = set()
+    chapters = {n for n in headings if n + 1 in headings and _CHAPTER.fullmatch(_text(blocks[n]))}
+    headings -= chapters
+    sizes = sorted({blocks[number][0].size for number in headings}, reverse=True)[:4]
+    feeds = ["\f" * (after[0].page - block[-1].page) for block, after in pairwise(blocks)] + ["\f"]  # behind each block
+    chapter = chapter_feeds = ""
+    if blocks and blocks[0][0].page:
+        yield "\f" * blocks[0][0].page
+    for is_list, group in groupby(enumerate(blocks), key=lambda item: bool(_BULLET.match(item[1][0].text))):
+        if is_list:
+            yield "\n".join(f"- {_BULLET.sub('', _text(block), count=1)}{feeds[number]}" for number, block in group)
+            continue
+        for number, block in group:
+            if number in chapters:
+                chapter, chapter_feeds = f"{_text(block)} ", feeds[number]
+            elif number in headings:
+                level = 1 + next((rank for rank, size in enumerate(sizes) if block[0].size >= size), len(sizes))
+                words = _heading_text(" ".join(_text(block).split()))
+                yield f"{'#' * level} {chapter}{words}{chapter_feeds}{feeds[number]}"
+                chapter = chapter_feeds = ""
+            else:
+                yield plain_text(_text(block)) + feeds[number]
+
+
+def _is_heading(block: Sequence[_Line], body: float) -> bool:
+    first, words = block[0], " ".join(line.text for line in block)
+    if len(block) > 3 or len(words.split()) > _HEADING_WORDS or first.running or not first.upright or block[-1].refers:
+        return False
+    leads_on = words[-1] in ".,;" or (words[-1] == ":" and len(words.split()) > _LABEL_WORDS)
+    if _NO_HEADING.match(words) or leads_on or not any(map(str.isalpha, words)) or words[0].islower():
+        return False
+    begins = words[0].isalnum() or words[0] in _QUOTES
+    if not begins or "\\" in words or words.count("(") != words.count(")"):  # samples of letters, code, formulas
+        return False
+    if first.size > _LARGER * body:
+        return True
+    return (
+        first.bold
+        and first.apart
+        and first.size >= 0.95 * body
+        and (len(block) == 1 or _NUMBERED.match(words) is not None)
+    )
+
+
+def _text(block: Sequence[_Line]) -> str:
+    """Lines of a block; they stay lines where a hyphen ends one, so that words can be put together again."""
+    text, feeds = block[0].text, ""
+    for above, line in pairwise(block):
+        feeds += "\f" * (line.page - above.page)
+        if above.text.endswith("-") and above.text[-2:-1].isalpha() and line.text[:1].isalpha():
+            text += f"\n{line.text}"
+        else:
+            text, feeds = f"{text}{feeds or ' '}{line.text}", ""
+    return text.replace(_CUT, "-\n") + feeds
+
+
+def _heading_text(words: str) -> str:
+    """A heading with words put together that a hyphen cuts, without the mark of a footnote."""
+    return _NOTE_MARK.sub("", re.sub(r"(?<=[a-z])(?:\x02|- )(?=[a-z])", "", words).replace(_CUT, "-"))

@@ -1,0 +1,493 @@
+"""Training of chain scorers: the light one over frozen vectors, or the paper's with a text encoder (IIER, 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.papers.iier.chain_graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder, PassageKeywords
+from sire_core.papers.iier.derive import InteractionGraph
+from sire_core.papers.iier.neural import (
+    EDGE_FEATURES,
+    PAIR_FEATURES,
+    EncoderChainScorer,
+    NeuralScorer,
+    edge_features,
+    pair_features,
+    scorer_digest,
+    scorer_of,
+    title_keywords,
+)
+from sire_core.papers.iier.rank import EvidenceChains, find_seeds, frontier, walk_chains
+from sire_core.papers.iier.scorers import ChainQuestion, HeuristicScorer, RandomScorer
+from sire_core.progress import ProgressLike, progress_of
+from sire_core.search.vectors.sq_index import KnownSimilarities
+from sire_core.settings import Component, need_torch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.evaluate.question_files import Question
+    from sire_core.papers.iier.scorers import ChainScorer
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, View
+    from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.search.view import PoolView
+
+_START = {"question": 0.5, "chain": 0.2, "newly_covered": 0.2, "structural": 0.05, "similarity": 0.05, "keywords": 0.1}
+FIRST_WEIGHTS = tuple(_START.get(name, 0.0) for name in (*PAIR_FEATURES, *EDGE_FEATURES))
+"""Initial weights of the light scorer. Not those of `HeuristicScorer`: its large weight of shared keywords leaves
+little to learn (3 points less of the evidence in cross-validation)."""
+LOSSES = ("listwise", "bce")
+"""`listwise`: softmax cross-entropy over the candidates of a decision, its right ones sharing the mass. `bce`: every
+candidate alone."""
+
+LABELS = ("all_shortest", "one_path")
+"""`one_path` (the paper): the next node of the extracted path is right, every other one wrong, even other evidence.
+`all_shortest`: every candidate is right that is one hop nearer to the target, and so is other evidence."""
+UNREACHABLE = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A chain that has to go on, and where to."""
+
+    chain: tuple[int, ...]  # nodes so far, the first a passage of evidence
+    target: int  # the passage of evidence that the path leads to
+    hops: int  # from the chain's last node to the target, 1 or more
+    candidates: IntArray  # neighbours of the last node that are not in the chain, ascending, `[c]`
+    positive: BoolArray  # which of them are right, `[c]`; at least one
+
+
+@dataclass(frozen=True, slots=True)
+class PathLabels:
+    """Decisions of one question."""
+
+    decisions: tuple[Decision, ...]  # in the order of the pairs of evidence, then along the path
+    unreachable: int  # ordered pairs of evidence without a path within the limit
+
+
+def hops_to(indptr: IntArray, neighbors: IntArray, targets: Sequence[int], limit: int | None = None) -> IntArray:
+    """Hops from all nodes to some targets in an undirected graph in compressed sparse rows, int32 `[targets, n]`."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import dijkstra
+
+    graph = csr_matrix((np.ones(len(neighbors)), neighbors, indptr), shape=(len(indptr) - 1, len(indptr) - 1))
+    hops = dijkstra(graph, unweighted=True, indices=list(targets), limit=limit or np.inf)
+    return np.where(np.isfinite(hops), hops, UNREACHABLE).astype(np.int32)
+
+
+def shortest_path(indptr: IntArray, neighbors: IntArray, hops: IntArray, start: int) -> tuple[int, ...]:
+    """Shortest path to the target of `hops`; of several the one with the smallest node numbers."""
+    path = [start]
+    while hops[path[-1]]:
+        around = neighbors[indptr[path[-1]] : indptr[path[-1] + 1]]
+        path.append(int(around[hops[around] == hops[path[-1]] - 1].min()))
+    return tuple(path)
+
+
+def path_labels(
+    indptr: IntArray,
+    neighbors: IntArray,
+    evidence: Sequence[int],
+    labels: str = "all_shortest",
+    *,
+    max_hops: int | None = None,
+) -> PathLabels:
+    """Decisions along a shortest path between all ordered pairs of evidence (oracle I5)."""
+    wanted = list(dict.fromkeys(evidence))
+    if len(wanted) < 2:
+        return PathLabels((), 0)
+    distances = dict(zip(wanted, hops_to(indptr, neighbors, wanted, max_hops), strict=True))
+    decisions: list[Decision] = []
+    unreachable = 0
+    for start, target in permutations(wanted, 2):
+        hops = distances[target]
+        if hops[start] == UNREACHABLE:
+            unreachable += 1
+        else:
+            path = shortest_path(indptr, neighbors, hops, start)
+            decisions += _along(path, indptr, neighbors, hops, wanted, labels)
+    return PathLabels(tuple(decisions), unreachable)
+
+
+def _along(
+    path: Sequence[int], indptr: IntArray, neighbors: IntArray, hops: IntArray, evidence: Sequence[int], labels: str
+) -> Iterator[Decision]:
+    for step in range(1, len(path)):
+        chain, last, following = tuple(path[:step]), path[step - 1], path[step]
+        around = neighbors[indptr[last] : indptr[last + 1]]
+        candidates = around[~np.isin(around, chain)]
+        positive = step_labels(candidates, hops, int(hops[last]), evidence, following if labels == "one_path" else None)
+        if not positive.all():
+            yield Decision(chain, path[-1], int(hops[last]), candidates, positive)
+
+
+def step_labels(
+    candidates: IntArray, hops: IntArray, here: int, evidence: Sequence[int], following: int | None
+) -> BoolArray:
+    """Label candidates as correct: `following` if given, else those one hop nearer than `here`, and evidence."""
+    if following is not None:
+        return np.asarray(candidates == following)
+    return np.asarray((hops[candidates] == here - 1) | np.isin(candidates, evidence))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownQuestion:
+    """A question with its gold passages."""
+
+    question: ChainQuestion  # the question with its features
+    seeds: Sequence[int]  # first nodes of its chains
+    evidence: tuple[int, ...]  # nodes of its gold passages
+
+
+async def known_questions(
+    view: PoolView, questions: Sequence[Question], ranker: EvidenceChains
+) -> tuple[KnownQuestion, ...]:
+    """Prepare questions with gold documents: keywords by rules, the most similar passage of each document."""
+    graph = ChainGraph.of(view)
+    finder = KeywordFinder(graph, PassageKeywords(view, graph.positions), None, ranker.seed_match == "strict")
+    gold = GoldNodes.of(view, graph)
+    result = []
+    for question in questions:
+        if not question.supporting:
+            continue
+        vector = await view.embed_query(question.question)
+        of_nodes = graph.vectors @ vector
+        cosines = KnownSimilarities(of_nodes)
+        keywords = finder.keywords(question.question)[:MAX_KEYWORDS]
+        seeds = find_seeds(keywords, finder, cosines, None, ranker.fallback_seeds, ranker.similar_seeds)
+        evidence = [max(group, key=lambda node: (of_nodes[node], -node)) for group in gold.groups(question) if group]
+        known = ChainQuestion(question.question, vector, cosines, seeds.query_keywords, seeds.coverage)
+        result.append(KnownQuestion(known, seeds.nodes, tuple(dict.fromkeys(evidence))))
+    return tuple(result)
+
+
+async def match_rate(
+    view: PoolView, questions: Sequence[KnownQuestion], scorer: ChainScorer, max_length: int = 5
+) -> float:
+    """Share of gold passages on chains, a mean over questions, 0-100; 0 without questions."""
+    graph = ChainGraph.of(view)
+    rates = []
+    for known in questions:
+        chains = await walk_chains(graph, view, known.question, known.seeds, scorer, max_length)
+        on_chains = {node for chain in chains for node in chain}
+        rates.append(sum(node in on_chains for node in known.evidence) / len(known.evidence))
+    return 100 * sum(rates) / len(rates) if rates else 0.0
+
+
+def without_shared_evidence(
+    training: Sequence[KnownQuestion], held_out: Sequence[KnownQuestion]
+) -> tuple[KnownQuestion, ...]:
+    """Training questions that share no gold passage with a held-out one."""
+    pages = {node for known in held_out for node in known.evidence}
+    return tuple(known for known in training if pages.isdisjoint(known.evidence))
+
+
+@dataclass(frozen=True, slots=True)
+class TextStep:
+    """A decision as texts, for the encoder."""
+
+    question: str
+    path: str  # concatenated passages of the chain
+    candidates: tuple[str, ...]  # candidates, `c` of them
+    edges: FloatArray  # weights of the edges to the candidates, float32 `[c, 3]`, see `graph.FEATURES`
+    positive: BoolArray  # which candidates are correct, `[c]`
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Candidates of decisions as feature rows, for the light scorer."""
+
+    pair: FloatArray  # `pair_features`, `[c, p]`
+    edge: FloatArray  # `edge_features`, `[c, e]`
+    positive: BoolArray  # whether a candidate is correct, `[c]`
+    owners: IntArray  # decision of every row, ascending from 0, `[c]`
+    unreachable: int  # number of pairs of evidence without a path
+
+
+def make_examples(view: View, questions: Sequence[KnownQuestion], labels: str, max_hops: int | None) -> Examples:
+    """Make feature rows from the shortest paths of questions."""
+    graph = ChainGraph.of(view)
+    titles = title_keywords(graph, view)
+    decisions, unreachable = _labelled(graph, questions, labels, max_hops)
+    parts = [_rows(graph, titles, known, decision) for known, decision in decisions]
+    pairs, edges, positives = zip(*parts, strict=True)
+    return Examples(
+        np.concatenate(pairs),
+        np.concatenate(edges),
+        np.concatenate(positives),
+        np.repeat(np.arange(len(parts)), [len(right) for right in positives]),
+        unreachable,
+    )
+
+
+def text_steps(
+    view: View,
+    questions: Sequence[KnownQuestion],
+    labels: str,
+    max_hops: int | None,
+    max_candidates: int,
+    rng: np.random.Generator,
+) -> tuple[tuple[TextStep, ...], int]:
+    """Make texts from the shortest paths of questions, with the number of pairs without a path."""
+    graph = ChainGraph.of(view)
+    decisions, unreachable = _labelled(graph, questions, labels, max_hops)
+
+    def texts(nodes: Sequence[int] | IntArray) -> tuple[str, ...]:
+        return tuple(unit.index_text for unit in view.units(graph.positions[np.asarray(nodes)]))
+
+    steps = []
+    for known, decision in decisions:
+        wrong = np.flatnonzero(~decision.positive)
+        nearest_wrong = wrong[np.argsort(-known.question.cosines.at(decision.candidates[wrong]), kind="stable")]
+        room = max(1, max_candidates - int(decision.positive.sum()))
+        hard, rest = nearest_wrong[: (room + 1) // 2], nearest_wrong[(room + 1) // 2 :]
+        drawn = rng.permutation(rest)[: room - len(hard)]
+        rows = np.sort(np.concatenate((np.flatnonzero(decision.positive), hard, drawn)))
+        chosen = decision.candidates[rows]
+        edges = np.stack([graph.edge(decision.chain[-1], node) for node in chosen.tolist()])
+        path = "\n".join(texts(decision.chain))
+        steps.append(TextStep(known.question.query, path, texts(chosen), edges, decision.positive[rows]))
+    return tuple(steps), unreachable
+
+
+def _labelled(
+    graph: ChainGraph, questions: Sequence[KnownQuestion], labels: str, max_hops: int | None
+) -> tuple[list[tuple[KnownQuestion, Decision]], int]:
+    """All decisions with their questions, and the number of pairs without a path."""
+    decisions: list[tuple[KnownQuestion, Decision]] = []
+    unreachable = 0
+    for known in questions:
+        paths = path_labels(graph.indptr, graph.neighbors, known.evidence, labels, max_hops=max_hops)
+        unreachable += paths.unreachable
+        decisions += [(known, decision) for decision in paths.decisions]
+    if not decisions:
+        raise CorpusError(
+            "There is nothing to learn from: no question has two gold passages ('supporting') that the interaction "
+            "graph joins within --max-hops. Give questions with two or more, a graph with more edges (a larger n_sim), "
+            "or more hops."
+        )
+    return decisions, unreachable
+
+
+def _rows(
+    graph: ChainGraph, titles: IntArray, known: KnownQuestion, decision: Decision
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    state, _ = frontier(graph, known.question, np.array([decision.chain], dtype=np.int64))
+    return pair_features(state, graph), edge_features(state, graph, titles), decision.positive
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderConfig:
+    """The paper's scorer: one text encoder for question, path and passage, trained with the MLPs over its vectors.
+
+    Raises:
+        ConfigurationError: A value makes no sense.
+    """
+
+    folder: str  # of transformers or sentence-transformers, or a name (the paper has roberta-base)
+    tokens: int = 512  # longest text; a path keeps its last tokens
+    candidates: int = 32  # candidates of a step at most that are learned from
+    rate: float = 2e-5  # learning rate of the encoder; that of the MLPs is the configuration's
+
+    def __post_init__(self) -> None:
+        if not self.folder or self.tokens < 8 or self.candidates < 2 or self.rate <= 0:
+            raise ConfigurationError(
+                "An encoder has a name or a folder, at least 8 tokens and 2 candidates, and a positive rate."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingConfig:
+    """How a scorer is trained.
+
+    Raises:
+        ConfigurationError: A value makes no sense.
+    """
+
+    labels: str = "all_shortest"  # `all_shortest`, or `one_path` as in the paper
+    loss: str = "listwise"  # `listwise` or `bce`
+    max_hops: int | None = 2  # of a pair that teaches, by cross-validation; None for all, as in the paper
+    max_length: int = 5  # passages of a chain at most, when the match rate is measured
+    validation: float = 0.2  # share of the questions whose match rate decides when to stop
+    epochs: int = 40  # passes over the decisions at most
+    patience: int = 10  # passes without a better match rate after which training stops
+    batch: int = 64  # decisions per step
+    rate: float = 1e-3  # learning rate of AdamW
+    hold: float = 1e-3  # weight of the squared distance from the heuristic that training starts as; not of an encoder
+    hidden: int = 32  # width of the scoring MLP; that of an encoder's is its own
+    seed: int = 0  # of the split, the first weights and the order
+    encoder: EncoderConfig | None = None  # of the paper's scorer; None trains the light one over vectors
+
+    def __post_init__(self) -> None:
+        for name, known in (("labels", LABELS), ("loss", LOSSES)):
+            if getattr(self, name) not in known:
+                raise ConfigurationError(f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r}.")
+        hops = 1 if self.max_hops is None else self.max_hops
+        if min(self.epochs, self.patience, self.batch, self.hidden, hops) < 1 or self.max_length < 2:
+            raise ConfigurationError(
+                "epochs, patience, batch, hidden and max_hops must be at least 1, max_length at least 2."
+            )
+        if not 0 < self.validation < 1 or self.rate <= 0 or self.hold < 0 or self.seed < 0:
+            raise ConfigurationError("validation lies between 0 and 1, rate is positive, hold and seed at least 0.")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedScorer:
+    """A trained scorer."""
+
+    weights: Mapping[str, NDArray[np.float32]]  # see `NeuralScorer` and `EncoderScorer`
+    card: Mapping[str, Any]  # data, settings and metrics of the training; `write_checkpoint` adds format and digest
+
+    @property
+    def scorer(self) -> ChainScorer:
+        """The scorer of weights and card."""
+        return scorer_of(self.weights, {**self.card, "digest": scorer_digest(self.weights, self.card)})
+
+
+@dataclass(frozen=True, slots=True)
+class ChainQuestions:
+    """Questions over a pool, prepared for training."""
+
+    view: PoolView  # the pool
+    training: tuple[KnownQuestion, ...]  # questions to learn from
+    held_out: tuple[KnownQuestion, ...] = ()  # questions to measure on
+    left_out: int = 0  # number of training questions dropped because a held-out question has one of their gold passages
+
+
+def training_settings(*, with_graph: bool) -> tuple[str, ...]:
+    """Settings of `iier` that training depends on; those of the graph only if the graph is built for training."""
+    seeds = ("max_length", "seed_match", "fallback_seeds", "similar_seeds")
+    return (*seeds, *(Component(InteractionGraph).fields() if with_graph else ()))
+
+
+async def prepare_questions(
+    snapshot: SearchSnapshot, training: Sequence[Question], held_out: Sequence[Question] = ()
+) -> ChainQuestions:
+    """Find keywords, seeds and gold passages of questions that name gold documents."""
+    ranker = snapshot.recipe.ranker
+    if not isinstance(ranker, EvidenceChains):
+        raise ConfigurationError(f"The recipe {snapshot.recipe.name} has no chains; index with --recipe iier.")
+    known = await known_questions(snapshot.view, training, ranker)
+    known_held_out = await known_questions(snapshot.view, held_out, ranker)
+    training_questions = without_shared_evidence(known, known_held_out)
+    return ChainQuestions(snapshot.view, training_questions, known_held_out, len(known) - len(training_questions))
+
+
+async def measure_scorer(
+    trained: TrainedScorer, view: PoolView, questions: Sequence[KnownQuestion]
+) -> dict[str, float]:
+    """Match rates of a trained scorer (`neural`), the heuristic and the random one, in percent."""
+    seed, max_length = (trained.card["config"][name] for name in ("seed", "max_length"))
+    neural = await match_rate(view, questions, trained.scorer, max_length)
+    return {"neural": round(neural, 2), **await _untrained_rates(view, questions, seed, max_length)}
+
+
+async def _untrained_rates(
+    view: PoolView, questions: Sequence[KnownQuestion], seed: int, max_length: int
+) -> dict[str, float]:
+    scorers: dict[str, ChainScorer] = {"heuristic": HeuristicScorer(), "random": RandomScorer(seed)}
+    return {name: round(await match_rate(view, questions, scorer, max_length), 2) for name, scorer in scorers.items()}
+
+
+async def train_scorer(
+    view: PoolView,
+    questions: Sequence[KnownQuestion],
+    config: TrainingConfig | None = None,
+    data: Mapping[str, Any] | None = None,
+    progress: ProgressLike = None,
+) -> TrainedScorer:
+    """Train on shortest paths between gold passages; keep the weights with the best validation match rate."""
+    config = config or TrainingConfig()
+    need_torch("Training")
+    learn, check = _split(questions, config)
+    say = progress_of(progress)
+    if config.encoder is None:
+        training = _light(view, learn, config)
+    else:
+        training = _encoder(view, learn, config, config.encoder, partial(say, "steps"))
+    best: tuple[float, int, Mapping[str, NDArray[np.float32]]] = (-1.0, 0, {})
+    for epoch, (scorer, weights) in enumerate(training.passes):
+        rate = await match_rate(view, check, scorer, config.max_length)
+        if rate > best[0]:
+            best = rate, epoch, weights()
+        say("epochs", epoch, config.epochs)
+        if epoch - best[1] >= config.patience:
+            break
+    card = training.card
+    untrained = await _untrained_rates(view, check, config.seed, config.max_length)
+    card["data"] = {
+        **(data or {}),
+        "questions": len(learn),
+        "validation_questions": len(check),
+        **training.counts,
+    }
+    card["metrics"] = {"epoch": best[1], "validation_match_rate": {"neural": round(best[0], 2), **untrained}}
+    return TrainedScorer(best[2], card)
+
+
+@dataclass(frozen=True, slots=True)
+class _Passes:
+    """A scorer before the first epoch and after each, with a function that copies its weights."""
+
+    card: dict[str, Any]
+    counts: Mapping[str, int]
+    passes: Iterator[tuple[ChainScorer, Callable[[], Mapping[str, NDArray[np.float32]]]]]
+
+
+def _light(view: PoolView, learn: Sequence[KnownQuestion], config: TrainingConfig) -> _Passes:
+    from sire_core.papers.iier.scorer_networks import train_epochs
+
+    examples = make_examples(view, learn, config.labels, config.max_hops)
+    card = {
+        "kind": "light",
+        "pair_features": list(PAIR_FEATURES),
+        "edge_features": list(EDGE_FEATURES),
+        "embedder": view.embedder_fingerprint,
+        "dimension": view.matrix.shape[1],
+        "config": asdict(config),
+    }
+    passes = train_epochs(examples, FIRST_WEIGHTS, config)
+    counts = _counts(int(examples.owners[-1]) + 1, len(examples.owners), examples.unreachable)
+    return _Passes(card, counts, ((NeuralScorer(weights, card), partial(dict, weights)) for weights in passes))
+
+
+def _encoder(
+    view: PoolView,
+    learn: Sequence[KnownQuestion],
+    config: TrainingConfig,
+    encoder: EncoderConfig,
+    progress: Callable[[int, int], None],
+) -> _Passes:
+    from sire_core.papers.iier.scorer_networks import EncoderScorer, train_encoder
+
+    rng = np.random.default_rng([config.seed, 2])
+    steps, unreachable = text_steps(view, learn, config.labels, config.max_hops, encoder.candidates, rng)
+    model = EncoderScorer.from_folder(encoder.folder, encoder.tokens, config.seed)
+    card = {"kind": "encoder", "encoder": model.about(), "config": asdict(config)}
+    passes = train_encoder(model, steps, config, encoder.rate, progress)
+    counts = _counts(len(steps), sum(len(step.candidates) for step in steps), unreachable)
+    return _Passes(card, counts, ((EncoderChainScorer(scorer, {}), scorer.arrays) for scorer in passes))
+
+
+def _counts(decisions: int, candidates: int, unreachable: int) -> dict[str, int]:
+    return {"decisions": decisions, "candidates": candidates, "pairs_without_path": unreachable}
+
+
+def _split(
+    questions: Sequence[KnownQuestion], config: TrainingConfig
+) -> tuple[list[KnownQuestion], list[KnownQuestion]]:
+    """Split questions into those for training and those for early stopping."""
+    if len(questions) < 2:
+        raise CorpusError(f"A scorer needs at least two questions with gold passages, not {len(questions)}.")
+    order = np.random.default_rng(config.seed).permutation(len(questions))
+    n_validation = max(1, round(config.validation * len(questions)))
+    chosen = set(order[: min(n_validation, len(questions) - 1)].tolist())
+    learn = [known for number, known in enumerate(questions) if number not in chosen]
+    return learn, [known for number, known in enumerate(questions) if number in chosen]

@@ -1,0 +1,40 @@
+"""`pagerank`: passages by a walk over the knowledge graph, after HippoRAG (Gutierrez et al. 2024)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sire_core.protocols import Recipe
+from sire_core.recipes.registry import register
+from sire_core.settings import Component, ResolvedSettings
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from sire_core.recipes.setting_types import PagerankSettings
+
+
+@register
+def pagerank(**settings: Unpack[PagerankSettings]) -> Recipe:
+    """PageRank over passages and entities, started at the entities that the question names.
+
+    Args:
+        **settings: Those of `KnowledgeGraph` and `PageRank`.
+
+    Raises:
+        ConfigurationError: A setting is unknown, not allowed or without effect.
+    """
+    from sire_core.knowledge.knowledge_graph import KnowledgeGraph
+    from sire_core.papers.pagerank.rank import PageRank
+
+    resolved = ResolvedSettings(settings, Component(KnowledgeGraph, without=("summaries",)), Component(PageRank))
+    return Recipe(
+        name="pagerank",
+        summary="passages reached through the entities that the question names, by personalised PageRank",
+        paper="after HippoRAG, Gutierrez et al. 2024",
+        organizers=(resolved.make(KnowledgeGraph),),
+        ranker=resolved.make(PageRank),
+        native="triples",
+        config=resolved.config,
+        texts=resolved.texts,
+    )

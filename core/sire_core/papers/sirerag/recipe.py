@@ -1,0 +1,105 @@
+"""`sirerag`: similar and related text in one pool (Zhang et al. 2025)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sire_core.errors import ConfigurationError
+from sire_core.protocols import Recipe
+from sire_core.recipes.pool_ranker import PoolRanker
+from sire_core.recipes.registry import register
+from sire_core.settings import Component, ResolvedSettings, check_settings, setting
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from sire_core.protocols import Organizer
+    from sire_core.recipes.setting_types import SireragSettings
+
+_VARIANTS = {
+    "full": {},
+    "A": {"summaries": False},
+    "B": {"propositions": True},
+    "C": {"propositions": True, "aggregates": False},
+    "D": {"propositions": True, "aggregates": False, "summaries": False},
+    "E": {},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SireragTrees:
+    """Which trees SiReRAG builds.
+
+    Attributes:
+        variant: The paper's Table 5: `full`; `A` without summaries of aggregates; `B` with all propositions; `C` is B
+            without aggregates; `D` is C without their summaries; `E` has no relatedness tree, its similarity tree also
+            clusters passages by the entities they mention.
+        cross: Clusters across both trees (the paper's appendix A): `none`; `replace` builds one tree over passages and
+            aggregates; `add` builds it in addition to the two trees.
+
+    Raises:
+        ConfigurationError: A setting is not allowed, or they do not go together.
+    """
+
+    variant: str = setting("full", choices=tuple(_VARIANTS))
+    cross: str = setting("none", choices=("none", "replace", "add"))
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.cross != "none" and self.variant != "full":
+            raise ConfigurationError(
+                f"cross={self.cross!r} joins whole trees; it needs variant='full', not {self.variant!r}."
+            )
+
+
+@register
+def sirerag(**settings: Unpack[SireragSettings]) -> Recipe:
+    """SiReRAG: RAPTOR's tree beside facts grouped by entity and a tree over the groups, flattened into one pool.
+
+    Args:
+        **settings: Those of `SireragTrees`, `SimilarityTree` (`hierarchy`), `RelatednessTree`, `TreeSettings` (of all
+            trees) and `PoolRanker`.
+
+    Raises:
+        ConfigurationError: A setting is unknown, not allowed or without effect.
+    """
+    from sire_core.papers.sirerag.relatedness_tree import RelatednessTree
+    from sire_core.papers.trees.similarity_tree import SimilarityTree
+    from sire_core.papers.trees.tree import TreeSettings
+
+    chosen = ResolvedSettings(
+        settings,
+        Component(SireragTrees),
+        Component(SimilarityTree, without=("entity_clusters",)),
+        Component(RelatednessTree, without=("aggregates", "summaries", "propositions")),
+        Component(TreeSettings),
+        Component(PoolRanker),
+    )
+    return Recipe(
+        name="sirerag",
+        summary="summaries of similar passages, and facts grouped by entity",
+        paper="SiReRAG, Zhang et al. 2025",
+        organizers=_organizers(chosen),
+        ranker=chosen.make(PoolRanker).make(),
+        config=chosen.config,
+        texts=chosen.texts,
+    )
+
+
+def _organizers(chosen: ResolvedSettings) -> tuple[Organizer, ...]:
+    from sire_core.papers.sirerag.cross_tree import CrossTree
+    from sire_core.papers.sirerag.relatedness_tree import RelatednessTree
+    from sire_core.papers.trees.similarity_tree import SimilarityTree
+    from sire_core.papers.trees.tree import TreeSettings
+
+    trees, tree = chosen.make(SireragTrees), chosen.make(TreeSettings)
+    similar = chosen.make(SimilarityTree, tree=tree, entity_clusters=trees.variant == "E")
+    if trees.variant == "E":
+        chosen.refuse_unused(RelatednessTree, "variant='E', which has no relatedness tree")
+        return (similar,)
+    parts = {"summaries": False} if trees.cross == "replace" else _VARIANTS[trees.variant]
+    related = chosen.make(RelatednessTree, tree=tree, **parts)
+    if trees.cross == "replace":
+        return (related, CrossTree(tree, "replace", similar.hierarchy))
+    return (similar, related, CrossTree(tree, "add", similar.hierarchy)) if trees.cross == "add" else (similar, related)

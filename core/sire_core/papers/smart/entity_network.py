@@ -1,0 +1,313 @@
+"""The weighted graph between the entities of a corpus, stored by passage and updated after a change (SMART, 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.arrays.grouping import GOLDEN, by_appearance, id_hashes, positions_in, run_starts
+from sire_core.arrays.lists import Ragged
+from sire_core.knowledge import MENTIONS
+from sire_core.knowledge.edge_columns import EdgeColumns, block_of
+from sire_core.papers.smart.encoding_tree import UndirectedGraph
+from sire_core.papers.smart.statements import EntityMention, PassageTexts, passage_rows, read_passage
+from sire_core.storage.array_file import pack_arrays, unpack_arrays
+from sire_core.types import hash64
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.papers.smart.encoding_tree import Hashes, Ints
+    from sire_core.protocols import BuildView
+    from sire_core.types import Unit
+
+    PassageRows = Mapping[str, Sequence[tuple[Any, ...]]]
+    """Rows of one passage, by part of the table."""
+
+NETWORK = "entity_network"
+"""Key of the note that a table is stored in."""
+# Columns of the parts of a table. `named`: id, hash of the key of the first name; `pairs`: two entities, weight and
+# family of the predicate; `statements`: hash of text and place, hash of the normalized words, lengths, weight, number
+# of entities; `members`: these, by their numbers in the passage; `about`: described entity, hash of the description;
+# `traits`: entity, kind and hash of its features.
+_PARTS: Mapping[str, Mapping[str, Any]] = {
+    "named": {"ids": "S24", "keys": np.uint64},
+    "pairs": {"left": np.int32, "right": np.int32, "weights": np.float64, "families": np.uint64},
+    "statements": {
+        "codes": np.uint64,
+        "words": np.uint64,
+        "tokens": np.int32,
+        "estimates": np.int32,
+        "weights": np.float64,
+        "sizes": np.int32,
+    },
+    "members": {"places": np.int32},
+    "about": {"places": np.int32, "codes": np.uint64},
+    "traits": {"places": np.int32, "kinds": np.uint8, "codes": np.uint64},
+}
+_NOTHING = {name: Ragged.of((), types) for name, types in _PARTS.items()}
+
+
+def passage_version(unit: Unit) -> int:
+    """Distinguish passages of one id: 0 for a passage of one chunk, else a hash of its chunks."""
+    return 0 if len(unit.chunk_ids) == 1 else hash64("\0".join(unit.chunk_ids))
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkTable:
+    """What all passages name and state, in corpus order, one `Ragged` per part."""
+
+    extractor: str = ""  # fingerprint of the extractor of the records
+    passages: tuple[str, ...] = ()  # ids of the passages, in corpus order
+    versions: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `passage_version`
+    parts: Mapping[str, Ragged] = field(default_factory=lambda: _NOTHING)  # see the columns above
+
+    def updated(self, units: Sequence[Unit], rows: Mapping[str, PassageRows]) -> NetworkTable:
+        """Return the table after a change, with new rows of some passages."""
+        numbers = {passage: number for number, passage in enumerate((*self.passages, *rows))}  # what is new wins
+        groups = np.array([numbers[unit.id] for unit in units], dtype=np.int64)
+        new = {name: Ragged.of([own[name] for own in rows.values()], types) for name, types in _PARTS.items()}
+        return replace(
+            self,
+            passages=tuple(unit.id for unit in units),
+            versions=np.array([passage_version(unit) for unit in units], dtype=np.uint64),
+            parts={name: part.chosen(new[name], groups) for name, part in self.parts.items()},
+        )
+
+    def to_note(self) -> bytes:
+        """Serialize for the store."""
+        arrays = {"extractor": np.array([self.extractor.encode()]), "passages": np.array(self.passages, dtype="S24")}
+        for name, part in self.parts.items():
+            arrays |= part.arrays(name)
+        return pack_arrays({**arrays, "versions": self.versions})
+
+    @classmethod
+    def from_note(cls, note: bytes | None) -> NetworkTable:
+        """Read what `to_note` wrote; an empty table if there is no note."""
+        if note is None:
+            return cls()
+        arrays = unpack_arrays(note)
+        return cls(
+            extractor=arrays["extractor"][0].decode(),
+            passages=tuple(arrays["passages"].astype(str).tolist()),
+            versions=arrays["versions"],
+            parts={name: Ragged.from_arrays(name, arrays) for name in _PARTS},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkStatement:
+    """A sentence of a passage and the entities it names."""
+
+    text: str  # the sentence, with the passage's title in front where it does not name it
+    passage: int  # number of the passage
+    names: Mapping[int, str]  # by vertex, the name that the passage spells out
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """All statements of a corpus, in corpus order, without their texts."""
+
+    passages: Ints  # number of the passage of each, `[n]`
+    first: Ints  # first statement of every passage, `[passages]`
+    ends: Ints  # statement i names the vertices `vertices[ends[i]:ends[i + 1]]`, `[n + 1]`
+    vertices: Ints  # see `ends`
+    places: Ints  # numbers of these entities in their passages
+    weights: NDArray[np.float64]  # sum of the strengths of the relations, at least 1, `[n]`
+    tokens: Ints  # length in tokens, `[n]`
+    estimates: Ints  # length as a model may count it, `[n]`
+    words: Hashes  # hash of the normalized words, `[n]`
+    codes: Hashes  # hash of text, place and names; no two are equal, `[n]`
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    def named(self, number: int) -> list[int]:
+        """Return the vertices that a statement names."""
+        vertices: list[int] = self.vertices[self.ends[number] : self.ends[number + 1]].tolist()
+        return vertices
+
+
+@dataclass(frozen=True, slots=True)
+class EntityNetwork:
+    """Entities as vertices 0 to n - 1, joined by what passages state."""
+
+    keys: Hashes  # hash of the name by which a vertex is recognized after a change of the corpus, unique, `[n]`
+    ids: NDArray[np.bytes_]  # id of the entity in the knowledge graph, `[n]`
+    passages: Sequence[tuple[str, ...]]  # chunks of every passage
+    graph: UndirectedGraph  # the vertices and the weights between them
+    statements: Statements  # all statements
+    mentions: Ints  # vertex of every mention, by passage and number there
+    ends: Ints  # mentions of passage i are `mentions[ends[i]:ends[i + 1]]`, `[passages + 1]`
+    described: Ints  # first mention with a description, -1 where there is none, `[n]`
+    description_hashes: Hashes  # hash of that description, 0 where there is none, `[n]`
+    parts: Mapping[str, Ragged]  # see `NetworkTable`
+    sides: Ints  # vertices of the pairs in `parts`, `[pairs, 2]`
+    texts: Callable[[Iterable[int]], Mapping[int, PassageTexts]]  # loads the texts of passages, by their numbers
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return len(self.keys)
+
+    def read(self, numbers: Iterable[int]) -> dict[int, NetworkStatement]:
+        """Load statements with their texts, by number."""
+        wanted = list(dict.fromkeys(numbers))
+        passages = dict(zip(wanted, self.statements.passages[wanted].tolist(), strict=True))
+        texts = self.texts(dict.fromkeys(passages.values()))
+        statements: dict[int, NetworkStatement] = {}
+        for number, passage in passages.items():
+            passage_texts = texts[passage]
+            members = self.statements.places[self.statements.ends[number] : self.statements.ends[number + 1]].tolist()
+            names = {
+                vertex: passage_texts.names[member][1]
+                for vertex, member in zip(self.statements.named(number), members, strict=True)
+            }
+            text = passage_texts.statements[number - int(self.statements.first[passage])]
+            statements[number] = NetworkStatement(text, passage, names)
+        return statements
+
+    def descriptions(self, vertices: Iterable[int]) -> dict[int, tuple[str, int]]:
+        """Load the descriptions of vertices, each with the number of the passage that gives it."""
+        mentions = {v: int(self.described[v]) for v in vertices if self.described[v] >= 0}
+        passages = {v: int(np.searchsorted(self.ends, at, side="right")) - 1 for v, at in mentions.items()}
+        texts = self.texts(dict.fromkeys(passages.values()))
+        return {
+            v: (texts[passages[v]].descriptions[at - int(self.ends[passages[v]])], passages[v])
+            for v, at in mentions.items()
+        }
+
+
+def read_network(
+    table: NetworkTable,
+    passages: Sequence[tuple[str, ...]],
+    texts: Callable[[Iterable[int]], Mapping[int, PassageTexts]],
+    *,
+    edge_weight: str = "strength",
+) -> EntityNetwork:
+    """Build vertices and edges from what passages name and state."""
+    named_rows, about = table.parts["named"], table.parts["about"]
+    codes, groups = id_hashes(named_rows["ids"]), named_rows.groups()
+    # By their first eight bytes, which tell the ids of one passage apart, and compare faster than the whole.
+    order = np.lexsort((np.ascontiguousarray(named_rows["ids"]).view(">u8")[::3].astype(np.uint64), groups))
+    numbers, first = by_appearance(codes[order])
+    mentions, first = np.empty_like(numbers), order[first]
+    mentions[order] = numbers
+    ends = np.concatenate([[0], np.cumsum(named_rows.counts)])
+    pairs = table.parts["pairs"]
+    start = np.repeat(ends[:-1], pairs.counts)
+    sides = np.stack([mentions[start + pairs["left"]], mentions[start + pairs["right"]]], axis=1)
+    graph = UndirectedGraph.from_edges(len(first), sides, pairs["weights"])
+    if edge_weight == "binary":
+        graph = graph.with_weights(np.ones(len(graph.weights)))
+    described = np.full(len(first), -1, dtype=np.int64)
+    hashes = np.zeros(len(first), dtype=np.uint64)
+    at = np.repeat(ends[:-1], about.counts) + about["places"]
+    described[mentions[at][::-1]] = at[::-1]  # of several the first stays
+    hashes[mentions[at][::-1]] = about["codes"][::-1]
+    return EntityNetwork(
+        keys=_entity_keys(mentions[order], named_rows["keys"][order], len(first)),
+        ids=named_rows["ids"][first],
+        passages=passages,
+        graph=graph,
+        statements=_statements(table, mentions, ends),
+        mentions=mentions,
+        ends=ends,
+        described=described,
+        description_hashes=hashes,
+        parts=table.parts,
+        sides=sides,
+        texts=texts,
+    )
+
+
+def _statements(table: NetworkTable, mentions: Ints, ends: Ints) -> Statements:
+    rows, members = table.parts["statements"], table.parts["members"]
+    positions = members["places"].astype(np.int64)
+    return Statements(
+        passages=rows.groups(),
+        first=rows.starts(),
+        ends=np.concatenate([[0], np.cumsum(rows["sizes"], dtype=np.int64)]),
+        vertices=mentions[np.repeat(ends[:-1], members.counts) + positions],
+        places=positions,
+        weights=rows["weights"],
+        tokens=rows["tokens"].astype(np.int64),
+        estimates=rows["estimates"].astype(np.int64),
+        words=rows["words"],
+        codes=rows["codes"],
+    )
+
+
+def _entity_keys(vertices: Ints, keys: Hashes, size: int) -> Hashes:
+    """Return the most frequent key of every vertex, the first in a tie; equal keys are made distinct."""
+    _, key_numbers = np.unique(keys, return_inverse=True)
+    codes, first, counts = np.unique(
+        vertices * max(1, len(keys)) + key_numbers.ravel(), return_index=True, return_counts=True
+    )
+    owners = codes // max(1, len(keys))
+    order = np.lexsort((first, -counts, owners))
+    best = order[run_starts(owners[order])]
+    best_keys = keys[first[best]]
+    by_key = np.argsort(best_keys, kind="stable")
+    runs = np.flatnonzero(run_starts(best_keys[by_key]))
+    repeat = np.empty(size, dtype=np.uint64)
+    repeat[by_key] = np.arange(size) - np.repeat(runs, np.diff(runs, append=size))
+    return np.asarray(best_keys + repeat * GOLDEN, dtype=np.uint64)
+
+
+_GRAPH = "knowledge_graph"
+_BATCH = 512
+"""Passages whose records are in memory at once."""
+
+
+class NetworkChange:
+    """Updates the stored table after a change of the corpus; reads only the passages that changed."""
+
+    def __init__(self, view: BuildView, changed_chunks: Collection[str]) -> None:
+        self._view = view
+        self._texts: dict[str, PassageTexts] = {}  # texts that were read so far
+        before = NetworkTable.from_note(view.notes([NETWORK]).get(NETWORK))
+        if before.extractor != view.fingerprints[1]:
+            before = NetworkTable()
+        versions = dict(zip(before.passages, before.versions.tolist(), strict=True))
+        stale = {*changed_chunks, *view.stale_links()}
+        graph = view.required_delta(_GRAPH).in_blocks
+        stale.update(edge.source for edges in (graph.put, graph.drop) for edge in edges if edge.kind == MENTIONS)
+        units = view.chunk_units
+        changed = [unit for unit in units if unit.id in stale or versions.get(unit.id) != passage_version(unit)]
+        rows: dict[str, PassageRows] = {}
+        for start in range(0, len(changed), _BATCH):
+            batch = changed[start : start + _BATCH]
+            records, mentions = view.records({unit.chunk_ids[0] for unit in batch}), _mentions(view, batch)
+            for unit in batch:
+                named = mentions[unit.id]
+                stated = read_passage(records.get(unit.chunk_ids[0]), named, unit.title)
+                self._texts[unit.id] = PassageTexts.of(named, stated)
+                rows[unit.id] = passage_rows(stated, named, unit)
+        self.table = replace(before.updated(units, rows), extractor=view.fingerprints[1])
+        self.notes: dict[str, bytes | None] = dict.fromkeys(sorted(versions.keys() - set(self.table.passages)))
+        self.notes |= {passage: texts.to_note() for passage, texts in self._texts.items()}
+        self.notes[NETWORK] = self.table.to_note()
+
+    def texts(self, passages: Iterable[int]) -> dict[int, PassageTexts]:
+        """Load the texts of passages, by their numbers."""
+        names = {number: self.table.passages[number] for number in passages}
+        missing = [name for name in names.values() if name not in self._texts]
+        for name, note in self._view.notes(missing).items() if missing else ():
+            self._texts[name] = PassageTexts.from_note(note)
+        return {number: self._texts[name] for number, name in names.items()}
+
+
+def _mentions(view: BuildView, passages: Sequence[Unit]) -> dict[str, list[EntityMention]]:
+    """Return the entities that passages spell out, in order."""
+    blocks = {block_of(MENTIONS, view.place(unit.chunk_ids[0])[0]) for unit in passages}
+    columns = EdgeColumns.of_blocks(view.required_notes(_GRAPH, sorted(blocks)).values())
+    mentions: dict[str, list[EntityMention]] = {unit.id: [] for unit in passages}
+    known = positions_in(id_hashes(np.array(list(mentions), dtype="S24")), id_hashes(columns.sources)) >= 0
+    for edge in columns.edges(MENTIONS, np.flatnonzero(known)):
+        if edge.metadata["names"]:
+            mentions[edge.source].append(EntityMention.of(edge))
+    return {passage: sorted(named) for passage, named in mentions.items()}

@@ -1,0 +1,334 @@
+"""Nodes of trees that can have a report, what belongs to each, and the stored table of all reports (SMART)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.arrays.grouping import (
+    GOLDEN,
+    chained_hashes,
+    distinct,
+    id_hashes,
+    positions_in,
+    ranges,
+    stable_order,
+)
+from sire_core.arrays.lists import arrays_of, record_of
+from sire_core.knowledge import MENTIONS
+from sire_core.papers.smart.encoding_tree import first_members
+from sire_core.storage.array_file import pack_arrays, unpack_arrays
+from sire_core.types import Edge
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.papers.smart.encoding_tree import EncodingTree, Hashes, Ints
+    from sire_core.papers.smart.entity_network import EntityNetwork, Statements
+    from sire_core.papers.smart.entity_views import EvidenceView
+    from sire_core.protocols import BuildView
+    from sire_core.types import Unit
+
+    Ids = NDArray[np.bytes_]
+
+_DEGREE_SCALE = 1_000.0  # separates the degree from the weight in a hash
+_WEIGHT = np.uint64(0xBF58476D1CE4E5B9)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportNode:
+    """An internal node of a tree over entities, with at least two entities."""
+
+    tree: int  # number of the tree
+    level: int  # 1 for the finest clusters
+    children: tuple[int, ...]  # numbers of the nodes right below, by their first vertices
+    statements: tuple[int, ...]  # join entities of different children, or name one of a node of similar entities
+    weights: dict[int, float]  # by vertex below the node, the weight of its edges to others below it
+    around: Mapping[int, float] = field(default_factory=dict)  # others that two below it are related to
+
+    @property
+    def relevance(self) -> Mapping[int, float]:
+        """Weights of all vertices that a statement on the node may name."""
+        return {**self.around, **self.weights} if self.around else self.weights
+
+
+@dataclass(frozen=True, slots=True)
+class ReportNodes:
+    """All such nodes of one tree, children before parents."""
+
+    tree: int  # number of the tree
+    levels: Ints  # level of each node, 1 for the finest, `[nodes]`
+    parents: Ints  # the node right above, -1 where there is none, `[nodes]`
+    lowest: Ints  # the node right above each vertex, -1 where there is none, `[n]`
+    sizes: Ints  # vertices below each node, `[nodes]`
+    vertices: Ints  # the vertices below node 0, ascending, then those below node 1, and so on
+    weights: NDArray[np.float64]  # weight of these vertices' edges to others below the same node
+    stated: Ints  # number of statements of each node, `[nodes]`
+    statements: Ints  # their numbers: those of node 0, ascending, then those of node 1, and so on
+    joined: bool = True  # whether statements join the vertices of a node; else these are similar
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def children(self) -> list[list[int]]:
+        """Return the nodes right below each node, by their first vertices."""
+        children: list[list[int]] = [[] for _ in range(len(self))]
+        first = self.vertices[np.cumsum(self.sizes) - self.sizes]
+        for child in np.argsort(first, kind="stable").tolist():
+            if self.parents[child] >= 0:
+                children[self.parents[child]].append(child)
+        return children
+
+    def select(
+        self, numbers: Sequence[int], children: Sequence[Sequence[int]], network: EntityNetwork
+    ) -> list[ReportNode]:
+        """Return nodes by number."""
+        rows = None if self.joined or not numbers else network.graph.rows()
+        ends, last = np.cumsum(self.sizes), np.cumsum(self.stated)
+        nodes = []
+        for number in numbers:
+            inside = slice(int(ends[number] - self.sizes[number]), int(ends[number]))
+            stated = slice(int(last[number] - self.stated[number]), int(last[number]))
+            weights = dict(zip(self.vertices[inside].tolist(), self.weights[inside].tolist(), strict=True))
+            statements = tuple(self.statements[stated].tolist())
+            around = {} if rows is None else _shared_neighbors(self.vertices[inside], weights, rows)
+            level = int(self.levels[number])
+            nodes.append(ReportNode(self.tree, level, tuple(children[number]), statements, weights, around))
+        return nodes
+
+    def signatures(self, network: EntityNetwork) -> Hashes:
+        """Hash everything that each node's report is made of, except for the reports below it."""
+        weights = self.weights if self.joined else self.weights + _DEGREE_SCALE * network.graph.degrees()[self.vertices]
+        bits = np.ascontiguousarray(weights).view(np.uint64)
+        members = (network.keys ^ network.description_hashes)[self.vertices] * GOLDEN ^ bits * _WEIGHT
+        statements = network.statements
+        statement_hashes = statements.codes ^ chained_hashes(
+            network.keys[statements.vertices], np.diff(statements.ends)
+        )
+        kind = np.uint64(self.tree * 1_000) + self.levels.astype(np.uint64)
+        stated = chained_hashes(statement_hashes[self.statements], self.stated)
+        parts = np.stack([kind, chained_hashes(members, self.sizes), stated], axis=1)
+        return chained_hashes(parts.ravel(), np.full(len(self), parts.shape[1], dtype=np.int64))
+
+    def edges(self, has_report: NDArray[np.bool_]) -> tuple[Ints, tuple[Ints, Ints]]:
+        """Return pairs of a node with a report and the nearest such node, or vertex, below it."""
+        own = np.arange(len(self), dtype=np.int64)
+        up = np.where(has_report, own, self.parents)
+        for _ in range(int(self.levels.max(initial=0))):
+            climbing = (up >= 0) & ~has_report[up]
+            up = np.where(climbing, self.parents[up], up)
+        nested = own[has_report & (self.parents >= 0)]
+        above = up[self.parents[nested]]
+        nearest = np.where(self.lowest >= 0, up[self.lowest], -1) if len(up) else self.lowest
+        vertices = np.flatnonzero(nearest >= 0)
+        return np.stack([above, nested], axis=1)[above >= 0], (nearest[vertices], vertices)
+
+
+def _shared_neighbors(vertices: Ints, weights: Mapping[int, float], rows: tuple[Ints, Ints, Any]) -> dict[int, float]:
+    """Return other vertices that at least two of the vertices are related to, with the weight of these relations."""
+    starts, targets, values = rows
+    edges = ranges(starts[vertices], starts[vertices + 1] - starts[vertices])
+    neighbors, positions, counts = np.unique(targets[edges], return_inverse=True, return_counts=True)
+    sums = np.bincount(positions, weights=values[edges], minlength=len(neighbors))
+    shared = zip(neighbors[counts > 1].tolist(), sums[counts > 1].tolist(), strict=True)
+    return {vertex: weight for vertex, weight in shared if vertex not in weights}
+
+
+def report_nodes(labels: Sequence[Ints], tree: int, network: EntityNetwork, view: EvidenceView) -> ReportNodes:
+    """Return the nodes of one tree; a cluster with a single part is that part (contraction)."""
+    finer = np.arange(network.size, dtype=np.int64)
+    below = np.full(network.size, -1, dtype=np.int64)  # node of each cluster of the level below, where it has one
+    lowest = below
+    parents = np.empty(0, dtype=np.int64)
+    rows = _NodeRows(network, view)
+    for clusters in labels:
+        above = clusters[first_members(finer)]
+        has_node = np.bincount(above, minlength=int(clusters.max(initial=-1)) + 1) > 1
+        numbers = np.where(has_node, len(parents) + np.cumsum(has_node) - 1, -1)
+        rows.add(clusters, finer, above, has_node)
+        parents = np.concatenate([parents, np.full(int(has_node.sum()), -1, dtype=np.int64)])
+        joined = (below >= 0) & has_node[above]
+        parents[below[joined]] = numbers[above[joined]]
+        lowest = np.where((lowest < 0) & has_node[clusters], numbers[clusters], lowest)
+        only_part = np.full(len(has_node), -1, dtype=np.int64)
+        only_part[above] = below  # of a cluster with one part
+        below, finer = np.where(has_node, numbers, only_part), clusters
+    columns = rows.columns()
+    if not view.joined:
+        columns |= _naming_statements(network.statements, lowest, len(columns["levels"]))
+    return ReportNodes(tree=tree, parents=parents, lowest=lowest, joined=view.joined, **columns)
+
+
+def _naming_statements(all_statements: Statements, lowest: Ints, nodes: int) -> dict[str, Ints]:
+    """Assign statements to the finest nodes whose vertices they name."""
+    owners = np.repeat(np.arange(len(all_statements), dtype=np.int64), np.diff(all_statements.ends))
+    above = lowest[all_statements.vertices]
+    codes = np.unique((above * max(1, len(all_statements)) + owners)[above >= 0])
+    owner_nodes, statements = np.divmod(codes, max(1, len(all_statements)))
+    return {"stated": np.bincount(owner_nodes, minlength=nodes).astype(np.int64), "statements": statements}
+
+
+class _NodeRows:
+    """Vertices and statements of nodes, level by level."""
+
+    def __init__(self, network: EntityNetwork, view: EvidenceView) -> None:
+        self._edges = view.graph.edges
+        self._weights = view.graph.weights
+        self._inner = np.zeros(network.size)
+        stated = network.statements
+        self._members = stated.vertices
+        self._owners = np.repeat(np.arange(len(stated), dtype=np.int64), np.diff(stated.ends))
+        self._parts: list[dict[str, NDArray[Any]]] = []
+
+    def add(self, clusters: Ints, finer: Ints, above: Ints, has_node: NDArray[np.bool_]) -> None:
+        """Add the nodes of the next level: clusters with `has_node`; `above` is the cluster of every finer cluster."""
+        order = stable_order(clusters)
+        order = order[has_node[clusters[order]]]
+        owners, stated = self._stated(finer, above)
+        self._weigh(clusters)
+        self._parts.append(
+            {
+                "levels": np.full(int(has_node.sum()), len(self._parts) + 1, dtype=np.int64),
+                "sizes": np.bincount(clusters, minlength=len(has_node))[has_node],
+                "vertices": order,
+                "weights": self._inner[order],
+                "stated": np.bincount(stated, minlength=len(has_node))[has_node],
+                "statements": owners,
+            }
+        )
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Concatenate all levels."""
+        names = ("levels", "sizes", "vertices", "weights", "stated", "statements")
+        return {name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in self._parts)]) for name in names}
+
+    def _weigh(self, clusters: Ints) -> None:
+        """Add the weight of edges inside a cluster now: they are so at all higher levels."""
+        inside = clusters[self._edges[:, 0]] == clusters[self._edges[:, 1]]
+        ends = self._edges[inside].T.ravel()
+        self._inner += np.bincount(ends, weights=np.tile(self._weights[inside], 2), minlength=len(clusters))
+        self._edges, self._weights = self._edges[~inside], self._weights[~inside]
+
+    def _stated(self, finer: Ints, above: Ints) -> tuple[Ints, Ints]:
+        """Return statements that join parts which are apart one level below, and their clusters, by cluster."""
+        size = len(above) + 1
+        owners, parts = np.divmod(distinct(self._owners * size + finer[self._members]), size)
+        counts = np.bincount(owners, minlength=1)
+        # What is in one part already is so at all higher levels.
+        is_open, apart = counts[self._owners] > 1, counts[owners] > 1
+        self._owners, self._members = self._owners[is_open], self._members[is_open]
+        codes, times = np.unique(above[parts[apart]] * len(counts) + owners[apart], return_counts=True)
+        clusters, owners = np.divmod(codes[times > 1], len(counts))
+        return owners, clusters
+
+
+def tree_name(tree: int) -> str:
+    """Return the name of a tree in units, counted from 1."""
+    return f"perspective {tree + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTable:
+    """Which reports there are and what is right below each, as a note for queries."""
+
+    entities: Ids  # ids of the entities, by vertex
+    reports: Ids  # ids of the report units, ascending
+    trees: NDArray[np.uint8]  # of each report
+    children: NDArray[np.int32]  # report and report below it, `[n, 2]`
+    mentions: NDArray[np.int32]  # report and entity below it, `[n, 2]`
+
+    def __iter__(self) -> Iterator[Edge]:
+        """Yield the edges from reports to what is right below them, each once."""
+        reports, entities = self.reports.astype(str).tolist(), self.entities.astype(str).tolist()
+        for kind, pairs, below in (("child", self.children, reports), (MENTIONS, self.mentions, entities)):
+            for report, number in np.unique(pairs, axis=0).tolist():
+                yield Edge(kind, reports[report], below[number])
+
+    def to_note(self) -> bytes:
+        """Serialize for the store."""
+        return pack_arrays(arrays_of(self))
+
+    @classmethod
+    def from_note(cls, note: bytes | None) -> ReportTable:
+        """Read what `to_note` wrote; an empty table if there is no note."""
+        if note is None:
+            ids, pairs = np.empty(0, "S24"), np.empty((0, 2), dtype=np.int32)
+            return cls(ids, ids, np.empty(0, dtype=np.uint8), pairs, pairs)
+        return record_of(cls, unpack_arrays(note))
+
+
+class ReportForest:
+    """The nodes of all trees, numbered tree by tree, and their reports while these are written from the leaves up."""
+
+    def __init__(self, encoded: Sequence[EncodingTree], views: Sequence[EvidenceView], network: EntityNetwork) -> None:
+        pairs = enumerate(zip(encoded, views, strict=True))
+        trees = [report_nodes(tree.filled(), number, network, view) for number, (tree, view) in pairs]
+        empty = np.empty(0, dtype=np.int64)
+        self.network = network
+        self.reports = np.zeros(sum(map(len, trees)), dtype="S24")  # id of the report of each node, empty for none
+        self.passed_on: list[list[int]] = [[]] * len(self.reports)  # statements that each node leaves to those above
+        self._trees = trees
+        self._starts = np.cumsum([0, *map(len, trees)])[:-1].tolist()
+        self._levels = np.concatenate([empty, *(nodes.levels for nodes in trees)])
+        self._children = [
+            [start + n for n in c] for start, t in zip(self._starts, trees, strict=True) for c in t.children()
+        ]
+        self._signatures = np.concatenate([empty.astype(np.uint64), *(nodes.signatures(network) for nodes in trees)])
+        self._codes = np.zeros(len(self.reports), dtype=np.uint64)  # of each node's report and what it passes on
+        self._written: dict[str, Unit] = {}
+
+    def keys(self, level: int) -> dict[str, int]:
+        """Number the nodes of a level, by a hash of all that their reports are made of; needs the reports below."""
+        numbers = np.flatnonzero(self._levels == level)
+        below = [self._children[number] for number in numbers.tolist()]
+        codes = self._codes[[child for children in below for child in children]]
+        child_hashes = chained_hashes(codes, np.array([*map(len, below)], dtype=np.int64))
+        both = np.stack([self._signatures[numbers], child_hashes], axis=1).ravel()
+        keys = chained_hashes(both, np.full(len(numbers), 2, dtype=np.int64))
+        return {f"{key:016x}": number for key, number in zip(keys.tolist(), numbers.tolist(), strict=True)}
+
+    def nodes(self, numbers: Sequence[int]) -> list[ReportNode]:
+        """Return nodes of one level, in ascending order."""
+        selected: list[ReportNode] = []
+        for start, tree in zip(self._starts, self._trees, strict=True):
+            own = [number - start for number in numbers if start <= number < start + len(tree)]
+            selected += tree.select(own, self._children[start : start + len(tree)], self.network)
+        return selected
+
+    def write(self, outputs: Mapping[int, tuple[str, Sequence[int]]], units: Iterable[Unit]) -> None:
+        """Take the reports of a level: by node, id and codes of the statements that it passes on; new units."""
+        self._written.update((unit.id, unit) for unit in units)
+        numbers, codes = list(outputs), [codes for _, codes in outputs.values()]
+        flat = np.array([code for own in codes for code in own], dtype=np.uint64)
+        sizes = np.array([*map(len, codes)], dtype=np.int64)
+        self.reports[numbers] = [report.encode() for report, _ in outputs.values()]
+        self._codes[numbers] = id_hashes(self.reports[numbers]) ^ chained_hashes(flat, sizes)
+        statements = iter(positions_in(self.network.statements.codes, flat).tolist())
+        for number, own in zip(numbers, codes, strict=True):
+            self.passed_on[number] = list(islice(statements, len(own)))
+
+    def units(self, ids: Collection[str], view: BuildView) -> dict[str, Unit]:
+        """Load reports by id."""
+        stored = view.units([name for name in ids if name not in self._written])
+        return {unit.id: unit for unit in stored} | self._written
+
+    def table(self) -> ReportTable:
+        """Return the table to store, once all reports are written."""
+        known, numbers = np.unique(np.append(self.reports, b""), return_inverse=True)  # the empty id is the first
+        numbers = numbers[:-1].astype(np.int64) - 1
+        trees = np.zeros(len(known) - 1, dtype=np.uint8)
+        sizes = [len(tree) for tree in self._trees]
+        trees[numbers[numbers >= 0]] = np.repeat(np.arange(len(sizes)), sizes)[numbers >= 0]
+        edges = [
+            [numbers[start + pairs], np.stack([numbers[start + above], vertices], axis=1)]
+            for start, tree in zip(self._starts, self._trees, strict=True)
+            for pairs, (above, vertices) in [tree.edges(self.reports[start : start + len(tree)] != b"")]
+        ]
+        none = np.empty((0, 2), dtype=np.int64)
+        columns = zip(*edges, strict=True) if edges else ((none,), (none,))
+        children, mentions = (np.concatenate([none, *pairs]).astype(np.int32) for pairs in columns)
+        return ReportTable(self.network.ids, known[1:], trees, children, mentions)

@@ -1,0 +1,456 @@
+"""Reports on communities: extracted sentences or a model's text, written from the leaves up (SMART, eq. 11)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from pydantic import BaseModel
+
+from sire_core.arrays.grouping import ranges
+from sire_core.changes.engine import ItemChange, derive
+from sire_core.changes.step import Step
+from sire_core.changes.step_rows import Item, Output, Row, decode_all
+from sire_core.errors import ModelError
+from sire_core.models.base import concurrency_of, with_sources
+from sire_core.models.usage import estimate_tokens
+from sire_core.papers.smart import REPORTS
+from sire_core.papers.smart.report_nodes import ReportForest, ReportTable, tree_name
+from sire_core.protocols import BlockEdges, Delta, Prompt
+from sire_core.text.pluralize import count
+from sire_core.text.words import count_tokens, truncate_tokens
+from sire_core.types import Failure, Unit, UnitKind, digest, unit_id
+from sire_core.worker_pool import map_all
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.changes.step import Context
+    from sire_core.changes.step_rows import Group
+    from sire_core.papers.smart.derive import Perspectives
+    from sire_core.papers.smart.entity_network import EntityNetwork, NetworkStatement, Statements
+    from sire_core.papers.smart.entity_views import EvidenceView
+    from sire_core.papers.smart.perspectives import Perspective
+    from sire_core.papers.smart.report_nodes import ReportNode
+    from sire_core.protocols import BuildView, LanguageModel, TableStore
+
+
+_MAX_TITLE_NAMES = 3
+_SEEN_PASSAGE = 0.5
+_SEEN_ENTITY = 0.2
+_SCALE = 1e9  # gains are compared to so many parts of one: ties must not hang on rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The report on a community of entities."""
+
+    title: str  # its central entities
+    text: str  # what the reader sees
+    passages: tuple[int, ...]  # numbers of the passages it rests on, most important first
+    statements: tuple[int, ...]  # numbers of the statements it was made of, for the reports above it
+    evidence: str = ""  # digest of what the model was shown; empty without one
+
+
+def extract_report(
+    node: ReportNode, candidates: Sequence[int], network: EntityNetwork, max_tokens: int, min_passages: int = 2
+) -> Report | None:
+    """Quote a community: its central entities, then the sentences that say most about it."""
+    choose = strongest if min_passages < 2 else _pick_statements
+    picked = choose(node.relevance, network.statements, candidates, max_tokens)
+    if not picked:
+        return None
+    passages = tuple(dict.fromkeys(int(network.statements.passages[number]) for number in picked))
+    quoted = list(network.read(picked).values())
+    title = central_names(node.relevance, quoted)
+    ordered = sorted(quoted, key=lambda statement: statement.passage)
+    sentences = dict.fromkeys(truncate_tokens(statement.text, max_tokens) for statement in ordered)
+    return Report(title, "\n".join((title, *sentences)), passages, tuple(picked))
+
+
+def _pick_statements(
+    weights: Mapping[int, float], statements: Statements, candidates: Sequence[int], max_tokens: int
+) -> list[int]:
+    """Pick the strongest statements of at least two passages; none if only one passage says anything."""
+    picked = strongest(weights, statements, candidates, max_tokens)
+    if len(dict.fromkeys(statements.passages[picked].tolist())) != 1:
+        return picked
+    best = picked[0]
+    rows = np.array(candidates, dtype=np.int64)
+    others = rows[
+        (statements.passages[rows] != statements.passages[best]) & (statements.words[rows] != statements.words[best])
+    ]
+    fitting = others[statements.tokens[others] + statements.tokens[best] <= max_tokens]
+    second = strongest(weights, statements, (fitting if len(fitting) else others).tolist(), 1)
+    return [best, *second[:1]] if second else []
+
+
+def central_names(weights: Mapping[int, float], statements: Iterable[NetworkStatement]) -> str:
+    """Join the names of the members with the largest weights, as the given statements' passages spell them."""
+    names = _spelled_names(weights, statements)
+    central = sorted(names, key=lambda vertex: -weights[vertex])[:_MAX_TITLE_NAMES]  # of equals who is named first
+    return ", ".join(dict.fromkeys(names[vertex] for vertex in central))
+
+
+def _spelled_names(weights: Mapping[int, float], statements: Iterable[NetworkStatement]) -> dict[int, str]:
+    """Return the first name of each weighted vertex that statements name."""
+    names: dict[int, str] = {}
+    for statement in statements:
+        for vertex, name in statement.names.items():
+            if vertex in weights:
+                names.setdefault(vertex, name)
+    return names
+
+
+def strongest(
+    weights: Mapping[int, float], statements: Statements, candidates: Sequence[int], max_tokens: int
+) -> list[int]:
+    """Choose the statements that say most about weighted vertices, within a length; in the order of choice."""
+    rows = np.array(candidates, dtype=np.int64)
+    columns = statements.tokens[rows], statements.words[rows], statements.passages[rows]
+    lengths, words, passages = (column.tolist() for column in columns)
+    covered: set[int] = set()
+    quoted: set[int] = set()
+    used_words: set[int] = set()
+
+    def members(at: int) -> list[int]:
+        return [vertex for vertex in statements.named(int(rows[at])) if vertex in weights]
+
+    def gain_of(at: int) -> float:
+        gain = sum((_SEEN_ENTITY if vertex in covered else 1.0) * weights[vertex] for vertex in members(at))
+        return round(gain * (_SEEN_PASSAGE if passages[at] in quoted else 1.0) * _SCALE) / _SCALE
+
+    sizes = statements.ends[rows + 1] - statements.ends[rows]
+    sums = _sums(weights, statements.vertices[ranges(statements.ends[rows], sizes)], sizes)
+    gains = -np.rint(sums * _SCALE) / _SCALE
+    order = np.argsort(gains, kind="stable")
+    pending = list(zip(gains[order].tolist(), order.tolist(), strict=True))
+    chosen: list[int] = []
+    budget = max_tokens
+    # What is chosen makes others worth less, never more: the first with an up-to-date gain is the best.
+    while pending:
+        known, best = heappop(pending)
+        if words[best] in used_words or (chosen and lengths[best] > budget):
+            continue
+        if (gain := -gain_of(best)) != known:
+            heappush(pending, (gain, best))
+            continue
+        covered.update(members(best))
+        quoted.add(passages[best])
+        used_words.add(words[best])
+        chosen.append(int(rows[best]))
+        budget -= lengths[best]
+    return chosen
+
+
+def _sums(weights: Mapping[int, float], vertices: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the summed weights of each run of vertices."""
+    known = np.fromiter(weights, dtype=np.int64, count=len(weights))
+    dense = np.zeros(1 + max(int(known.max(initial=-1)), int(vertices.max(initial=-1))))
+    dense[known] = np.fromiter(weights.values(), dtype=np.float64, count=len(weights))
+    runs = np.repeat(np.arange(len(sizes)), sizes)
+    return np.bincount(runs, weights=dense[vertices], minlength=len(sizes)).astype(np.float64)
+
+
+_INSTRUCTIONS = """\
+The input describes a community of entities: its entities, what passages state of them and, where there are any, \
+reports on its parts. Write a report on the community as a whole. `title`: a short name that holds its main entities. \
+`summary`: one or two sentences, how its entities are related and what matters most about them. `findings`: up to \
+{findings} insights, the most important first, numbered from 1; each a short `summary` and an `explanation` in one to \
+three sentences with the names, dates and facts it rests on. At most {words} words in all. State only what follows \
+from the input, in its language, and do not speak about the input."""
+_WORDS_PER_TOKEN = 0.7
+_ANSWER_SLACK = 1.5
+_JSON_TOKENS = 120
+_MAX_FINDINGS = 5
+
+
+class _Finding(BaseModel):
+    id: int
+    summary: str
+    explanation: str = ""
+
+
+class ReportAnswer(BaseModel):
+    """The model's answer."""
+
+    shape: ClassVar[str] = '{"title":"","summary":"","findings":[{"id":1,"summary":"","explanation":""}]}'
+
+    title: str
+    summary: str
+    findings: list[_Finding] = []
+
+
+@dataclass(frozen=True, slots=True)
+class ReportEvidence:
+    """What the model is shown of a community."""
+
+    data: str  # the prompt's data, JSON
+    passages: tuple[int, ...]  # numbers of the passages whose words are in it
+    chunk_ids: tuple[str, ...]  # their chunks
+    statements: tuple[int, ...]  # numbers of the statements in it
+
+    @property
+    def digest(self) -> str:
+        """Changes with the data and with the passages it comes from."""
+        return digest(self.data, *self.chunk_ids)
+
+
+def gather_evidence(
+    node: ReportNode, below: Sequence[Report], network: EntityNetwork, context_tokens: int, min_passages: int
+) -> ReportEvidence | None:
+    """Gather reports on the parts, then what joins the parts, strongest first, within a token budget."""
+    budget = _TokenBudget(context_tokens)
+    texts = [report.text for report in below]
+    if sum(estimate_tokens(text) + 2 for text in texts) > context_tokens // 2:
+        texts = ["\n".join(text.split("\n")[:2]) for text in texts]
+    fitting = [at for at, text in enumerate(texts) if budget.takes(text)]
+    stated = network.statements
+    order = sorted(node.statements, key=lambda number: (-_statement_weight(number, node, network), number))
+    picked = [number for number in order if budget.holds(int(stated.estimates[number]))]
+    sources = [int(stated.passages[number]) for number in picked]
+    passages = dict.fromkeys([*(p for at in fitting for p in below[at].passages), *sources])
+    if len(passages) < min_passages:
+        return None
+    statements = list(network.read(picked).values())
+    data: dict[str, Any] = {"entities": _entities(node, statements, set(passages), network, budget)}
+    data["statements"] = [statement.text for statement in statements]
+    if fitting:
+        data["reports"] = [texts[at] for at in fitting]
+    chunk_ids = tuple(dict.fromkeys(chunk for passage in passages for chunk in network.passages[passage]))
+    return ReportEvidence(json.dumps(data, ensure_ascii=False), tuple(passages), chunk_ids, tuple(picked))
+
+
+def _statement_weight(number: int, node: ReportNode, network: EntityNetwork) -> float:
+    stated = network.statements
+    return float(stated.weights[number]) * sum(node.relevance.get(vertex, 0.0) for vertex in stated.named(number))
+
+
+def _entities(
+    node: ReportNode,
+    stated: Sequence[NetworkStatement],
+    passages: set[int],
+    network: EntityNetwork,
+    budget: _TokenBudget,
+) -> list[dict[str, str]]:
+    """Return the entities that the shown statements name, by weight, with descriptions from shown passages."""
+    names = _spelled_names(node.relevance, stated)
+    descriptions = network.descriptions(names)
+    entries = []
+    for vertex in sorted(names, key=lambda vertex: -node.relevance[vertex]):  # of equals who is named first
+        description, passage = descriptions.get(vertex, ("", -1))
+        entry = {"name": names[vertex], **({"description": description} if passage in passages else {})}
+        if budget.takes(" ".join(entry.values())):
+            entries.append(entry)
+    return entries
+
+
+class _TokenBudget:
+    """Counts down tokens."""
+
+    def __init__(self, tokens: int) -> None:
+        self._left = tokens
+
+    def takes(self, text: str) -> bool:
+        return self.holds(estimate_tokens(text))
+
+    def holds(self, tokens: int) -> bool:
+        size = tokens + 4  # quotes, comma and key
+        if size > self._left:
+            return False
+        self._left -= size
+        return True
+
+
+async def ask_report(language_model: LanguageModel, max_tokens: int, evidence: ReportEvidence) -> Report | Failure:
+    """Let a model write a report on a community."""
+    model = with_sources(language_model, evidence.chunk_ids)
+    words = max(20, round(max_tokens * _WORDS_PER_TOKEN))
+    prompt = Prompt(_INSTRUCTIONS.format(words=words, findings=_MAX_FINDINGS), evidence.data)
+    answer_tokens = round(max_tokens * _ANSWER_SLACK) + _JSON_TOKENS
+    try:
+        answer = (await model.complete(prompt, schema=ReportAnswer, max_tokens=answer_tokens)).parsed
+    except ModelError as error:
+        subject = f"report on {count(len(evidence.passages), 'passage')}, first {evidence.chunk_ids[0]}"
+        return Failure(subject, f"{type(error).__name__}: {error}"[:500])
+    text = _report_text(answer, max_tokens)
+    return Report(_line(answer.title), text, evidence.passages, evidence.statements, evidence.digest)
+
+
+def _report_text(answer: ReportAnswer, max_tokens: int) -> str:
+    """Return title, summary, and as many findings as the length allows."""
+    lines = [_line(answer.title), _line(answer.summary)]
+    budget = max_tokens - sum(map(count_tokens, lines))
+    for number, finding in enumerate(answer.findings[:_MAX_FINDINGS], 1):
+        line = f"[{number}] {_line(finding.summary)}"
+        if finding.explanation.strip():
+            line += f": {_line(finding.explanation)}"
+        budget -= count_tokens(line)
+        if budget < 0:
+            break
+        lines.append(line)
+    return truncate_tokens("\n".join(lines).strip(), max_tokens)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+_MIN_MODEL_ENTITIES = 3
+"""Clusters of fewer entities get a text by template instead of a call."""
+
+
+class LevelReports(Step):
+    """Reports on the nodes of one level of all trees; items and keys are the nodes, see `ReportForest.keys`."""
+
+    portable = False
+
+    def __init__(self, level: int, forest: ReportForest, settings: Perspectives, views: Sequence[str]) -> None:
+        self.name = f"reports {level}"
+        self.numbers = forest.keys(level)
+        self._forest = forest
+        self._network = forest.network
+        self._settings = settings
+        self._views = views
+        self._level = level
+
+    def map(self, item: Item) -> Iterable[Row]:
+        """Yield the key of a node."""
+        yield Row(item.id)
+
+    def change(self, known: Collection[str]) -> ItemChange:
+        """Return the nodes that are new, given the keys of those before."""
+        new = [Item(key, number, 0, None) for key, number in self.numbers.items() if key not in known]
+        return ItemChange(new, {item.id for item in new} | (set(known) - self.numbers.keys()))
+
+    async def reduce_many(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """Write reports: id and passed-on statements, by their codes."""
+        numbers = sorted(self.numbers[group.key] for group in groups)
+        model, view = context.view.language_model, context.view
+        nodes = await asyncio.to_thread(self._forest.nodes, numbers)
+        evidence = await asyncio.to_thread(self._evidence, nodes, view)
+        shown = [one for one in evidence if isinstance(one, ReportEvidence)]
+        if model is not None:
+            say = partial(view.progress, f"reports of level {self._level}")
+            ask = partial(ask_report, model, self._settings.report_tokens)
+            answers = iter(await map_all(ask, shown, concurrency_of(model), say))
+        outputs = {}
+        for number, node, own in zip(numbers, nodes, evidence, strict=True):
+            report, statements = (next(answers), own.statements) if isinstance(own, ReportEvidence) else own
+            outputs[number] = self._output(node, report, statements, view.fingerprint)
+        return [outputs[self.numbers[group.key]] for group in groups]
+
+    def _evidence(
+        self, nodes: Sequence[ReportNode], view: BuildView
+    ) -> list[ReportEvidence | tuple[Report | None, Sequence[int]]]:
+        """Return what to show the model of each node; without a call the report, and what the node passes on."""
+        below = self._reports_below(nodes, view) if view.language_model is not None else {}
+        gathered: list[ReportEvidence | tuple[Report | None, Sequence[int]]] = []
+        for node in nodes:
+            if view.language_model is None or len(node.weights) < _MIN_MODEL_ENTITIES:
+                gathered.append(self._extract(node))
+                continue
+            # No report below states what a part without a report passes on.
+            unreported = [s for child in node.children if child not in below for s in self._forest.passed_on[child]]
+            whole = replace(node, statements=tuple(dict.fromkeys((*node.statements, *unreported))))
+            reports = [below[child] for child in node.children if child in below]
+            limits = self._settings.context_tokens, self._settings.min_passages
+            gathered.append(gather_evidence(whole, reports, self._network, *limits) or (None, whole.statements))
+        return gathered
+
+    def _extract(self, node: ReportNode) -> tuple[Report | None, Sequence[int]]:
+        passed_on = (statement for child in node.children for statement in self._forest.passed_on[child])
+        candidates = tuple(dict.fromkeys((*node.statements, *passed_on)))
+        limits = self._settings.extract_tokens, self._settings.min_passages
+        report = extract_report(node, candidates, self._network, *limits)
+        return report, candidates if report is None else report.statements
+
+    def _reports_below(self, nodes: Sequence[ReportNode], view: BuildView) -> dict[int, Report]:
+        """Load the reports right below some nodes, by node."""
+        ids = {child: self._forest.reports[child].decode() for node in nodes for child in node.children}
+        units = self._forest.units(list(dict.fromkeys(filter(None, ids.values()))), view)
+        numbers = {chunk: number for number, chunks in enumerate(self._network.passages) for chunk in chunks}
+        return {
+            child: Report(unit.title, unit.text, tuple(dict.fromkeys(map(numbers.__getitem__, unit.chunk_ids))), ())
+            for child, name in ids.items()
+            if (unit := units.get(name)) is not None
+        }
+
+    def _output(
+        self, node: ReportNode, report: Report | Failure | None, statements: Sequence[int], fingerprint: str
+    ) -> Output:
+        codes = self._network.statements.codes[list(statements)].tolist()
+        if isinstance(report, Failure):
+            return Output(["", codes], failure=report)
+        if report is None or not report.text.strip():
+            return Output(["", codes])
+        chunk_ids = tuple(dict.fromkeys(chunk for at in report.passages for chunk in self._network.passages[at]))
+        # Two trees may say the same of the same passages; each keeps its own unit.
+        scope = f"{fingerprint}:{node.tree}:{node.level}"
+        unit = Unit(
+            id=unit_id(UnitKind.REPORT.value, scope, chunk_ids, report.text),
+            kind=UnitKind.REPORT,
+            text=report.text,
+            chunk_ids=chunk_ids,
+            level=node.level,
+            tree=tree_name(node.tree),
+            title=report.title,
+            metadata={
+                "entities": len(node.weights),
+                "view": self._views[node.tree],
+                **({"evidence": report.evidence} if report.evidence else {}),
+            },
+        )
+        return Output([unit.id, codes], (unit,))
+
+
+async def write_reports(
+    network: EntityNetwork,
+    view: BuildView,
+    settings: Perspectives,
+    perspectives: Sequence[Perspective],
+    views: Sequence[EvidenceView],
+) -> Delta:
+    """Bring the reports on all nodes of all trees up to date, those of children before those of parents."""
+    stored, before = view.tables(), ReportTable.from_note(view.notes([REPORTS]).get(REPORTS))
+    forest = await asyncio.to_thread(ReportForest, [one.tree for one in perspectives], views, network)
+    names = [one.view for one in perspectives]
+    forgotten = view.forgotten()  # reports on these chunks are written again
+    stale = {unit.id for unit in view.units() if not forgotten.isdisjoint(unit.chunk_ids)} if forgotten else set()
+    results = []
+    for level in range(1, settings.levels + 1):
+        step = LevelReports(level, forest, settings, names)
+        outputs = await asyncio.to_thread(_outputs, step.name, stored)
+        forced = [key for key, (report, _) in outputs.items() if report in stale]
+        result = await derive((step,), step.change(outputs), stored, view, forced=forced)
+        outputs.update((change.key, change.after.data) for change in result.outputs[step.name] if change.after)
+        written = {number: outputs[key] for key, number in step.numbers.items()}
+        await asyncio.to_thread(forest.write, written, result.delta.put_units)
+        results.append(result)
+    table = await asyncio.to_thread(forest.table)
+    current = set(table.reports.astype(str).tolist())
+    new = [unit for result in results for unit in result.delta.put_units]
+    same = {unit.id: unit for unit in view.units([unit.id for unit in new])}
+    left_over = [unit.id for unit in view.units()] if all(result.is_new for result in results) else []
+    dropped = {name for result in results for name in result.delta.drop_units}.union(left_over)
+    return Delta(
+        put_units=tuple(unit for unit in new if same.get(unit.id) != unit),
+        drop_units=tuple(sorted(dropped - current)),
+        in_blocks=BlockEdges(put=table, drop=before),
+        tables={name: change for result in results for name, change in result.delta.tables.items()},
+        notes={REPORTS: table.to_note()},
+        failures=tuple(failure for result in results for failure in result.delta.failures),
+    )
+
+
+def _outputs(name: str, stored: TableStore) -> dict[str, tuple[str, Sequence[int]]]:
+    """Return the outputs of a step before the change, by key."""
+    rows = list(stored.all_outputs(name)) if name in stored else []
+    bodies = decode_all([row[-1] for row in rows])
+    return {row[0]: data for row, (data, _) in zip(rows, bodies, strict=True)}

@@ -1,0 +1,221 @@
+"""What one passage states of the entities it names: pairs, sentences, descriptions, features (SMART, section 3)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from sire_core.models.usage import estimate_tokens
+from sire_core.storage.checksums import stored_values
+from sire_core.text.lexicon import FUNCTION_WORDS
+from sire_core.text.snippets import stem
+from sire_core.text.words import count_tokens, name_key, normalize_answer, tokenize
+from sire_core.types import hash64
+
+if TYPE_CHECKING:
+    from sire_core.papers.smart.entity_network import PassageRows
+    from sire_core.types import Edge, Entity, ExtractionRecord, Fact, Unit
+
+
+ROLE, TYPE, WORD = 0, 1, 2
+"""Kinds of features: an end of a kind of relation, an entity type, a word of a description."""
+_NEGATIONS = frozenset(("not", "no", "never", "cannot", "without", "t"))
+_MAX_DESCRIPTION_WORDS, _MAX_SENTENCE_WORDS = 40, 8
+_LOWERCASE_WORD = re.compile(r"\b[^\W\d_A-Z][^\W\d_]{2,}\b")
+
+
+@lru_cache(1 << 16)
+def predicate_family(predicate: str) -> str:
+    """Return the stems of a predicate's content words, with `not` in front where it is negated."""
+    words = tokenize(predicate.replace("_", " "))
+    stems = [stem(word) for word in words if word not in FUNCTION_WORDS]
+    denied = ["not"] if any(word in _NEGATIONS for word in words) else []
+    return " ".join((*denied, *(stems or map(stem, words))))
+
+
+def entity_features(entity: Entity) -> Iterator[tuple[int, int]]:
+    """Yield kind and hash of the features that a record gives an entity: its type, words of its description."""
+    if entity.type:
+        yield TYPE, hash64(name_key(entity.type))
+    for word in _stems(tokenize(entity.description))[:_MAX_DESCRIPTION_WORDS]:
+        yield WORD, hash64(word)
+
+
+def word_features(text: str) -> list[int]:
+    """Return hashes of the lower-case words of a sentence, which describe its entities if it has no relation."""
+    return [hash64(word) for word in _stems(_LOWERCASE_WORD.findall(text))[:_MAX_SENTENCE_WORDS]]
+
+
+def _stems(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(stem(word) for word in words if word not in FUNCTION_WORDS))
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # `json.dumps` makes one per call
+_MAX_PAIRED = 8
+"""Maximum entities of a statement without relations that are joined pairwise: long lists say little of any two."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EntityMention:
+    """An entity that a passage spells out."""
+
+    name: str  # the name that reports use for it in this passage
+    first: str  # the first name that the passage uses for it
+    entity: str  # its id in the knowledge graph
+    title: bool = False  # whether the passage's title is one of its names
+
+    @classmethod
+    def of(cls, edge: Edge) -> EntityMention:
+        """Read a `mentions` edge with names."""
+        names, is_title = edge.metadata["names"], bool(edge.metadata.get("title"))
+        return cls(names[-1 if is_title else 0], names[0], edge.target, is_title)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStatement:
+    """A sentence of a passage and the entities it names."""
+
+    text: str  # the sentence; the passage's title is put in front unless the sentence has it
+    places: tuple[int, ...]  # numbers of these entities in the passage
+    weight: float  # sum of the strengths of its relations, at least 1
+
+
+@dataclass(slots=True)
+class PassageStatements:
+    """What a passage states of its entities; these are numbered within the passage."""
+
+    pairs: list[tuple[int, int, float, int]] = field(default_factory=list)  # ends, weight, hash of the predicate or 0
+    statements: list[LocalStatement] = field(default_factory=list)  # in the order of the text
+    descriptions: dict[int, str] = field(default_factory=dict)  # by entity
+    features: list[tuple[int, int, int]] = field(default_factory=list)  # entity, kind (`ROLE`, `TYPE`, `WORD`) and hash
+
+
+@dataclass(frozen=True, slots=True)
+class PassageTexts:
+    """The texts of a passage that reports may quote."""
+
+    names: tuple[tuple[str, str], ...]  # by entity number, its first name and the one that reports use
+    statements: tuple[str, ...]  # texts of the statements
+    descriptions: Mapping[int, str]  # by entity number
+
+    @classmethod
+    def of(cls, mentions: Sequence[EntityMention], stated: PassageStatements) -> PassageTexts:
+        """Collect the texts of a passage."""
+        names = tuple((mention.first, mention.name) for mention in mentions)
+        return cls(names, tuple(statement.text for statement in stated.statements), stated.descriptions)
+
+    def to_note(self) -> bytes:
+        """Serialize for the store."""
+        rows = [self.names, self.statements, list(self.descriptions.items())]
+        return _encode(rows).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def from_note(cls, note: bytes) -> PassageTexts:
+        """Read what `to_note` wrote."""
+        with stored_values("The statements of a passage"):
+            names, statements, descriptions = json.loads(note.decode("utf-8", "surrogatepass"))
+            return cls(tuple((first, name) for first, name in names), tuple(statements), dict(map(tuple, descriptions)))
+
+
+def read_passage(record: ExtractionRecord | None, mentions: Sequence[EntityMention], title: str) -> PassageStatements:
+    """Read pairs, statements, descriptions and features of a passage from its extraction record."""
+    stated = PassageStatements()
+    joined: set[int] = set()
+    if record is not None and mentions:
+        numbers = _local_numbers(record, mentions)
+        for entity in record.entities:
+            if entity.id in numbers:
+                stated.features += [(numbers[entity.id], *trait) for trait in entity_features(entity)]
+                if entity.description:
+                    stated.descriptions.setdefault(numbers[entity.id], entity.description)
+        for fact in record.facts:
+            joined |= _add_fact(stated, fact, numbers, title)
+    title_entity = next((number for number, mention in enumerate(mentions) if mention.title), None)
+    if title_entity is not None:
+        stated.pairs += [
+            (title_entity, number, 1.0, 0)
+            for number in range(len(mentions))
+            if number != title_entity and number not in joined
+        ]
+    return stated
+
+
+def _local_numbers(record: ExtractionRecord, mentions: Sequence[EntityMention]) -> dict[str, int]:
+    """Number every entity of a record that the passage spells out, by its id in the record."""
+    known = {name_key(mentions[number].name): number for number in reversed(range(len(mentions)))}
+    numbers: dict[str, int] = {}
+    for entity in record.entities:
+        keys = (name_key(name) for name in (entity.name, *entity.aliases))
+        number = next((known[key] for key in keys if key in known), None)
+        if number is not None:
+            numbers[entity.id] = number
+    return numbers
+
+
+def _add_fact(stated: PassageStatements, fact: Fact, numbers: Mapping[str, int], title: str) -> set[int]:
+    """Add a sentence and its pairs; return the entities it joins."""
+    numbers_named = list(dict.fromkeys(numbers[name] for name in fact.entities if name in numbers))
+    relations = list(_relations(fact, numbers))
+    joined = {end for a, b, *_ in relations for end in (a, b)}
+    stated.pairs += relations
+    stated.features += _roles(fact, numbers)
+    numbers_named += [
+        end for end in dict.fromkeys(end for a, b, *_ in relations for end in (a, b)) if end not in numbers_named
+    ]
+    if not joined and len(numbers_named) > 1:
+        stated.pairs += [(a, b, 1.0, 0) for a, b in combinations(numbers_named[:_MAX_PAIRED], 2)]
+        joined.update(numbers_named[:_MAX_PAIRED])
+        stated.features += [
+            (index, WORD, word) for word in word_features(fact.text) for index in numbers_named[:_MAX_PAIRED]
+        ]
+    if len(numbers_named) > 1:
+        text = fact.text if not title or title.casefold() in fact.text.casefold() else f"{title}: {fact.text}"
+        weight = max(sum(weight for _, _, weight, _ in relations), 1.0)
+        stated.statements.append(LocalStatement(text, tuple(numbers_named), weight))
+    return joined
+
+
+def _relations(fact: Fact, numbers: Mapping[str, int]) -> Iterator[tuple[int, int, float, int]]:
+    for triple in fact.triples:
+        head, tail = numbers.get(triple.head), numbers.get(triple.tail)
+        if head is not None and tail is not None and head != tail:
+            family = hash64(predicate_family(triple.predicate))
+            yield head, tail, triple.strength if triple.strength > 0 else 1.0, family
+
+
+def _roles(fact: Fact, numbers: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+    """Yield the roles of entities in relations, including relations to what is no entity."""
+    for triple in fact.triples:
+        for side, end in (("head", triple.head), ("tail", triple.tail)):
+            if end in numbers:
+                yield numbers[end], ROLE, hash64(f"{side} {predicate_family(triple.predicate)}")
+
+
+def passage_rows(stated: PassageStatements, mentions: Sequence[EntityMention], unit: Unit) -> PassageRows:
+    """Return a passage's rows of all parts of a `NetworkTable`."""
+    names = [mention.name for mention in mentions]
+    version = "\0".join(unit.chunk_ids)
+    statements = [
+        (
+            hash64("\0".join((version, str(number), statement.text, *(names[entity] for entity in statement.places)))),
+            hash64(normalize_answer(statement.text)),
+            count_tokens(statement.text),
+            estimate_tokens(statement.text),
+            statement.weight,
+            len(statement.places),
+        )
+        for number, statement in enumerate(stated.statements)
+    ]
+    return {
+        "named": [(mention.entity.encode(), hash64(name_key(mention.first))) for mention in mentions],
+        "pairs": stated.pairs,
+        "statements": statements,
+        "members": [(entity,) for statement in stated.statements for entity in statement.places],
+        "about": [(entity, hash64(f"{version}\0{text}")) for entity, text in stated.descriptions.items()],
+        "traits": list(dict.fromkeys(stated.features)),
+    }

@@ -1,0 +1,452 @@
+"""Soft clusters of texts for summary trees (RAPTOR): fast by default, RAPTOR's own procedure on request."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.arrays.nearest_neighbors import (
+    approximate_neighbors,
+    nearest_neighbors,
+    nearest_units,
+    neighbor_graph,
+    unit_rows,
+    whole_numbers,
+)
+from sire_core.changes.runners import in_parts
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from sire_core.protocols import FloatArray, Runner
+
+    NeighborLists = tuple[NDArray[np.int64], NDArray[np.float64]]
+    Clusters = list[NDArray[np.int64]]
+    Members = Sequence[int] | NDArray[np.int64]
+
+NEIGHBORS = 8
+"""Nearest neighbours that a row is joined with by default."""
+_RESOLUTION, _JOIN = 0.015, 3.0  # mean link weight that makes a cluster; times this one a row joins others
+
+EXACT_BELOW = 50_000
+"""From this many rows on, neighbours are searched in nearby cells only; comparing all pairs would be quadratic."""
+
+_ONE_CLUSTER = 11  # As many texts as the reference's 10 dimensions plus one are a single cluster.
+
+
+def soft_clusters(
+    vectors: NDArray[np.float32],
+    *,
+    rng: np.random.Generator,
+    method: str = "leiden",
+    neighbors: int = NEIGHBORS,
+    resolution: float = _RESOLUTION,
+    join: float = _JOIN,
+    nearest: NeighborLists | None = None,
+) -> Clusters:
+    """Group rows by similarity; a row may be in several clusters.
+
+    `leiden` joins every row with its nearest neighbours, the nearer the heavier, and looks for sets of rows whose
+    links are denser than `resolution` (Leiden, constant Potts model). A row then also joins other clusters to which it
+    has enough links. Only the order of neighbours counts, not the size of similarities, so one setting serves every
+    embedder and every size of corpus.
+
+    Returns ascending row numbers of each cluster, ordered by smallest member, then lexicographically. Every row occurs;
+    no cluster has a single member unless `n` is 1; no two clusters are equal; 11 rows or fewer are one cluster.
+
+    Vectors are float32 `[n, d]`. `method="paper"` is RAPTOR's UMAP and Gaussian mixtures (extra `paper`, some hundred
+    times slower; ignores the rest); sets too small to contain anything less dense are split along their own mean. A row
+    joins further clusters to which its mean link weight is at least `join` times the resolution. `nearest` has the
+    result of `nearest_neighbors` if it is known.
+    """
+    n = len(vectors)
+    if n <= _ONE_CLUSTER:
+        return [np.arange(n, dtype=np.int64)] if n else []
+    if method == "paper":
+        closest = nearest_neighbors(vectors, 1)[0][:, 0]
+        return _ordered(_without_singletons(paper_clusters(vectors, rng=rng), closest))
+    find = nearest_neighbors if n < EXACT_BELOW else approximate_neighbors
+    indices, similarities = nearest or find(vectors, neighbors)
+    graph = neighbor_graph(indices, similarities)
+    resolution = max(resolution, graph.sum() / (n * (n - 1)))
+    hard = _without_singletons(_leiden(graph, resolution, rng), indices[:, 0])
+    return _ordered(_with_joiners(hard, graph, join * resolution))
+
+
+def split_by_tokens(
+    cluster: Sequence[int] | NDArray[np.int64],
+    tokens: Sequence[int] | NDArray[np.int64],
+    vectors: NDArray[np.float32],
+    limit: int,
+    *,
+    rng: np.random.Generator,
+    method: str = "leiden",
+) -> Clusters:
+    """Split a cluster that is too long to be summarised in one call (RAPTOR).
+
+    The cluster is clustered again on its own, and so are its parts as long as they become shorter; the rest is cut in
+    the order of its rows into the fewest parts.
+
+    `tokens` are those of every row of `vectors`, float32 `[n, d]`.
+    """
+    lengths = np.asarray(tokens, dtype=np.int64)
+    waiting = [np.unique(np.asarray(cluster, dtype=np.int64))]
+    done: Clusters = []
+    while waiting:
+        members = waiting.pop()
+        total = lengths[members].sum()
+        if total <= limit:
+            done.append(members)
+            continue
+        parts = soft_clusters(vectors[members], rng=rng, method=method)
+        rows = [members[part] for part in parts]
+        if all(lengths[part].sum() < total for part in rows):
+            waiting += rows
+        else:
+            done += _cut_in_order(members, lengths[members], limit)
+    return _ordered([part for part in done if len(part)])
+
+
+def clusters_within_limit(
+    vectors: NDArray[np.float32],
+    tokens: Sequence[int] | NDArray[np.int64],
+    limit: int,
+    *,
+    rng: np.random.Generator,
+    method: str = "leiden",
+    nearest: NeighborLists | None = None,
+) -> Clusters:
+    """Return soft clusters that are no longer than `limit` tokens, each once: one level of a summary tree."""
+    within: dict[tuple[int, ...], NDArray[np.int64]] = {}
+    lengths = np.asarray(tokens, dtype=np.int64)  # once, not for every cluster
+    for cluster in soft_clusters(vectors, method=method, rng=rng, nearest=nearest):
+        for part in split_by_tokens(cluster, lengths, vectors, limit, method=method, rng=rng):
+            within.setdefault(tuple(part.tolist()), part)
+    return list(within.values())
+
+
+def _leiden(graph: csr_array, resolution: float, rng: np.random.Generator) -> Clusters:
+    from graspologic_native import leiden_csr
+
+    n = graph.shape[0]
+    seed = int(rng.integers(2**31))
+    if graph.nnz == 0:
+        return [np.array([row], dtype=np.int64) for row in range(n)]
+    _, communities = leiden_csr(
+        graph.indptr.astype(np.int64),
+        graph.indices.astype(np.int32),
+        graph.data,
+        n,
+        resolution=resolution,
+        use_modularity=False,
+        seed=seed,
+    )
+    # Isolated rows may be missing from the answer: each gets a label of its own.
+    labels = np.array([communities.get(row, n + row) for row in range(n)], dtype=np.int64)
+    return _groups(np.arange(n, dtype=np.int64), labels)
+
+
+def _with_joiners(clusters: Clusters, graph: csr_array, density: float) -> Clusters:
+    """Add to each cluster the rows whose mean link weight to its members is at least `density`."""
+    from scipy.sparse import csr_array
+
+    n = graph.shape[0]
+    sizes = np.array([len(cluster) for cluster in clusters])
+    labels = np.empty(n, dtype=np.int64)
+    labels[np.concatenate(clusters)] = np.repeat(np.arange(len(clusters)), sizes)
+    membership = csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, len(clusters)))
+    links = (graph @ membership).tocoo()
+    rows, columns = links.row, links.col
+    # The margin keeps a sum of weights that only rounding separates from the bound on one side.
+    joins = (links.data >= density * sizes[columns] - 1e-9) & (columns != labels[rows])
+    return _groups(
+        np.concatenate([np.arange(n), rows[joins].astype(np.int64)]), np.concatenate([labels, columns[joins]])
+    )
+
+
+def _groups(rows: NDArray[np.int64], labels: NDArray[np.int64]) -> Clusters:
+    """Return the rows of each label, ascending."""
+    order = np.lexsort((rows, labels))
+    return np.split(rows[order], np.flatnonzero(np.diff(labels[order])) + 1)
+
+
+def _without_singletons(clusters: Clusters, nearest: NDArray[np.int64]) -> Clusters:
+    """Dissolve single members: each joins the first cluster of its nearest neighbour, or forms a pair with it."""
+    merged = [cluster.tolist() for cluster in clusters if len(cluster) > 1]
+    home: dict[int, int] = {}
+    for number, cluster in enumerate(merged):
+        for row in cluster:
+            home.setdefault(row, number)
+    for row in sorted(int(cluster[0]) for cluster in clusters if len(cluster) == 1):
+        if row in home:
+            continue
+        neighbor = int(nearest[row])
+        if neighbor not in home:
+            home[neighbor] = len(merged)
+            merged.append([neighbor])
+        home[row] = home[neighbor]
+        merged[home[row]].append(row)
+    return [np.array(sorted(cluster), dtype=np.int64) for cluster in merged]
+
+
+def _ordered(clusters: Clusters) -> Clusters:
+    """Return each distinct cluster once, by smallest member, then lexicographically."""
+    distinct = sorted({tuple(cluster.tolist()) for cluster in clusters})
+    return [np.array(cluster, dtype=np.int64) for cluster in distinct]
+
+
+def _cut_in_order(members: NDArray[np.int64], lengths: NDArray[np.int64], limit: int) -> Clusters:
+    """Return the fewest runs of members within the limit, and among those the most even ones."""
+    fewest = len(_runs(lengths, limit))
+    low, high = 1, limit
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if len(_runs(lengths, middle)) <= fewest else (middle + 1, high)
+    return np.split(members, _runs(lengths, high)[1:])
+
+
+def _runs(lengths: NDArray[np.int64], limit: int) -> list[int]:
+    """Return the starts of the runs of greedy packing; an item over the limit is a run of its own."""
+    starts = [0]
+    total = 0
+    for position, length in enumerate(lengths.tolist()):
+        if position and total + length > limit:
+            starts.append(position)
+            total = 0
+        total += length
+    return starts
+
+
+async def nearest_lists(vectors: FloatArray, runner: Runner) -> NeighborLists | None:
+    """Find exact neighbour lists through the build's runner; None if clustering finds its own in this process."""
+    if runner.part_size is None or not NEIGHBORS < len(vectors) < EXACT_BELOW:
+        return None
+    parts = in_parts(runner, _neighbors_of_rows, vectors, range(len(vectors)))
+    rows = [row async for part in parts for row in part]
+    return np.stack([indices for indices, _ in rows]), np.stack([cosines for _, cosines in rows])
+
+
+def _neighbors_of_rows(vectors: FloatArray, rows: Sequence[int]) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    """Return neighbours and cosines of some rows."""
+    indices, cosines = nearest_neighbors(vectors, NEIGHBORS, np.asarray(rows, dtype=np.int64))
+    return list(zip(indices, cosines, strict=True))
+
+
+_BIC_SEED = 224
+_MIXTURE_SEED = 0
+_LOCAL_NEIGHBORS = 10
+_DIMENSION = 10
+"""Dimensions that UMAP keeps; one point more, or fewer, are one cluster."""
+_MIN_POSTERIOR = 0.1
+_MAX_COMPONENTS = 50
+"""The largest mixture tried has one component less, and less than there are points."""
+
+
+def soft_labels(posteriors: NDArray[np.float64], *, repair: bool = True) -> NDArray[np.bool_]:
+    """Return the components `[n, components]` that each point belongs to: those with a posterior above 0.1."""
+    labels = np.asarray(posteriors > _MIN_POSTERIOR)
+    if repair and posteriors.shape[1]:
+        lost = np.flatnonzero(~labels.any(axis=1))
+        labels[lost, posteriors[lost].argmax(axis=1)] = True
+    return labels
+
+
+def paper_clusters(
+    vectors: NDArray[np.float32], *, rng: np.random.Generator, repair: bool = True
+) -> list[NDArray[np.int64]]:
+    """Cluster as RAPTOR's code does: UMAP, Gaussian mixtures chosen by BIC, globally and then locally."""
+    n = len(vectors)
+    # Equal rows leave UMAP nothing but noise to spread.
+    if n <= _DIMENSION + 1 or (vectors == vectors[0]).all():
+        return [np.arange(n, dtype=np.int64)] if n else []
+    clusters = []
+    neighbors = int(np.sqrt(n - 1))
+    for group in _mixture(_reduce_dimensions(vectors, neighbors, rng), repair):
+        if len(group) <= _DIMENSION + 1 or (vectors[group] == vectors[group[0]]).all():
+            clusters.append(group)
+            continue
+        points = _reduce_dimensions(vectors[group], _LOCAL_NEIGHBORS, rng)
+        clusters += [group[part] for part in _mixture(points, repair)]
+    return clusters
+
+
+def _reduce_dimensions(vectors: NDArray[np.float32], neighbors: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # It warns that its neural variant lacks TensorFlow.
+            from umap import UMAP
+    except ImportError as error:
+        raise ConfigurationError('clustering="paper" needs umap-learn: pip install "sire-rag[paper]"') from error
+    n = len(vectors)
+    model = UMAP(
+        n_neighbors=max(2, min(neighbors, n - 1)),
+        n_components=min(_DIMENSION, n - 2),
+        metric="cosine",
+        random_state=int(rng.integers(2**31)),
+        n_jobs=1,  # A seeded UMAP runs on one thread anyway, and warns unless it is set.
+    )
+    with warnings.catch_warnings():
+        # Disconnected or duplicate points make UMAP warn; the result is used as it is, like the reference's.
+        warnings.simplefilter("ignore")
+        return np.asarray(model.fit_transform(vectors), dtype=np.float64)
+
+
+def _mixture(points: NDArray[np.float64], repair: bool) -> list[NDArray[np.int64]]:
+    """Return the members of each component of the mixture with the least BIC, without empty components."""
+    from threadpoolctl import threadpool_limits
+
+    # One thread: sums of the k-means start then have one order, and these matrices are too small to share anyway.
+    with warnings.catch_warnings(), threadpool_limits(limits=1):
+        # Fits that stop at the iteration limit, or start from fewer distinct points than components, are legitimate.
+        warnings.simplefilter("ignore")
+        candidates = range(1, max(2, min(_MAX_COMPONENTS, len(points))))
+        best = min(candidates, key=lambda count: float(_fit(points, count, _BIC_SEED).bic(points)))
+        posteriors = _fit(points, best, _MIXTURE_SEED).predict_proba(points)
+    labels = soft_labels(posteriors, repair=repair)
+    return [np.flatnonzero(column).astype(np.int64) for column in labels.T if column.any()]
+
+
+def _fit(points: NDArray[np.float64], components: int, seed: int) -> Any:
+    from sklearn.mixture import GaussianMixture
+
+    try:
+        return GaussianMixture(n_components=components, random_state=seed).fit(points)
+    except ValueError:
+        # A component collapsed onto equal points. A floor under its variance keeps it usable.
+        floor = 1e-3 * float(points.var() or 1.0)
+        return GaussianMixture(n_components=components, random_state=seed, covariance_type="diag", reg_covar=floor).fit(
+            points
+        )
+
+
+_UNIT = 1e-5  # What rounding leaves of the length of a vector of length one.
+
+
+def place_rows(
+    vectors: NDArray[np.float32],
+    clusters: Sequence[Sequence[int]],
+    shrunk: Collection[int] = (),
+) -> list[list[int]]:
+    """Put every row that is in no cluster into clusters, by the rules of `soft_clusters`.
+
+    A row's nearest neighbours vote, each with the weight of its link in the neighbour graph. The row joins the cluster
+    that gains most by it (constant Potts model: weight of the links minus `resolution` per member), or its nearest
+    neighbour's if none gains, and every other cluster to which its mean link weight is at least three times the
+    resolution. Clusters that do not gain or lose a row stay as they are.
+
+    `shrunk` numbers the clusters that have lost rows; one with a single row left is dissolved.
+    """
+    placed = [[] if number in shrunk and len(members) < 2 else list(members) for number, members in enumerate(clusters)]
+    homes: dict[int, list[int]] = {}
+    for number, members in enumerate(placed):
+        for row in members:
+            homes.setdefault(row, []).append(number)
+    rows = [row for row in range(len(vectors)) if row not in homes]
+    if not rows:
+        return placed
+    if len(vectors) == 1:
+        return [*placed, rows]
+    nearest, links = _links(vectors, np.array(rows, dtype=np.int64))
+    mean = sum(weight for votes in links for _, weight in votes) / len(rows)
+    resolution = max(_RESOLUTION, mean / (len(vectors) - 1))
+    waiting = dict(zip(rows, zip(nearest, links, strict=True), strict=True))
+    while waiting:
+        joined = [_join_neighbors(row, votes, placed, homes, resolution) for row, (_, votes) in waiting.items()]
+        if not any(joined):
+            row, (partner, _) = next(iter(waiting.items()))
+            _join_partner(row, partner, placed, homes)
+        waiting = {row: votes_of_row for row, votes_of_row in waiting.items() if row not in homes}
+    grew = [len(members) > len(former) for members, former in zip_longest(placed, clusters, fillvalue=())]
+    return [sorted(members) if more else members for members, more in zip(placed, grew, strict=True)]
+
+
+def _links(vectors: NDArray[np.float32], rows: NDArray[np.int64]) -> tuple[list[int], list[list[tuple[int, float]]]]:
+    """Return the nearest neighbour of each row, and its (neighbour, link weight) pairs, the nearest first."""
+    unit = _unit_vectors(vectors)
+    whole = whole_numbers(unit)
+    indices, similarities = nearest_units(unit, whole, NEIGHBORS, rows)
+    others = np.unique(indices)
+    theirs = nearest_units(unit, whole, NEIGHBORS, others)[0]
+    roots = np.sqrt(1.0 / np.arange(2, NEIGHBORS + 2))
+    back = {
+        other: dict(zip(neighbor_row, roots.tolist(), strict=False))
+        for other, neighbor_row in zip(others.tolist(), theirs.tolist(), strict=True)
+    }
+    links = []
+    for row, neighbor_row, cosines in zip(rows.tolist(), indices.tolist(), similarities.tolist(), strict=True):
+        pairs = zip(neighbor_row, cosines, roots.tolist(), strict=False)
+        links.append([(o, ((root + back[o].get(row, 0.0)) / 2) ** 2) for o, cosine, root in pairs if cosine > 0])
+    return indices[:, 0].tolist(), links
+
+
+def _unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return unit vectors; those of an index have length one already."""
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    return vectors if np.abs(squares - 1).max(initial=0.0) < _UNIT else unit_rows(vectors)
+
+
+def _join_neighbors(
+    row: int,
+    votes: list[tuple[int, float]],
+    clusters: list[list[int]],
+    homes: dict[int, list[int]],
+    resolution: float,
+) -> bool:
+    """Put a row where its neighbours are; wait while more of its links lead to rows that have no cluster."""
+    weights: dict[int, float] = {}
+    for other, weight in votes:
+        for home in homes.get(other, ()):
+            weights[home] = weights.get(home, 0.0) + weight
+    gains = {home: weight - resolution * len(clusters[home]) for home, weight in weights.items()}
+    best = min(gains, key=lambda home: (-gains[home], home), default=-1)
+    nowhere = sum(weight for other, weight in votes if other not in homes)
+    if best < 0 or gains[best] <= 0 or weights[best] < nowhere:
+        return False
+    further = [
+        other
+        for other, weight in weights.items()
+        if other != best and weight >= _JOIN * resolution * len(clusters[other]) - 1e-9
+    ]
+    homes[row] = [best, *sorted(further)]
+    for home in homes[row]:
+        clusters[home].append(row)
+    return True
+
+
+def _join_partner(row: int, partner: int, clusters: list[list[int]], homes: dict[int, list[int]]) -> None:
+    """Put a row into the first cluster of its nearest neighbour, or both into a new one."""
+    if partner not in homes:
+        homes[partner] = [len(clusters)]
+        clusters.append([partner])
+    homes[row] = homes[partner][:1]
+    clusters[homes[row][0]].append(row)
+
+
+def neighbors_together(
+    vectors: NDArray[np.float32], clusters: Iterable[Members], *, sample: int | None = None
+) -> float:
+    """Return the share of rows that share a cluster with their nearest row, 0 to 1; 1 for a single row.
+
+    Fresh clusters keep most neighbours together. When rows come and go and the clusters stay, the share falls.
+
+    Rows in no cluster count as apart from all others; `sample` evenly spread rows are measured, None for all.
+    """
+    if len(vectors) < 2:
+        return 1.0
+    homes: list[set[int]] = [set() for _ in range(len(vectors))]
+    for number, cluster in enumerate(clusters):
+        for member in cluster:
+            homes[int(member)].add(number)
+    count = min(len(vectors), sample or len(vectors))
+    rows = np.arange(count, dtype=np.int64) * len(vectors) // count
+    nearest = nearest_neighbors(vectors, 1, rows)[0][:, 0]
+    together = [
+        not homes[row].isdisjoint(homes[other]) for row, other in zip(rows.tolist(), nearest.tolist(), strict=True)
+    ]
+    return sum(together) / len(together)

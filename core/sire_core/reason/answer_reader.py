@@ -1,0 +1,238 @@
+"""The last call: an answer from the final context, with citations, or the statement that it does not suffice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from sire_core.errors import ConfigurationError
+from sire_core.models.answer_parsing import without_thinking
+from sire_core.reason.model_calls import Reply, StoppedError
+from sire_core.reason.output_parsing import AnswerText, abstains, numbered_findings, tidy_citations, without_citations
+from sire_core.reason.prompts import READ, READ_ALWAYS, READ_BRIEF, READ_FINDINGS, READ_LONG, READ_OPTIONS, prompt
+from sire_core.reason.steps import Answer, AnswerPiece, ReasoningUsage
+from sire_core.search.extracts import extract_sentences
+from sire_core.text.words import count_tokens, normalize_answer, truncate_tokens
+from sire_core.types import UnitKind
+
+if TYPE_CHECKING:
+    from sire_core.reason.model_calls import ModelCalls
+    from sire_core.types import Hit
+
+_SHORT = 200  # Maximum tokens of a short answer, without thinking
+
+_LONG = 500  # Maximum tokens of a paragraph
+
+_INSTRUCTIONS = {"ours": READ, "paper": READ_ALWAYS, "brief": READ_BRIEF, "long": READ_LONG}
+
+_AROUND = " .,;:!?\"'*()"  # Characters around an option
+
+INSUFFICIENT = "insufficient evidence"
+"""The answer if the evidence does not contain it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderConfig:
+    """Settings of the last call.
+
+    Attributes:
+        prompt: `ours` asks for citations and for an admission where the passages do not contain the answer; `paper`
+            asks for an answer in any case, as the papers' readers do, and for nothing else: for comparisons with them;
+            `brief` is the same in less than six words (IIER); `long` for a paragraph that covers every reading of the
+            question (ASQA).
+        options: The answer is one of these, chosen by its number in any case (QuALITY).
+        tokens: Most tokens of the context; None reads all hits.
+        border: What becomes of the hit that crosses that border: `cut` keeps what fits of it, `break` ends the context
+            before it, as RAPTOR's code does, `skip` leaves it out and goes on to shorter ones. A first hit that does
+            not fit is cut in any case.
+    """
+
+    prompt: Literal["ours", "paper", "brief", "long"] = "ours"
+    tokens: int | None = None
+    options: tuple[str, ...] = ()
+    border: Literal["cut", "break", "skip"] = "cut"
+
+    def __post_init__(self) -> None:
+        if self.prompt not in _INSTRUCTIONS:
+            names = ", ".join(map(repr, _INSTRUCTIONS))
+            raise ConfigurationError(f"The reader's prompt is one of {names}, not {self.prompt!r}.")
+        if self.tokens is not None and self.tokens < 1:
+            raise ConfigurationError(f"The reader needs at least 1 token of context, not {self.tokens}.")
+        if self.border not in ("cut", "break", "skip"):
+            raise ConfigurationError(f"The border of a context is 'cut', 'break' or 'skip', not {self.border!r}.")
+        if self.border != "cut" and self.tokens is None:
+            raise ConfigurationError(f"border={self.border!r} has no effect without a number of tokens.")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAnswer:
+    """An answer, the numbers of the hits that it cites (from 1), whether they contain it, and findings it rests on."""
+
+    text: str = ""
+    citations: tuple[int, ...] = ()
+    sufficient: bool = False
+    findings: tuple[str, ...] = ()
+
+
+async def read(
+    calls: ModelCalls,
+    question: str,
+    hits: Sequence[Hit],
+    notes: Sequence[Any] = (),
+    background: Sequence[str] = (),
+    *,
+    config: ReaderConfig | None = None,
+    stream: bool = False,
+) -> AsyncGenerator[AnswerPiece | ReadAnswer, None]:
+    """Ask for the answer; one call."""
+    from sire_core.reason.prompts import Reading, ReportReading
+
+    how = config or ReaderConfig()
+    if how.tokens is not None:
+        hits = _within_budget(hits, how.tokens, how.border)
+    options = [{"number": number, "text": option} for number, option in enumerate(how.options, 1)]
+    free = how.prompt != "ours" or bool(options)
+    findings = frozenset() if free else _findings(hits)
+    reading_prompt = prompt(
+        READ_OPTIONS if options else _INSTRUCTIONS[how.prompt] + READ_FINDINGS * bool(findings),
+        question,
+        [hit.unit for hit in hits],
+        notes=list(notes),
+        background=list(background),
+        options=options,
+    )
+    if free:
+        reply = await calls.ask(reading_prompt, last=True, max_tokens=_LONG if how.prompt == "long" else _SHORT)
+        answer = (
+            _option(reply, how.options) if options else _forced_answer(reply, len(hits), whole=how.prompt == "long")
+        )
+        if stream and answer.text:
+            yield AnswerPiece(answer.text)
+        yield answer
+        return
+    schema = ReportReading if findings else Reading
+    if not stream:
+        yield _answer(await calls.ask(reading_prompt, schema=schema, last=True), len(hits), findings)
+        return
+    async with aclosing(
+        _streamed(calls.stream(reading_prompt, schema=schema, last=True), len(hits), findings)
+    ) as parts:
+        async for part in parts:
+            yield part
+
+
+def _findings(hits: Sequence[Hit]) -> frozenset[str]:
+    """Names of the findings of the reports among the hits: 3.2 is finding 2 of hit 3."""
+    return frozenset(
+        f"{number}.{finding}"
+        for number, hit in enumerate(hits, 1)
+        if hit.unit.kind is UnitKind.REPORT
+        for finding in numbered_findings(hit.unit.text)
+    )
+
+
+async def _streamed(
+    parts: AsyncGenerator[str | Reply, None], hits: int, findings: frozenset[str]
+) -> AsyncGenerator[AnswerPiece | ReadAnswer, None]:
+    """Stream the answer in the model's output."""
+    answer_text = AnswerText(hits)
+    answer = ReadAnswer()
+    try:
+        async with aclosing(parts) as walk:
+            async for part in walk:
+                if isinstance(part, Reply):
+                    answer = _answer(part, hits, findings)
+                elif piece := answer_text.add(part):
+                    yield AnswerPiece(piece)
+    except StoppedError:
+        yield ReadAnswer(answer_text.text, answer_text.citations)
+        raise
+    if not answer.text.startswith(answer_text.text):
+        yield AnswerPiece(answer.text, restart=True)
+    elif rest := answer.text[len(answer_text.text) :]:
+        yield AnswerPiece(rest)
+    yield answer
+
+
+def _within_budget(hits: Sequence[Hit], tokens: int, border: str) -> list[Hit]:
+    """The first hits that fit a number of tokens."""
+    selected: list[Hit] = []
+    for hit in hits:
+        length = count_tokens(hit.unit.text)
+        if length <= tokens:
+            selected.append(hit)
+            tokens -= length
+        elif border == "cut" or not selected:
+            if tokens:
+                selected.append(replace(hit, unit=replace(hit.unit, text=truncate_tokens(hit.unit.text, tokens))))
+            break
+        elif border == "break":
+            break
+    return selected
+
+
+def _option(reply: Reply, options: Sequence[str]) -> ReadAnswer:
+    """The option in a reply: by the number at its start, else by its words."""
+    text = without_thinking(reply.text).strip()
+    whole = text.strip(_AROUND).casefold()
+    led = re.match(r"\W*(\d{1,4})\b(?![.,]\d)", text)
+    written = not whole.isdigit() and whole in {option.strip(_AROUND).casefold() for option in options}
+    if led and not written and 1 <= int(led[1]) <= len(options):
+        chosen = options[int(led[1]) - 1]
+    else:
+        spelled = [option for option in options if option.strip() and option.casefold() in text.casefold()]
+        matching = [options[n - 1] for n in map(int, re.findall(r"\d{1,4}", text)) if 1 <= n <= len(options)]
+        chosen = max(spelled, key=len, default=matching[0] if matching else "")
+    return ReadAnswer(chosen, sufficient=bool(chosen))
+
+
+def _forced_answer(reply: Reply, hits: int, *, whole: bool = False) -> ReadAnswer:
+    """The first line, or all, of an answer that may not abstain."""
+    reply_text = without_thinking(reply.text).strip()
+    lines = [" ".join(reply_text.split())] if whole else reply_text.splitlines()
+    text, cited = tidy_citations(lines[0] if lines else "", hits)
+    return ReadAnswer(text.strip(), cited, sufficient=bool(text.strip()))
+
+
+def _answer(reply: Reply, hits: int, findings: frozenset[str] = frozenset()) -> ReadAnswer:
+    if reply.parsed is None:  # an answer in prose is an answer, unless it only says that there is none
+        text = without_thinking(reply.text)
+        return cite(text, (), hits, sufficient=not abstains(text))
+    text, cited = reply.parsed.answer.strip(), reply.parsed.citations
+    # With a passage that it stands on, "I Don't Know" is the name of a song.
+    says_nothing = not cited and abstains(text)
+    answer = cite(text, cited, hits, sufficient=reply.parsed.sufficient and not says_nothing)
+    used = dict.fromkeys(name for name in getattr(reply.parsed, "findings", ()) if name in findings)
+    return replace(answer, findings=tuple(used)) if answer.sufficient else answer
+
+
+def cite(text: str, cited: Sequence[int], hits: int, *, sufficient: bool) -> ReadAnswer:
+    """Make text and citations consistent: all named passages are cited, and no missing ones."""
+    text, inside = tidy_citations(text, hits)
+    text = text.strip()
+    bare = normalize_answer(without_citations(text))
+    if not sufficient or not bare or bare == INSUFFICIENT:
+        return ReadAnswer(text if bare else INSUFFICIENT, inside, sufficient=False)
+    missing = [number for number in dict.fromkeys(cited) if 1 <= number <= hits and number not in inside]
+    if missing:
+        text += " " * (not inside) + "".join(f"[{number}]" for number in missing)
+    return ReadAnswer(text, (*inside, *missing), sufficient=True)
+
+
+def extract_answer(question: str, hits: Sequence[Hit]) -> Answer:
+    """Answer with the sentences of `extract_sentences`, each with its citation; its stop reason is `extracted`.
+
+    No model has judged whether the sentences suffice, so `sufficient` is False.
+    """
+    chosen = extract_sentences(question, hits)
+    quotes = [f"{sentence.quoted} [{sentence.hit}]" for sentence in chosen]
+    return Answer(
+        text=("\n" if any("\n" in quote for quote in quotes) else " ").join(quotes),
+        stop="extracted" if hits else "empty_index",
+        hits=tuple(hits),
+        citations=tuple(dict.fromkeys(sentence.hit for sentence in chosen)),
+        usage=ReasoningUsage(retrievals=1),
+    )

@@ -1,0 +1,482 @@
+"""`EvidenceIndex`: inverted indexes over the words, sentences and names of all passages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.arrays.grouping import by_appearance, distinct, positions_in, ranges
+from sire_core.arrays.lists import Lists, arrays_of, record_of, word_keys
+from sire_core.arrays.nearest_neighbors import unit_rows
+from sire_core.documents.markdown_sections import SEPARATOR, path_of, plain_heading
+from sire_core.knowledge.entity_graph import EntityGraph
+from sire_core.models.word_vectors import word_vectors
+from sire_core.recipes.sire.passage_arrays import PassageWords, name_words, passage_fragments, stem_keys
+from sire_core.recipes.sire.sentence_names import EvidenceNames, NameKeys, SentenceNames, SpelledText, beginnings
+from sire_core.search.ranking import ScoredRanking
+from sire_core.storage.array_file import map_arrays, save_arrays
+from sire_core.storage.checksums import stored_texts, stored_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from sire_core.arrays.lists import Ints, Ragged
+    from sire_core.protocols import BoolArray, FloatArray, View
+
+    Floats = NDArray[np.float64]
+    Keys = NDArray[np.uint64]
+    Numbers = NDArray[np.int32]
+    Ends = NDArray[np.unsignedinteger[Any]]
+
+_NAME = "evidence-15"
+_FILE = "arrays.bin"
+_K1, _B = 1.5, 0.75
+_LARGEST = 2**63 - 1
+"""As many letters as `start_index` may say: the largest number of an array."""
+_AT_ONCE = 1 << 16
+_RECURS, _RUN, _WORD = 3, 5, 10
+"""A short line recurs in so many documents; so many such lines in a row are a menu; a word alone recurs in so many."""
+_PROSE, _MANY, _SHARE = 8, 20, 0.1
+"""A sentence of so many words, or a line of code, is boilerplate only in so many documents and such a share of all."""
+_HALF = 0.5
+"""Share of documents in which a line alone is boilerplate; and of words of a sentence that hide its names."""
+_ENTRY, _ENTRIES = 12, 4
+"""Words of the longest entry of a table of contents, and the fewest entries of one."""
+_ALIKE, _MOST_ALIKE = 0.5, 15
+"""Least cosine of words that are alike in meaning, and how many of them count for a word of a question."""
+_PATH_KEYS = ("source", "file_path", "url", "file_name")
+_LONGEST_PATH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceIndex:
+    """Inverted indexes over words (stems), sentences and names, each numbered; 1.4 kB per passage of 100 words."""
+
+    chunks: Ints  # position in the pool of every passage
+    words: Keys  # sorted hashes of the stems; the number of a stem is its position
+    idf: FloatArray  # inverse document frequency of the stems
+    passages: Lists  # passages that have a stem
+    impacts: FloatArray  # BM25 of a stem in a passage, aligned with `passages.values`
+    sentences: Lists  # sentences of a passage; passage by passage, so that list and value ascend together
+    sentence_words: Lists  # stems of a sentence, in their order
+    sentence_postings: Lists  # sentences that have a stem
+    headings: Lists  # headings of a passage
+    heading_words: Lists  # stems of a heading
+    source: Ints  # what each passage was cut from
+    copied: Ints  # the first passage with the text of each, whatever its title
+    contents: BoolArray  # whether a passage is a table of contents
+    members: Lists  # passages of a source, in their order there
+    place: Ints  # place of each passage among those of its source
+    path_words: Lists  # stems of the path, file name or address of each source
+    title_words: Lists  # stems of what the passage is about
+    names: Keys  # sorted keys of names (see `phrase_keys`)
+    named: Ints  # entity of each name
+    own: Ints  # entity that a passage is about, -1 for none
+    mentions: Lists  # entities that a sentence names
+    entities: Lists  # entities of a passage, its own among them
+    holders: Lists  # passages of an entity
+    owners: Lists  # passages that are about an entity
+    recorded: Lists  # entities that the record of a passage names
+    name_ends: Ends  # of the names in `name_text` under which each of `recorded.values` is known
+    name_text: NDArray[np.uint8]  # lists of names as JSON, as bytes
+    label_ends: Ends  # as `name_ends`, for the names of the entities that only texts open with, the last ones
+    label_text: NDArray[np.uint8]  # these names
+    entity_ids: NDArray[np.bytes_]  # ids of the entities
+    _meant: list[tuple[Ints, FloatArray]] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, view: View, *, boilerplate: bool = False) -> EvidenceIndex:
+        """The arrays of a pool, with or without boilerplate: made once per generation and kept in files."""
+        name = f"{_NAME}-whole" if boilerplate else _NAME
+        return view.cached_on_disk(name, lambda: cls._read(view, boilerplate=boilerplate), _save, _load)
+
+    @classmethod
+    def _read(cls, view: View, *, boilerplate: bool) -> EvidenceIndex:
+        graph = EntityGraph.of(view)
+        passages = PassageWords.of(view, graph.chunk_positions)
+        names = EvidenceNames.of(passages, graph, NameKeys.of(view, graph.names.lists))
+        text = SpelledText.of(passages)
+        mentions = SentenceNames.of(view, passages, graph, names, text).mentions
+        sources = _Sources.of(view, graph.chunk_positions)
+        recurring = _recurring(passages, sources.source)
+        if boilerplate:
+            recurring[:] = False
+        words = recurring.repeat(passages.parts["fragments"]["lengths"])
+        return _made(passages, graph, names, text, mentions, sources, words)
+
+    def stems(self, keys: Keys) -> Ints:
+        """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks."""
+        if not len(self.words):
+            return np.full(len(keys), -1)
+        positions = np.minimum(np.searchsorted(self.words, keys), len(self.words) - 1)
+        return np.where((self.words[positions] == keys) & (keys != 0), positions, -1)
+
+    def stems_alike(self, keys: Keys) -> Iterator[tuple[Ints, Floats]]:
+        """Stems nearest in meaning to each word of a question, without itself, the nearest last, and their cosines."""
+        if not self._meant:  # of all stems; read when a question first needs it
+            vectors = word_vectors(self.words, word_keys)
+            known = np.flatnonzero(vectors.any(axis=1))
+            self._meant.append((known, unit_rows(vectors[known])))
+        known, vectors = self._meant[0]
+        cosines = unit_rows(word_vectors(keys, word_keys)) @ vectors.T
+        for key, row in zip(keys.tolist(), cosines, strict=True):
+            near = np.flatnonzero(row >= _ALIKE)
+            near = near[self.words[known[near]] != key]
+            near = near[np.argsort(row[near], kind="stable")[-_MOST_ALIKE:]]
+            yield known[near], row[near].astype(np.float64)
+
+    def sentences_of(self, passages: Ints) -> tuple[Ints, Ints]:
+        """Sentences of some passages, one passage after the other, and how many each has."""
+        lengths = self.sentences.lengths(passages)
+        return ranges(self.sentences.starts[passages], lengths), lengths
+
+    def first_sentence(self, passage: int) -> int:
+        """The first of the sentences of a passage that has any."""
+        return int(self.sentences.starts[passage])
+
+    def entities_named(self, keys: Keys) -> Iterator[tuple[int, Ints]]:
+        """Entities of some names: for every key that is a name its position in `keys`, ascending, and whose it is."""
+        first = np.searchsorted(self.names, keys, side="left")
+        last = np.searchsorted(self.names, keys, side="right")
+        for position in np.flatnonzero(last > first).tolist():
+            yield position, self.named[first[position] : last[position]]
+
+    def name_in(self, passage: int, entity: int) -> str:
+        """How the record of a passage names an entity; empty when it does not."""
+        start, end = self.recorded.starts[passage : passage + 2].tolist()
+        for position in (start + np.flatnonzero(self.recorded.values[start:end] == entity)).tolist():
+            names = stored_texts(_piece(self.name_ends, self.name_text, position), "a list of names")
+            if names:
+                return names[0]
+        return ""
+
+    def label(self, entity: int) -> str:
+        """Name of an entity that only texts open with; empty for the others."""
+        position = entity - (len(self.entity_ids) - (len(self.label_ends) - 1))
+        return _piece(self.label_ends, self.label_text, position) if position >= 0 else ""
+
+    def entity_id(self, entity: int) -> str:
+        """Id of an entity."""
+        return str(self.entity_ids[entity].decode())
+
+
+def _piece(ends: Ends, text: NDArray[np.uint8], position: int) -> str:
+    with stored_values("The index of names"):
+        return text[int(ends[position]) : int(ends[position + 1])].tobytes().decode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """What passages were cut from: their documents, or what a splitter says of `source`."""
+
+    source: Ints  # source of each passage, `[passages]`
+    start: Ints  # where in its source each passage begins, or its number, `[passages]`
+    path_words: list[Keys]  # hashes of the stems of each source's path, in a list by source
+
+    @classmethod
+    def of(cls, view: View, positions: Ints) -> _Sources:
+        """Read the sources of passages from their metadata."""
+        pointers, chunks = view.chunk_pointers
+        first = chunks[pointers[positions]]  # all chunks of a passage have the same metadata
+        number, metadata = view.chunk_metadata
+        source, start = _cuts(metadata, number[first], view.chunk_documents[first])
+        _, one_of = np.unique(source, return_index=True)
+        return cls(source, start, [_path_words(metadata[n]) for n in number[first[one_of]].tolist()])
+
+
+def _path_words(metadata: Mapping[str, Any]) -> Keys:
+    """Hashes of the stems of the path, file name or address that metadata have."""
+    path = next((metadata[key] for key in _PATH_KEYS if isinstance(metadata.get(key), str)), "")
+    return distinct(stem_keys(name_words(path.replace("_", " ")[:_LONGEST_PATH])))
+
+
+def _cuts(metadata: Sequence[Mapping[str, Any]], number: Ints, documents: Ints) -> tuple[Ints, Ints]:
+    """Source and start of passages with some metadata and documents, `[passages]` each."""
+    shared = np.bincount(number, minlength=len(metadata)) > 1
+    shared[number[np.bincount(documents)[documents] > 1]] = True  # passages of one document may say on which page
+    cuts = [_cut(own_metadata, is_shared) for own_metadata, is_shared in zip(metadata, shared.tolist(), strict=True)]
+    names = {cut[0]: number_of_source for number_of_source, cut in enumerate(cuts) if cut}
+    named = np.array([names[cut[0]] if cut else -1 for cut in cuts], dtype=np.int64)[number]
+    begins = np.array([cut[1] if cut else 0 for cut in cuts], dtype=np.int64)[number]
+    source, _ = by_appearance(np.where(named < 0, len(cuts) + documents, named))
+    return source, np.where(named < 0, np.arange(len(number)), begins)
+
+
+def _cut(metadata: Mapping[str, Any], is_shared: bool) -> tuple[str, int] | None:
+    """The text that a splitter cut a passage from, and where it begins there; None if the metadata do not tell."""
+    source = metadata.get("source")
+    if not isinstance(source, str):
+        return None
+    if "start_index" not in metadata:
+        return (source, 0) if is_shared or path_of(metadata) else None
+    start = metadata["start_index"]
+    # A bool is an int, too; and an offset that no array holds is none.
+    return (source, start) if type(start) is int and 0 <= start <= _LARGEST else None
+
+
+def _made(
+    passages: PassageWords,
+    graph: EntityGraph,
+    names: EvidenceNames,
+    text: SpelledText,
+    mentions: Lists,
+    sources: _Sources,
+    recurring: NDArray[np.bool_],
+) -> EvidenceIndex:
+    size = len(graph.chunk_positions)
+    stems = passages.vocabulary.stems
+    words = distinct(stems[stems != 0])
+    number = np.where(stems == 0, -1, np.searchsorted(words, stems)).astype(np.int32)
+    said = np.where(recurring, np.int32(-1), number[passages.words.values])
+    postings, impacts, idf = _bm25(text.passages[said >= 0], said[said >= 0], size, len(words))
+    inside = (said >= 0) & (text.sentences >= 0)
+    source = sources.source
+    in_order = np.lexsort((sources.start, source))
+    paths = _numbers(sources.path_words, words)
+    members = Lists.of_runs(source[in_order], in_order, int(source.max(initial=-1)) + 1)
+    place = np.empty(size, dtype=np.int64)
+    place[in_order] = np.arange(size) - members.starts[source[in_order]]
+    sentences = int(passages.parts["sentences"].counts.sum())
+    mentions, graph_pairs = _without_boilerplate(text, recurring, mentions, graph, sentences)
+    entities = names.entities(text, graph_pairs, mentions)
+    holders = entities.inverted(len(names.labels))
+    heading_keys = _phrase_keys(passages.vocabulary.keys[passages.headings.values], passages.headings)
+    mentions = _without_headings(mentions, holders, names, heading_keys, passages.parts["headings"].groups())
+    listed, contents = _contents(passages, heading_keys)
+    mentions = _without_lists(mentions, text, listed.repeat(passages.parts["fragments"]["lengths"]))
+    lists = graph.names.lists
+    labels = [label.encode("utf-8", "surrogatepass") for label in names.labels[len(graph.entity_ids) :]]
+    return EvidenceIndex(
+        chunks=graph.chunk_positions,
+        words=words,
+        idf=idf,
+        passages=postings,
+        impacts=impacts,
+        sentences=Lists.of_lengths(passages.parts["sentences"].counts, np.arange(sentences)),
+        sentence_words=Lists.of_runs(text.sentences[inside], said[inside], sentences),
+        sentence_postings=Lists.of_pairs(said[inside], text.sentences[inside], len(words)),
+        headings=Lists.of_lengths(passages.parts["headings"].counts, np.arange(len(passages.headings))),
+        heading_words=_known(passages.headings, number),
+        source=source,
+        copied=_copied(passages.parts["fragments"]),
+        contents=contents,
+        members=members,
+        place=place,
+        path_words=paths,
+        title_words=_known(passages.name_words, number),
+        names=names.keys,
+        named=names.owners,
+        own=names.own,
+        mentions=mentions,
+        entities=entities,
+        holders=holders,
+        owners=Lists.of_pairs(names.own[names.own >= 0], np.flatnonzero(names.own >= 0), len(names.labels)),
+        recorded=Lists.of_runs(graph.passages, graph.entities, size),
+        name_ends=_ends(lengths := np.diff(lists.ends)[graph.names.numbers]),
+        name_text=_gathered(lists.text, lists.ends[graph.names.numbers], lengths),
+        label_ends=_ends(np.array([len(label) for label in labels], dtype=np.int64)),
+        label_text=np.frombuffer(b"".join(labels), dtype=np.uint8),
+        entity_ids=np.array(names.ids, dtype="S24"),
+    )
+
+
+def _numbers(keys: Sequence[Keys], words: Keys) -> Lists:
+    """Numbers of the stems in lists of hashes; those that no passage has are left out."""
+    all_keys = np.concatenate([np.zeros(0, dtype=np.uint64), *keys])
+    owners = np.arange(len(keys)).repeat([len(list_of_keys) for list_of_keys in keys])
+    positions = np.minimum(np.searchsorted(words, all_keys), max(0, len(words) - 1))
+    known = (words[positions] == all_keys) & (all_keys != 0) if len(words) else np.zeros(len(all_keys), dtype=bool)
+    return Lists.of_runs(owners[known], positions[known], len(keys))
+
+
+def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
+    """Which fragments are boilerplate: menus, footers, licences; titles never, `[fragments]`.
+
+    A short line is where it stands in half of the documents, or recurs in `_RECURS` and is one of `_RUN` lines that do
+    and follow one another. Facts that several documents state alike (a row of a table, an author, a default, a heading)
+    stand between lines that only their document has, and are searched; a single word (`bash`, a number of a list) only
+    if fewer than `_WORD` documents have it as a line.
+    """
+    fragments = passages.parts["fragments"]
+    owners = source[fragments.groups()]
+    width = int(owners.max(initial=0)) + 1
+    hashes, first, key = np.unique(fragments["hashes"], return_index=True, return_inverse=True)
+    key = key.ravel()
+    is_prose = ((fragments["lengths"][first] >= _PROSE) | (fragments["code"][first] > 0))[key]
+    is_text = np.ones(len(owners), dtype=bool)
+    is_text[fragments.starts()] = False
+    keys, holders = np.divmod(np.unique((key * width + owners)[is_text]), width)
+    # Documents with the same fragments are copies of one, and count once.
+    sums = np.zeros(width, dtype=np.uint64)
+    np.add.at(sums, holders, hashes[keys])  # modulo 2^64: a hash of the set
+    _, copied, original = np.unique(sums, return_index=True, return_inverse=True)
+    holders = np.where(sums == 0, np.arange(width), copied[original.ravel()])[holders]
+    counts = np.bincount(np.unique(keys * width + holders) // width, minlength=len(hashes))[key]
+    recurring = is_text & (counts >= np.where(is_prose, max(_MANY, _SHARE * width), _RECURS))
+    lines = np.flatnonzero(is_text & (fragments["lengths"] > 0))
+    same, document = recurring[lines], owners[lines]
+    begins = np.ones(len(lines), dtype=bool)
+    begins[1:] = (same[1:] != same[:-1]) | (document[1:] != document[:-1])
+    run = np.cumsum(begins) - 1
+    alone = lines[np.bincount(run)[run] < _RUN]
+    often = np.minimum(_HALF * width, np.where(fragments["lengths"] == 1, _WORD, np.inf))
+    recurring[alone] &= (is_prose | (counts >= often))[alone]
+    return np.asarray(recurring)
+
+
+def _copied(fragments: Ragged) -> Ints:
+    """The first passage with the same fragments as each, but for the title."""
+    starts = fragments.starts()
+    hashes = fragments["hashes"]
+    sums = np.add.reduceat(hashes, starts) - hashes[starts] if len(starts) else hashes
+    _, first, same = np.unique(sums, return_index=True, return_inverse=True)
+    return np.where(sums == 0, np.arange(len(sums)), first[same.ravel()])
+
+
+def _phrase_keys(words: Keys, phrases: Lists) -> Keys:
+    """The key of every phrase as a name; 0 of those without a word."""
+    lengths = np.diff(phrases.starts)
+    keys, _ = beginnings(words, lengths)
+    return np.where(lengths > 0, np.append(keys, np.uint64(0))[phrases.starts[1:] - 1], np.uint64(0))
+
+
+def _contents(passages: PassageWords, heading_keys: Keys) -> tuple[BoolArray, BoolArray]:
+    """Lines of lists of headings of other passages, `[fragments]`; and which passages are tables of contents.
+
+    These have half of their words in such lines.
+    """
+    fragments, headings = passages.parts["fragments"], passages.parts["headings"]
+    lengths, owners = fragments["lengths"].astype(np.int64), fragments.groups()
+    is_text = np.ones(len(lengths), dtype=bool)
+    is_text[fragments.starts()] = False
+    lines = np.flatnonzero(is_text & (lengths > 0) & (lengths <= _ENTRY))
+    starts = np.cumsum(lengths) - lengths
+    spelled = Lists.of_lengths(lengths[lines], passages.words.values[ranges(starts[lines], lengths[lines])])
+    known, number = np.unique(heading_keys, return_inverse=True)
+    heading = positions_in(known, _phrase_keys(passages.vocabulary.keys[spelled.values], spelled))
+    width = len(passages.ids)
+    own = np.isin(heading * width + owners[lines], number.ravel() * width + headings.groups())
+    entries = lines[(heading >= 0) & ~own]
+    listed = np.bincount(owners[entries], lengths[entries], minlength=width)
+    words = np.bincount(owners[is_text], lengths[is_text], minlength=width)
+    has_list = np.bincount(owners[entries], minlength=width) >= _ENTRIES
+    of_list = np.zeros(len(lengths), dtype=bool)
+    of_list[entries] = has_list[owners[entries]]
+    return of_list, has_list & (listed >= _HALF * words)
+
+
+def _without_headings(
+    mentions: Lists, holders: Lists, names: EvidenceNames, heading_keys: Keys, passages: Ints
+) -> Lists:
+    """Mentions, without those of names that are headings of all passages that have them: outlines are alike."""
+    first = np.searchsorted(names.keys, heading_keys)
+    counts = np.searchsorted(names.keys, heading_keys, side="right") - first
+    width = max(1, len(names.labels))
+    headed = distinct(passages.repeat(counts) * width + names.owners[ranges(first, counts)]) % width
+    known = np.diff(holders.starts)
+    only = (known > 0) & (np.bincount(headed, minlength=len(known)) >= known)
+    only[names.own[names.own >= 0]] = False
+    kept = ~only[mentions.values]
+    owners = np.arange(len(mentions)).repeat(np.diff(mentions.starts))
+    return Lists.of_runs(owners[kept], mentions.values[kept], len(mentions))
+
+
+def boilerplate(view: View, documents: Sequence[str]) -> list[str]:
+    """Lines of documents that `sire` does not search, each once, in their order: they recur in so many others.
+
+    A heading in the title of its passage is searched as part of the title, and is not among them.
+    """
+    positions = EntityGraph.of(view).chunk_positions
+    passages = PassageWords.of(view, positions)
+    recurring = _recurring(passages, _Sources.of(view, positions).source) & (passages.parts["fragments"]["lengths"] > 0)
+    ends = np.cumsum(passages.parts["fragments"].counts)
+    blank = ScoredRanking(np.zeros(view.size, dtype=np.float32), None, lambda _: ())
+    lines: dict[str, None] = {}
+    for hit, end in zip(view.hits(positions, np.zeros(len(positions), dtype=np.float32), blank), ends, strict=True):
+        if set(documents).intersection(hit.doc_ids):
+            fragments = passage_fragments(hit.unit)
+            marked = recurring[end - len(fragments) : end]
+            titles = {name.casefold() for name in fragments[0].split(SEPARATOR)}
+            found = (line.strip() for line, is_marked in zip(fragments, marked, strict=True) if is_marked)
+            lines |= dict.fromkeys(line for line in found if plain_heading(line.lstrip("#")).casefold() not in titles)
+    return list(lines)
+
+
+def _shares(owners: Numbers, marked: NDArray[np.bool_], size: int) -> FloatArray:
+    """Share of the words of each owner that are marked, `[size]`."""
+    counts = np.bincount(owners, minlength=size)
+    return np.asarray(np.bincount(owners[marked], minlength=size) / np.maximum(1, counts), dtype=np.float32)
+
+
+def _without_boilerplate(
+    text: SpelledText, recurring: NDArray[np.bool_], mentions: Lists, graph: EntityGraph, sentences: int
+) -> tuple[Lists, tuple[Ints, Ints]]:
+    """Mentions outside of boilerplate, and the graph's pairs of passage and entity without those named only in it."""
+    pairs = graph.passages, graph.entities
+    if not recurring.any():
+        return mentions, pairs
+    inside = text.sentences >= 0
+    hidden = _shares(text.sentences[inside], recurring[inside], sentences) > _HALF
+    owners = np.arange(sentences).repeat(np.diff(mentions.starts))
+    kept = ~hidden[owners]
+    width = int(max(graph.entities.max(initial=0), mentions.values.max(initial=0))) + 1
+    codes = text.sentence_passages[owners].astype(np.int64) * width + mentions.values
+    lost = np.setdiff1d(codes[~kept], codes[kept])
+    stay = ~np.isin(graph.passages * width + graph.entities, lost) | graph.titles
+    shown = Lists.of_runs(owners[kept], mentions.values[kept], sentences)
+    return shown, (graph.passages[stay], graph.entities[stay])
+
+
+def _without_lists(mentions: Lists, text: SpelledText, listed: NDArray[np.bool_]) -> Lists:
+    """Mentions, without those of sentences most of whose words are `listed`, `[words]`: they lead nowhere."""
+    inside = text.sentences >= 0
+    leads = _shares(text.sentences[inside], listed[inside], len(mentions)) <= _HALF
+    lengths = np.diff(mentions.starts)
+    return Lists.of_lengths(lengths * leads, mentions.values[leads.repeat(lengths)])
+
+
+def _ends(lengths: Ints) -> Ends:
+    """Where pieces of text begin and end, in as few bytes as hold the last."""
+    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    return ends.astype(np.min_scalar_type(int(ends[-1])))
+
+
+def _gathered(text: NDArray[np.uint8], starts: Ints, lengths: Ints) -> NDArray[np.uint8]:
+    """Pieces of a text, one after the other; in parts, since the place of a letter is eight times as long."""
+    parts = np.array_split(np.arange(len(starts)), 1 + len(starts) // _AT_ONCE)
+    return np.concatenate([text[ranges(starts[part], lengths[part])] for part in parts])
+
+
+def _known(lists: Lists, number: Numbers) -> Lists:
+    """Distinct stems of lists of words."""
+    owners = np.arange(len(lists)).repeat(np.diff(lists.starts))
+    stems = number[lists.values]
+    return Lists.of_pairs(owners[stems >= 0], stems[stems >= 0], len(lists))
+
+
+def _bm25(passages: Numbers, words: Numbers, size: int, count: int) -> tuple[Lists, FloatArray, FloatArray]:
+    """Postings of stems, with BM25 (Lucene's form) of each stem in each passage, and idf of the stems."""
+    from scipy.sparse import coo_array
+
+    width = max(1, size)
+    rows = coo_array((np.ones(len(words), dtype=np.int32), (words, passages)), shape=(count, width)).tocsr()
+    lists, frequencies = Lists(rows.indptr.astype(np.int64), rows.indices.astype(np.int32)), rows.data
+    df = np.diff(lists.starts)
+    idf = np.log1p((size - df + 0.5) / (df + 0.5))
+    lengths = np.bincount(passages, minlength=size) / max(1.0, len(passages) / width)
+    norm = _K1 * (1 - _B + _B * lengths[lists.values])
+    impacts = idf.repeat(df) * frequencies / (frequencies + norm)
+    return lists, impacts.astype(np.float32), idf.astype(np.float32)
+
+
+def _save(index: EvidenceIndex, directory: Path) -> None:
+    save_arrays(directory / _FILE, arrays_of(index))
+
+
+def _load(directory: Path) -> EvidenceIndex:
+    return record_of(EvidenceIndex, map_arrays(directory / _FILE))

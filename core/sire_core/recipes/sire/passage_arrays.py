@@ -1,0 +1,361 @@
+"""Passages as arrays of words, sentences, headings and fragments, over one vocabulary."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from array import array
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.arrays.grouping import positions_in
+from sire_core.arrays.lists import Lists, Ragged, word_keys
+from sire_core.documents.markdown_sections import SEPARATOR, plain_heading, title_line
+from sire_core.extraction.headings import base_title
+from sire_core.models.lexical_embedder import split_words
+from sire_core.protocols import CarriedFiles
+from sire_core.search.passages import opening_name, titled_sentences
+from sire_core.storage.array_file import compress_arrays, decompress_arrays
+from sire_core.text.lexicon import FUNCTION_WORDS
+from sire_core.text.words import find_words, without_link_targets
+from sire_core.types import hash64
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from sire_core.arrays.lists import Ints
+    from sire_core.protocols import View
+    from sire_core.types import Unit
+
+    Keys = NDArray[np.uint64]
+
+LONGEST_NAME = 8
+"""Words of the longest name that is looked for in text."""
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_HEADING_MARKS = re.compile(r"#{1,6}[ \t]+")
+_NO_HEADING = frozenset("#*|-+[(!{}<>\"'`$/\\=~")
+_HEADING_END = frozenset(".:,;)|]}>!")
+_VALUE = re.compile(
+    r"(?:[^\W\d_]+ )?[^\W\d_]+:\s+(?:[^\w\s].*|\d.*|\S+\Z)|(?:default|type)s?(?: \w+)?:\s", re.IGNORECASE
+)
+"""Lines like `Default: False` that say something of what the heading above them names."""
+_LONGEST_HEADING = 90
+_HEADING_WORDS = 12
+
+
+def passage_headings(title: str, text: str) -> list[str]:
+    """Headings of a passage: those of its section's path, and lines of its text that stand alone like one."""
+    headings = title.split(SEPARATOR) if SEPARATOR in title else []
+    written = without_link_targets(text).strip("\n").rstrip().split("\n")
+    lines = [line.strip() for line in written]
+    fences = [line.startswith(("```", "~~~")) for line in lines]
+    in_code, is_even = False, sum(fences) % 2 == 0  # of an odd number nobody knows where code begins
+    for position, line in enumerate(lines):
+        in_code ^= fences[position] and is_even
+        if in_code or written[position].startswith(("    ", "\t")):
+            continue
+        marked = _HEADING_MARKS.match(line)
+        bare = line[marked.end() :] if marked else line
+        if not 3 < len(bare) <= _LONGEST_HEADING or len(lines) == 1:
+            continue
+        alone = not any(lines[max(0, position - 1) : position]) and not any(lines[position + 1 : position + 2])
+        alone = alone or (not title and not position and bool(title_line(text)[0]))
+        if (marked or (alone and _could_be_heading(bare))) and (plain := plain_heading(bare)):
+            headings.append(plain)
+    return list(dict.fromkeys(headings))
+
+
+def _could_be_heading(line: str) -> bool:
+    numbered = line[0].isdigit() and line.split(None, 1)[0].endswith((".", ")"))
+    end = line.rstrip("\"'\u201d\u2019")
+    apart = line[0] not in _NO_HEADING and end[-1:] not in _HEADING_END and not end.endswith("--")
+    return apart and not numbered and len(line.split()) <= _HEADING_WORDS and not _VALUE.match(line)
+
+
+def name_words(name: str) -> list[str]:
+    """Words of a name or a question, as names are compared: lower case, `&` as `and`."""
+    return split_words(name.replace("&", " and "))
+
+
+def longer_keys(keys: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Keys of phrases with one more word each, `[len(words)]`."""
+    longer = (keys[: len(words)] ^ words) * _STEP  # wraps around at 64 bits, as wanted
+    return np.asarray(longer ^ (longer >> np.uint64(29)), dtype=np.uint64)
+
+
+def phrase_keys(keys: NDArray[np.uint64], longest: int) -> list[NDArray[np.uint64]]:
+    """Keys of consecutive words: first of every word, then of every two, and so on, `[len(keys) - number + 1]` each."""
+    by_length = [np.zeros(len(keys), dtype=np.uint64)]
+    for offset in range(min(longest, len(keys))):
+        by_length.append(longer_keys(by_length[-1], keys[offset:]))
+    return by_length[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Distinct words by number."""
+
+    words: Sequence[str] = field(default=(), repr=False)  # lower case
+    keys: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # see `word_keys`
+    stems: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # 0 for function words
+    plain: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # may be a name alone
+    caseless: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # as in Arabic
+
+    def __len__(self) -> int:
+        """How many words."""
+        return len(self.words)
+
+    def followed_by(self, words: Sequence[str]) -> Vocabulary:
+        """These words and others behind them; the others are looked at, these are not again."""
+        stems = stem_keys(words)
+        plain = np.array([len(word) > 2 and not word.isdigit() for word in words], dtype=bool) & (stems != 0)
+        caseless = [not word.isascii() and unicodedata.category(word[0]) == "Lo" for word in words]
+        return Vocabulary(
+            [*self.words, *words],
+            np.concatenate([self.keys, word_keys(words)]),
+            np.concatenate([self.stems, stems]),
+            np.concatenate([self.plain, plain]),
+            np.concatenate([self.caseless, np.array(caseless, dtype=bool)]),
+        )
+
+    def numbers(self, others: Vocabulary) -> Ints:
+        """Number of each of some words; -1 for those that are not here."""
+        numbers_here = positions_in(self.keys, others.keys)
+        for position in np.flatnonzero(numbers_here >= 0).tolist():
+            if self.words[int(numbers_here[position])] != others.words[position]:  # two words of one key
+                numbers_here[position] = -1
+        return numbers_here
+
+    def chosen(self, numbers: Ints) -> Vocabulary:
+        """Some of the words, in this order."""
+        words = [self.words[number] for number in numbers.tolist()]
+        return Vocabulary(words, self.keys[numbers], self.stems[numbers], self.plain[numbers], self.caseless[numbers])
+
+
+def stem_keys(words: Sequence[str]) -> Keys:
+    """Key of every word's stem; 0 for function words, which say nothing."""
+    import Stemmer
+
+    keys = word_keys(Stemmer.Stemmer("english").stemWords(words))
+    keys[[word in FUNCTION_WORDS for word in words]] = 0
+    return keys
+
+
+@dataclass(frozen=True, slots=True)
+class PassageWords:
+    """Words of passages, sentence by sentence. About 0.6 kB per passage of 100 words."""
+
+    ids: NDArray[np.bytes_]  # `[passages]`; of title and text: metadata are not read here
+    parts: Mapping[str, Ragged]  # see `_PARTS`
+    names: Sequence[str]  # title without brackets, or what the text opens with; may be empty
+    vocabulary: Vocabulary  # words by number
+    looked_at: int = 0  # how many passages were read since this was loaded or first made
+
+    @property
+    def words(self) -> Lists:
+        """Numbers of the words of every passage, those of its title first."""
+        return self._numbers("words")
+
+    @property
+    def name_words(self) -> Lists:
+        """Numbers of the words of what every passage is about."""
+        return self._numbers("name_words")
+
+    @property
+    def headings(self) -> Lists:
+        """Numbers of the words of every heading, passage by passage."""
+        return Lists.of_lengths(self.parts["headings"]["lengths"], self.parts["heading_words"]["numbers"])
+
+    def _numbers(self, part: str) -> Lists:
+        return Lists.of_lengths(self.parts[part].counts, self.parts[part]["numbers"])
+
+    @classmethod
+    def of(cls, view: View, positions: Ints) -> PassageWords:
+        """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
+        files = CarriedFiles("passage-words-9", _save, _load, lambda words: (len(words.ids), words.looked_at))
+        return view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
+
+    @classmethod
+    def _read(cls, view: View, positions: Ints, before: PassageWords | None) -> PassageWords:
+        ids = view.ids[positions]
+        if before is None or not len(before.ids):
+            return cls.read(ids, _units(view, positions))
+        rows = positions_in(before.ids, ids)
+        new = rows < 0
+        read = cls.read(ids[new], _units(view, positions[new])).spelled_by(before.vocabulary)
+        rows[new] = len(before.ids) + np.arange(len(read.ids))
+        names = [*before.names, *read.names]
+        return cls(
+            ids,
+            {name: part.chosen(read.parts[name], rows) for name, part in before.parts.items()},
+            [names[row] for row in rows.tolist()],
+            read.vocabulary,
+            before.looked_at + read.looked_at,
+        ).with_own_words()
+
+    @classmethod
+    def read(cls, ids: NDArray[np.bytes_], units: Iterable[Unit]) -> PassageWords:
+        """Read passages."""
+        numbers = defaultdict[str, int](count().__next__)
+        number = numbers.__getitem__
+        words, marks = array("i"), array("i")
+        lengths, sentences, names = list[int](), list[int](), list[str]()
+        headings = list[list[list[int]]]()
+        fragments, fragment_words, fragment_counts = list[str](), list[int](), list[int]()
+        code = list[bool]()
+        for unit in units:
+            own_headings = passage_headings(unit.title, unit.text)
+            headings.append([list(map(number, name_words(heading))) for heading in own_headings])
+            title, pieces = titled_sentences(unit.title, unit.text)
+            names.append(" ".join(_name(title, unit.text).split()))
+            sentences.append(len(pieces))
+            before, parts_before, in_code = len(words), len(fragments), False
+            for sentence, part in _fragments(title, pieces):
+                spelled, capitals = _words(part)
+                words.extend(map(number, spelled))
+                marks.extend([2 * sentence + capital for capital in capitals])
+                fragments.append(" ".join(spelled))
+                fragment_words.append(len(spelled))
+                in_code ^= part.lstrip().startswith(("```", "~~~"))
+                code.append(in_code)
+            lengths.append(len(words) - before)
+            fragment_counts.append(len(fragments) - parts_before)
+        parts = {
+            "words": _ragged(lengths, numbers=np.array(words, dtype=np.int32), marks=np.array(marks, dtype=np.int32)),
+            "sentences": _ragged(sentences),
+            "headings": _ragged(map(len, headings), lengths=_int32(map(len, chain.from_iterable(headings)))),
+            "heading_words": _nested_words(headings),
+            "name_words": _nested_words([[list(map(number, name_words(name)))] for name in names]),
+            "fragments": _ragged(
+                fragment_counts,
+                hashes=np.array([hash64(fragment) for fragment in fragments], dtype=np.uint64),
+                lengths=_int32(fragment_words),
+                code=_int32(code),
+            ),
+        }
+        return cls(ids, parts, names, Vocabulary().followed_by(list(numbers)), len(ids))
+
+    def spelled_by(self, vocabulary: Vocabulary) -> PassageWords:
+        """These passages, their words numbered as in a vocabulary; behind it stand those that it does not have."""
+        number = vocabulary.numbers(self.vocabulary)
+        new = np.flatnonzero(number < 0)
+        number[new] = len(vocabulary) + np.arange(len(new))
+        known = vocabulary.followed_by([self.vocabulary.words[position] for position in new.tolist()])
+        return self._renumbered(number, known)
+
+    def with_own_words(self) -> PassageWords:
+        """These passages, without the words of the vocabulary that none of them has any more."""
+        used = np.zeros(len(self.vocabulary), dtype=bool)
+        for name in _OF_NUMBERS:
+            used[self.parts[name]["numbers"]] = True
+        if used.all():
+            return self
+        return self._renumbered(np.cumsum(used) - 1, self.vocabulary.chosen(np.flatnonzero(used)))
+
+    def _renumbered(self, number: Ints, vocabulary: Vocabulary) -> PassageWords:
+        parts = dict(self.parts)
+        for name in _OF_NUMBERS:
+            columns = {**parts[name].columns, "numbers": number[parts[name]["numbers"]].astype(np.int32)}
+            parts[name] = Ragged(parts[name].counts, columns)
+        return replace(self, parts=parts, vocabulary=vocabulary)
+
+
+_PARTS = ("words", "sentences", "headings", "heading_words", "name_words", "fragments")
+"""`words`, those of the title first: number in the vocabulary, and mark: 2 * (number of its sentence in the passage +
+1), 0 in the title; 1 more where it begins with a capital letter, a digit or a letter without case. `headings`: how many
+words each has. `fragments`: hash and number of words of every sentence, or line of one; a passage's first is its title.
+"""
+_OF_NUMBERS = ("words", "heading_words", "name_words")
+"""Parts with numbers of words."""
+
+
+def _ragged(counts: Iterable[int], **columns: NDArray[Any]) -> Ragged:
+    return Ragged(np.fromiter(counts, dtype=np.int64), columns)
+
+
+def _int32(values: Iterable[int]) -> NDArray[np.int32]:
+    return np.fromiter(values, dtype=np.int32)
+
+
+def _nested_words(groups: Sequence[Sequence[Sequence[int]]]) -> Ragged:
+    """All words of the lists of each group, one after the other."""
+    lists = chain.from_iterable(groups)
+    return _ragged((sum(map(len, group)) for group in groups), numbers=_int32(chain.from_iterable(lists)))
+
+
+def _fragments(title: str, sentences: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Lines of a title (number 0) and of sentences (from 1), with those numbers."""
+    return ((sentence, part) for sentence, piece in enumerate((title, *sentences)) for part in piece.split("\n"))
+
+
+def passage_fragments(unit: Unit) -> list[str]:
+    """Sentences of a passage and lines of them, its title first, in the order of `PassageWords.fragments`."""
+    return [part for _, part in _fragments(*titled_sentences(unit.title, unit.text))]
+
+
+def _name(title: str, text: str) -> str:
+    """What a passage is about: its title without brackets, or what its text opens with; nothing for a section path."""
+    if SEPARATOR in title:
+        return ""
+    return base_title(title) if title else opening_name(text)
+
+
+_FILE = "words.npz"
+_OF_WORDS = ("keys", "stems", "plain", "caseless")
+
+
+def _save(passages: PassageWords, directory: Path) -> None:
+    arrays: dict[str, NDArray[Any]] = {"ids": passages.ids}
+    for name, part in passages.parts.items():
+        arrays |= {key: _small(values) for key, values in part.arrays(name).items()}
+    arrays |= {name: getattr(passages.vocabulary, name) for name in _OF_WORDS}
+    for name, texts in (("names", passages.names), ("spelled", passages.vocabulary.words)):
+        arrays[name] = np.frombuffer(json.dumps(texts).encode(), dtype=np.uint8)
+    compress_arrays(directory / _FILE, arrays)
+
+
+def _load(directory: Path) -> PassageWords:
+    arrays = decompress_arrays(directory / _FILE)
+    parts = {name: _part(name, arrays) for name in _PARTS}
+    names, words = (json.loads(arrays[name].tobytes()) for name in ("names", "spelled"))
+    return PassageWords(arrays["ids"], parts, names, Vocabulary(words, *(arrays[name] for name in _OF_WORDS)))
+
+
+def _part(name: str, arrays: Mapping[str, NDArray[Any]]) -> Ragged:
+    part = Ragged.from_arrays(name, arrays)
+    kinds = {"hashes": np.uint64}
+    columns = {key: column.astype(kinds.get(key, np.int32)) for key, column in part.columns.items()}
+    return Ragged(part.counts.astype(np.int64), columns)
+
+
+def _small(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Numbers of at least 0 in as few bytes as hold the largest."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+
+
+def _units(view: View, positions: Ints) -> Iterator[Unit]:
+    """Units, read one after the other."""
+    return (view.units([position])[0] for position in positions.tolist())
+
+
+def _words(text: str) -> tuple[list[str], list[int]]:
+    """Words and whether they look like parts of a name."""
+    raw = find_words(text.replace("&", " And ") if "&" in text else text)
+    if text.isascii():
+        return " ".join(raw).lower().split(), [word < "a" for word in raw]  # small letters come last in ASCII
+    words: list[str] = []
+    capital: list[int] = []
+    for word in raw:
+        parts = split_words(word)
+        words += parts
+        capital += [not word[0].islower()] * len(parts)
+    return words, capital

@@ -1,0 +1,486 @@
+"""Names of a pool: what is spelled where, and which sentence names which entity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.arrays.grouping import distinct, id_codes, positions_in, ranges, run_starts
+from sire_core.arrays.lists import Lists, Ragged, arrays_of, record_of, word_keys
+from sire_core.protocols import CarriedFiles
+from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, longer_keys, name_words
+from sire_core.storage.array_file import compress_arrays, decompress_arrays
+from sire_core.types import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from sire_core.arrays.lists import Ints
+    from sire_core.knowledge.edge_columns import NameLists
+    from sire_core.protocols import View
+
+    Keys = NDArray[np.uint64]
+    from collections.abc import Iterator
+
+    from sire_core.recipes.sire.passage_arrays import PassageWords, Vocabulary
+
+    Numbers = NDArray[np.int32]
+    from sire_core.knowledge.entity_graph import EntityGraph
+
+_FILE = "names.npz"
+_AT_ONCE = 5000
+"""Lists whose names are words in memory at once."""
+_COLUMNS = {"keys": np.uint64, "lengths": np.int32, "whole": np.bool_}
+
+
+@dataclass(frozen=True, slots=True)
+class NameKeys:
+    """Names of lists. About 40 bytes per list."""
+
+    hashes: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # of the lists, ascending, `[lists]`
+    beginnings: Ragged = field(default_factory=lambda: Ragged.of((), _COLUMNS))
+    parsed: int = 0  # how many lists were parsed since this was loaded or first made
+
+    @classmethod
+    def of(cls, view: View, lists: NameLists) -> NameKeys:
+        """Of the lists of a pool; names are parsed only of those that the snapshot before did not have."""
+        files = CarriedFiles("name-keys-1", _save, _load, lambda keys: (len(keys.hashes), keys.parsed))
+        return view.cached_incremental("name keys", lambda before: (before or cls()).following(lists), files)
+
+    def following(self, lists: NameLists) -> NameKeys:
+        """These lists and no others, parsed as far as they are not here already."""
+        needed, first = np.unique(lists.hashes, return_index=True)
+        positions = positions_in(self.hashes, needed)
+        new = positions < 0
+        unknown = np.array_split(first[new], 1 + int(new.sum()) // _AT_ONCE)
+        parsed = Ragged.joined([_parsed(lists.names_of(part)) for part in unknown])
+        positions[new] = len(self.hashes) + np.arange(len(parsed.counts))
+        return NameKeys(needed, self.beginnings.chosen(parsed, positions), self.parsed + len(parsed.counts))
+
+
+def beginnings(words: Keys, lengths: Ints) -> tuple[Keys, Ints]:
+    """The key of every name's first word, of its first two words and so on, and of how many words each is."""
+    starts = np.cumsum(lengths) - lengths
+    keys = np.zeros(len(words), dtype=np.uint64)
+    spelled = np.zeros(len(lengths), dtype=np.uint64)
+    for position in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > position)
+        at = starts[longer] + position
+        spelled[longer] = longer_keys(spelled[longer], words[at])
+        keys[at] = spelled[longer]
+    return keys, np.arange(len(words)) - np.repeat(starts, lengths) + 1
+
+
+def _save(keys: NameKeys, directory: Path) -> None:
+    compress_arrays(directory / _FILE, arrays_of(keys))
+
+
+def _load(directory: Path) -> NameKeys:
+    return record_of(NameKeys, decompress_arrays(directory / _FILE), parsed=0)
+
+
+def _parsed(lists: Sequence[Sequence[str]]) -> Ragged:
+    names = {name: name_words(name) for name in dict.fromkeys(chain.from_iterable(lists))}
+    spelled = [names[name] for list_of_names in lists for name in list_of_names]
+    lengths = np.array([len(words) for words in spelled], dtype=np.int64)
+    number = {word: position for position, word in enumerate(dict.fromkeys(chain.from_iterable(names.values())))}
+    words = np.array([number[word] for word in chain.from_iterable(spelled)], dtype=np.int64)
+    keys, positions = beginnings(word_keys(list(number))[words], lengths)
+    sums = np.concatenate([[0], np.cumsum(lengths)])
+    ends = np.cumsum([0, *map(len, lists)])
+    return Ragged(
+        np.diff(sums[ends]).astype(np.int64),
+        {"keys": keys, "lengths": positions.astype(np.int32), "whole": positions == np.repeat(lengths, lengths)},
+    )
+
+
+_TABLE = 1 << 22
+_LOW = np.uint64(_TABLE - 1)
+_PASSAGES_AT_ONCE = 2000
+"""Passages in which names are looked for at once."""
+_OF_WORDS = ("words", "capital", "passages", "sentences")
+
+
+@dataclass(frozen=True, slots=True)
+class SpelledText:
+    """All words of a pool in their order, `[words]` each."""
+
+    words: Numbers  # its number in the vocabulary
+    capital: NDArray[np.bool_]  # whether it looks like part of a name
+    passages: Numbers  # its passage
+    sentences: Numbers  # its sentence, numbered through all passages; -1 in titles
+    sentence_passages: Numbers  # passage of every sentence
+    vocabulary: Vocabulary  # words by number
+
+    @classmethod
+    def of(cls, passages: PassageWords) -> SpelledText:
+        """Spell out the words of passages."""
+        words, sentences = passages.parts["words"], passages.parts["sentences"]
+        owners = words.groups().astype(np.int32)
+        first = sentences.starts().astype(np.int32)
+        inside = (words["marks"] >> 1) - 1
+        return cls(
+            words=words["numbers"],
+            capital=(words["marks"] & 1).astype(bool),
+            passages=owners,
+            sentences=np.where(inside < 0, -1, first[owners] + inside),
+            sentence_passages=sentences.groups().astype(np.int32),
+            vocabulary=passages.vocabulary,
+        )
+
+    def __len__(self) -> int:
+        """How many words."""
+        return len(self.words)
+
+    def of_passages(self, wanted: NDArray[np.bool_]) -> SpelledText:
+        """The words of some passages; passages and sentences keep their numbers."""
+        if wanted.all():
+            return self
+        inside = wanted[self.passages]
+        arrays = {name: getattr(self, name)[inside] for name in _OF_WORDS}
+        return replace(self, **arrays)
+
+    def parts(self) -> Iterator[SpelledText]:
+        """The words of some passages after the other."""
+        size = int(self.passages[-1]) + 1 if len(self.passages) else 0
+        ends = np.searchsorted(self.passages, np.arange(0, size + _PASSAGES_AT_ONCE, _PASSAGES_AT_ONCE, dtype=np.int32))
+        for start, end in pairwise(ends.tolist()):
+            arrays = {name: getattr(self, name)[start:end] for name in _OF_WORDS}
+            yield replace(self, **arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class _SortedNames:
+    """Names of so many words."""
+
+    keys: Keys  # different ones, ascending
+    starts: Ints  # first place of each among the entities
+    counts: Ints  # how many entities each has; 0 behind the last
+    owners: Ints  # entities
+
+    @classmethod
+    def of(cls, keys: Keys, owners: Ints) -> _SortedNames:
+        """From ascending keys and the entity of each."""
+        starts = np.flatnonzero(run_starts(keys))
+        counts = np.diff(np.append(starts, len(keys)))
+        return cls(np.append(keys[starts], np.uint64(0)), np.append(starts, 0), np.append(counts, 0), owners)
+
+    def places(self, spelled: Keys) -> tuple[Ints, Ints]:
+        """First place among the entities, and how many there are, of each of some keys."""
+        rows = np.searchsorted(self.keys[:-1], spelled)
+        return self.starts[rows], np.where(self.keys[rows] == spelled, self.counts[rows], 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """Finds names in text; a table of bits rules out the words that begin no name."""
+
+    names: Sequence[_SortedNames]  # names of one word, of two and so on
+    bits: NDArray[np.uint16]  # by low bits of a key: lengths of names with them, and above of what begins longer ones
+    words: Keys  # keys of the words of the vocabulary as phrases of one word
+    word_bits: NDArray[np.uint16]  # bits of these
+    word_names: tuple[Ints, Ints]  # number and length of the list of entities of each word that is a name
+
+    @classmethod
+    def of(cls, keys: Keys, owners: Ints, lengths: Ints, begun: tuple[Keys, Ints], vocabulary: Vocabulary) -> Spelling:
+        """Of the names of `EvidenceNames`, for texts of some words."""
+        bits = np.zeros(_TABLE, dtype=np.uint16)
+        names = []
+        beginnings, words_begun = begun
+        for length in range(1, LONGEST_NAME + 1):
+            mine = lengths == length
+            names.append(_SortedNames.of(keys[mine], owners[mine]))
+            bits[_low(keys[mine])] |= np.uint16(1 << (length - 1))
+            bits[_low(beginnings[words_begun == length])] |= np.uint16(1 << (LONGEST_NAME + length - 1))
+        words = longer_keys(np.zeros(len(vocabulary), dtype=np.uint64), vocabulary.keys)
+        return cls(names, bits, words, bits[_low(words)], names[0].places(words))
+
+    def places(self, texts: SpelledText) -> Iterator[tuple[Ints, Ints]]:
+        """Where sentences spell names of one word, of two and so on: the first word and the entity."""
+        begins, keys = self.word_bits != 0, texts.vocabulary.keys
+        starts = np.flatnonzero(begins[texts.words] & (texts.sentences >= 0))
+        spelled = self.words[texts.words[starts]]
+        for length, names in enumerate(self.names, start=1):
+            # There are far fewer different words than words.
+            words = texts.words[starts] if length == 1 else None
+            bits = self.bits[_low(spelled)] if words is None else self.word_bits[words]
+            named = np.flatnonzero(bits & np.uint16(1 << (length - 1)))
+            if words is None:
+                first, counts = names.places(spelled[named])
+            else:
+                first, counts = (column[words[named]] for column in self.word_names)
+            yield np.repeat(starts[named], counts), names.owners[ranges(first, counts)]
+            last = np.minimum(starts + length, len(texts) - 1)
+            longer = (bits & np.uint16(1 << (LONGEST_NAME + length - 1))) != 0
+            longer &= (texts.sentences[last] == texts.sentences[starts]) & (last == starts + length)
+            starts, spelled = starts[longer], longer_keys(spelled[longer], keys[texts.words[last[longer]]])
+
+
+def _low(keys: Keys) -> Ints:
+    return np.asarray(keys & _LOW, dtype=np.int64)
+
+
+def stands_alone(texts: SpelledText, starts: Ints) -> NDArray[np.bool_]:
+    """Whether capitalised words stand beside no other, as in `Paris Hilton`, and are neither short nor numbers."""
+    last = len(texts) - 1
+    after, before = np.minimum(starts + 1, last), np.maximum(starts - 1, 0)
+    words = texts.vocabulary
+    joined = _named_beside(texts, after, starts) & (after > starts)
+    led = _named_beside(texts, before, starts) & (before < starts)
+    telling = words.stems[texts.words[before]] != 0
+    alone = ~joined & ~(led & telling) & words.plain[texts.words[starts]]
+    return np.asarray(alone, dtype=bool)
+
+
+def _named_beside(texts: SpelledText, beside: Ints, starts: Ints) -> NDArray[np.bool_]:
+    """Whether a word of the same sentence is capitalised."""
+    capital = texts.capital[beside] & ~texts.vocabulary.caseless[texts.words[beside]]
+    return np.asarray(capital & (texts.sentences[beside] == texts.sentences[starts]), dtype=bool)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceNames:
+    """Names of a pool and the entities they stand for; entities that only texts open with stand behind the graph's."""
+
+    keys: Keys  # of names of up to `LONGEST_NAME` words, ascending
+    owners: Ints  # entity of each name
+    lengths: Ints  # words of each name
+    begun: tuple[Keys, Ints]  # keys of what names begin with, and of how many words each is
+    rows: Keys  # keys of the beginnings of names, word by word; the last of each is the name
+    ends: Ints  # row of each name
+    own: Ints  # entity that each passage is about, -1 for none
+    labels: Sequence[str]  # names of the entities that only texts open with; empty for the graph's
+    ids: Sequence[str]  # of the entities
+
+    @classmethod
+    def of(cls, passages: PassageWords, graph: EntityGraph, known: NameKeys) -> EvidenceNames:
+        """Collect the names that passages spell out, and those that titles and first sentences give."""
+        width = max(1, len(known.hashes))
+        lists = np.searchsorted(known.hashes, graph.names.lists.hashes)[graph.names.numbers]
+        pairs = distinct(graph.entities.astype(np.int64) * width + lists)
+        rows = known.beginnings.take(pairs % width)
+        whole = np.flatnonzero(rows["whole"])
+        begins = np.flatnonzero(~rows["whole"])
+        keys, lengths, owners = rows["keys"][whole], rows["lengths"][whole], (pairs // width).repeat(rows.counts)[whole]
+        opened = _opened(passages, graph, keys, owners)
+        ends = np.concatenate([whole, len(rows["keys"]) + opened.ends])
+        columns = (keys, opened.keys), (lengths, opened.lengths), (owners, opened.owners)
+        keys, lengths, owners = map(np.concatenate, columns)
+        order = np.lexsort((owners, keys))
+        order = order[lengths[order] <= LONGEST_NAME]
+        keys, lengths, owners, ends = keys[order], lengths[order], owners[order], ends[order]
+        first = run_starts(keys, owners)
+        return cls(
+            keys=keys[first],
+            owners=owners[first],
+            lengths=lengths[first],
+            begun=(
+                np.concatenate([rows["keys"][begins], opened.begun[0]]),
+                np.concatenate([rows["lengths"][begins], opened.begun[1]]),
+            ),
+            rows=np.concatenate([rows["keys"], opened.rows]),
+            ends=ends[first],
+            own=opened.own,
+            labels=[*[""] * len(graph.entity_ids), *opened.labels],
+            ids=[*graph.entity_ids, *opened.ids],
+        )
+
+    def chosen(self, names: Ints) -> EvidenceNames:
+        """Some of the names, which are looked for as all are."""
+        lengths, ends = self.lengths[names], self.ends[names]
+        begun = self.rows[ranges(ends - lengths + 1, lengths - 1)]
+        positions = ranges(np.ones(len(names), dtype=np.int64), lengths - 1)
+        return replace(
+            self,
+            keys=self.keys[names],
+            owners=self.owners[names],
+            lengths=lengths,
+            begun=(begun, positions),
+            ends=ends,
+        )
+
+    def spelling(self, texts: SpelledText) -> Spelling:
+        """What finds the names in some texts."""
+        return Spelling.of(self.keys, self.owners, self.lengths, self.begun, texts.vocabulary)
+
+    def entities(self, texts: SpelledText, graph: tuple[Ints, Ints], mentions: Lists) -> Lists:
+        """Entities of every passage."""
+        owners = texts.sentence_passages[np.repeat(np.arange(len(mentions)), np.diff(mentions.starts))]
+        mine = np.flatnonzero(self.own >= 0)
+        return Lists.of_pairs(
+            np.concatenate([owners, mine, graph[0]]),
+            np.concatenate([mentions.values.astype(np.int64), self.own[mine], graph[1]]),
+            len(self.own),
+        )
+
+
+def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints) -> EvidenceNames:
+    """What passages without a title in the graph are about: names that the graph knows, and new entities for others."""
+    own = np.full(len(passages.names), -1, dtype=np.int64)
+    own[graph.passages[graph.titles]] = graph.entities[graph.titles]
+    rows = np.flatnonzero((own < 0) & (np.diff(passages.name_words.starts) > 0))
+    words = passages.name_words.chosen(rows)
+    lengths = np.diff(words.starts)
+    begun = beginnings(passages.vocabulary.keys[words.values], lengths)
+    named, first, inverse = np.unique(begun[0][words.starts[1:] - 1], return_index=True, return_inverse=True)
+    order = np.lexsort((owners, keys))
+    positions = np.searchsorted(keys[order], named)
+    entities = np.append(owners[order], -1)[positions]
+    new = np.flatnonzero((np.append(keys[order], np.uint64(0))[positions] != named) | (entities < 0))
+    new = new[np.argsort(first[new])]
+    entities[new] = len(graph.entity_ids) + np.arange(len(new))
+    own[rows] = entities[inverse.ravel()]
+    at = first[new]
+    spelled = [" ".join(passages.vocabulary.words[word] for word in words.of(row).tolist()) for row in at.tolist()]
+    return EvidenceNames(
+        keys=named[new],
+        owners=entities[new],
+        lengths=lengths[at],
+        begun=begun,
+        rows=begun[0],
+        ends=words.starts[1:][at] - 1,
+        own=own,
+        labels=[" ".join(passages.names[row].split()) for row in rows[at].tolist()],
+        ids=[digest("opening", name) for name in spelled],
+    )
+
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceNames:
+    """Entities that sentences name, and all that this rests on beside the words of the passages.
+
+    What sentences of a passage name follows from its words, from the entities that the graph has for it, and from the
+    names spelled there: their entities, and which of them some passage is about. Where none of that differs from the
+    snapshot before, it is carried over.
+    """
+
+    passages: Keys  # codes of the passages, `[passages]`
+    recorded: Keys  # of every passage a hash of the entities that the graph has for it, `[passages]`
+    sentences: Ints  # how many sentences every passage has, `[passages]`
+    codes: Keys  # of the entities, by number
+    keys: Keys  # of the names, ascending, once for each entity that has it
+    owners: Ints  # entity of each name
+    meanings: Keys  # of each name a hash of its entity and of whether a passage is about that
+    mentions: Lists  # entities that every sentence names
+
+    @classmethod
+    def of(
+        cls, view: View, passages: PassageWords, graph: EntityGraph, names: EvidenceNames, texts: SpelledText
+    ) -> SentenceNames:
+        """Those of a pool: looked for in the passages for which the snapshot before does not say them."""
+        return view.cached_incremental(
+            "sentence names", lambda before: cls._made(passages, graph, names, texts, before)
+        )
+
+    @classmethod
+    def _made(
+        cls,
+        passages: PassageWords,
+        graph: EntityGraph,
+        names: EvidenceNames,
+        texts: SpelledText,
+        before: SentenceNames | None,
+    ) -> SentenceNames:
+        about = np.zeros(len(names.labels), dtype=bool)
+        about[names.own[names.own >= 0]] = True
+        codes = id_codes(np.array(names.ids, dtype="S24"))
+        ends = np.searchsorted(graph.passages, np.arange(len(passages.ids) + 1))
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(_mixed(codes[graph.entities]))])
+        result = cls(
+            passages=id_codes(passages.ids),
+            recorded=sums[ends[1:]] - sums[ends[:-1]],
+            sentences=passages.parts["sentences"].counts,
+            codes=codes,
+            keys=names.keys,
+            owners=names.owners,
+            meanings=_mixed(codes[names.owners] ^ about[names.owners].astype(np.uint64)),
+            mentions=Lists.of_lengths((), ()),
+        )
+        known = np.full(len(passages.ids), -1) if before is None else result._carried(before, names, texts)
+        pairs = [_spelled(texts.of_passages(known < 0), graph, names, about)]
+        if before is not None:
+            pairs.append(result._taken(before, known))
+        sentences, entities = (np.concatenate(column) for column in zip(*pairs, strict=True))
+        mentions = Lists.of_pairs(sentences, entities, int(passages.parts["sentences"].counts.sum()))
+        return replace(result, mentions=mentions)
+
+    def _carried(self, before: SentenceNames, names: EvidenceNames, texts: SpelledText) -> Ints:
+        """The number that every passage had before; -1 for those in which names have to be looked for again."""
+        known = positions_in(before.passages, self.passages)
+        known[(known >= 0) & (self.recorded != np.append(before.recorded, np.uint64(0))[known])] = -1
+        new, old = _differing(self, before), _differing(before, self)
+        # A name that means something else, or nothing, matters where it was a mention of what it meant.
+        lost = np.zeros(len(before.codes), dtype=bool)
+        lost[before.owners[old]] = True
+        owners = np.arange(len(before.passages)).repeat(before.sentences)
+        owners = owners[np.arange(len(before.mentions)).repeat(np.diff(before.mentions.starts))]
+        again = np.zeros(len(before.passages) + 1, dtype=bool)
+        again[owners[lost[before.mentions.values]]] = True
+        known[again[known]] = -1
+        spelling = names.chosen(np.flatnonzero(new)).spelling(texts)
+        for part in texts.parts():
+            for starts, _ in spelling.places(part):
+                known[part.passages[starts]] = -1
+        return known
+
+    def _taken(self, before: SentenceNames, known: Ints) -> tuple[Ints, Ints]:
+        """Sentences and entities of the passages that are known."""
+        kept = np.flatnonzero(known >= 0)
+        counts = self.sentences[kept]
+        first, first_before = (np.cumsum(counts_of) - counts_of for counts_of in (self.sentences, before.sentences))
+        lists = before.mentions.chosen(ranges(first_before[known[kept]], counts))
+        sentences = ranges(first[kept], counts).repeat(np.diff(lists.starts))
+        return sentences, positions_in(self.codes, before.codes)[lists.values]
+
+
+def _mixed(values: Keys) -> Keys:
+    """Hashes whose sums differ where the values do."""
+    mixed = (values ^ (values >> _HALF)) * _MIX
+    return np.asarray((mixed ^ (mixed >> _HALF)) * _MIX)
+
+
+def _differing(one: SentenceNames, other: SentenceNames) -> NDArray[np.bool_]:
+    """Which names of one snapshot mean something else in another, or nothing."""
+    starts, theirs = np.flatnonzero(run_starts(one.keys)), np.flatnonzero(run_starts(other.keys))
+    if not len(theirs) or not len(starts):
+        return np.ones(len(one.keys), dtype=bool)
+    keys, known = one.keys[starts], other.keys[theirs]
+    meant, known_meant = np.add.reduceat(one.meanings, starts), np.add.reduceat(other.meanings, theirs)
+    positions = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    same = (known[positions] == keys) & (known_meant[positions] == meant)
+    return np.repeat(~same, np.diff(np.append(starts, len(one.keys))))
+
+
+def _spelled(
+    texts: SpelledText, graph: EntityGraph, names: EvidenceNames, about: NDArray[np.bool_]
+) -> tuple[Ints, Ints]:
+    """Sentences and entities: those that the passage's record has, and what other passages are about."""
+    width = max(1, len(names.labels))
+    recorded = np.append(distinct(graph.passages * width + graph.entities), -1)
+    spelling = names.spelling(texts)
+    pairs: list[tuple[Numbers, Ints]] = [(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))]
+    for part in texts.parts():
+        covered = np.zeros(len(part), dtype=bool)
+        for length, (starts, entities) in reversed(list(enumerate(spelling.places(part), start=1))):
+            apart = np.flatnonzero(about[entities])
+            inside = starts[apart, None] + np.arange(length)
+            apart = apart[part.capital[inside].any(axis=1) & ~covered[inside].any(axis=1)]
+            if length == 1:
+                apart = apart[stands_alone(part, starts[apart])]
+            codes = part.passages[starts].astype(np.int64) * width + entities
+            keep = recorded[np.searchsorted(recorded[:-1], codes)] == codes
+            keep[apart] = True
+            covered[starts[apart, None] + np.arange(length)] = True
+            pairs.append((part.sentences[starts[keep]], entities[keep]))
+    sentences, entities = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    return sentences.astype(np.int64), entities

@@ -1,0 +1,1 @@
+"""Words, sentences and snippets of texts."""

@@ -1,0 +1,349 @@
+"""The sentences of a text that answer a question, as people read them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log
+from typing import Any
+
+from sire_core.text.lexicon import FUNCTION_WORDS
+from sire_core.text.words import LINK_TARGET, find_words, split_sentences
+
+_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_PROMPT = re.compile(r"[ \t]*\$ \S")
+_CODE_INDENT, _CODE_INDENT_OF_ITEM = " " * 4, " " * 6
+"""Before lines of code behind a paragraph, or an item, that leads to it."""
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+")
+_RULE = re.compile(r"[-=:|+*_ \t]+$")
+_UNDER_HEAD = re.compile(r"[ \t:|]*--[-:|+ \t]*\|[-:|+ \t]*$")
+"""What stands below the head of a table whose rows begin without a mark."""
+_BULLET = re.compile(r"[ \t]*(?:>[ \t]*)*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[[ xX]\][ \t]+)?")
+_STARTS_BLOCK = re.compile(r"[ \t]*(?:[-*+][ \t]|\d{1,3}[.)][ \t]|[|#])")
+_LINK = re.compile(rf"!?\[([^\[\]]{{0,1000}})(?:{LINK_TARGET}|\]\[[^\[\]]{{0,200}}\])")
+_CODE = r"(`[^`]{1,500}`)"
+_SPAN = re.compile(r"(?<![\w`])(`{1,2})([^`]{1,500})\1")
+_LONE_MARK = re.compile(r"(?<!\w)`|`(?!\w)|(?<=[.!?,;)\"\u2019\u201d])\[\d{1,3}\]")
+"""Backticks around code, not those of `Makali`i`; and numbers of footnotes behind a sentence."""
+_EMPHASIS = re.compile(
+    rf"{_CODE}|(?<!\*)(\*{{2,3}})(?=[^\s*])([^\n]{{0,200}}?[^\s*])\2(?!\*)"
+    r"|(?<![\w*])(\*|_{1,3})(?=[^\s*_\u2019\u201d)\]}.,;:!?])([^\n]{0,200}?[^\s*_\u2018\u201c(\[{])\4(?![\w*])"
+)
+ELEMENTS = (
+    "a|abbr|article|aside|audio|b|blockquote|br|caption|center|cite|code|col|colgroup|dd|del|details|dfn|div|dl|dt|em|"
+    "figcaption|figure|font|footer|h[1-6]|header|hr|i|iframe|img|ins|kbd|li|main|mark|nav|ol|p|picture|pre|q|s|samp|"
+    "section|small|source|span|strike|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|time|tr|tt|u|ul|var|video|wbr"
+)
+"""Names of the elements of HTML that Markdown holds for its looks, as alternatives of a pattern."""
+_OPEN_TAG = rf"</?(?:{ELEMENTS})(?:[\s/][^<>]{{0,300}})?>"
+_TAG = re.compile(rf"{_CODE}|<!--.{{0,2000}}?-->|{_OPEN_TAG}|\{{[:#][^{{}}\n]{{0,100}}\}}", re.IGNORECASE)
+_ADDRESS = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,2000})>")
+_TERM_WORDS = r"(?:[^\s:.!?\u2013\u2014]|[.!?](?=\S)){1,60}(?: [^\s:.!?\u2013\u2014]{1,40}){0,4}"
+_TERM = re.compile(rf"({_TERM_WORDS})(?::| [\u2013\u2014]) \S")
+"""What an item or a paragraph is about: `SuspendTime: Nodes are ...`."""
+_NOTES = "(?i:note|tip|hint|warning|caution|important|attention|danger|notice|example|see also)"
+_LONE_TERM = re.compile(rf"(?!{_NOTES}s?\W*\Z)(?=[^\W_]|[`$\u201c-]){_TERM_WORDS}\s*\Z")
+"""The same on a line of its own, above its definition."""
+_LEADS = re.compile(rf"(?!{_NOTES}s?\W*\Z|(?i:for|e\.g|i\.e|as|in|if|when|then|to)\b).{{1,60}}:\Z")
+"""A short line that the paragraph below it is said of: `Feature enabling:`, `psr-show [domain]:`."""
+_IDENTIFIER = re.compile(
+    r"(?<![\w.-])--?[a-zA-Z][\w-]*|(?<![\w.-])(?=\w*[a-z0-9](?:[A-Z]|[._]\w\w)|[A-Z]+_[A-Z])[A-Za-z]\w*(?:\.\w{2,})*"
+)
+_FINAL = (".", "!", "?", ":")
+_ENDS = '.!?:;,…{([<\\"”'
+_NUMBER_ONLY = re.compile(r"\W*(?:\d{1,3}|[A-Za-z])?(?:\.\d{1,3})*\W*$")
+_ENDS_IN_NUMBER = re.compile(r"(?:^|\W)(?i:section|sec|chapter|part|step|no|fig|figure|table|version|v)\.? ?[\d.]+\.$")
+
+_BEFORE_WEIGHT, _AFTER_WEIGHT = 0.35, 0.2
+"""Of the words that only a neighbour shares with the question: a sentence takes up what was said."""
+_TYPICAL_WORDS = 25  # Longer sentences share more words by chance
+_FULL_WORDS = 8  # Shorter ones are headings and labels
+_STEM = 6  # Letters of a stem that are compared: `director` is said of what somebody directed
+_LEAST = 1e-9
+_PAST_FORMS = {"found": "find", "fell": "fall", "felt": "feel", "saw": "see", "bore": "bear", "wound": "wind"}
+"""Past forms whose stem is also that of a verb of another meaning (founded, felled, sawed)."""
+_ALSO_SHOWN = 0.5  # Of the best sentence's rate: what else is shown before its neighbours are
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a text as people read it, on one line and without marks of Markdown.
+
+    Attributes:
+        text: The sentence; of a table a row, of code a line.
+        kind: `prose`, `item` (of a list that a sentence leads to), `heading`, `code`, `head` (of a table) or `row`.
+        label: What it is said of: the term that opens its paragraph or item, the name of a row, of code and items the
+            sentence that leads to them, or the heading above; may be empty.
+        head: Number of the sentence that is the head of its table; -1 for others.
+        block: Number of its paragraph, row or piece of code; the items of a list that a sentence leads to have one.
+        indent: Columns that a line of code is indented by.
+    """
+
+    text: str
+    kind: str
+    label: str
+    head: int = -1
+    block: int = 0
+    indent: int = 0
+
+
+def readable_sentences(text: str) -> list[str]:
+    """The sentences of a text on one line each, without marks of Markdown; each row of a table is one."""
+    return [sentence.text for sentence in read_sentences(text)]
+
+
+def read_sentences(text: str, label: str = "") -> list[Sentence]:
+    """The sentences of a text, and what each is said of; `label` is the heading that the text stands under."""
+    found: list[Sentence] = []
+    head, lead, announced, above, number, last = -1, "", "", "", 0, ""
+    option, has_fields = "", False  # a name on its own line, and whether lines like `Default: 4` are below it
+    for block, kind in _blocks(text):
+        goes_on = kind == last and (kind == "code" or (kind == "item" and bool(announced)))
+        number, last = number + (not goes_on), kind
+        has_words = any(map(str.isalnum, block))
+        if kind != "row":
+            head = len(found) if kind == "head" and has_words else -1
+        if kind == "heading":
+            label = block.rstrip(":")
+        if kind in ("heading", "term"):
+            option, has_fields = block if kind == "term" and identifiers(block) else "", False
+        if kind in ("prose", "term", "item"):
+            term = match[1] if (match := _TERM.match(block)) else above if kind == "prose" else ""
+            if option and kind == "prose" and not identifiers(term):
+                has_fields |= match is not None
+                term = option if has_fields else term
+            if identifiers(label) and not identifiers(term):  # `Default: 4.` under `worker_pool` is said of that
+                term = ""
+            of_list = announced if kind == "item" and not term else ""
+            own_kind = "item" if of_list else "prose"
+            found += [Sentence(part, own_kind, term or of_list or label, block=number) for part in _cut(block)]
+            last_words = found[-1].text if has_words else "."
+            says_nothing = last_words.endswith((".", "!", "?")) or not stems(last_words)  # as "Where:" does
+            lead = "" if says_nothing else last_words.removesuffix(":")
+            announced = announced if kind == "item" else lead if block.endswith(":") else ""
+            is_above = kind == "term" or (_LEADS.match(block) and bool(lead))
+            above = block.removesuffix(":") if is_above else ""
+        elif has_words:
+            words = block.lstrip() if kind == "code" else block
+            row, _, _ = block.partition(": ")
+            of_row = row if kind == "row" and identifiers(row) else ""
+            own_label = of_row or (kind == "code" and lead) or label
+            indent = len(block) - len(words)
+            found.append(Sentence(words, kind, own_label, head if kind == "row" else -1, number, indent))
+        if kind not in ("prose", "term", "item", "code"):
+            lead = announced = above = ""
+    return found
+
+
+def _cut(block: str) -> list[str]:
+    """The sentences of a paragraph."""
+    sentences: list[list[str]] = []
+    for number, part in enumerate(" ".join(part.split()) for part in split_sentences(block)):
+        if number and _goes_on(sentences[-1]):
+            sentences[-1].append(part)
+        else:
+            sentences.append([part])
+    return [sentence for parts in sentences if any(map(str.isalnum, sentence := " ".join(parts)))]
+
+
+def _goes_on(parts: Sequence[str]) -> bool:
+    """Whether a sentence is a number so far, or ends in the number of a section: what follows belongs to it."""
+    last = " ".join(parts[-4:])
+    is_whole = len(parts) <= 4 and len(last) <= 60
+    return bool((is_whole and _NUMBER_ONLY.match(last)) or _ENDS_IN_NUMBER.search(last[-60:]))
+
+
+def _blocks(text: str) -> list[tuple[str, str]]:
+    """Blocks of a text in order, each with its kind."""
+    blocks: list[tuple[str, str]] = []
+    lines: list[str] = []
+
+    in_code = is_item = in_table = False
+
+    def flush(kind: str = "") -> None:
+        if lines:
+            blocks.append((_plain(" ".join(lines)), kind or ("item" if is_item else "prose")))
+            lines.clear()
+
+    all_lines = text.split("\n")
+    for line, following in zip(all_lines, [*all_lines[1:], ""], strict=True):
+        if _FENCE.match(line):
+            flush()
+            in_code = not in_code
+        elif in_code or _is_code(line, blocks[-1] if blocks and not lines else ("", "")):
+            flush()
+            code = line.expandtabs(4)
+            blocks.append((" " * (len(code) - len(code.lstrip())) + " ".join(code.split()), "code"))
+        elif not line.strip() or _RULE.match(line):
+            flush("term" if len(lines) == 1 and not is_item and _LONE_TERM.match(lines[0]) else "")
+            in_table = in_table and bool(line.strip())
+        elif "|" in line and (in_table or line.lstrip()[0] == "|" or _UNDER_HEAD.match(following)):
+            flush()
+            in_table, is_head = True, "-" in following and bool(_RULE.match(following))
+            blocks.append((_row(line, is_head=is_head), "head" if is_head else "row"))
+        elif heading := _HEADING.match(line):
+            flush()
+            words = _plain(line[heading.end() :].strip("# \t"))
+            blocks.append((words if words.endswith(_FINAL) else f"{words}:", "heading"))
+        else:
+            in_table = False
+            if starts := _STARTS_BLOCK.match(line):
+                flush()
+            is_item = bool(starts) or (is_item and bool(lines))
+            start = _BULLET.match(line)
+            lines.append(line[start.end() if start else 0 :])
+    flush()
+    return blocks
+
+
+def _is_code(line: str, before: tuple[str, str]) -> bool:
+    """Whether a line is code without a fence: behind a prompt, or set off from the block before, which leads to it."""
+    words, kind = before
+    is_led_to = kind == "code" or (words.endswith(":") and not _STARTS_BLOCK.match(line))
+    is_set_off = line.startswith(_CODE_INDENT_OF_ITEM if kind == "item" else _CODE_INDENT)
+    return bool(_PROMPT.match(line) or (is_led_to and is_set_off and line.strip()))
+
+
+def _row(line: str, *, is_head: bool) -> str:
+    """Cells of a table's row as a list of words: `name: value; value`."""
+    cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
+    first, *others = [cell for each in cells if (cell := _plain(each.replace("\\|", "|")).strip())] or [""]
+    if is_head or not others:
+        return ", ".join([first, *others])
+    return f"{first if first.endswith(':') else f'{first}:'} {'; '.join(others)}"
+
+
+def _plain(text: str) -> str:
+    """A text without marks of links, emphasis, code, footnotes, HTML; what stands in code, or in its angles, stays."""
+    text = _ADDRESS.sub(r"\1", _TAG.sub(lambda match: match[1] or " ", text))
+    for _ in range(2):  # a picture may be a link, and words in a bold sentence may lean
+        text = _EMPHASIS.sub(lambda match: match[1] or match[3] or match[5], _LINK.sub(r"\1", text))
+    return _LONE_MARK.sub("", _SPAN.sub(r"\2", text))
+
+
+def rate_sentences(sentences: Sequence[Sentence], question: str) -> list[float]:
+    """How well each sentence of a text answers a question; larger is better, 0 for nothing in common.
+
+    A sentence takes up what its neighbours say, and what it is said of counts as its own if the question names that.
+    """
+    asked, names = stems(question), identifiers(question)
+    shared = [
+        stems(f"{one.label} {one.text}" if names & identifiers(one.label) else one.text) & asked for one in sentences
+    ]
+    counts = Counter(stem for stems_of_one in shared for stem in stems_of_one)
+    weights = {stem: log(1 + len(sentences) / number) for stem, number in counts.items()}
+    none: frozenset[str] = frozenset()
+    rates = []
+    for sentence, before, own, after in zip(sentences, [none, *shared], shared, [*shared[1:], none], strict=False):
+        rate = sum(weights[stem] for stem in own)
+        rate += _BEFORE_WEIGHT * sum(weights[stem] for stem in before - own)
+        rate += _AFTER_WEIGHT * sum(weights[stem] for stem in after - own)
+        words = max(len(sentence.text.split()), 1)
+        rates.append(rate * min(1.0, words / _FULL_WORDS) ** 0.3 / max(1.0, words / _TYPICAL_WORDS) ** 0.5)
+    return rates
+
+
+def identifiers(text: str) -> frozenset[str]:
+    """Names of options, settings and functions in a text, in lower case: `--all`, `worker_pool`, `SuspendTime`."""
+    return frozenset(match.lower() for match in _IDENTIFIER.findall(text))
+
+
+def stems(text: str) -> frozenset[str]:
+    """Stems of the content words of a text, and whole identifiers."""
+    words = map(str.lower, find_words(text))
+    return frozenset(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS) | identifiers(text)
+
+
+@lru_cache(1 << 16)
+def stem(word: str) -> str:
+    """The stem of a lower-case word."""
+    return str(_stemmer().stemWord(word))
+
+
+def form_stem(word: str) -> str:
+    """The stem of a lower-case word, past forms that look like other words told apart: "found" is of "find"."""
+    return stem(_PAST_FORMS.get(word, word))
+
+
+def has_form(word: str, words: Collection[str]) -> bool:
+    """Whether lower-case words with the stem of a word have a form of it: "found" is none of "founded"."""
+    own, form = stem(word.lower()), form_stem(word.lower())
+    forms = {form_stem(other) for other in words}
+    return form in forms or (form == own and own not in {stem(other) for other in words})
+
+
+@lru_cache(1)
+def _stemmer() -> Any:
+    import Stemmer
+
+    return Stemmer.Stemmer("english")
+
+
+def snippet(text: str, question: str, length: int = 240, via: str = "") -> str:
+    """The sentences of a text that answer a question best, on one line, without marks of Markdown.
+
+    Of a table these are its head and the rows that answer, or that share words with `via`, the sentence that led to
+    the text.
+    """
+    read = read_sentences(text)
+    if not read:
+        return ""
+    sentences = [sentence.text for sentence in read]
+    heads = {number: sentence.head for number, sentence in enumerate(read) if sentence.head >= 0}
+    rates = rate_sentences(read, question)
+    for number, rate in enumerate(rate_sentences(read, via) if via and heads else ()):
+        rates[number] += rate * (number in heads)
+    best, *others = sorted(range(len(sentences)), key=lambda number: (-rates[number], number))
+    if len(sentences[best]) > length:
+        return cut_around(sentences[best], stems(question), length)
+    chosen = {best}
+    room = length - len(sentences[best])
+    least = max(_ALSO_SHOWN * rates[best], _LEAST)
+    for number in [best, *(number for number in others if rates[number] >= least)]:
+        for shown in (number, heads.get(number, number)):
+            needed = len(sentences[shown]) + len(" ... ")
+            if shown not in chosen and needed <= room and (shown == number or number in chosen):
+                chosen.add(shown)
+                room -= needed
+    rows = heads if rates[best] and chosen & heads.keys() else ()  # rows that answer stand without those around them
+    return _joined(read, _with_neighbours(sentences, chosen, room, rows))
+
+
+def _with_neighbours(sentences: Sequence[str], chosen: set[int], room: int, rows: Collection[int]) -> list[int]:
+    """Sentences, and those around them as far as there is room, without some rows; in order."""
+    waiting = sorted(chosen)
+    while waiting:
+        number = waiting.pop(0)
+        for near in (number + 1, number - 1):
+            if 0 <= near < len(sentences) and near not in chosen and near not in rows and len(sentences[near]) < room:
+                chosen.add(near)
+                waiting.append(near)
+                room -= len(sentences[near]) + 1
+    return sorted(chosen)
+
+
+def _joined(sentences: Sequence[Sentence], numbers: Sequence[int]) -> str:
+    """Sentences on one line, with dots where some are left out."""
+    parts: list[str] = []
+    for last, number in zip([-1, *numbers], numbers, strict=False):
+        text, kind = sentences[number].text, sentences[number].kind
+        if number > last + 1:
+            parts.append("...")
+        elif parts and parts[-1][-1] not in _ENDS and kind != "code":
+            is_term = kind == "prose" and text[0].isupper() and _LONE_TERM.match(parts[-1])
+            parts[-1] += ":" if is_term else ";"  # items and rows
+        parts.append(text)
+    return " ".join([*parts, "..."] if numbers[-1] + 1 < len(sentences) else parts)
+
+
+def cut_around(sentence: str, asked: frozenset[str], length: int) -> str:
+    """Words of a long sentence, beginning a little before the first that is asked for."""
+    words = sentence.split()
+    hits = [n for n, word in enumerate(words) if asked & stems(word)]
+    start = max(0, (hits[0] if hits else 0) - 6)
+    shown = " ".join(words[start:])
+    shown = shown if len(shown) <= length else f"{shown[:length].rsplit(' ', 1)[0]} ..."
+    return f"... {shown}" if start else shown

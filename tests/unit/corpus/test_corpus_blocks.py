@@ -1,0 +1,209 @@
+"""Blocks: structure is parsed once, as spans of the text, in linear time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sire_core.documents.blocks import block_text, heading_path, is_contents, read_blocks, row_cells
+
+PIECES = st.sampled_from(
+    "# |## |- |  - |1. |> |```|~~~|    |\t|===|---|a|Bell: x|From: a|To: b|[x](y)|![x](y)|[x]: y| | b |.|\n|\n\n|\f|\r\n|\r"
+    "|\u00a0|\u2028|\x00|*|#|`|\\|<b>|....3".split("|")
+) | st.sampled_from(["| a | b |\n|---|---|\n| c | d |\n", "a|b\n-|-\n", "---\ntitle: x\n---\n"])
+TEXTS = st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=60)
+
+CASES = {
+    "words without marks": ("The bell\nrings.\n\nIt is old.", ["paragraph The bell\nrings.", "paragraph It is old."]),
+    "headings": (
+        "# A #\nb\n\nC\n===\n\n## D *e*\n",
+        ["heading1 A", "paragraph b", "heading1 C", "heading2 D *e*"],
+    ),
+    "no headings": (
+        "make\n# a comment\nrun\n\n# {\n\ntwo\nlines\n---\n\n- # x\n\na\n-",
+        [
+            "paragraph make\n# a comment\nrun",
+            "furniture # {",
+            "paragraph two\nlines\n---",
+            "item1 # x",
+            "paragraph a\n-",
+        ],
+    ),
+    "items": (
+        "- one\n  more\n\n  again\n  - two\n3) three\n   ```sh\n   run\n   ```\n-\n  last",
+        ["item1 one\nmore", "paragraph1 again", "item2 two", "item1 three", "code1 run", "item1 last"],
+    ),
+    "rows": (
+        "| a | b\\|c |\n|---|--:|\n| 1 | 2 |\nbehind",
+        ["row1 a | b|c", "row 1 | 2", "paragraph behind"],
+    ),
+    "code": (
+        "```sh\n# no heading\n  x\n```\n\n    set: off\n      more\n\n~~~\nnever closed",
+        ["code # no heading\n  x", "code set: off\n  more", "code never closed"],
+    ),
+    "quotes": ("> said\n> again\n\nx", ["quote said\nagain", "paragraph x"]),
+    "front matter": (
+        "---\ntitle: Bells\ntags:\n  - a\n---\n\nText.",
+        ["furniture ---", "field title: Bells", "field tags:\n  - a", "furniture ---", "paragraph Text."],
+    ),
+    "a mail that answers one": (
+        (
+            "From: A <a@b>\nTo: C,\n  D\n\nDear C,\n\nRing it: now.\n\nKind regards,\nA\n\n--\nA B\nHead\n\n"
+            "From: C\nSent: today\n\nHi A!\n\nok"
+        ),
+        [
+            "field From: A <a@b>",
+            "field To: C,\n  D",
+            "furniture Dear C,",
+            "paragraph Ring it: now.",
+            "furniture Kind regards,\nA",
+            "furniture --\nA B\nHead",
+            "field From: C",
+            "field Sent: today",
+            "furniture Hi A!",
+            "paragraph ok",
+        ],
+    ),
+    "options are no fields": (
+        "# ring\n\nType: number\nDefault: 4\n\nBest regards to: all",
+        ["heading1 ring", "paragraph Type: number\nDefault: 4", "paragraph Best regards to: all"],
+    ),
+    "contents": (
+        (
+            "# Table of contents\n\n- Bells\n- Ropes\n\n# Contents\n\nThe bell is made of these parts.\n\n- bronze\n\n# B\n\n"
+            "1 Ring ........ 4\n2 Rope ..... 5"
+        ),
+        [
+            "furniture # Table of contents",
+            "furniture1 Bells",
+            "furniture1 Ropes",
+            "heading1 Contents",
+            "paragraph The bell is made of these parts.",
+            "furniture1 bronze",
+            "heading1 B",
+            "furniture 1 Ring ........ 4\n2 Rope ..... 5",
+        ],
+    ),
+    "menus": (
+        "[a](b) | [c](d)\n[e](f)\n\nSee [a](b).\n\n- [a](b)\n- [c](d)\n\n[x]: http://y 'z'",
+        [
+            "furniture [a](b) | [c](d)\n[e](f)",
+            "paragraph See [a](b).",
+            "item1 [a](b)",
+            "item1 [c](d)",
+            "furniture [x]: http://y 'z'",
+        ],
+    ),
+    "captions": (
+        "![A bell](b.png)\n\nFigure 2-1: The rope\n\nTables 2 and 3 say so.",
+        ["caption ![A bell](b.png)", "caption Figure 2-1: The rope", "paragraph Tables 2 and 3 say so."],
+    ),
+    "pages": (
+        "Bell guide\n\nOne.\n\n1\n\fBell guide\n\nTwo.\n\n2\n\fBell guide\n\nThree.\n\nPage 3 of 3",
+        [
+            *("furniture Bell guide", "paragraph One.", "furniture 1", "furniture Bell guide", "paragraph Two."),
+            *("furniture 2", "furniture Bell guide", "paragraph Three.", "furniture Page 3 of 3"),
+        ],
+    ),
+    "old line ends": ("# A\r\n\r\nb\rc\r\r- d", ["heading1 A", "paragraph b\rc", "item1 d"]),
+}
+
+
+def shown(text, **options):
+    return [f"{block.kind}{block.level or ''} {block_text(text, block)}" for block in read_blocks(text, **options)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_piece_of_a_text_has_one_kind(name):
+    text, blocks = CASES[name]
+    assert shown(text) == blocks
+
+
+def test_plain_text_has_paragraphs_lists_and_quoted_lines():
+    text = "# 3\n|a|b|\n|-|-|\n\n    indented\n\n- item\n\n> said"
+    assert shown(text, markdown=False) == [
+        "paragraph # 3\n|a|b|\n|-|-|",
+        "paragraph indented",
+        "item1 item",
+        "quote said",
+    ]
+
+
+def test_blocks_know_their_headings_and_pages():
+    text = "# A\n\nx\n\n### B\n\ny\n\f## C\n\nz\n\n# D\n\n| a | b |\n|--|--|\n| c |"
+    blocks = read_blocks(text)
+    paths = {block_text(text, block): heading_path(text, blocks, number) for number, block in enumerate(blocks)}
+    assert (paths["x"], paths["B"], paths["y"]) == (("A",), ("A",), ("A", "B"))
+    assert (paths["z"], paths["D"]) == (("A", "C"), ())
+    assert [block.page for block in blocks] == [1, 1, 1, 1, 2, 2, 2, 2, 2]
+    assert row_cells(text, blocks[-1]) == ["c"]
+    assert {block.page for block in read_blocks("# A\n\nx")} == {0}
+
+
+@pytest.mark.parametrize("heading", ["Contents", "Table of Contents:", "Inhaltsverzeichnis", "\u76ee\u6b21"])
+def test_headings_that_announce_contents(heading):
+    assert is_contents(heading)
+    assert not is_contents(f"{heading} of the box")
+
+
+@given(TEXTS, st.booleans())
+def test_blocks_are_ordered_disjoint_and_hold_all_text(text, markdown):
+    blocks = read_blocks(text, markdown=markdown)
+    end = 0
+    for number, block in enumerate(blocks):
+        assert end <= block.start < block.end <= len(text)
+        assert not text[end : block.start].strip()
+        assert text[block.start : block.end].strip()
+        assert -1 <= block.path < number
+        assert block.path < 0 or blocks[block.path].kind == "heading"
+        block_text(text, block)
+        end = block.end
+    assert not text[end:].strip()
+
+
+HOSTILE = [
+    ">",
+    "- ",
+    "> - ",
+    "```\n",
+    "- ```\n",
+    "# a\n",
+    "a\n===\n",
+    "a|b\n-|-\n",
+    "|-",
+    "[",
+    "![a](b ",
+    "[a](b) ",
+    "a: b\n\n",
+]
+HOSTILE += [
+    "From: a\nTo: b\n\n",
+    "> a\nb\n",
+    "1. a\n\n",
+    " ",
+    "\f",
+    "a \f\n",
+    ". ",
+    "\n",
+    "#",
+    "# ",
+    " #",
+    "a" * 99 + "\n",
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_time_grows_with_the_length_of_a_text(piece):
+    def seconds(size):
+        text = f"# {piece * (size // len(piece))}x"
+        began = time.process_time()
+        blocks = read_blocks(text)
+        for block in blocks:
+            block_text(text, block)
+        return time.process_time() - began
+
+    seconds(500)
+    assert seconds(24_000) < 0.1 + 10 * seconds(6_000)
