@@ -27,6 +27,7 @@ from langchain_sire.reasoning import (
 from langchain_sire.reasoning_graph import ReasoningState, create_ircot_graph, create_self_ask_graph
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.self_query import SireTranslator
+from langchain_sire.sire_embeddings import SireEmbeddings
 from langchain_sire.sire_vector_store import SireVectorStore
 from langchain_sire.tool import create_sire_answer_tool, create_sire_tool
 from langchain_sire.transformer import SireDocumentTransformer, pool_documents
@@ -43,6 +44,7 @@ __all__ = [
     "ReasoningState",
     "SelfAskRetriever",
     "SireDocumentTransformer",
+    "SireEmbeddings",
     "SireMiddleware",
     "SireRetriever",
     "SireTranslator",
