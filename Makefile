@@ -29,6 +29,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tests/checks/imports.py
 
 benchmark-quick: $(STAMP)  ## speed and memory of indexing, loading and searching, as ratios
 	$(BIN)/python benchmarks/index_speed.py --quick

@@ -28,7 +28,7 @@ from sire_core.search.explanation import text_below_title
 from sire_core.text.words import normalize_answer
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.question_files import Question
+    from sire_core.questions import Question
     from sire_core.types import Hit
 
     Asked = tuple[int, Question, list[Hit]]

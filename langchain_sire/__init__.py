@@ -15,6 +15,7 @@ except ModuleNotFoundError as error:
     raise ImportError('langchain_sire needs LangChain: pip install "sire-rag[langchain]"') from error
 
 from langchain_sire.chat import LangChainChat
+from langchain_sire.compressor import EvidenceCompressor
 from langchain_sire.embeddings import LangChainEmbedder
 from langchain_sire.reasoning import (
     IRCoTRetriever,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from langchain_sire.middleware import SireMiddleware as SireMiddleware
 
 __all__ = [
+    "EvidenceCompressor",
     "IRCoTRetriever",
     "LangChainChat",
     "LangChainEmbedder",

@@ -6,7 +6,7 @@ import copy
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from langchain_core.documents import Document as LangChainDocument
 
@@ -16,7 +16,11 @@ from sire_core.documents.validation import check_as_many, text_rows, warn_of_lon
 from sire_core.errors import CorpusError
 from sire_core.files.reading_signs import warn_of_bad_reading
 from sire_core.metadata_values import TYPES_KEY, plain_value, restored, with_types
+from sire_core.reason.searchers import ForeignHit, foreign_hit
 from sire_core.types import Document, Hit, Passage, Unit, digest, to_uuid
+
+if TYPE_CHECKING:
+    from sire_core.search.context import Evidence
 
 Metadatas = Union[Sequence[Mapping[str, Any]], None]
 Documents = Iterable[Union[LangChainDocument, Document]]
@@ -148,6 +152,35 @@ def hit_to_langchain(hit: Hit, *, plain: bool = False) -> LangChainDocument:
         if unit.title:  # of documents that the core has indexed
             metadata.setdefault("title", unit.title)
     return LangChainDocument(id=unit.source_id, page_content=unit.text, metadata=metadata)
+
+
+def evidence_to_langchain(evidence: Evidence) -> LangChainDocument:
+    """The quoted part of a passage as a document; `metadata["sire"]["spans"]` says where in the passage it stands.
+
+    A passage of another retriever comes back as its own document with the quoted text.
+    """
+    spans = [list(span) for span in evidence.spans]
+    if isinstance(evidence.hit, ForeignHit):
+        original = evidence.hit.original
+        metadata = {**copy.deepcopy(original.metadata), KEY: {**original.metadata.get(KEY, {}), "spans": spans}}
+        return LangChainDocument(id=original.id, page_content=evidence.text, metadata=metadata)
+    document = hit_to_langchain(evidence.cut_hit())
+    document.metadata[KEY]["spans"] = spans
+    return document
+
+
+def evidence_text(evidence: Sequence[Evidence]) -> str:
+    """Evidence as chains write documents into prompts: the texts with empty lines between them."""
+    return "\n\n".join(one.text for one in evidence)
+
+
+def foreign(document: LangChainDocument, rank: int, title_key: str | Sequence[str] = "title") -> ForeignHit:
+    """A document of any retriever as a hit; `rank` is from 1."""
+    text, source = document.page_content, document.metadata.get("source")
+    # Without an id a passage is known by its text and where it is from: the rest of the metadata may be of the search,
+    # a score for example, and the same passage would take several places of the context.
+    name = digest("langchain", text, str(source)) if document.id is None else str(document.id)
+    return foreign_hit(name, text, title_of(document.metadata, title_key), source, 1.0 / rank, document)
 
 
 def _about(hit: Hit) -> dict[str, Any]:

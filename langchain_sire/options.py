@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from langchain_sire.vector_store import VectorStoreMirror
     from sire_core.filters import FilterLike
     from sire_core.protocols import Recipe
+    from sire_core.search.context import ContextOptions
     from sire_core.search.validity import Day
 
 SearchType = Literal["similarity", "mmr", "similarity_score_threshold"]
@@ -36,6 +37,7 @@ class CallOptions(StoreSearchOptions, total=False):
     """What one call of a retriever may set."""
 
     k: int | None
+    max_tokens: int | None
 
 
 class SearchKwargs(CallOptions, total=False):
@@ -53,6 +55,8 @@ class RetrieverFields(TypedDict, total=False):
     filter: FilterLike
     returns: Literal["passages", "units"]
     as_of: Day
+    max_tokens: int | None
+    context_options: ContextOptions
     search_type: SearchType
     search_kwargs: SearchKwargs
     title_key: str | list[str]

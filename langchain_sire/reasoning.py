@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
@@ -28,7 +29,7 @@ from pydantic import BaseModel, Field, create_model, model_validator
 from typing_extensions import Self
 
 from langchain_sire.chat import LLMLike, as_language_model, child_runs, inner_config
-from langchain_sire.documents import hit_to_langchain
+from langchain_sire.documents import evidence_to_langchain, foreign, hit_to_langchain
 from langchain_sire.opening import SPELLINGS
 from langchain_sire.retriever import SireRetriever
 from sire_core.arguments import lists_options
@@ -52,11 +53,12 @@ from sire_core.reason import (
 )
 from sire_core.reason.options import IRCoTOptions, SelfAskOptions
 from sire_core.reason.reasoning_run import HITS
-from sire_core.reason.searchers import ForeignHit, foreign_hit
+from sire_core.reason.searchers import ForeignHit
 from sire_core.reason.steps import NextSearch, check_answered, check_on_model_error, plain_answer, plain_step
+from sire_core.search.context import ranked, select_context
 from sire_core.search.history import standalone_question
 from sire_core.search.validity import Day
-from sire_core.types import Hit, digest
+from sire_core.types import Hit
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -75,7 +77,7 @@ def retriever_source(retriever: BaseRetriever, record: dict[str, Any] | None = N
             documents = await call(retriever.invoke, retriever.ainvoke, query, inner_config())
             if record is not None:
                 record[query] = [_plain(document) for document in documents]
-        return [_hit(document, rank) for rank, document in enumerate(documents, 1)]
+        return [foreign(document, rank) for rank, document in enumerate(documents, 1)]
 
     return RetrieverSource(retrieve, type(retriever).__name__)
 
@@ -95,14 +97,6 @@ def plain_document(hit: Hit) -> dict[str, Any]:
 
 def _plain(document: Document) -> dict[str, Any]:
     return {"id": document.id, "page_content": document.page_content, "metadata": document.metadata}
-
-
-def _hit(document: Document, rank: int) -> Hit:
-    text, title, source = document.page_content, document.metadata.get("title"), document.metadata.get("source")
-    # Without an id a passage is known by its text and where it is from: the rest of the metadata may be of the search,
-    # a score for example, and the same passage would take several places of the context.
-    name = digest("langchain", text, str(source)) if document.id is None else str(document.id)
-    return foreign_hit(name, text, title, source, 1.0 / rank, document)
 
 
 _QUESTION_KEYS = ("question", "input", "query")
@@ -178,7 +172,7 @@ def traced(
                     run.on_retriever_error(error)
                 raise
             if run:
-                run.on_retriever_end(_documents(step, Retrieved))
+                run.on_retriever_end(_documents(step))
             if step is None:
                 return
             following.saw(step)
@@ -208,7 +202,7 @@ async def atraced(
                     await run.on_retriever_error(error)
                 raise
             if run:
-                await run.on_retriever_end(_documents(step, Retrieved))
+                await run.on_retriever_end(_documents(step))
             if step is None:
                 return
             following.saw(step)
@@ -222,8 +216,8 @@ def _knowing(callbacks: Manager, about: Mapping[str, Any] | None) -> Manager:
     return knowing
 
 
-def _documents(step: ReasoningStep | None, kind: type[Retrieved | Answer]) -> list[Document]:
-    return [to_document(hit) for hit in step.hits] if isinstance(step, kind) else []
+def _documents(step: ReasoningStep | None) -> list[Document]:
+    return [to_document(hit) for hit in step.hits] if isinstance(step, Retrieved) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,22 +410,30 @@ class ReasoningRetriever(SireRetriever):
     ) -> list[Document]:
         callbacks, reasoner = run_manager.get_child(), self._reasoner(self.asked(options))
         k, filter = map(self.called(options).get, ("k", "filter"))
-        documents: list[Document] = []
+        hits: Sequence[Hit] = ()
         for step in traced(reasoner.steps(query, k, filter), callbacks, query, **reasoner.traces(k, filter)):
             dispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
-            documents = _documents(step, Answer)
-        return documents
+            hits = step.hits if isinstance(step, Answer) else ()
+        return self._within_budget(query, hits, options)
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         callbacks, reasoner = run_manager.get_child(), self._reasoner(self.asked(options))
         k, filter = map(self.called(options).get, ("k", "filter"))
-        documents: list[Document] = []
+        hits: Sequence[Hit] = ()
         async for step in atraced(reasoner.steps(query, k, filter), callbacks, query, **reasoner.traces(k, filter)):
             await adispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
-            documents = _documents(step, Answer)
-        return documents
+            hits = step.hits if isinstance(step, Answer) else ()
+        return await asyncio.to_thread(self._within_budget, query, hits, options)
+
+    def _within_budget(self, query: str, hits: Sequence[Hit], options: Mapping[str, Any]) -> list[Document]:
+        """Documents of the hits; with `max_tokens` the evidence in them."""
+        max_tokens = self.asked(options)["max_tokens"]
+        if max_tokens is None:
+            return list(map(to_document, hits))
+        context = select_context(query, ranked(hits), max_tokens, self.evidence_options)
+        return list(map(evidence_to_langchain, context.evidence))
 
 
 class IRCoTRetriever(ReasoningRetriever):

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ from langchain_sire.documents import (
     Documents,
     Ids,
     Metadatas,
+    evidence_text,
+    evidence_to_langchain,
     from_langchain,
     from_texts,
     hit_to_langchain,
@@ -37,7 +40,7 @@ from langchain_sire.opening import (
     remember_title_key,
     write_settings,
 )
-from langchain_sire.options import CallOptions, OpenOptions, RetrieverFields, SearchKwargs
+from langchain_sire.options import CallOptions, OpenOptions, RetrieverFields, SearchKwargs, StoreSearchOptions
 from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, check_search_type, cosines, diverse
 from sire_core.arguments import lists_options, named
 from sire_core.changes.mirroring import catch_up, push_missed
@@ -50,6 +53,7 @@ from sire_core.filters.conditions import passes
 from sire_core.index import Index
 from sire_core.models.embedders import check_length, model_name
 from sire_core.models.sync import run_sync
+from sire_core.search.context import ContextOptions, check_options
 from sire_core.search.passages import check_returns
 from sire_core.search.snapshot import unknown_keys
 from sire_core.search.validity import Day
@@ -64,7 +68,9 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-SEARCH = tuple(CallOptions.__annotations__)
+SEARCH = ("k", *StoreSearchOptions.__annotations__)
+"""What one call of a vector store may set."""
+_RETRIEVER_SEARCH = tuple(CallOptions.__annotations__)
 """What one call may set, and `search_kwargs` for all calls."""
 
 _SEARCH_KWARGS = tuple(SearchKwargs.__annotations__)
@@ -75,7 +81,11 @@ class SireRetriever(DocumentIndex):
 
     Use `SireVectorStore` where a chain accepts only a vector store. Documents come back as they were added, with their
     ids and metadata; `metadata["sire"]` adds scores and paths, see `hit_to_langchain`. `invoke` and `ainvoke` take `k`,
-    `filter`, `returns`, `recipe` and `as_of` for one call. Every option is a typed keyword, see `options`.
+    `filter`, `returns`, `recipe`, `as_of` and `max_tokens` for one call. Every option is a typed keyword, see `options`.
+
+    With `max_tokens` the documents are parts of the best 30 passages that answer the question: the page contents,
+    joined by empty lines, have at most so many tokens (words and punctuation marks), and `k` has no effect. Each
+    document keeps its id and metadata; `metadata["sire"]["spans"]` says which characters of the passage it quotes.
 
     `add_documents`, `delete_documents` and `replace_all` index at once. `upsert` and `delete`, which LangChain's
     `index()` calls with batches, store changes first (on disk, if the index has a folder), as trees and aggregates
@@ -89,11 +99,13 @@ class SireRetriever(DocumentIndex):
         returns: "passages" returns the added documents; "units" also summaries, aggregates and reports, with the
             metadata that all their source passages share.
         as_of: A day such as "2026-01-31", see `Index.search`.
+        max_tokens: Tokens of all page contents together; None returns `k` whole documents.
+        context_options: A reranker of blocks, or another way to count tokens; see `ContextOptions`.
         search_type: As in `as_retriever` of a vector store: `similarity`, the recipe's order; `mmr`, those of the
             recipe's best that are unlike one another; `similarity_score_threshold`, only documents with at least this
-            cosine similarity to the question.
-        search_kwargs: `k`, `filter`, `returns`, `recipe` and `as_of`; `fetch_k` and `lambda_mult` with `mmr`;
-            `score_threshold` with `similarity_score_threshold`.
+            cosine similarity to the question. `max_tokens` needs `similarity`.
+        search_kwargs: `k`, `filter`, `returns`, `recipe`, `as_of` and `max_tokens`; `fetch_k` and `lambda_mult` with
+            `mmr`; `score_threshold` with `similarity_score_threshold`.
         title_key: Metadata key with the title of added documents, or a list of keys with its headings, outermost first,
             as in `headers_to_split_on` of a splitter. Saved in the folder, and read from there if it is not given.
     """
@@ -106,6 +118,8 @@ class SireRetriever(DocumentIndex):
     returns: str = "passages"
     as_of: Day = None
     search_type: str = "similarity"
+    max_tokens: int | None = Field(default=None, gt=0)
+    context_options: Any = ContextOptions()
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     title_key: str | list[str] = "title"
 
@@ -147,6 +161,8 @@ class SireRetriever(DocumentIndex):
         parse_filter(value)
         return value
 
+    _check_context_options = field_validator("context_options")(check_options)
+
     @field_validator("returns")
     @classmethod
     def _possible(cls, value: str) -> str:
@@ -160,7 +176,7 @@ class SireRetriever(DocumentIndex):
 
     @model_validator(mode="after")
     def _possible_search(self) -> Self:
-        check_search_type(self.search_type, self.search_kwargs)
+        check_search_type(self.search_type, {"max_tokens": self.max_tokens, **self.search_kwargs})
         return self
 
     def model_post_init(self, context: Any, /) -> None:
@@ -354,15 +370,36 @@ class SireRetriever(DocumentIndex):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         with child_runs(run_manager.get_child()):
-            hits = run_sync(self._hits(query, options))
-        return [hit_to_langchain(hit) for hit in hits]
+            return run_sync(self._found_documents(query, options))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         with child_runs(run_manager.get_child()):
-            hits = await self._hits(query, options)
-        return [hit_to_langchain(hit) for hit in hits]
+            return await self._found_documents(query, options)
+
+    async def _found_documents(self, query: str, options: Mapping[str, Any]) -> list[Document]:
+        """Whole documents, or with `max_tokens` the evidence that fits."""
+        search = self.asked(options)
+        if search["max_tokens"] is not None:
+            check_search_type(self.search_type, {**self._search_kwargs(), "max_tokens": search["max_tokens"]})
+        else:
+            return [hit_to_langchain(hit) for hit in await self._hits(query, options)]
+        index = self.searched(search)
+        await self.prepare_search()
+        try:
+            how = {name: search[name] for name in ("filter", "returns", "as_of")}
+            context = await index.acontext(query, search["max_tokens"], options=self.evidence_options, **how)
+        except IndexMissingError:
+            if not self._is_writer:
+                raise
+            return []  # nothing was added yet
+        return [evidence_to_langchain(one) for one in context.evidence]
+
+    @property
+    def evidence_options(self) -> ContextOptions:
+        """`context_options`, for page contents that are joined by empty lines."""
+        return replace(self.context_options, write=evidence_text, head=lambda _: "")
 
     async def _hits(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
         """Hits of `search_type`, with the options of a call, of `search_kwargs` and the fields, in this order."""
@@ -404,11 +441,12 @@ class SireRetriever(DocumentIndex):
         return self.index.using(search["recipe"]) if search.get("recipe") else self.index
 
     def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """`k`, `filter`, `returns`, `as_of` and perhaps `recipe`: options of a call, `search_kwargs`, fields."""
-        general = {name: value for name, value in self._search_kwargs().items() if name in SEARCH}
+        """What a search is given: options of a call, then of `search_kwargs`, then the fields."""
+        general = {name: value for name, value in self._search_kwargs().items() if name in _RETRIEVER_SEARCH}
         own = self.called(options)
         narrowed = self.narrowed(own.get("filter"))
-        return {"k": self.k, "returns": self.returns, "as_of": self.as_of, **general, **own, "filter": narrowed}
+        fields = {name: getattr(self, name) for name in ("k", "returns", "as_of", "max_tokens")}
+        return {**fields, **general, **own, "filter": narrowed}
 
     def _search_kwargs(self) -> dict[str, Any]:
         """`search_kwargs`, which may have been changed, under our names."""
@@ -431,7 +469,7 @@ class SireRetriever(DocumentIndex):
     def called(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """What a call itself says, under our names; None says nothing."""
         values = {key: value for key, value in options.items() if value is not None}
-        return named(f"{type(self).__name__}.invoke", values, SEARCH, SPELLINGS)
+        return named(f"{type(self).__name__}.invoke", values, _RETRIEVER_SEARCH, SPELLINGS)
 
     def narrowed(self, *more: FilterLike) -> Filter | None:
         """The retriever's filters and others: a call, for example of an agent, must not widen what it may see."""

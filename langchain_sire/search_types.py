@@ -33,6 +33,8 @@ def check_search_type(search_type: str, options: Mapping[str, Any]) -> None:
     """
     if search_type not in OPTIONS:
         raise ConfigurationError(f"search_type is one of {', '.join(get_args(SearchType))}, not {search_type!r}.")
+    if search_type != "similarity" and options.get("max_tokens") is not None:
+        raise ConfigurationError(f"max_tokens has no effect with search_type={search_type!r}.")
     for kind, names in OPTIONS.items():
         if misplaced := [name for name in names if name in options and kind != search_type]:
             raise ConfigurationError(f"{misplaced[0]} has no effect without search_type={kind!r}.")

@@ -14,6 +14,7 @@ except ModuleNotFoundError as error:
 
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import LlamaIndexEmbedder
+from llama_index_sire.evidence import EvidencePostprocessor
 from llama_index_sire.filters import to_filter
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.node_parser import SireNodeParser
@@ -39,6 +40,7 @@ __all__ = [
     "AnswerEvent",
     "AnswerPieceEvent",
     "ConversationRetriever",
+    "EvidencePostprocessor",
     "IRCoTQueryEngine",
     "IntermediateAnswerEvent",
     "LlamaIndexEmbedder",

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sire_core.index import Index
+    from sire_core.search.context import Evidence
 
 Metadatas = Union[Sequence[Mapping[str, Any]], None]
 
@@ -81,6 +82,11 @@ class HitMetadata(dict[str, Any]):
     def __init__(self, own: Mapping[str, Any], about: Mapping[str, Any]) -> None:
         super().__init__(own)
         self._about = dict(about)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What is readable beside the items."""
+        return dict(self._about)
 
     def __missing__(self, key: str) -> Any:
         return self._about[key]
@@ -451,6 +457,33 @@ def to_scored_node(hit: Hit) -> NodeWithScore:
     return NodeWithScore(node=node, score=max(float(hit.score), _LEAST))
 
 
+def evidence_node(evidence: Evidence) -> NodeWithScore:
+    """The quoted part of a passage as a node with the id, metadata and relationships of the whole one.
+
+    `metadata["sire_spans"]` (JSON) and the character offsets of the node say where the quotes stand.
+    """
+    scored = node_of(evidence.hit if isinstance(evidence.hit, ForeignHit) else evidence.cut_hit())
+    node, spans = scored.node, evidence.spans
+    node.set_content(evidence.text)
+    if isinstance(node, TextNode) and node.start_char_idx is not None:
+        start = node.start_char_idx
+        node.start_char_idx, node.end_char_idx = start + spans[0][0], start + spans[-1][1]
+    about = node.metadata.about if isinstance(node.metadata, HitMetadata) else {}
+    node.__dict__["metadata"] = HitMetadata(node.metadata, {**about, "sire_spans": _encode(spans)})
+    return scored
+
+
+def evidence_content(evidence: Sequence[Evidence]) -> str:
+    """Evidence as LlamaIndex writes nodes into prompts: metadata and text, with empty lines between them."""
+    nodes = (evidence_node(one).node for one in evidence)
+    return "\n\n".join(node.get_content(MetadataMode.LLM) for node in nodes)
+
+
+def evidence_head(hit: Hit) -> str:
+    """What LlamaIndex writes of a passage beside its text."""
+    return node_of(hit).node.get_metadata_str(MetadataMode.LLM)
+
+
 def retriever_source(retriever: BaseRetriever) -> RetrieverSource:
     """A retriever as something to reason over; its own settings say how many nodes it gives."""
 
@@ -458,7 +491,7 @@ def retriever_source(retriever: BaseRetriever) -> RetrieverSource:
         is_async = overrides(retriever, BaseRetriever, "_aretrieve")
         nodes = await call(retriever.retrieve, retriever.aretrieve, query, is_async=is_async)
         scored = all(node.score is not None and math.isfinite(node.score) for node in nodes)
-        return [_hit(node, node.score if scored else None, rank) for rank, node in enumerate(nodes, 1)]
+        return [foreign(node, node.score if scored else None, rank) for rank, node in enumerate(nodes, 1)]
 
     return RetrieverSource(retrieve, type(retriever).__name__)
 
@@ -470,7 +503,8 @@ def node_of(hit: Hit) -> NodeWithScore:
     return to_scored_node(hit)
 
 
-def _hit(scored_node: NodeWithScore, score: float | None, rank: int) -> Hit:
+def foreign(scored_node: NodeWithScore, score: float | None, rank: int) -> ForeignHit:
+    """A node of any retriever as a hit; `rank` is from 1."""
     node = scored_node.node
     source, text = node.metadata.get("file_name") or node.ref_doc_id, node.get_content(MetadataMode.NONE)
     score = 1.0 / rank if score is None else score

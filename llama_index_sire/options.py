@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from llama_index_sire.vector_store import VectorStoreMirror
     from sire_core.protocols import Recipe
     from sire_core.reason import IRCoTConfig, ReasoningLimits, SelfAskConfig
+    from sire_core.search.context import ContextOptions
     from sire_core.search.validity import Day
 
 
@@ -41,6 +42,8 @@ class SearchFields(TypedDict, total=False):
     returns: Literal["passages", "units"]
     scores: Literal["recipe", "similarity"]
     as_of: Day
+    max_tokens: int | None
+    context_options: ContextOptions | None
 
 
 class NamedRecipe(TypedDict, total=False):

@@ -24,6 +24,9 @@ from llama_index_sire.documents import (
     as_nodes,
     cut,
     documents_of_texts,
+    evidence_content,
+    evidence_head,
+    evidence_node,
     fingerprint,
     passage_node,
     to_scored_node,
@@ -58,9 +61,10 @@ from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index
 from sire_core.models.embedders import check_length
 from sire_core.models.sync import run_sync
+from sire_core.search.context import ContextOptions, check_budget, check_options
 from sire_core.search.history import standalone_question
 from sire_core.search.passages import check_returns
-from sire_core.search.validity import Day
+from sire_core.search.validity import Day, SearchOptions
 from sire_core.types import Document, to_uuid
 
 if TYPE_CHECKING:
@@ -108,6 +112,11 @@ class SireRetriever(BaseRetriever):
         scores: "recipe": those of the recipe, without a fixed scale; "similarity": cosine similarities to the question
             from 0 to 1, for cut-offs such as `SimilarityPostprocessor`; the order stays that of the recipe.
         as_of: A day such as "2026-01-31": leaves out nodes of a later date, see `Index.search`.
+        max_tokens: Return the parts of the best 30 passages that answer the question: their contents with metadata, as
+            LlamaIndex writes them for a model, joined by empty lines, have at most so many tokens (words and
+            punctuation marks). `similarity_top_k` has no effect then; ids and metadata are those of the whole nodes,
+            character offsets and `metadata["sire_spans"]` those of the quotes. None returns whole nodes.
+        context_options: With `max_tokens`, a reranker of blocks, or another way to count tokens; see `ContextOptions`.
         recipe: Name of a recipe in the index; None uses that of the index.
         title_key: Metadata key with the title of added documents, or a list of keys with its headings, outermost first.
             None means the one saved in the folder of the index, else "title".
@@ -132,6 +141,8 @@ class SireRetriever(BaseRetriever):
         returns: Literal["passages", "units"] = "passages",
         scores: Literal["recipe", "similarity"] = "recipe",
         as_of: Day = None,
+        max_tokens: int | None = None,
+        context_options: ContextOptions | None = None,
         recipe: str | None = None,
         title_key: str | Sequence[str] | None = None,
         transformations: Sequence[TransformComponent] | None = None,
@@ -151,6 +162,15 @@ class SireRetriever(BaseRetriever):
         check_returns(returns)
         if scores not in SCORES:
             raise ConfigurationError(f"scores is 'recipe' or 'similarity', not {scores!r}.")
+        if max_tokens is not None:
+            check_budget(max_tokens)
+            check_options(context_options or ContextOptions())
+            if scores == "similarity":
+                raise ConfigurationError("scores='similarity' is for whole nodes: leave max_tokens out.")
+        elif context_options is not None:
+            raise ConfigurationError("context_options has no effect without max_tokens.")
+        self.max_tokens = max_tokens
+        self.context_options = context_options
         self.index = index
         self.similarity_top_k = similarity_top_k
         self.filters = filters
@@ -311,13 +331,22 @@ class SireRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         with known_query(query_bundle):
-            return [to_scored_node(hit) for hit in run_sync(self._hits(query_bundle.query_str))]
+            return run_sync(self._found_nodes(query_bundle.query_str))
 
     # The base class gives a span to abstract methods only, and runs the sync method on the loop.
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         with known_query(query_bundle):
-            return [to_scored_node(hit) for hit in await self._hits(query_bundle.query_str)]
+            return await self._found_nodes(query_bundle.query_str)
+
+    async def _found_nodes(self, query: str) -> list[NodeWithScore]:
+        """Whole nodes, or with `max_tokens` the evidence that fits."""
+        if self.max_tokens is None:
+            return [to_scored_node(hit) for hit in await self._hits(query)]
+        options = replace(self.context_options or ContextOptions(), write=evidence_content, head=evidence_head)
+        search: SearchOptions = {"filter": to_filter(self.filters), "returns": self.returns, "as_of": self.as_of}
+        context = await self.searched().acontext(query, self.max_tokens, options=options, **search)
+        return [evidence_node(one) for one in context.evidence]
 
     async def _hits(self, query: str) -> list[Hit]:
         k, filter, index = self.similarity_top_k, to_filter(self.filters), self.searched()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sire_core.changes.step_rows import Row as Row
     from sire_core.errors import ConfigurationError as ConfigurationError
     from sire_core.errors import ModelError as ModelError
+    from sire_core.extraction.spans import names_in as names_in
     from sire_core.filters import Filter as Filter
     from sire_core.knowledge.edge_columns import IdPositions as IdPositions
     from sire_core.knowledge.edge_columns import relation_ends as relation_ends
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from sire_core.knowledge.entity_graph import walk_ranking as walk_ranking
     from sire_core.knowledge.knowledge_graph import KnowledgeGraph as KnowledgeGraph
     from sire_core.knowledge.knowledge_graph import PassageNames as PassageNames
+    from sire_core.knowledge.same_names import SimilarPairs as SimilarPairs
+    from sire_core.knowledge.same_names import all_similar_names as all_similar_names
     from sire_core.knowledge.same_names import similar_names as similar_names
     from sire_core.models.prompt_format import numbered as numbered
     from sire_core.models.prompt_format import parse_numbers as parse_numbers
@@ -90,10 +93,11 @@ _MODULES = {
     "changes.step_rows": "Entry Group Item Output PassageInput Row",
     "changes.step": "Context Step",
     "errors": "ConfigurationError ModelError",
+    "extraction.spans": "names_in",
     "filters": "Filter",
     "knowledge.entity_graph": "EntityGraph Walk WalkPaths min_max walk_ranking",
     "knowledge.knowledge_graph": "KnowledgeGraph PassageNames",
-    "knowledge.same_names": "similar_names",
+    "knowledge.same_names": "SimilarPairs all_similar_names similar_names",
     "knowledge.edge_columns": "IdPositions relation_ends",
     "models.prompt_format": "numbered parse_numbers",
     "protocols": "BuildView LanguageModel Prompt Ranker Ranking Recipe Selector View",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sire_core.models.usage import Price, UsageLimits
     from sire_core.progress import ProgressLike
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe, Runner, UnitStore, WrapModel
+    from sire_core.search.context import Context, ContextOptions
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
 
@@ -387,6 +388,54 @@ class Index:
         where, day = filter_as_of(options.get("filter"), options.get("as_of"))
         ask = partial(ask, returns=options.get("returns", "passages"))
         return await self._reader.search(where, lambda snapshot: ask(replace(snapshot, as_of=day)), pinned=pinned)
+
+    def context(
+        self,
+        query: str,
+        max_tokens: int = 2000,
+        *,
+        history: Sequence[Any] = (),
+        options: ContextOptions | None = None,
+        **search: Unpack[SearchOptions],
+    ) -> Context:
+        """Choose what a model should read for a question, within a number of tokens.
+
+        The best blocks (paragraphs, list items, rows of tables) of the first 30 passages, in the order of their
+        documents, behind labels and heading paths: `context.text`. `context.evidence` has the passages and the spans
+        that are quoted, `context.more` the names of further documents that match well.
+
+        Args:
+            query: The question.
+            max_tokens: Tokens of `context.text`, labels and headings counted.
+            history: As in `search`.
+            options: A reranker, another way to count tokens or to write the context; see `ContextOptions`.
+            **search: `filter`, `returns` and `as_of`, as in `search`.
+
+        Raises:
+            QueryError: As in `search`, or `max_tokens` is below one.
+            ConfigurationError: As in `search`, or the reranker cannot be used.
+        """
+        return run_sync(self.acontext(query, max_tokens, history=history, options=options, **search))
+
+    async def acontext(
+        self,
+        query: str,
+        max_tokens: int = 2000,
+        *,
+        history: Sequence[Any] = (),
+        options: ContextOptions | None = None,
+        **search: Unpack[SearchOptions],
+    ) -> Context:
+        """See `context`."""
+        from sire_core.search.context import index_context
+
+        if history:
+            from sire_core.search.history import standalone_question
+
+            query = standalone_question(query, history)
+        return await self._search(
+            lambda snapshot, **how: index_context(snapshot, query, max_tokens, options, **how), pinned=False, **search
+        )
 
     async def afilter_hint(self, filter: FilterLike) -> str:
         """Keys, values and ids of a filter that the index does not have, with similar ones; empty if there are none."""

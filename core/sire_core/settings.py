@@ -6,6 +6,7 @@ import difflib
 import inspect
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -192,11 +193,13 @@ class Component:
         kind: A frozen dataclass.
         names: The recipe's name of a field, where it has another one.
         without: Fields that the recipe decides by itself.
+        defaults: Values that the recipe has where the fields have others.
     """
 
     kind: type
     names: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def fields(self) -> dict[str, Field[Any]]:
         """Fields by the recipe's name of the setting."""
@@ -228,7 +231,10 @@ class ResolvedSettings:
             if name not in known:
                 raise UnknownSettingError(name, tuple(known))
             _refuse_page_text(known[name], name, given[name])
-        self.config = {name: _plain(given.get(name, declared.default)) for name, declared in known.items()}
+        defaults = {name: declared.default for name, declared in known.items()}
+        for part in parts:
+            defaults |= part.defaults
+        self.config = {name: _plain(given.get(name, default)) for name, default in defaults.items()}
         """Every setting by name; the same values make the same recipe again."""
         self.texts = {
             name: setting_texts(part.kind).get(declared.name, "")
@@ -341,3 +347,16 @@ def need_torch(what: str) -> None:
         import torch  # noqa: F401 - only whether it is there
     except ImportError as error:
         raise ConfigurationError(f'{what} needs torch: pip install "sire-rag[torch]"') from error
+
+
+def read_toml(package: str, name: str) -> dict[str, Any]:
+    """Read a TOML file of a package."""
+    from importlib.resources import files
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    content: dict[str, Any] = tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
+    return content

@@ -296,6 +296,10 @@ class Edge:
     metadata: Metadata = field(default_factory=dict)
 
 
+BESIDE = "report_beside"
+"""Step of a passage's path that names a report behind it."""
+
+
 @dataclass(frozen=True, slots=True)
 class PathStep:
     """One step of the path from the query to a hit.

@@ -487,7 +487,7 @@ def _build_models(
     """Build the model, the usage meter, the extractor and the factory of summarizers; without a model, of rules."""
     model = configuration.language_model
     if model is None:
-        from sire_core.papers.trees.summarizers import ExtractiveSummarizer
+        from sire_core.changes.summarizers import ExtractiveSummarizer
 
         return (
             None,
@@ -495,10 +495,10 @@ def _build_models(
             configuration.extractor or RulesExtractor(),
             lambda max_tokens, progress: ExtractiveSummarizer(max_tokens, progress=progress),
         )
+    from sire_core.changes.summarizers import ModelSummarizer
     from sire_core.extraction.merged import model_extractor
     from sire_core.models.caching import CachedModel
     from sire_core.models.usage_meter import UsageMeter, with_meter
-    from sire_core.papers.trees.summarizers import ModelSummarizer
 
     meter = UsageMeter(configuration.limits)
 

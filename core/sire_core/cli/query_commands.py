@@ -23,9 +23,9 @@ from sire_core.text.words import split_sentences
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from sire_core.evaluate.question_files import Question
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
+    from sire_core.questions import Question
     from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, Trace
     from sire_core.types import Document, Hit, PathStep
 

@@ -10,7 +10,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from sire_core.evaluate.question_files import Question, question_from_record
+from sire_core.questions import Question
 from sire_core.types import Document
 
 __all__ = ["demo_documents", "demo_questions"]
@@ -23,7 +23,13 @@ def demo_documents() -> tuple[Document, ...]:
 
 def demo_questions() -> tuple[Question, ...]:
     """The 8 questions on the demo corpus; those of `sire demo` have their place in `metadata["demo"]`."""
-    return tuple(question_from_record(record) for record in _records("demo_questions.jsonl"))
+    return tuple(map(_question, _records("demo_questions.jsonl")))
+
+
+def _question(record: dict[str, Any]) -> Question:
+    fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in record.items()}
+    metadata = {"demo": fields.pop("demo")} if "demo" in fields else {}
+    return Question(**fields, metadata=metadata)
 
 
 def _records(name: str) -> list[Any]:

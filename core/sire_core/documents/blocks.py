@@ -10,6 +10,8 @@ from functools import cache
 from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from sire_core.documents.front_matter import front_matter_end
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -214,11 +216,7 @@ def _lines(text: str) -> tuple[list[str], list[int]]:
 
 
 def _front_matter_lines(text: str, lines: Sequence[str]) -> int:
-    if not text.startswith(("---", "+++")):
-        return 0
-    from sire_core.documents.markdown_cleaning import front_matter_end
-
-    return front_matter_end(lines)
+    return front_matter_end(lines) if text.startswith(("---", "+++")) else 0
 
 
 def _head_leaves(lines: Sequence[str], stop: int) -> Iterator[_Leaf]:

@@ -9,7 +9,6 @@ from html import unescape
 from html.entities import html5
 
 from sire_core.documents.markdown_blocks import block_runs
-from sire_core.files.html import without_comment_marks
 
 _STRUCTURE = re.compile(r"^( {0,3})(?=#{1,6}[ \t]|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]*$|<a (?:id|name)=)", re.MULTILINE)
 _LINE = re.compile(r"(?<=\n)(?=[^\n])")
@@ -27,11 +26,20 @@ LIST_ITEM = re.compile(r"[-*+]\s|\d{1,9}[.)]\s")
 """Beginning of an item of a list."""
 _BEGINS_MARKUP = re.compile(r"!--|a (?:id|name)=")
 
+_CODE_OR_COMMENT = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)|<!--")
+
 
 def plain_text(text: str) -> str:
     """A paragraph as Markdown that has the same words."""
     folded = "\n".join(_SPACE.sub(" ", line).strip() for line in text.split("\n")).strip("\n")
     return without_comment_marks(_STRUCTURE.sub(r"\1\\", folded))
+
+
+def without_comment_marks(text: str) -> str:
+    """Escape a literal `<!--`, so that Markdown does not read it as a comment; code is left as it is."""
+    if "<!--" not in text:
+        return text
+    return _CODE_OR_COMMENT.sub(lambda match: match.group() if match.group(1) else "&lt;!--", text)
 
 
 def list_item(text: str, label: str, level: int) -> str:

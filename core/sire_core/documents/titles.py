@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.documents.blocks import is_contents
-from sire_core.documents.markdown_cleaning import front_matter
+from sire_core.documents.front_matter import front_matter
 from sire_core.documents.markdown_sections import title_line, title_of
 from sire_core.documents.markdown_writing import undo_inline
 from sire_core.errors import IndexMissingError

@@ -37,9 +37,9 @@ from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.question_files import Question
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
+    from sire_core.questions import Question
     from sire_core.reason.steps import StopReason
     from sire_core.types import Document
 

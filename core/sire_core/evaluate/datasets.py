@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from sire_core.arguments import similar_names
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.evaluate.question_files import Question, read_questions
+from sire_core.evaluate.question_files import read_questions
 from sire_core.files.html import html_to_markdown
 from sire_core.files.readers import read_documents
 from sire_core.files.source_files import DEFAULT_MAX_BYTES, find_files, json_lines, parse_json, read_text
+from sire_core.questions import Question
 from sire_core.text.pluralize import count
 from sire_core.text.words import clean_text
 from sire_core.types import Document, Failure, Passage, digest

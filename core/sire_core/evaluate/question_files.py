@@ -5,68 +5,22 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sire_core.documents.validation import clean_metadata
 from sire_core.errors import CorpusError
 from sire_core.files.json_records import is_official, json_string, official_passages
 from sire_core.files.source_files import DEFAULT_MAX_BYTES, json_lines, parse_json, read_text
+from sire_core.questions import Question, Quote
 from sire_core.text.pluralize import count
 from sire_core.text.words import clean_text
-from sire_core.types import Metadata
 
 _SHOWN = 10
 _OWN_KEYS = frozenset({"id", "_id", "question", "answers", "answer", "supporting", "needs", "type", "hops"})
 _GOLD, _MISSPELT = frozenset({"answer", "answers", "supporting", "needs"}), 0.8
 """Keys of which a measured question has one, and how like one of them a misspelt key is."""
 _MUSIQUE_TYPE = re.compile(r"(\d+hop\d*)__")
-
-
-class Quote(NamedTuple):
-    """A sentence that answers a part of a question.
-
-    Attributes:
-        doc: Id of the document that it stands in.
-        text: The sentence, word for word; capitals, white space and the marks of Markdown and RST do not count.
-    """
-
-    doc: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question whose answer is known.
-
-    Attributes:
-        id: Unique in its file.
-        question: The question.
-        answers: Accepted answers, the preferred one first; empty when none is known.
-        supporting: Ids of the documents or passages that the answer needs.
-        needs: The parts of the answer, each as quotes of which one is enough.
-        type: The set's own word for the kind of question, such as `bridge` or `comparison`.
-        hops: Number of documents to combine; 0 if unknown.
-        metadata: Other keys of our own format.
-        closed: Whether a wrong yes or no is worth nothing, as the official scripts of HotpotQA and 2WikiMultiHopQA have
-            it; known by the form of their records.
-    """
-
-    id: str
-    question: str
-    answers: tuple[str, ...] = ()
-    supporting: tuple[str, ...] = ()
-    type: str = ""
-    hops: int = 0
-    metadata: Metadata = field(default_factory=dict)
-    closed: bool = False
-    needs: tuple[tuple[Quote, ...], ...] = ()
-
-    @property
-    def has_gold(self) -> bool:
-        """Whether the evidence of the answer is known."""
-        return bool(self.supporting or self.needs)
 
 
 def read_questions(path: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> tuple[Question, ...]:

@@ -21,10 +21,10 @@ from sire_core.types import UnitKind
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.question_files import Question
     from sire_core.evaluate.retrieval import Gold
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.index import Index
+    from sire_core.questions import Question
     from sire_core.search.view import PoolView
     from sire_core.types import Unit
 

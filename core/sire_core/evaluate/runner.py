@@ -19,11 +19,11 @@ from sire_core.types import UnitKind
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnswerConfig
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.question_files import Question
     from sire_core.evaluate.retrieval import BudgetedContext
     from sire_core.evaluate.rows import Needs
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
+    from sire_core.questions import Question
     from sire_core.types import Hit
 
 

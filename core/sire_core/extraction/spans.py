@@ -199,6 +199,11 @@ def find_spans(sentence: str) -> list[TextSpan]:
     return spans
 
 
+def names_in(text: str) -> list[str]:
+    """Names that a text spells, in order, each once, found by rules."""
+    return list(dict.fromkeys(span.name for span in find_spans(tidy(text))))
+
+
 def stands_free(text: str, start: int, end: int) -> bool:
     """Whether no letter, digit or hyphen is in front of a span, and no letter or digit behind it."""
     before = text[start - 1 : start]

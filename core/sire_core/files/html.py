@@ -9,12 +9,12 @@ from html.parser import HTMLParser
 from statistics import median
 from typing import Any
 
+from sire_core.documents.markdown_writing import without_comment_marks
 from sire_core.files.page_regions import PageRegions, is_imprint, is_site_name
 
 _LONGEST_TERM, _FEWEST_TERMS, _LONG_DEFINITION = 200, 3, 200
 """Letters of a term that may be a heading; how many terms a list of such has, and letters of most definitions."""
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
-_CODE_OR_COMMENT = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)|<!--")
 
 _LONG_NUMBER = re.compile(r"&#([0-9]{20,})")
 _UNENDED = re.compile(
@@ -99,13 +99,6 @@ def fence_around(code: str) -> str:
         return "```"
     # no line of backticks ends such a fence, however long it is
     return "~" * (1 + max((len(mark) for mark in marks if mark[0] == "~"), default=2))
-
-
-def without_comment_marks(text: str) -> str:
-    """Escape a literal `<!--`, so that Markdown does not read it as a comment; code is left as it is."""
-    if "<!--" not in text:
-        return text
-    return _CODE_OR_COMMENT.sub(lambda match: match.group() if match.group(1) else "&lt;!--", text)
 
 
 class _UnendedError(Exception):

@@ -14,7 +14,8 @@ from typing import Any, BinaryIO, TypeVar, Union
 
 from sire_core.documents.blocks import is_contents
 from sire_core.documents.chunker import SentenceChunker, chunk_document
-from sire_core.documents.markdown_cleaning import clean_markdown, front_matter, without_hyphenation
+from sire_core.documents.front_matter import front_matter
+from sire_core.documents.markdown_cleaning import clean_markdown, without_hyphenation
 from sire_core.documents.markdown_sections import (
     first_heading,
     naming_heading,

@@ -113,6 +113,7 @@ class Entities(Step):
     limit: int  # an entity with more passages keeps only those it titles
     merging: NameMerging | None  # which names mean one entity; None keeps every name apart
     literals: bool  # whether all ends of triples are entities
+    entity_source: str  # which names are entities; see `KnowledgeGraph`
     index_units: bool  # whether entities are units
     name = "entities"
     merged_by = "entities"
@@ -125,9 +126,12 @@ class Entities(Step):
         And one per entity that the passage gives aliases, with their keys.
         """
         spellings, chunks = _names(item), list(item.value.unit.chunk_ids)
-        if spellings.title_key:
+        if spellings.title_key and self.entity_source == "all":
             yield Row(spellings.title_key, [list(spellings.title_names), "", True, chunks])
+        ends = {end for head, _, tail, _ in spellings.statements for end in (head, tail)}
         for entity in spellings.entities:
+            if self.entity_source == "triples" and entity.id not in ends:
+                continue
             if entity.key and entity.key != CLAIMS:
                 yield Row(entity.key, [list(entity.names), entity.type, False, chunks])
             if entity.aliases:
@@ -296,16 +300,20 @@ class KnowledgeGraph(Derivation):
     Attributes:
         index_units: Whether entities and relations are units with vectors, as in MS-RAG. Otherwise only the passages
             are embedded.
+        index_relations: Whether relations are units, too, with `index_units`.
         disambiguate: Whether names of the same entity are merged (MS-RAG, Table 13: no).
         summaries: Whether a language model, where there is one, writes what the passages say about every entity and
             relation, into the unit's metadata `summary`: for answers, never for ranking.
         similar_names: With disambiguation, also merge names that share a word if their vectors have at least this
             cosine similarity; .92 is a good value. None merges only where passages say so.
-        max_names: Maximum names of an entity; a merge that exceeds it is refused.
+        max_names: Maximum names of an entity; a merge that exceeds it is refused, and so is one of contradictory types
+            or of a name that several entities claim. None merges whatever passages say, as in MS-RAG.
         skip_types: Entity types left out of the graph, unless they are the title of a passage; `[]` includes all, also
             dates and quantities, as in MS-RAG.
         literals: Whether all ends of triples are entities, as in the graphs of HippoRAG and MS-RAG: also common nouns,
             such as "basketball", and names that the passage does not spell out.
+        entity_source: Which names are entities: `all`, titles of passages and extracted entities; `extracted`, the
+            latter alone; or `triples`, those alone that are ends of triples, as in HippoRAG 2.
         max_df: Entities that more than this share of the passages name are ignored, except for passages with this
             title.
         hub_floor: `max_df` never ignores entities in at most this many passages.
@@ -314,12 +322,14 @@ class KnowledgeGraph(Derivation):
     name: ClassVar[str] = "knowledge_graph"
 
     index_units: bool = False
+    index_relations: bool = True
     disambiguate: bool = True
     similar_names: float | None = setting(None, above=0.0, high=1.0)
     summaries: bool = False
-    max_names: int = setting(8, low=1)
+    max_names: int | None = setting(8, low=1)
     skip_types: tuple[str, ...] = ("Date", "Quantity")
     literals: bool = False
+    entity_source: str = setting("all", choices=("all", "extracted", "triples"))
     max_df: float = setting(0.02, low=0.0, high=1.0)
     hub_floor: int = setting(10, low=0)
 
@@ -346,8 +356,11 @@ class KnowledgeGraph(Derivation):
         """Group mentions into entities, and statements into relations."""
         limit = max(self.hub_floor, int(self.max_df * len(view.chunk_units)))
         merging = NameMerging(self.max_names, self.similar_names) if self.disambiguate else None
-        entities = Entities(view.fingerprint, self.skip_types, limit, merging, self.literals, self.index_units)
-        return (entities, Relations(view.fingerprint, self.skip_types)) if self.index_units else (entities,)
+        entities = Entities(
+            view.fingerprint, self.skip_types, limit, merging, self.literals, self.entity_source, self.index_units
+        )
+        has_relations = self.index_units and self.index_relations
+        return (entities, Relations(view.fingerprint, self.skip_types)) if has_relations else (entities,)
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Update the graph after a change."""

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def merge_aliases(
-    groups: Iterable[Sequence[str]], types: Mapping[str, str] | None = None, max_names: int = 8
+    groups: Iterable[Sequence[str]], types: Mapping[str, str] | None = None, max_names: int | None = 8
 ) -> dict[str, str]:
-    """Merge names that a passage says are one entity."""
+    """Merge names that a passage says are one entity; without `max_names` all of them, whatever the types and words."""
     listed = [tuple(dict.fromkeys(name for name in group if name)) for group in groups]
     merged = _Groups(listed, types or {}, max_names)
     for group in listed:
@@ -35,7 +35,7 @@ def merge_aliases(
 class _Groups:
     """Union-find over names that rejects some unions."""
 
-    def __init__(self, groups: Sequence[Sequence[str]], types: Mapping[str, str], max_names: int) -> None:
+    def __init__(self, groups: Sequence[Sequence[str]], types: Mapping[str, str], max_names: int | None) -> None:
         self.parents = {name: name for group in groups for name in group}
         self.members = {name: [name] for name in self.parents}
         self._types = {name: types.get(name, "") for name in self.parents}
@@ -45,18 +45,21 @@ class _Groups:
     def merge(self, name: str, alias: str) -> None:
         """Join two names unless a rule forbids it."""
         one, other = self._find(name), self._find(alias)
-        types = self._types[one], self._types[other]
-        if (
-            one == other
-            or alias in self._ambiguous
-            or (all(types) and types[0] != types[1])
-            or alias in name.split()  # one word of the name may be another's
-            or len(self.members[one]) + len(self.members[other]) > self._max_names
-        ):
+        if one == other or self._is_doubtful(name, alias, one, other):
             return
         self.parents[other] = one
         self.members[one] += self.members.pop(other)
-        self._types[one] = types[0] or types[1]
+        self._types[one] = self._types[one] or self._types[other]
+
+    def _is_doubtful(self, name: str, alias: str, one: str, other: str) -> bool:
+        """Whether a rule forbids a merge: several entities claim the alias, types contradict, too many names."""
+        types = self._types[one], self._types[other]
+        return self._max_names is not None and (
+            alias in self._ambiguous
+            or (all(types) and types[0] != types[1])
+            or alias in name.split()  # one word of the name may be another's
+            or len(self.members[one]) + len(self.members[other]) > self._max_names
+        )
 
     def _find(self, name: str) -> str:
         while self.parents[name] != name:
@@ -79,9 +82,48 @@ _BLOCK = 65_536
 """Pairs whose cosines are computed in one step."""
 
 
+SimilarPairs = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.float64]"]
+"""Numbers of the first and second name, ascending, and their cosines."""
+
+_MAX_NEIGHBORS = 100
+_MIN_CHARACTERS = 3
+
+
+def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], threshold: float) -> SimilarPairs:
+    """Pairs of names with similar vectors, as HippoRAG joins them: no shared word is needed.
+
+    Every name is compared with every other, in time proportional to the square of their number. A name with fewer
+    than three letters and digits looks for no others, and any name only for the 100 nearest.
+
+    Args:
+        names: Names.
+        vectors: Their unit-length vectors, `[len(names), d]`.
+        threshold: Least cosine.
+
+    Returns:
+        Numbers of the first and second name, ascending, and cosines, all `[pairs]`.
+    """
+    import numpy as np
+
+    searching = [row for row, name in enumerate(names) if sum(map(str.isalnum, name)) >= _MIN_CHARACTERS]
+    size, step = max(len(names), 1), max(1, _BLOCK * 64 // max(len(names), 1))
+    found: dict[int, float] = {}
+    for start in range(0, len(searching), step):
+        rows = np.asarray(searching[start : start + step])
+        cosines = vectors[rows] @ vectors.T
+        cosines[np.arange(len(rows)), rows] = -1.0
+        for row, near in zip(rows.tolist(), cosines, strict=True):
+            others = np.flatnonzero(near >= threshold)
+            nearest = others[np.argsort(-near[others], kind="stable")[:_MAX_NEIGHBORS]]
+            found.update((min(row, o) * size + max(row, o), float(near[o])) for o in nearest.tolist())
+    pairs = np.array(sorted(found), dtype=np.int64)
+    first, second = np.divmod(pairs, size)
+    return first, second, np.array([found[pair] for pair in pairs.tolist()], dtype=np.float64)
+
+
 def similar_names(
     names: Sequence[str], vectors: NDArray[np.float32], threshold: float, max_names_per_word: int = 100
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+) -> SimilarPairs:
     """Pairs of names that share a word and whose vectors are similar.
 
     The shared word keeps apart names that an embedding confuses (`1912`, `1913`), and makes the search cheap: only
@@ -210,7 +252,7 @@ VALUE = "v:"
 class NameMerging:
     """Merges names that passages use as aliases, and names with similar vectors."""
 
-    max_names: int  # maximum names of an entity; a merge that exceeds it is refused
+    max_names: int | None  # maximum names of an entity; None merges whatever passages say
     similar_names: float | None  # minimum cosine of names that share a word; None merges by aliases only
 
     async def resolve(self, table: Table, context: Context) -> dict[str, str]:

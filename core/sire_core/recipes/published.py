@@ -23,7 +23,6 @@ rows = [["variants A to E", "table 5", "`variant=A`", "as published", "`unit/tes
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -31,7 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sire_core.errors import ConfigurationError
 from sire_core.protocols.building import DEFAULT_PRESET
-from sire_core.settings import UnknownSettingError, UnusedSettingError
+from sire_core.settings import UnknownSettingError, UnusedSettingError, read_toml
 
 if TYPE_CHECKING:
     from sire_core.protocols import Recipe
@@ -196,19 +195,6 @@ def without_idle(make: Callable[..., Recipe], given: Mapping[str, Any], others: 
         if error.name in given or error.name not in others:
             raise
         return without_idle(make, given, {key: value for key, value in others.items() if key != error.name})
-
-
-def read_toml(package: str, name: str) -> dict[str, Any]:
-    """Read a TOML file of a package."""
-    from importlib.resources import files
-
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
-    content: dict[str, Any] = tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
-    return content
 
 
 def _read(recipe: str, package: str) -> Published:

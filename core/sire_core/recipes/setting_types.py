@@ -31,16 +31,18 @@ class Hipporag2Settings(TypedDict, total=False):
     context_weight: float
     damping: float
     disambiguate: bool
+    entity_source: Literal["all", "extracted", "triples"]
     hub_floor: int
     link: Literal["triple", "phrase", "name"]
     literals: bool
     max_df: float
-    max_names: int
+    max_names: int | None
     passage_nodes: bool
     passage_weight: float
     phrases: int
     preset: Literal["ours", "published"]
     recognition: Literal["model", "none"]
+    shared_word: bool
     similar_names: float | None
     skip_types: tuple[str, ...] | list[str]
     synonyms: float
@@ -62,7 +64,7 @@ class IierSettings(TypedDict, total=False):
     max_length: int
     n_sim: int
     order: Literal["score", "chain", "iterative", "shuffle"]
-    preset: Literal["ours", "chains", "published"]
+    preset: Literal["ours", "chains", "published", "workable"]
     scorer: Literal["neural", "heuristic", "llm", "random"]
     seed: int
     seed_lift: float
@@ -106,13 +108,15 @@ class LinearragSettings(TypedDict, total=False):
 
     damping: float
     disambiguate: bool
+    entity_source: Literal["all", "extracted", "triples"]
     hub_floor: int
     max_df: float
-    max_names: int
+    max_names: int | None
     passage_ratio: float
     passage_weight: float
     preset: Literal["ours", "published", "musique"]
     rounds: int
+    seeds: Literal["named", "nearest"]
     sentences: int
     similar_names: float | None
     skip_types: tuple[str, ...] | list[str]
@@ -128,6 +132,7 @@ class MsragSettings(TypedDict, total=False):
     disambiguate: bool
     entities: int
     entity_hops: int
+    entity_source: Literal["all", "extracted", "triples"]
     expand: Literal["nearby", "ppr", "none"]
     extraction: Literal["vector", "llm"]
     fanout: int | None
@@ -137,8 +142,8 @@ class MsragSettings(TypedDict, total=False):
     link: bool
     literals: bool
     max_df: float
-    max_names: int
-    preset: Literal["ours", "graph", "published"]
+    max_names: int | None
+    preset: Literal["ours", "graph", "published", "workable"]
     relation_hops: int
     relations: int
     rerank: str
@@ -167,7 +172,7 @@ class PagerankSettings(TypedDict, total=False):
     index_units: bool
     literals: bool
     max_df: float
-    max_names: int
+    max_names: int | None
     preset: Literal["ours"]
     rarity: float
     seed_rarity: float
@@ -202,7 +207,7 @@ class SireSettings(TypedDict, total=False):
     hub_floor: int
     literals: bool
     max_df: float
-    max_names: int
+    max_names: int | None
     max_passages_per_name: int
     pool: int
     preset: Literal["ours"]
@@ -256,6 +261,7 @@ class SmartSettings(TypedDict, total=False):
     diversity: float
     drift: float
     edge_weight: Literal["strength", "binary"]
+    entity_source: Literal["all", "extracted", "triples"]
     entity_types: str
     epochs: int
     extract_tokens: int
@@ -267,7 +273,7 @@ class SmartSettings(TypedDict, total=False):
     literals: bool
     loss: Literal["se", "modularity"]
     max_df: float
-    max_names: int
+    max_names: int | None
     min_passages: int
     mu: float | None
     nest: Literal["chain", "repair"]
@@ -319,6 +325,7 @@ class RecipeSettings(TypedDict, total=False):
     entities: int
     entity_hops: int
     entity_key: Literal["norm", "lower", "exact"]
+    entity_source: Literal["all", "extracted", "triples"]
     entity_types: str
     epochs: int
     exact_below: int
@@ -351,7 +358,7 @@ class RecipeSettings(TypedDict, total=False):
     max_docs: int
     max_facts: int
     max_length: int
-    max_names: int
+    max_names: int | None
     max_pairs: int
     max_passages_per_name: int
     min_passages: int
@@ -368,7 +375,7 @@ class RecipeSettings(TypedDict, total=False):
     phrases: int
     polish: int
     pool: int
-    preset: Literal["ours", "published", "chains", "musique", "graph", "code"]
+    preset: Literal["ours", "published", "chains", "workable", "musique", "graph", "code"]
     ranker: Literal["dense", "bm25", "tfidf", "hybrid", "late"]
     rarity: float
     read_steps: int
@@ -388,7 +395,9 @@ class RecipeSettings(TypedDict, total=False):
     seed_lift: float
     seed_match: Literal["strict", "keyword_then_text"]
     seed_rarity: float
+    seeds: Literal["named", "nearest"]
     sentences: int
+    shared_word: bool
     similar_names: float | None
     similar_seeds: int
     singleton_rule: Literal["safe", "code", "paper"]

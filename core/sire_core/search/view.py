@@ -313,6 +313,15 @@ class PoolView(DerivedCache):
         places: IntArray = self.derived("units of chunks", self._units_of_chunks)[chunks]
         return places
 
+    def neighbors(self, position: int, allowed: BoolArray | None) -> tuple[int, list[int]]:
+        """Chunk number of a passage, and positions of the allowed passages before and after it in its document."""
+        pool = self.pool
+        number = int(pool.indices[pool.indptr[position]])
+        beside = [n for n in (number - 1, number + 1) if 0 <= n < len(pool.chunk_ids)]
+        same = [n for n in beside if pool.chunk_documents[n] == pool.chunk_documents[number]]
+        places: IntArray = self.derived("units of chunks", self._units_of_chunks)[same]
+        return number, [place for place in places.tolist() if allowed is None or allowed[place]]
+
     def shared_metadata(self, position: int) -> dict[str, Any]:
         """What the metadata of all passages that a unit stands on agree on."""
         return shared_metadata(self._sources(position))

@@ -21,14 +21,13 @@ from sire_core.errors import QueryError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.index import Index
 from sire_core.knowledge import KEYWORD, MENTIONS
-from sire_core.papers.smart.select import BESIDE
 from sire_core.protocols import Recipe
 from sire_core.recipes import REGISTRY
 from sire_core.storage.index_files import IndexFiles
 from sire_core.storage.store import CORPUS
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.text.words import tokenize
-from sire_core.types import Chunk, Document, Edge, Hit, Unit, UnitKind
+from sire_core.types import BESIDE, Chunk, Document, Edge, Hit, Unit, UnitKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
+from sire_core.changes.summarizers import ExtractiveSummarizer, ModelSummarizer, select_sentences
 from sire_core.knowledge.element_summaries import summarize_elements
 from sire_core.models.usage import estimate_tokens
-from sire_core.papers.trees.summarizers import ExtractiveSummarizer, ModelSummarizer, select_sentences
 from sire_core.recipes import raptor, sirerag
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel

@@ -229,5 +229,7 @@ def test_a_preset_goes_to_the_recipes_that_have_it():
     assert split == {"sire": {}, "msrag": {"preset": "published", "hop_decay": 0.5}}
     with pytest.raises(ConfigurationError, match="sire has no preset 'published'; it has ours"):
         split_settings(["sire", "flat"], {"preset": "published"})
-    with pytest.raises(ConfigurationError, match="msrag has no preset 'publshed'; it has ours, graph, published"):
+    with pytest.raises(
+        ConfigurationError, match="msrag has no preset 'publshed'; it has ours, graph, published, workable"
+    ):
         recipe_by_name("msrag", preset="publshed")

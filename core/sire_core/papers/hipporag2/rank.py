@@ -20,6 +20,7 @@ from sire_core.extend import (
     UnitKind,
     Walk,
     WalkPaths,
+    all_similar_names,
     answer_or_reason,
     best_first,
     check_settings,
@@ -42,10 +43,10 @@ if TYPE_CHECKING:
     from sire_core.extend import BoolArray, Filter, FloatArray, LanguageModel, Ranking, View
 
     Floats = NDArray[np.float64]
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from sire_core.extend import IntArray
+    from sire_core.extend import IntArray, SimilarPairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,14 @@ class PhraseGraph:
     name: str  # of the graph among the structures of a snapshot
 
     @classmethod
-    def of(cls, view: View, synonym: float) -> PhraseGraph:
+    def of(cls, view: View, synonym: float, *, shared_word: bool = True) -> PhraseGraph:
         """Return the graph of a pool, made once per snapshot and stored in files."""
-        name = f"phrase-graph-{synonym:g}"
+        name = f"phrase-graph-{synonym:g}{'' if shared_word else '-all'}"
 
         def make() -> PhraseGraph:
             mentions = EntityGraph.of(view)
-            arrays = view.cached_on_disk(name, lambda: _arrays(view, mentions, synonym), _save, _load)
+            compare = similar_names if shared_word else all_similar_names
+            arrays = view.cached_on_disk(name, lambda: _arrays(view, mentions, synonym, compare), _save, _load)
             return cls(mentions, name=name, **arrays)
 
         return view.derived(f"{name} with mentions", make)
@@ -101,12 +103,14 @@ class PhraseGraph:
         return Walk(CSRGraph.undirected(size + len(self.phrases), ends, weights), size, frequency)
 
 
-def _arrays(view: View, mentions: EntityGraph, synonym: float) -> dict[str, NDArray[Any]]:
+def _arrays(
+    view: View, mentions: EntityGraph, synonym: float, compare: Callable[..., SimilarPairs]
+) -> dict[str, NDArray[Any]]:
     """The fields of a `PhraseGraph` that take reading names and comparing vectors."""
     phrases = IdPositions.of(view).find(np.array(mentions.entity_ids, dtype="S24"))
     known = np.flatnonzero(phrases >= 0)
     names = [unit.text for unit in view.units(phrases[known])]
-    first, second, likeness = similar_names(names, view.matrix[phrases[known]], synonym)
+    first, second, likeness = compare(names, view.matrix[phrases[known]], synonym)
     triples = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.RELATION.value))
     number = np.full(view.size, -1, dtype=np.int64)
     number[phrases[known]] = known
@@ -165,6 +169,8 @@ class TripleWalk:
         passage_weight: Starting weight of a passage with the highest cosine, where that of a triple's score is 1.
         passage_nodes: Whether passages are nodes of the walk; otherwise a passage has the sum of its phrases' PageRank.
         synonyms: Minimum cosine of the names of two phrases that are joined; 1 joins none.
+        shared_word: Whether only phrases that share a word are joined as synonyms; as published all are compared, in
+            time that grows with the square of their number.
         context_weight: Weight of the edge between a passage and a phrase that it names, where that of a triple is 1.
             The released code enters triples in both directions into an undirected graph, passages in one.
         damping: Probability of following an edge instead of restarting.
@@ -177,6 +183,7 @@ class TripleWalk:
     passage_weight: float = setting(0.05, low=0.0)
     passage_nodes: bool = True
     synonyms: float = setting(0.8, above=0.0, high=1.0)
+    shared_word: bool = True
     context_weight: float = setting(0.5, above=0.0)
     damping: float = setting(0.5, low=0.0, high=0.99)
 
@@ -192,7 +199,7 @@ class TripleWalk:
     def prepare(self, view: View) -> None:
         """Join phrases and triples once, when a pool is built."""
         if view.size:
-            PhraseGraph.of(view, self.synonyms)
+            PhraseGraph.of(view, self.synonyms, shared_word=self.shared_word)
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter."""
@@ -200,7 +207,7 @@ class TripleWalk:
         cosines = await view.cosines(query, question, where)
         if not view.size:
             return ScoredRanking(cosines, None, lambda _: ())
-        graph = await asyncio.to_thread(PhraseGraph.of, view, self.synonyms)
+        graph = await asyncio.to_thread(PhraseGraph.of, view, self.synonyms, shared_word=self.shared_word)
         near, failure = np.empty(0, dtype=np.int64), ""
         if self.link == "triple":
             closed = np.inf if allowed is None else np.where(allowed[graph.triples], np.inf, -np.inf)
@@ -260,7 +267,9 @@ class TripleWalk:
         weights = {
             phrase: float(np.mean(scores[rows])) / int(walk.mentions[phrase]) for phrase, rows in by_phrase.items()
         }
-        first = sorted(weights, key=lambda phrase: -weights[phrase])[: self.phrases]
+        # Both ends of a triple often weigh the same: the one more similar to the question comes first.
+        similar = cosines[graph.phrases]
+        first = sorted(weights, key=lambda phrase: (-weights[phrase], -similar[phrase], phrase))[: self.phrases]
         starts = np.zeros(len(graph.phrases))
         starts[first] = [weights[phrase] for phrase in first]
         notes = {

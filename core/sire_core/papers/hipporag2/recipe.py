@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
     from sire_core.recipes.setting_types import Hipporag2Settings
 
+_GRAPH = {
+    "entity_source": "triples",
+    "literals": True,
+    "skip_types": (),
+    "disambiguate": False,
+    "max_df": 1.0,
+}
+"""The published graph: both ends of every triple, as they are, and nothing else."""
+
 
 @register
 def hipporag2(**settings: Unpack[Hipporag2Settings]) -> Recipe:
@@ -31,7 +40,9 @@ def hipporag2(**settings: Unpack[Hipporag2Settings]) -> Recipe:
     from sire_core.papers.hipporag2.rank import TripleWalk
 
     resolved = ResolvedSettings(
-        settings, Component(TripleWalk), Component(KnowledgeGraph, without=("index_units", "summaries"))
+        settings,
+        Component(TripleWalk),
+        Component(KnowledgeGraph, without=("index_units", "index_relations", "summaries"), defaults=_GRAPH),
     )
     return Recipe(
         name="hipporag2",

@@ -12,7 +12,7 @@ import numpy as np
 
 from sire_core.arrays.grouping import ranges, row_pointers, stable_order
 from sire_core.arrays.lists import Lists
-from sire_core.extraction.spans import find_spans, tidy
+from sire_core.extraction.spans import names_in
 from sire_core.papers.iier import GRAPH_NOTE, WORDS_NOTE
 from sire_core.papers.iier.table import InteractionTable, KeywordTable, PassageLinks, PassagePhrases
 from sire_core.protocols import Prompt
@@ -21,8 +21,8 @@ from sire_core.text.words import name_key, phrase_words, signs
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.question_files import Question
     from sire_core.protocols import BoolArray, FloatArray, IntArray, LanguageModel, View
+    from sire_core.questions import Question
     from sire_core.search.view import PoolView
 
 FEATURES = ("structural", "similarity", "keywords")
@@ -225,7 +225,7 @@ class KeywordFinder:
             if _is_keyword(query[start:end], lowered=lowered) and len(self._nodes_of_phrase(query[start:end])):
                 covered[start:end] = b"\1" * (end - start)
                 keywords[start] = query[start:end]
-        for name in dict.fromkeys(span.name for span in find_spans(tidy(query))):
+        for name in names_in(query):
             start = query.find(name)
             if start >= 0 and covered.find(1, start, start + len(name)) < 0:
                 keywords.setdefault(start, name)

@@ -41,9 +41,9 @@ from sire_core.types import PathStep
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.evaluate.question_files import Question
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, Embedder, FloatArray, IntArray, Ranking, Similarities, View
+    from sire_core.questions import Question
     from sire_core.search.view import PoolView
     from sire_core.types import Hit
 
@@ -314,7 +314,8 @@ class EvidenceChains:
             `rules`.
         seed_match: How seeds match keywords: `strict`, by the keywords of a passage, as in the paper;
             `keyword_then_text`, also by its title, and by its text for keywords that no passage has.
-        fallback_seeds: Number of most similar passages that start chains if no keyword is found.
+        fallback_seeds: Number of most similar passages that start chains if no keyword is found; 0 as published, so
+            that such a question has no chains.
         similar_seeds: Number of most similar passages that always start chains.
         order: `score`, or `chain`, `iterative` or `shuffle`, as in the paper.
         seed_lift: Added to the cosine similarity of a seed, with `order=score`.
@@ -331,7 +332,7 @@ class EvidenceChains:
     max_length: int = setting(5, low=1, high=100)
     keywords: str = setting("model", choices=("model", "rules"))
     seed_match: str = setting("keyword_then_text", choices=("strict", "keyword_then_text"))
-    fallback_seeds: int = setting(3, low=1, high=100)
+    fallback_seeds: int = setting(3, low=0, high=100)
     similar_seeds: int = setting(1, low=0, high=100)
     order: str = setting("score", choices=("score", *FORMATS))
     seed_lift: float = setting(0.5, low=0.0)

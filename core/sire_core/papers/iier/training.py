@@ -33,9 +33,9 @@ from sire_core.settings import Component, need_torch
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.evaluate.question_files import Question
     from sire_core.papers.iier.scorers import ChainScorer
     from sire_core.protocols import BoolArray, FloatArray, IntArray, View
+    from sire_core.questions import Question
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
 

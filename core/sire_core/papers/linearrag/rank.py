@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from sire_core.extend import (
     CSRGraph,
     EntityGraph,
+    IdPositions,
     KnownSimilarities,
     ScoredRanking,
     Walk,
@@ -21,6 +22,7 @@ from sire_core.extend import (
     check_settings,
     hash64,
     min_max,
+    names_in,
     positions_in,
     ranges,
     setting,
@@ -29,6 +31,8 @@ from sire_core.extend import (
 from sire_core.papers.linearrag.derive import SENTENCE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from sire_core.extend import BoolArray, Filter, FloatArray, IntArray, Ranking, View
@@ -130,10 +134,14 @@ class Active:
 class SentenceWalk:
     """Ranks passages by personalised PageRank from entities that the question activates, and from all passages.
 
-    Needs `KnowledgeGraph` and `SentenceNodes`. Where the question names nothing, passages are ranked by cosine.
+    Needs `KnowledgeGraph` (with units of entities for `seeds="nearest"`) and `SentenceNodes`. Where the question names
+    nothing, passages are ranked by cosine.
     Sentences come after all passages; those that a filter forbids activate nothing.
 
     Attributes:
+        seeds: Entities that a question activates first: `named`, those that it spells, each with a score of 1; or
+            `nearest`, as published: for each name in the question the entity with the most similar name, with their
+            cosine as its score.
         rounds: Rounds of activation, the entities of the question included.
         threshold: Minimum score of an entity that is activated or activates others (the paper's delta).
         sentences: Number of an active entity's sentences, those most similar to the question, that activate others.
@@ -143,6 +151,7 @@ class SentenceWalk:
         damping: Probability of following an edge instead of restarting.
     """
 
+    seeds: str = setting("named", choices=("named", "nearest"))
     rounds: int = setting(3, low=1, high=20)
     threshold: float = setting(0.1, low=0.0)
     sentences: int = setting(4, low=1)
@@ -157,20 +166,37 @@ class SentenceWalk:
         """Rank the units that pass the filter."""
         question, allowed = await view.embed_query(query), view.allowed(where)
         cosines = await view.cosines(query, question, where)
-        return await asyncio.to_thread(self._rank, query, cosines, view, allowed)
+        names = names_in(query) if self.seeds == "nearest" and view.size else []
+        vectors = await view.embed_queries(names) if names else np.empty((0, 0), dtype=np.float32)
+        return await asyncio.to_thread(self._rank, query, cosines, view, allowed, (names, vectors))
 
     def prepare(self, view: View) -> None:
         """Read the sentences of a pool once, when it is built."""
         if view.size:
             TriGraph.of(view)
 
-    def _rank(self, query: str, cosines: FloatArray, view: View, allowed: BoolArray | None) -> Ranking:
+    def _rank(
+        self,
+        query: str,
+        cosines: FloatArray,
+        view: View,
+        allowed: BoolArray | None,
+        names: tuple[Sequence[str], FloatArray],
+    ) -> Ranking:
         if not view.size:
             return ScoredRanking(cosines, None, lambda _: ())
         graph = TriGraph.of(view)
         walk, passages = graph.walk(view, allowed), graph.mentions.chunk_positions
         allowed_passages = None if allowed is None else allowed[passages]
-        active = self._activate(graph, graph.mentions.link(query, allowed_passages), cosines, view, allowed)
+        seeds = (
+            _nearest(graph, view, *names, allowed)
+            if self.seeds == "nearest"
+            else {
+                entity: Active(1.0, 1, f"the question names {name}")
+                for entity, name in graph.mentions.link(query, allowed_passages).items()
+            }
+        )
+        active = self._activate(graph, seeds, cosines, view, allowed)
         starts = np.zeros(len(graph.mentions.entity_ids))
         mass = np.zeros(walk.graph.size)
         if active:
@@ -185,12 +211,12 @@ class SentenceWalk:
     def _activate(
         self,
         graph: TriGraph,
-        named: Mapping[int, str],
+        seeds: Mapping[int, Active],
         cosines: FloatArray,
         view: View,
         allowed: BoolArray | None,
     ) -> dict[int, Active]:
-        """Entities that the question names, and those that its sentences lead to (equations 4 to 6), by number."""
+        """The seeds, and the entities that their sentences lead to (equations 4 to 6), by number."""
         similar = cosines[graph.sentences].astype(np.float64)
         if allowed is not None:
             similar[~allowed[graph.sentences]] = -np.inf
@@ -198,7 +224,7 @@ class SentenceWalk:
         ones = np.ones(graph.named.shape[1], dtype=bool)
         by_sentence = view.derived("tri-graph sentences", lambda: csr_array((ones, tuple(graph.named)), shape=size))
         by_entity = view.derived("tri-graph entities", by_sentence.T.tocsr)
-        active = {entity: Active(1.0, 1, f"the question names {name}") for entity, name in named.items()}
+        active = dict(seeds)
         front, used = dict(active), set()
         for tier in range(2, self.rounds + 1):
             reached: dict[int, Active] = {}
@@ -234,6 +260,32 @@ class SentenceWalk:
 
 
 _NONE = Active(0.0, 0, "")
+
+
+def _nearest(
+    graph: TriGraph, view: View, names: Sequence[str], vectors: FloatArray, allowed: BoolArray | None
+) -> dict[int, Active]:
+    """For each name the entity with the most similar one; of an entity that several names lead to the last score.
+
+    Args:
+        graph: The entities.
+        view: The pool with their vectors.
+        names: Names in the question.
+        vectors: Their vectors, `[names, d]`.
+        allowed: Units that may appear, `[size]`; None for all.
+    """
+    positions = IdPositions.of(view).find(np.array(graph.mentions.entity_ids, dtype="S24"))
+    entities = np.flatnonzero(positions >= 0)
+    if allowed is not None:
+        entities = entities[allowed[positions[entities]]]
+    if not len(names) or not len(entities):
+        return {}
+    similar = view.matrix[positions[entities]] @ vectors.T
+    best = similar.argmax(axis=0)
+    return {
+        int(entities[row]): Active(float(similar[row, column]), 1, f"the entity most similar to {name}")
+        for column, (row, name) in enumerate(zip(best.tolist(), names, strict=True))
+    }
 
 
 def _row(matrix: csr_array[np.bool_], number: int) -> list[int]:

@@ -32,14 +32,20 @@ def linearrag(**settings: Unpack[LinearragSettings]) -> Recipe:
     from sire_core.papers.linearrag.rank import SentenceWalk
 
     resolved = ResolvedSettings(
-        settings, Component(SentenceWalk), Component(KnowledgeGraph, without=("index_units", "summaries", "literals"))
+        settings,
+        Component(SentenceWalk),
+        Component(KnowledgeGraph, without=("index_units", "index_relations", "summaries", "literals")),
     )
+    walk = resolved.make(SentenceWalk)
     return Recipe(
         name="linearrag",
         summary="passages reached through entities that sentences similar to the question join, by PageRank",
         paper="LinearRAG, Zhuang et al. 2025",
-        organizers=(resolved.make(KnowledgeGraph), SentenceNodes()),
-        ranker=resolved.make(SentenceWalk),
+        organizers=(
+            resolved.make(KnowledgeGraph, index_units=walk.seeds == "nearest", index_relations=False),
+            SentenceNodes(),
+        ),
+        ranker=walk,
         native="triples",
         config=resolved.config,
         texts=resolved.texts,

@@ -121,7 +121,7 @@ def msrag(**settings: Unpack[MsragSettings]) -> Recipe:
         settings,
         Component(MixRecall),
         Component(MsragContext),
-        Component(KnowledgeGraph, without=("index_units", "summaries")),
+        Component(KnowledgeGraph, without=("index_units", "index_relations", "summaries")),
     )
     context = resolved.make(MsragContext)
     graph = resolved.make(KnowledgeGraph, index_units=True, summaries=context.summaries == "eager")

@@ -27,7 +27,11 @@ def pagerank(**settings: Unpack[PagerankSettings]) -> Recipe:
     from sire_core.knowledge.knowledge_graph import KnowledgeGraph
     from sire_core.papers.pagerank.rank import PageRank
 
-    resolved = ResolvedSettings(settings, Component(KnowledgeGraph, without=("summaries",)), Component(PageRank))
+    resolved = ResolvedSettings(
+        settings,
+        Component(KnowledgeGraph, without=("index_relations", "summaries", "entity_source")),
+        Component(PageRank),
+    )
     return Recipe(
         name="pagerank",
         summary="passages reached through the entities that the question names, by personalised PageRank",

@@ -79,7 +79,7 @@ def smart(**settings: Unpack[SmartSettings]) -> Recipe:
         Component(SmartBase),
         Component(ReportSelector),
         Component(Perspectives),
-        Component(KnowledgeGraph, without=("index_units", "summaries")),
+        Component(KnowledgeGraph, without=("index_units", "index_relations", "summaries")),
     )
     passages = chosen.make(SmartBase)
     ranker, below = _base(passages.base)

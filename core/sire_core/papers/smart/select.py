@@ -20,7 +20,7 @@ from sire_core.papers.smart import REPORTS
 from sire_core.papers.smart.report_nodes import ReportTable, tree_name
 from sire_core.settings import check_settings, setting
 from sire_core.text.words import count_tokens
-from sire_core.types import PathStep, UnitKind
+from sire_core.types import BESIDE, PathStep, UnitKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from sire_core.types import Hit
 
     Ids = NDArray[np.bytes_]
-
-BESIDE = "report_beside"
-"""Step of a passage's path that names a report behind it."""
 
 _BLOCKS = ((3, 1), (1, 1), (12, 6))
 """Hits and the reports behind them; each later block is three times the one before."""

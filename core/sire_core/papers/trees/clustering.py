@@ -58,19 +58,19 @@ def soft_clusters(
     embedder and every size of corpus.
 
     Returns ascending row numbers of each cluster, ordered by smallest member, then lexicographically. Every row occurs;
-    no cluster has a single member unless `n` is 1; no two clusters are equal; 11 rows or fewer are one cluster.
+    no cluster of `leiden` has a single member unless `n` is 1; no two clusters are equal; 11 rows or fewer are one
+    cluster.
 
     Vectors are float32 `[n, d]`. `method="paper"` is RAPTOR's UMAP and Gaussian mixtures (extra `paper`, some hundred
-    times slower; ignores the rest); sets too small to contain anything less dense are split along their own mean. A row
-    joins further clusters to which its mean link weight is at least `join` times the resolution. `nearest` has the
-    result of `nearest_neighbors` if it is known.
+    times slower; ignores the rest), whose clusters of a single text stay; sets too small to contain anything less dense
+    are split along their own mean. A row joins further clusters to which its mean link weight is at least `join` times
+    the resolution. `nearest` has the result of `nearest_neighbors` if it is known.
     """
     n = len(vectors)
     if n <= _ONE_CLUSTER:
         return [np.arange(n, dtype=np.int64)] if n else []
     if method == "paper":
-        closest = nearest_neighbors(vectors, 1)[0][:, 0]
-        return _ordered(_without_singletons(paper_clusters(vectors, rng=rng), closest))
+        return _ordered(paper_clusters(vectors, rng=rng))
     find = nearest_neighbors if n < EXACT_BELOW else approximate_neighbors
     indices, similarities = nearest or find(vectors, neighbors)
     graph = neighbor_graph(indices, similarities)

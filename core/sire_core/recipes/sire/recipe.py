@@ -34,7 +34,7 @@ def sire(**settings: Unpack[SireSettings]) -> Recipe:
 
     chosen = ResolvedSettings(
         settings,
-        Component(KnowledgeGraph, without=("summaries", "index_units")),
+        Component(KnowledgeGraph, without=("summaries", "index_units", "index_relations", "entity_source")),
         Component(EvidencePaths),
         Component(RerankSettings),
     )

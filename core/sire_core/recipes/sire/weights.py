@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.models.lexical_embedder import is_lexical
-from sire_core.recipes.published import read_toml
 from sire_core.recipes.sire.question import OWN, STEP
+from sire_core.settings import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,711 @@
+"""Evidence within a budget of tokens: the blocks of the best passages that answer a question, joined into a context.
+
+Passages are for finding; a model or a person reads a context. One linear model (`context.toml`) scores the pieces of
+the first passages: blocks, long ones cut at sentences, short ones joined with what follows. The best are taken until
+the budget is full and put back into the order of their documents: neighbors joined, each heading path once, an
+ellipsis where something is left out, rows of a table below its header.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache, partial
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
+
+import numpy as np
+
+from sire_core.documents.blocks import CODE, FURNITURE, HEADING, ROW, block_text, read_blocks
+from sire_core.documents.document_names import documents_of
+from sire_core.documents.markdown_sections import SEPARATOR
+from sire_core.errors import ConfigurationError, QueryError
+from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
+from sire_core.settings import read_toml
+from sire_core.text.snippets import stems
+from sire_core.text.words import count_tokens, split_sentences
+from sire_core.types import Hit, PathStep, UnitKind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.documents.blocks import Block
+    from sire_core.protocols import FloatArray
+    from sire_core.search.snapshot import SearchSnapshot
+
+CountTokens = Callable[[str], int]
+ScoreTexts = Callable[[str, Sequence[str]], "FloatArray"]
+"""Scores texts for a question, higher is better: a reranker."""
+Reranker = Union[str, CrossEncoder, ScoreTexts, None]
+"""Who scores texts again: `colbert:NAME_OR_FOLDER`, `onnx:NAME_OR_FOLDER` or a cross-encoder's name, or an object."""
+Label = Callable[[int, "Hit"], str]
+"""Label of a passage in a context, from its number (from 1) and the passage."""
+
+GAP = "\u2026"  # one token; `[...]` is five, which cost one to two points of recall
+POOL = 30
+"""Passages whose blocks are looked at."""
+FEATURES = ("words", "title", "near", "rank", "furniture", "code", "links", "rerank")
+"""Of a piece: share of the question's words in it, only in the title and headings above it, only in the pieces beside
+it, rare words counting more; logarithm of its passage's rank, negative; whether it is furniture or code; links per 20
+tokens; the reranker's score, standardized. Density, length, identifiers, rows, items, linking sentences and word
+vectors gave nothing more on left-out sets."""
+_PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
+_SMALL_PASSAGE_CHARS = 1_200  # Passages up to this length are joined with their neighbours in the document
+_MIN_CUT_TOKENS = 12  # Less room is not worth a part of a block
+_RERANKED = 40  # Pieces that a reranker scores
+_UNREAD = -2.0  # Standardised score of pieces that the reranker did not read
+_WELL = 0.8  # A document matches well if it has this share of the best value of words
+_SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The part of one passage that a context quotes.
+
+    Attributes:
+        hit: The passage with its score, metadata and path.
+        text: The quoted blocks, verbatim, without the heading path.
+        spans: Start and end of each quoted run in the passage's text, in characters.
+    """
+
+    hit: Hit
+    text: str
+    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def id(self) -> str:
+        """Your id of the passage; ours if there is none."""
+        return self.hit.unit.source_id
+
+    @property
+    def doc_ids(self) -> tuple[str, ...]:
+        """Documents of the passage."""
+        return self.hit.doc_ids
+
+    @property
+    def title(self) -> str:
+        """Heading path of the passage."""
+        return self.hit.unit.title
+
+    @property
+    def page(self) -> int | None:
+        """Page that the passage begins on; see `Hit.page`."""
+        return self.hit.page
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the passage was found."""
+        return tuple(step.note for step in self.hit.path)
+
+    def cut_hit(self) -> Hit:
+        """The hit with the quoted text in place of the whole one."""
+        return replace(self.hit, unit=replace(self.hit.unit, text=self.text))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The evidence for JSON."""
+        return {
+            "id": self.id,
+            "doc_ids": list(self.doc_ids),
+            "title": self.title,
+            **({} if self.page is None else {"page": self.page}),
+            "spans": [list(span) for span in self.spans],
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a model reads for a question, within a number of tokens.
+
+    Attributes:
+        text: The evidence, each part behind a label: `[number] heading path`.
+        evidence: The quoted parts in the order of the text.
+        tokens: Tokens of the text.
+        max_tokens: The budget.
+        left_out: Passages that were looked at and not quoted, best first.
+        more: Names of documents that match well and are not quoted.
+    """
+
+    text: str
+    evidence: tuple[Evidence, ...]
+    tokens: int
+    max_tokens: int
+    left_out: tuple[Hit, ...] = field(default=(), repr=False)
+    more: tuple[str, ...] = ()
+
+
+class Piece(NamedTuple):
+    """A block of a text, or a part of one, or short blocks together."""
+
+    start: int
+    end: int
+    kind: str
+    headings: tuple[tuple[int, int], ...] = ()  # Spans of the headings above it in the text
+    header: tuple[int, int] = (0, 0)  # Span of the header of its table
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPassage:
+    """A passage whose pieces may be quoted.
+
+    Attributes:
+        hit: The passage.
+        rank: Its rank from 0; of a neighbour that of the hit that it stands beside.
+        position: Its place in the corpus; -1 if unknown.
+    """
+
+    hit: Hit
+    rank: int
+    position: int = -1
+
+
+# --- pieces -----------------------------------------------------------------------------------------------------------
+
+
+def blocks_of(text: str) -> tuple[Block, ...]:
+    """Blocks of a passage's text."""
+    return read_blocks(text)
+
+
+@dataclass(frozen=True, slots=True)
+class PassagePieces:
+    """Pieces of a passage with what scoring and filling need of each."""
+
+    text: str
+    pieces: tuple[Piece, ...]
+    words: tuple[frozenset[str], ...]  # stems of each
+    headings: tuple[frozenset[str], ...]  # stems of the title and of the headings above each
+    tokens: tuple[int, ...]  # by `count_tokens`
+    links: tuple[int, ...]
+
+
+@lru_cache(2048)
+def passage_pieces(title: str, text: str) -> PassagePieces:
+    """Cut a passage into pieces and read their words."""
+    pieces = tuple(_joined(_cut(text, blocks_of(text), title)))
+    of_title = stems(title)
+    spans = [text[piece.start : piece.end] for piece in pieces]
+    above = {spans_: of_title.union(*(stems(text[s:e]) for s, e in spans_)) for spans_ in {p.headings for p in pieces}}
+    return PassagePieces(
+        text,
+        pieces,
+        tuple(map(stems, spans)),
+        tuple(above[piece.headings] for piece in pieces),
+        tuple(map(count_tokens, spans)),
+        tuple(span.count("](") for span in spans),
+    )
+
+
+def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
+    """Pieces of blocks: headings open the piece below them, rows stand together, long blocks are cut."""
+    names = set(title.split(SEPARATOR))
+    opened = -1  # start of a heading that nothing stands below yet
+    header = (0, 0)
+    for number, block in enumerate(blocks):
+        above = _headings_above(blocks, number, text, names)
+        if block.kind == HEADING:
+            if block_text(text, block) not in names:
+                opened = block.start if opened < 0 else opened
+            continue
+        if block.kind == ROW:
+            follows = number > 0 and blocks[number - 1].kind == ROW
+            header = (block.start, block.end) if block.level else header if follows else (0, 0)
+        start = block.start if opened < 0 else opened
+        opened = -1
+        own = header if block.kind == ROW else (0, 0)
+        for first, end in _parts(text, start, block.end):
+            yield Piece(first, end, block.kind, above, own)
+    if opened >= 0:
+        yield Piece(opened, blocks[-1].end, HEADING)
+
+
+def _headings_above(blocks: Sequence[Block], number: int, text: str, names: set[str]) -> tuple[tuple[int, int], ...]:
+    """Spans of the headings that a block stands under, from the outermost, without those that the title has."""
+    spans: list[tuple[int, int]] = []
+    above = blocks[number].path
+    while above >= 0:
+        if block_text(text, blocks[above]) not in names:
+            spans.append((blocks[above].start, blocks[above].end))
+        above = blocks[above].path
+    return tuple(reversed(spans))
+
+
+def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A span, cut at sentences and lines if it is long."""
+    if end - start > _MAX_PIECE_CHARS:
+        last = start
+        for match in _SENTENCE_END.finditer(text, start, end):
+            if match.start() - start > _PIECE_CHARS and last > start:
+                yield start, len(text[:last].rstrip())
+                start = last
+            last = match.end()
+        if end - start > _MAX_PIECE_CHARS and last > start:
+            yield start, len(text[:last].rstrip())
+            start = last
+    if start < end:
+        yield start, end
+
+
+def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Pieces, short ones together with the next one under the same heading, rows up to the size of a piece."""
+    last: Piece | None = None
+    for piece in pieces:
+        if last is not None and _goes_with(last, piece):
+            last = piece._replace(start=last.start)
+            continue
+        if last is not None:
+            yield last
+        last = piece
+    if last is not None:
+        yield last
+
+
+def _goes_with(last: Piece, piece: Piece) -> bool:
+    if FURNITURE in (last.kind, piece.kind) or last.headings != piece.headings:
+        return False
+    if last.kind == piece.kind == ROW:
+        is_header = last.end == piece.header[1]
+        return is_header or piece.end - last.start <= _PIECE_CHARS
+    return last.end - last.start < _MIN_PIECE_CHARS and ROW not in (last.kind, piece.kind)
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def learned_weights() -> dict[str, float]:
+    """Weights by feature, from `context.toml`; learned by `benchmarks/evidence.py --learn`."""
+    weights: dict[str, float] = read_toml(__package__, "context.toml")["weights"]
+    return weights
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Pieces of ranked passages, with their features.
+
+    Attributes:
+        question: The question.
+        passages: The passages.
+        read: Their pieces.
+        owner: Number of each piece's passage, `[pieces]`.
+        number: Number of each piece in its passage, `[pieces]`.
+        features: `[pieces, len(FEATURES)]`.
+    """
+
+    question: str
+    passages: Sequence[RankedPassage]
+    read: Sequence[PassagePieces]
+    owner: Sequence[int]
+    number: Sequence[int]
+    features: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, question: str, passages: Sequence[RankedPassage]) -> Candidates:
+        """Read passages and work out the features of their pieces, all but the reranker's."""
+        read = [passage_pieces(passage.hit.unit.title, passage.hit.unit.text) for passage in passages]
+        owner = [row for row, each in enumerate(read) for _ in each.pieces]
+        number = [place for each in read for place in range(len(each.pieces))]
+        return cls(question, passages, read, owner, number, _features(question, passages, read))
+
+    def text(self, place: int) -> str:
+        """Text of a piece."""
+        piece = self.read[self.owner[place]].pieces[self.number[place]]
+        return self.read[self.owner[place]].text[piece.start : piece.end]
+
+    def values(self, weights: dict[str, float] | None = None) -> NDArray[np.float64]:
+        """Score of every piece without a reranker, `[pieces]`."""
+        weights = learned_weights() if weights is None else weights
+        return np.asarray(self.features @ np.array([weights.get(name, 0.0) for name in FEATURES]))
+
+    def reranked(self, values: NDArray[np.float64], score: ScoreTexts) -> NDArray[np.float64]:
+        """Scores with those of a reranker of the best pieces; it reads each behind the last heading above it."""
+        best = np.argsort(-values, kind="stable")[:_RERANKED]
+        texts = [f"{self._heading(place)}\n{self.text(place)}".strip() for place in best.tolist()]
+        scores = np.asarray(score(self.question, texts), dtype=np.float64)
+        best = best[: len(scores)]  # a limit of time may have stopped it
+        spread = float(scores.std()) if len(scores) else 0.0
+        column = np.full(len(values), _UNREAD)
+        column[best] = (scores - scores.mean()) / spread if spread else 0.0
+        return values + learned_weights()["rerank"] * column
+
+    def _heading(self, place: int) -> str:
+        passage = self.passages[self.owner[place]].hit.unit
+        above = self.read[self.owner[place]].pieces[self.number[place]].headings
+        return passage.text[slice(*above[-1])].strip("# ") if above else passage.title.split(SEPARATOR)[-1]
+
+
+def score_function(rerank: Reranker, milliseconds: int = 0) -> ScoreTexts | None:
+    """Return what scores texts; with a limit of time it scores as many of the first as fit.
+
+    Raises:
+        ConfigurationError: It scores nothing, or a limit of time is given and it knows none.
+    """
+    if isinstance(rerank, str):
+        rerank = load_cross_encoder(rerank)
+    if isinstance(rerank, CrossEncoder):
+        return partial(rerank.scores_within, milliseconds=milliseconds) if milliseconds else rerank.scores
+    if milliseconds:
+        raise ConfigurationError("rerank_ms needs a model that can stop: rerank='colbert:FOLDER' or 'onnx:FOLDER'.")
+    if rerank is not None and not callable(rerank):
+        raise ConfigurationError(
+            f"Expected a reranker, got {type(rerank).__name__}. Give 'colbert:NAME_OR_FOLDER', the name of a "
+            "cross-encoder, or a function of a question and texts that returns a score for each text."
+        )
+    return rerank
+
+
+def _features(question: str, passages: Sequence[RankedPassage], read: Sequence[PassagePieces]) -> NDArray[np.float64]:
+    asked = sorted(stems(question))
+    rows = [
+        (place, each.words[number], each, number)
+        for place, each in enumerate(read)
+        for number in range(len(each.pieces))
+    ]
+    own = np.array([[word in words for word in asked] for _, words, _, _ in rows], dtype=bool)
+    own = own.reshape(len(rows), len(asked))
+    above = np.array(
+        [[word in each.headings[number] for word in asked] for _, _, each, number in rows], dtype=bool
+    ).reshape(own.shape)
+    beside = np.zeros_like(own)
+    owner = np.array([place for place, *_ in rows])
+    same = owner[1:] == owner[:-1] if rows else np.zeros(0, dtype=bool)
+    beside[1:] |= own[:-1] & same[:, None]
+    beside[:-1] |= own[1:] & same[:, None]
+    counts = own.sum(axis=0)
+    weights = np.log(1 + (len(rows) - counts + 0.5) / (counts + 0.5))
+    weights /= weights.sum() or 1.0
+    columns = np.zeros((len(rows), len(FEATURES)))
+    columns[:, 0] = own @ weights
+    columns[:, 1] = (above & ~own) @ weights
+    columns[:, 2] = (beside & ~own & ~above) @ weights
+    for row, (place, _, each, number) in enumerate(rows):
+        kind, tokens = each.pieces[number].kind, each.tokens[number]
+        links = 20 * each.links[number] / (20 + tokens)
+        columns[row, 3:7] = (-np.log1p(passages[place].rank), kind in (HEADING, FURNITURE), kind == CODE, links)
+    return columns
+
+
+# --- filling a budget -------------------------------------------------------------------------------------------------
+
+
+def check_options(options: Any) -> ContextOptions:
+    """Refuse what are no options of a context."""
+    if not isinstance(options, ContextOptions):
+        raise ConfigurationError(f"Expected ContextOptions(rerank=..., count=...), got {type(options).__name__}.")
+    return options
+
+
+def check_budget(max_tokens: Any) -> None:
+    """Refuse what is no number of tokens."""
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+        raise QueryError(f"max_tokens must be a whole number of at least 1, not {max_tokens!r}.")
+
+
+def number_label(number: int, hit: Hit) -> str:  # noqa: ARG001 - other labels name the documents of the hit
+    """The label `[number]`."""
+    return f"[{number}]"
+
+
+def context_text(evidence: Sequence[Evidence], label: Label = number_label) -> str:
+    """Evidence as one text, each part behind its label and heading path; a path is not repeated."""
+    parts, last = [], ("", "")
+    for number, one in enumerate(evidence, 1):
+        source = (next(iter(one.doc_ids), ""), one.title)
+        title = one.title if source != last else ""
+        parts.append(f"{label(number, one.hit)} {title}".rstrip() + f"\n{one.text}")
+        last = source
+    return "\n\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOptions:
+    """How a context is chosen and counted.
+
+    Attributes:
+        rerank: A model or function that scores the best 40 blocks again: `colbert:NAME_OR_FOLDER` (late interaction),
+            `onnx:NAME_OR_FOLDER`, the name of a cross-encoder, or a function of a question and texts. None for none.
+        rerank_ms: Milliseconds that it may take, the best blocks first; 0 for all.
+        pool: Passages whose blocks are looked at.
+        count: Counts the tokens of a text; by default words and punctuation marks.
+        write: Writes the payload that the budget holds for.
+        head: Returns what the payload says of a passage beside its text, to estimate its tokens; None for what
+            `context_text` does.
+    """
+
+    rerank: Reranker = None
+    rerank_ms: int = 0
+    pool: int = POOL
+    count: CountTokens = count_tokens
+    write: Callable[[Sequence[Evidence]], str] = context_text
+    head: Callable[[Hit], str] | None = None
+
+
+def select_context(
+    question: str, passages: Sequence[RankedPassage], max_tokens: int, options: ContextOptions | None = None
+) -> Context:
+    """Choose the blocks of passages that answer a question within a number of tokens.
+
+    Args:
+        question: The question.
+        passages: Passages in any order; see `ranked` for the hits of a retriever.
+        max_tokens: Tokens that the payload may have, labels and headings counted.
+        options: A reranker, the form of the payload, and how tokens are counted.
+
+    Raises:
+        QueryError: `max_tokens` is below one.
+    """
+    check_budget(max_tokens)
+    options = options or ContextOptions()
+    candidates = Candidates.of(question, passages)
+    values = candidates.values()
+    score = score_function(options.rerank, options.rerank_ms)
+    if score is not None and len(values):
+        values = candidates.reranked(values, score)
+    taken = _Filling(candidates, values, max_tokens, options).filled()
+    taken = _within_budget(candidates, values, taken, max_tokens, options)
+    quoted = _evidence(candidates, taken)
+    text = options.write(quoted) if quoted else ""
+    ids = {one.hit.unit.id for one in quoted}
+    left_out = [one.hit for one in sorted(passages, key=lambda one: one.rank) if one.hit.unit.id not in ids]
+    more = _more(candidates, quoted)
+    return Context(text, tuple(quoted), options.count(text), max_tokens, tuple(left_out), more)
+
+
+def _within_budget(
+    candidates: Candidates,
+    values: NDArray[np.float64],
+    taken: dict[int, tuple[int, int]],
+    max_tokens: int,
+    options: ContextOptions,
+) -> dict[int, tuple[int, int]]:
+    """Pieces whose payload fits: without the weakest where labels cost more than estimated, the last one cut."""
+
+    def fits(spans: dict[int, tuple[int, int]]) -> bool:
+        return options.count(options.write(_evidence(candidates, spans))) <= max_tokens
+
+    places = sorted(taken, key=lambda place: -values[place])
+    while len(places) > 1 and not fits({place: taken[place] for place in places}):
+        places.pop()
+    if len(places) == 1 and not fits({places[0]: taken[places[0]]}):
+        [place] = places
+        text, start = candidates.read[candidates.owner[place]].text, taken[place][0]
+        end = _fitting_end(text, taken[place], lambda end: fits({place: (start, end)}))
+        return {place: (start, end)} if start < end else {}
+    return {place: taken[place] for place in places}
+
+
+def ranked(hits: Iterable[Hit], starts: Sequence[int | None] = ()) -> list[RankedPassage]:
+    """Hits of any retriever, best first, each once; `starts` are their places in their documents, where known."""
+    passages: dict[str, RankedPassage] = {}
+    for rank, (hit, start) in enumerate(zip_longest(hits, starts)):
+        passages.setdefault(hit.unit.id, RankedPassage(hit, rank, -1 if start is None else start))
+    return list(passages.values())
+
+
+class _Filling:
+    """Takes pieces, best first, while there is room for them, their labels and headings."""
+
+    def __init__(
+        self, candidates: Candidates, values: NDArray[np.float64], max_tokens: int, options: ContextOptions
+    ) -> None:
+        self._candidates, self._values, self._options = candidates, values, options
+        self._room = max_tokens
+        self._taken: dict[int, tuple[int, int]] = {}
+        self._texts: dict[str, list[str]] = {}  # of the pieces taken, by document
+        self._labelled: set[object] = set()
+
+    def filled(self) -> dict[int, tuple[int, int]]:
+        """Span of each piece that is taken, which may be a part of it."""
+        for place in np.argsort(-self._values, kind="stable").tolist():
+            if self._room < _MIN_CUT_TOKENS and self._taken:
+                break
+            self._take(place)
+        return self._taken
+
+    def _take(self, place: int) -> None:
+        candidates = self._candidates
+        row = candidates.owner[place]
+        hit, each = candidates.passages[row].hit, candidates.read[row]
+        document, piece = next(iter(hit.doc_ids), hit.unit.id), each.pieces[candidates.number[place]]
+        text = " ".join(each.text[piece.start : piece.end].split())
+        if any(text in taken for taken in self._texts.get(document, ())):
+            return  # passages of a document overlap
+        count = self._options.count
+        above = [slice(*span) for span in (*piece.headings, piece.header)]
+        extra = self._head_tokens(hit, document) + count(GAP)
+        extra += sum(count(each.text[span]) for span in above if span.start < piece.start)
+        tokens = (
+            each.tokens[candidates.number[place]]
+            if count is count_tokens
+            else count(each.text[piece.start : piece.end])
+        )
+        span = (piece.start, piece.end)
+        if tokens + extra > self._room:
+            extra += sum(count(each.text[span]) for span in above if span.start >= piece.start)
+            span = self._part(each.text, piece, self._room - extra)
+            tokens = count(each.text[slice(*span)])
+        if span[0] == span[1]:
+            return
+        self._taken[place] = span
+        self._room -= tokens + extra
+        self._texts.setdefault(document, []).append(" ".join(each.text[slice(*span)].split()))
+        self._labelled |= {hit.unit.id, (document, hit.unit.title)}
+
+    def _head_tokens(self, hit: Hit, document: str) -> int:
+        """Tokens of the label and heading path of a passage, as far as they are not there yet."""
+        if hit.unit.id in self._labelled:
+            return 0
+        if self._options.head is not None:
+            return self._options.count(self._options.head(hit))
+        label = self._options.count(number_label(len(self._labelled), hit))
+        return label + (0 if (document, hit.unit.title) in self._labelled else self._options.count(hit.unit.title))
+
+    def _part(self, text: str, piece: Piece, room: int) -> tuple[int, int]:
+        """The sentences or lines of a piece around the best one that fit; words where nothing else was taken."""
+        none = (piece.start, piece.start)
+        if room < _MIN_CUT_TOKENS and (self._taken or room < 1):
+            return none
+        spans = _sentence_spans(text, piece)
+        asked, count = stems(self._candidates.question), self._options.count
+        best = max(range(len(spans)), key=lambda number: (len(stems(text[slice(*spans[number])]) & asked), -number))
+        first, last = best, best
+        if count(text[slice(*spans[best])]) > room:
+            start = spans[best][0]
+            end = _fitting_end(text, spans[best], lambda end: count(text[start:end]) <= room)
+            return none if self._taken else (start, end)
+        for _ in spans:
+            wider = [(first, last + 1), (first - 1, last)]
+            inside = [pair for pair in wider if pair[0] >= 0 and pair[1] < len(spans)]
+            fits = [pair for pair in inside if count(text[spans[pair[0]][0] : spans[pair[1]][1]]) <= room]
+            if not fits:
+                break
+            first, last = fits[0]
+        return spans[first][0], spans[last][1]
+
+
+def _sentence_spans(text: str, piece: Piece) -> list[tuple[int, int]]:
+    """Spans of the sentences of a piece; of code and tables, of their lines."""
+    body = text[piece.start : piece.end]
+    parts = body.split("\n") if piece.kind in (CODE, ROW) else split_sentences(body)
+    spans, at = [], piece.start
+    for part in filter(str.strip, parts):
+        start = text.index(part, at)
+        at = start + len(part)
+        spans.append((start, at))
+    return spans or [(piece.start, piece.end)]
+
+
+def _fitting_end(text: str, span: tuple[int, int], fits: Callable[[int], bool]) -> int:
+    """End of as many words of a span as fit."""
+    ends = [match.end() + span[0] for match in re.finditer(r"\S+", text[slice(*span)])]
+    low, high = 0, len(ends)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(ends[middle - 1]) else (low, middle - 1)
+    return ends[low - 1] if low else span[0]
+
+
+# --- the context ------------------------------------------------------------------------------------------------------
+
+
+def _evidence(candidates: Candidates, taken: dict[int, tuple[int, int]]) -> list[Evidence]:
+    """Evidence of the pieces taken: documents by their best piece, passages and blocks in the order of the document."""
+    by_passage: dict[int, list[int]] = {}
+    documents: dict[str, list[int]] = {}
+    for place in taken:  # best first
+        row = candidates.owner[place]
+        hit = candidates.passages[row].hit
+        rows = documents.setdefault(next(iter(hit.doc_ids), hit.unit.id), [])
+        rows += [row] if row not in rows else []
+        by_passage.setdefault(row, []).append(place)
+    evidence = []
+    for rows in documents.values():
+        for row in sorted(rows, key=lambda row: (candidates.passages[row].position, candidates.passages[row].rank)):
+            places = sorted(by_passage[row])
+            text, spans = _quoted(candidates.read[row], [(candidates.number[place], taken[place]) for place in places])
+            evidence.append(Evidence(candidates.passages[row].hit, text, spans))
+    return evidence
+
+
+def _quoted(
+    each: PassagePieces, quoted: Sequence[tuple[int, tuple[int, int]]]
+) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Text of some pieces of a passage, and spans of its runs; headings and headers of tables above what they head."""
+    runs: list[tuple[int, int]] = []
+    heads: list[list[tuple[int, int]]] = []
+    for number, (start, end) in quoted:
+        piece, before = each.pieces[number], each.pieces[number - 1]
+        if runs and runs[-1][1] == before.end and start == piece.start:
+            runs[-1] = (runs[-1][0], end)
+        else:
+            runs.append((start, end))
+            heads.append([*piece.headings, *([piece.header] if piece.header[1] else [])])
+    shown: list[tuple[int, int]] = []
+    lines: list[str] = []
+    for run, above in zip(runs, heads, strict=True):
+        lines += [GAP] if lines else []
+        shown.append(run)
+        missing = [span for span in above if not any(start <= span[0] and span[1] <= end for start, end in shown)]
+        lines += [each.text[slice(*span)] for span in missing]
+        lines.append(each.text[slice(*run)])
+        shown += missing
+    return "\n".join(lines), tuple(runs)
+
+
+def _more(candidates: Candidates, quoted: Sequence[Evidence]) -> tuple[str, ...]:
+    """Names of documents with a piece that has nearly as many words of the question as the best, but no quote."""
+    if not len(candidates.features):
+        return ()
+    shares = candidates.features[:, FEATURES.index("words")] + candidates.features[:, FEATURES.index("title")]
+    quoted_ids = {name for one in quoted for name in one.doc_ids}
+    names: dict[str, None] = {}
+    for place in np.flatnonzero(shares >= _WELL * shares.max()).tolist():
+        hit = candidates.passages[candidates.owner[place]].hit
+        if not quoted_ids.intersection(hit.doc_ids):
+            names.setdefault(documents_of(hit))
+    return tuple(names)
+
+
+# --- from an index ----------------------------------------------------------------------------------------------------
+
+
+async def index_context(
+    snapshot: SearchSnapshot,
+    question: str,
+    max_tokens: int,
+    options: ContextOptions | None = None,
+    *,
+    returns: str = "passages",
+) -> Context:
+    """The context for a question: of the first passages of a search, small ones with their neighbors."""
+    check_budget(max_tokens)
+    options = options or ContextOptions()
+    hits = await snapshot.asearch(question, options.pool, returns=returns)
+    return await asyncio.to_thread(select_context, question, with_neighbors(snapshot, hits), max_tokens, options)
+
+
+def with_neighbors(snapshot: SearchSnapshot, hits: Sequence[Hit]) -> list[RankedPassage]:
+    """Hits with their places in the corpus; small passages with those before and after them in their document."""
+    view, allowed = snapshot.view, snapshot.view.allowed(snapshot.where)
+    passages: dict[str, RankedPassage] = {}
+    beside: list[tuple[int, int]] = []
+    for rank, hit in enumerate(hits):
+        position = view.places().get(hit.unit.id, -1)
+        if position < 0 or hit.unit.kind is not UnitKind.CHUNK:
+            passages.setdefault(hit.unit.id, RankedPassage(hit, rank))
+            continue
+        place, near = view.neighbors(position, allowed)
+        passages.setdefault(hit.unit.id, RankedPassage(hit, rank, place))
+        if len(hit.unit.text) <= _SMALL_PASSAGE_CHARS:
+            beside += [(rank, other) for other in near]
+    for rank, position in beside:
+        unit, documents = view.pool.unit(position)
+        if unit.id not in passages:
+            path = (
+                PathStep("beside", (hits[rank].unit.id, unit.id), f"stands beside passage {rank + 1} of the search"),
+            )
+            hit = Hit(unit, hits[rank].score, documents, path, unit.metadata)
+            passages[unit.id] = RankedPassage(hit, rank, view.neighbors(position, None)[0])
+    return list(passages.values())

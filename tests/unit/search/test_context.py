@@ -1,0 +1,189 @@
+"""Contexts: chosen blocks within a budget of tokens, verbatim, in the order of their documents."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sire_core import Document, Index
+from sire_core.errors import ConfigurationError, QueryError
+from sire_core.search.context import Context, ContextOptions, Evidence, ranked, select_context
+from sire_core.text.words import count_tokens
+from sire_core.types import Hit, PathStep, Unit, UnitKind
+
+POOLS = """# Pools
+
+## Workers
+
+Every pool keeps idle workers for a while. The number of idle workers is `min_idle`, and it is 4 by default.
+
+Workers that fail three times are replaced.
+
+## Tables
+
+| setting | default | meaning |
+|---|---|---|
+| min_idle | 4 | idle workers |
+| max_idle | 9 | upper limit of idle workers |
+| grace | 30 s | time before a kill |
+
+Unrelated remarks about the colour of the logo follow here, and they are long enough to be a block of their own.
+"""
+MAIL = "The canteen closes at three.\n\nIdle workers drink coffee in the canteen.\n\nParking is free."
+
+
+def hit(text: str, name: str = "a", title: str = "", doc: str = "", path: tuple[PathStep, ...] = ()) -> Hit:
+    unit = Unit(name, UnitKind.CHUNK, text, (name,), title=title)
+    return Hit(unit, 1.0, (doc or name,), path)
+
+
+def chosen(question: str, *hits: Hit, max_tokens: int = 60, options: ContextOptions | None = None) -> Context:
+    return select_context(question, ranked(hits), max_tokens, options)
+
+
+def test_quotes_are_spans_of_the_passage_and_the_text_has_them() -> None:
+    context = chosen(
+        "What is the default of min_idle workers?", hit(POOLS, title="Pools"), hit(MAIL, "b"), max_tokens=90
+    )
+    assert "`min_idle`, and it is 4 by default" in context.text
+    assert "canteen" not in context.text
+    for one in context.evidence:
+        for start, end in one.spans:
+            assert one.hit.unit.text[start:end] in one.text
+    assert context.tokens == count_tokens(context.text) <= 90
+
+
+def test_a_row_stands_below_its_header_and_its_headings() -> None:
+    context = chosen("upper limit of idle workers max_idle", hit(POOLS + "\n", title="Pools"), max_tokens=55)
+    assert "| max_idle | 9 |" in context.text
+    assert context.text.index("| setting | default |") < context.text.index("| max_idle")
+
+
+def test_what_is_left_out_is_marked_between_quotes() -> None:
+    text = "\n\n".join(
+        ["Alpha pumps need oil every week, says the manual of the plant."]
+        + [f"Filler sentence number {n} says nothing of interest to anybody who reads this." for n in range(8)]
+        + ["The oil of alpha pumps is sold in blue cans at the gate of the plant."]
+    )
+    context = chosen("Where is the oil of alpha pumps sold, and when do they need it?", hit(text), max_tokens=45)
+    assert "blue cans" in context.text
+    assert "every week" in context.text
+    assert context.text.index("every week") < context.text.index("\u2026") < context.text.index("blue cans")
+
+
+def test_a_long_block_is_cut_at_sentences() -> None:
+    text = " ".join(f"Sentence {n} is about the harbour." for n in range(30)) + " Whales sleep upright."
+    context = chosen("How do whales sleep?", hit(text), max_tokens=30)
+    assert "Whales sleep upright." in context.text
+    assert context.tokens <= 30
+
+
+def test_documents_follow_their_best_quote_and_passages_their_place() -> None:
+    passages = [
+        hit("Otters eat crabs and mussels in the evening.", "2", doc="sea"),
+        hit("Otters swim in rivers.", "1", doc="sea"),
+        hit("Otters eat fish.", "3", doc="river"),
+    ]
+    context = select_context("What do otters eat in the evening?", ranked(passages, [500, 0, 3]), 200)
+    assert [one.id for one in context.evidence] == ["1", "2", "3"]
+    assert context.text.startswith("[1]\nOtters swim")
+
+
+def test_overlapping_passages_are_quoted_once() -> None:
+    same = "Nets are mended in the winter months by the crew of the old trawler in the harbour."
+    context = chosen(
+        "When are nets mended?", hit(f"{same}\n\nOne.", "a", doc="d"), hit(f"{same}\n\nTwo.", "b", doc="d")
+    )
+    assert context.text.count("mended") == 1
+    assert context.evidence[-1].text == "Two."
+
+
+def test_more_names_documents_that_match_and_are_not_quoted() -> None:
+    hits = [hit(f"The red lamp of hall {n} blinks when the oven is hot.", str(n), doc=f"hall-{n}") for n in range(9)]
+    context = chosen("When does the red lamp blink in the hall with the oven?", *hits, max_tokens=40)
+    quoted = {name for one in context.evidence for name in one.doc_ids}
+    assert quoted
+    assert set(context.more) == {f"hall-{n}" for n in range(9)} - quoted
+
+
+def test_a_reranker_decides_and_may_stop() -> None:
+    def likes_coffee(question: str, texts: list[str]) -> list[float]:
+        assert question == "Who drinks?"
+        return [float("coffee" in text) for text in texts[:40]]
+
+    context = chosen(
+        "Who drinks?", hit(POOLS, title="Pools"), hit(MAIL, "b"), max_tokens=20, options=ContextOptions(likes_coffee)
+    )
+    assert "coffee" in context.text
+    with pytest.raises(ConfigurationError, match="Expected a reranker, got int"):
+        chosen("Who?", hit(MAIL), options=ContextOptions(3))  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="needs a model that can stop"):
+        chosen("Who?", hit(MAIL), options=ContextOptions(likes_coffee, rerank_ms=5))
+
+
+@pytest.mark.parametrize("max_tokens", [0, -1, True, 2.5])
+def test_a_budget_is_a_positive_number(max_tokens: int) -> None:
+    with pytest.raises(QueryError, match="max_tokens"):
+        chosen("Who?", hit(MAIL), max_tokens=max_tokens)
+
+
+def test_nothing_gives_an_empty_context() -> None:
+    context = chosen("Who?")
+    assert (context.text, context.evidence, context.tokens, context.more) == ("", (), 0, ())
+
+
+def as_json(evidence: list[Evidence]) -> str:
+    return json.dumps([one.as_dict() for one in evidence])
+
+
+TEXTS = st.text("ab .\n|#-`*", max_size=400) | st.sampled_from(
+    [POOLS, MAIL, "word " * 300, "x" * 900, "\u4e2d\u6587" * 90]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(TEXTS, st.sampled_from(["", "Pools > Workers", "a " * 40])), max_size=5),
+    st.integers(1, 300),
+    st.sampled_from([ContextOptions(), ContextOptions(write=as_json), ContextOptions(count=len)]),
+)
+def test_the_payload_never_exceeds_its_budget(
+    texts: list[tuple[str, str]], max_tokens: int, options: ContextOptions
+) -> None:
+    hits = [hit(text, str(number), title, doc=str(number % 2)) for number, (text, title) in enumerate(texts)]
+    context = chosen("idle workers a b", *hits, max_tokens=max_tokens, options=options)
+    payload = options.write(context.evidence) if context.evidence else ""
+    assert options.count(payload) == context.tokens <= max_tokens
+    assert payload == context.text
+    for one in context.evidence:
+        assert all(one.hit.unit.text[start:end] in one.text for start, end in one.spans)
+        assert list(one.spans) == sorted(one.spans)
+
+
+def test_an_index_joins_small_passages_with_their_neighbors() -> None:
+    parts = [
+        "The press has two rollers.",
+        "It is cleaned on Fridays by the night shift.",
+        "Use soap for that, never acid.",
+    ]
+    with Index(recipe="flat", chunker=None) as index:
+        index.build(
+            [
+                Document("press", chunks=tuple(parts), metadata={"page": 7}),
+                *(Document(f"other-{n}", f"Soap number {n} smells of roses and lemons.") for n in range(40)),
+            ]
+        )
+        context = index.context("Who cleans the press on Fridays?", 60, options=ContextOptions(pool=1))
+        quoted = " ".join(one.text for one in context.evidence)
+        assert [one.doc_ids for one in context.evidence] == [("press",)] * len(context.evidence)
+        assert re.search(r"Fridays by the night shift\..*never acid", quoted)
+        assert context.evidence[0].page == 7
+        assert any("stands beside" in reason for one in context.evidence for reason in one.reasons)
+        hidden = index.context("Who cleans the press on Fridays?", 60, filter={"page": 8})
+        assert hidden.evidence == ()
+        with pytest.raises(QueryError):
+            index.context("Who?", 0)
