@@ -81,7 +81,7 @@ class SireRetriever(DocumentIndex):
 
     Use `SireVectorStore` where a chain accepts only a vector store. Documents come back as they were added, with their
     ids and metadata; `metadata["sire"]` adds scores and paths, see `hit_to_langchain`. `invoke` and `ainvoke` take `k`,
-    `filter`, `returns`, `recipe`, `as_of` and `max_tokens` for one call. Every option is a typed keyword, see `options`.
+    `filter`, `returns`, `recipe`, `as_of` and `max_tokens` for one call. Options are typed keywords, see `options`.
 
     With `max_tokens` the documents are parts of the best 30 passages that answer the question: the page contents,
     joined by empty lines, have at most so many tokens (words and punctuation marks), and `k` has no effect. Each
@@ -399,7 +399,8 @@ class SireRetriever(DocumentIndex):
     @property
     def evidence_options(self) -> ContextOptions:
         """`context_options`, for page contents that are joined by empty lines."""
-        return replace(self.context_options, write=evidence_text, head=lambda _: "")
+        options: ContextOptions = self.context_options
+        return replace(options, write=evidence_text, head=lambda _: "")
 
     async def _hits(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
         """Hits of `search_type`, with the options of a call, of `search_kwargs` and the fields, in this order."""

@@ -13,10 +13,10 @@ from sire_core.evaluate.bootstrap import Interval, mean_interval, paired_bootstr
 from sire_core.evaluate.datasets import DataSet
 from sire_core.evaluate.experiment import Experiment
 from sire_core.evaluate.made_questions import LinkedPassages, made_questions
-from sire_core.evaluate.question_files import Question
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.index import Index
 from sire_core.models.local_models import local_models
+from sire_core.questions import Question
 from sire_core.recipes import sire
 from sire_core.text.pluralize import count
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import sire_core.recipes
 from sire_core import Index
 from sire_core.recipes import recipe_by_name
 from sire_core.recipes.published import presets_of
@@ -15,15 +18,16 @@ from sire_core.recipes.registry import REGISTRY
 from sire_core.settings import ResolvedSettings
 
 OURS = [name for name, factory in sorted(REGISTRY.items()) if factory.__module__.startswith("sire_core.")]
-HEAD = '''"""Settings of the recipes as typed keywords; written by `tests/unit/recipes/test_setting_types.py` from the classes."""
+HEAD = '''"""{about}; written by `tests/unit/recipes/test_setting_types.py`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypedDict
-
-if TYPE_CHECKING:
-    from sire_core.protocols import Ranker
+from typing import {typing}
 '''
+RANKER = """
+if TYPE_CHECKING:
+    from sire_core.{module} import Ranker
+"""
 ALSO = {"base": " | Ranker", "rerank": ""}
 """Types of values beside the choices of a field; `rerank` takes the name of a cross-encoder, which is a `str`."""
 
@@ -59,27 +63,34 @@ def _class(name: str, docstring: str, types: dict[str, str]) -> str:
     return "\n".join(["", "", f"class {name}(TypedDict, total=False):", f'    """{docstring}"""', "", *lines, ""])
 
 
-def source() -> str:
+def sources() -> dict[Path, str]:
+    """Files of the recipes' rooms, and the one with the settings of all."""
     recipes = {name: declared(name) for name in OURS}
     of_index = set(inspect.signature(Index).parameters)
     merged: dict[str, list[str]] = {}
-    for types in recipes.values():
+    files: dict[Path, str] = {}
+    for name, types in recipes.items():
+        room = Path(sys.modules[REGISTRY[name].__module__].__file__).parent
+        module = "extend" if room.parent.name == "papers" else "protocols"
+        body = _class(f"{name.capitalize()}Settings", f"Settings of `{name}`.", types)
+        files[room / "setting_types.py"] = _file(f"Settings of `{name}` as typed keywords", body, module)
         for key, kind in types.items():
             if key not in of_index:
                 merged.setdefault(key, []).append(kind)
     every = {key: _union(kinds) for key, kinds in merged.items()}
-    return "".join(
-        [
-            HEAD,
-            *(
-                _class(f"{name.capitalize()}Settings", f"Settings of `{name}`.", types)
-                for name, types in recipes.items()
-            ),
-            _class(
-                "RecipeSettings", "Settings of all recipes but those that are called like arguments of `Index`.", every
-            ),
-        ]
+    body = _class(
+        "RecipeSettings", "Settings of all recipes but those that are called like arguments of `Index`.", every
     )
+    about = "Settings of all recipes as typed keywords"
+    files[Path(sire_core.recipes.__file__).with_name("setting_types.py")] = _file(about, body, "protocols")
+    return files
+
+
+def _file(about: str, body: str, module: str) -> str:
+    names = ["TYPE_CHECKING", "Literal", "TypedDict"]
+    used = [name for name in names if name == "TypedDict" or {"TYPE_CHECKING": "Ranker"}.get(name, name) in body]
+    head = HEAD.format(about=about, typing=", ".join(used))
+    return formatted(head + (RANKER.format(module=module) if "Ranker" in body else "") + body)
 
 
 def _union(kinds: list[str]) -> str:
@@ -94,20 +105,15 @@ def _union(kinds: list[str]) -> str:
 
 def formatted(text: str) -> str:
     """`ruff format`, for lines that are too long."""
-    import subprocess
-    import sys
-
     command = [str(Path(sys.executable).with_name("ruff")), "format", "--line-length=120", "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
 
 def test_typed_keywords_are_those_of_the_recipes():
-    import sire_core.recipes.setting_types as module
-
-    assert Path(module.__file__).read_text() == formatted(source()), f"Run python {__file__}."
+    for file, text in sources().items():
+        assert file.read_text() == text, f"Run python {__file__}."
 
 
 if __name__ == "__main__":
-    import sire_core.recipes
-
-    Path(sire_core.recipes.__file__).with_name("setting_types.py").write_text(formatted(source()))
+    for file, text in sources().items():
+        file.write_text(text)

@@ -14,7 +14,7 @@ from sire_core.extend import Component, Recipe, ResolvedSettings, register
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.recipes.setting_types import Hipporag2Settings
+    from sire_core.papers.hipporag2.setting_types import Hipporag2Settings
 
 _GRAPH = {
     "entity_source": "triples",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from sire_core.papers.iier.scorers import ChainScorer
-    from sire_core.recipes.setting_types import IierSettings
+    from sire_core.papers.iier.setting_types import IierSettings
     from sire_core.types import Edge
 
 SCORERS = ("neural", "heuristic", "llm", "random")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from sire_core.papers.indexrag.derive import AtomicKnowledge
-    from sire_core.recipes.setting_types import IndexragSettings
+    from sire_core.papers.indexrag.setting_types import IndexragSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from sire_core.extend import Component, Recipe, ResolvedSettings, register
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.recipes.setting_types import LinearragSettings
+    from sire_core.papers.linearrag.setting_types import LinearragSettings
 
 
 @register

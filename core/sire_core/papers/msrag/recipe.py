@@ -15,8 +15,8 @@ from sire_core.types import UnitKind
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from sire_core.papers.msrag.setting_types import MsragSettings
     from sire_core.protocols import View
-    from sire_core.recipes.setting_types import MsragSettings
     from sire_core.types import Hit, Unit
 
 _VOTES = "vote:"

@@ -11,7 +11,7 @@ from sire_core.settings import Component, ResolvedSettings
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.recipes.setting_types import PagerankSettings
+    from sire_core.papers.pagerank.setting_types import PagerankSettings
 
 
 @register

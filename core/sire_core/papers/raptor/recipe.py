@@ -12,7 +12,7 @@ from sire_core.settings import Component, ResolvedSettings
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.recipes.setting_types import RaptorSettings
+    from sire_core.papers.raptor.setting_types import RaptorSettings
 
 
 @register

@@ -14,8 +14,8 @@ from sire_core.settings import Component, ResolvedSettings, check_settings, sett
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from sire_core.papers.sirerag.setting_types import SireragSettings
     from sire_core.protocols import Organizer
-    from sire_core.recipes.setting_types import SireragSettings
 
 _VARIANTS = {
     "full": {},

@@ -17,8 +17,8 @@ from sire_core.storage.edge_notes import register_edge_note
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from sire_core.papers.smart.setting_types import SmartSettings
     from sire_core.protocols import Organizer, Ranker
-    from sire_core.recipes.setting_types import SmartSettings
     from sire_core.types import Edge
 
 

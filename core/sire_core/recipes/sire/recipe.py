@@ -13,7 +13,7 @@ from sire_core.settings import Component, ResolvedSettings
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.recipes.setting_types import SireSettings
+    from sire_core.recipes.sire.setting_types import SireSettings
 
 
 @register
