@@ -706,7 +706,9 @@ def import_(
     built: RecipeOptions,
     as_json: option_groups.AsJson = False,
 ) -> None:
-    """Read documents that `sire export` wrote into an index; the same as `sire index`.
+    """Index what `sire export` wrote.
+
+    The same as `sire index`.
 
     Example: sire import documents.jsonl --to my-index
     """

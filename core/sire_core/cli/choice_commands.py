@@ -122,7 +122,9 @@ def compare(
     ] = None,
     as_json: option_groups.AsJson = False,
 ) -> None:
-    """Compare BM25, vectors, both fused, and `sire` on your documents.
+    """Compare sire with other searches on your text.
+
+    Measures BM25, vectors, both fused, and `sire`.
 
     Shows which share of the evidence each finds among its first five passages, with 95 % intervals, and says whether
     the difference may be chance. Without --questions, questions are made from the text; these reuse its words, which

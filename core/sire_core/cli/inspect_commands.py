@@ -37,7 +37,7 @@ def explain(
     filter: option_groups.Filter = None,
     as_json: option_groups.AsJson = False,
 ) -> None:
-    """Explain a search: why each hit was found, or why a document was not.
+    """Explain each hit, or why a document is none.
 
     With DOC_ID (or the id of a passage), shows the rank of its best passage, what it shares with the question, and what
     the hits have that it lacks.
@@ -105,7 +105,9 @@ def doctor(
     ] = None,
     as_json: option_groups.AsJson = False,
 ) -> None:
-    """Show what works on this machine: version, extras, models; with DIR, whether the index is intact.
+    """Show what works on this machine, and check an index.
+
+    Shows the version, the extras and the models; with DIR, whether the index is intact.
 
     Example: sire doctor my-index
 
@@ -139,7 +141,9 @@ def doctor(
 
 
 def models(as_json: option_groups.AsJson = False) -> None:
-    """List the models on this machine that need no network, and test each on two sentences.
+    """List and test the models on this machine.
+
+    Lists those that need no network, and tests each on two sentences.
 
     Looks in the folders of SIRE_MODELS (a model folder, or a folder of them) and in the cache of the hub. A model
     folder has a tokenizer.json and an .onnx file.
@@ -173,7 +177,7 @@ def export(
     to: Annotated[Path | None, option("--output -o FILE", "Write to this file instead of standard output.")] = None,
     filter: option_groups.Filter = None,
 ) -> None:
-    """Write the documents of an index as JSON lines, for another program or another index.
+    """Write the documents of an index as JSON lines.
 
     `sire import FILE --to NEW_DIR` (or `sire index`) reads them. For a copy of the whole index with everything derived,
     use `sire backup`.
@@ -212,7 +216,9 @@ def skill(
     folder: option_groups.Folder,
     name: Annotated[str, option("--name", "Name of the skill, in lower case with dashes.")] = "search-documents",
 ) -> None:
-    """Print a skill for agents that run commands: when to search, open, ask for more, and cite.
+    """Print a skill for agents that run commands.
+
+    It says when to search, open a document, ask for more, and cite.
 
     Example: sire skill my-index > .skills/search-documents/SKILL.md
     """
