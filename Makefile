@@ -30,6 +30,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python tests/checks/imports.py
+	$(BIN)/python tests/checks/words.py
 
 benchmark-quick: $(STAMP)  ## speed and memory of indexing, loading and searching, as ratios
 	$(BIN)/python benchmarks/index_speed.py --quick

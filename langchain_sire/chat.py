@@ -54,7 +54,7 @@ def inner_config() -> RunnableConfig:
 LLMLike = Union[BaseChatModel, "LanguageModel", None]
 """A LangChain chat model, a `LanguageModel`, or None."""
 
-_NAMES = ("model_name", "model", "model_id", "deployment_name", "model_path")
+_MODEL_FIELDS = ("model_name", "model", "model_id", "deployment_name", "model_path")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
 _REFUSED_FORMS = (400, 404, 422)
 
@@ -103,7 +103,7 @@ class LangChainChat(CheckedModel):
     @property
     def fingerprint(self) -> str:
         """Class, model, name, and what decides its answers: stored ones are not those of another temperature."""
-        names = (getattr(self.chat_model, attribute, None) for attribute in _NAMES)
+        names = (getattr(self.chat_model, attribute, None) for attribute in _MODEL_FIELDS)
         model = next((value for value in names if isinstance(value, str) and value), "")
         chosen = ((name, getattr(self.chat_model, name, None)) for name in _SAMPLING)
         sampling = (f"{name}={value:g}" for name, value in chosen if type(value) in (int, float))

@@ -26,7 +26,7 @@ EmbeddingLike = Union[Embeddings, "Embedder", str, None]
 """LangChain's embeddings, an `Embedder`, what `resolve_embedder` reads, or None for the default."""
 
 _DEPLOYMENT = "deployment"
-_NAMES = ("model", "model_name", "model_id", _DEPLOYMENT)
+_MODEL_FIELDS = ("model", "model_name", "model_id", _DEPLOYMENT)
 
 
 class LangChainEmbedder(FrameworkEmbedder):
@@ -127,7 +127,7 @@ def _layers(embeddings: Embeddings) -> Iterator[Embeddings]:
 
 def _model(embeddings: Embeddings) -> str:
     """The model attribute of an object; empty where it has none."""
-    names = (getattr(embeddings, attribute, None) for attribute in _NAMES)
+    names = (getattr(embeddings, attribute, None) for attribute in _MODEL_FIELDS)
     return next((str(value) for value in names if isinstance(value, str) and value), "")
 
 

@@ -11,6 +11,7 @@ from langchain_sire.chat import as_language_model
 from langchain_sire.embeddings import as_embedder
 from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import named, parameters
+from sire_core.documents.chunker import SentenceChunker
 from sire_core.index import Index
 from sire_core.recipes.registry import recipe_of, take_settings
 from sire_core.storage.plain_files import read_optional, write_checked
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from langchain_core.vectorstores import VectorStore
 
 _SETTINGS = "langchain.json"
+_SEARCH = ("k", "filter", "returns", "as_of")
 
 SPELLINGS = {
     "embedder": "embedding",
@@ -40,17 +42,18 @@ SPELLINGS = {
 """Other words for arguments, as other classes of LangChain and LlamaIndex have them."""
 
 _OURS = parameters(Index, without=("path", "recipe", "embedder", "language_model"))
-_NAMES = ("path", "embedding", "llm", "recipe", "vector_store", "show_progress", *_OURS)
+_ARGUMENT_NAMES = ("path", "embedding", "llm", "recipe", "vector_store", "show_progress", *_OURS)
 
 
 def open_index(called: str, arguments: Mapping[str, Any], others: Collection[str] = ()) -> tuple[Index, dict[str, Any]]:
     """An index with LangChain's models in the places of ours, and what was given beside its arguments."""
     words = {k: v for k, v in arguments.items() if v is not None}
     folder = next((words[word] for word in words if SPELLINGS.get(word, word) == "path"), None)
-    words = take_settings(words, folder, {*_NAMES, *others, *SPELLINGS})
-    named_arguments = named(called, words, (*_NAMES, *others), SPELLINGS)
+    words = take_settings(words, folder, {*_ARGUMENT_NAMES, *others, *SPELLINGS})
+    named_arguments = named(called, words, (*_ARGUMENT_NAMES, *others), SPELLINGS)
     rest = {name: named_arguments.pop(name) for name in others if name in named_arguments}
-    return make_index(**{**named_arguments, "chunker": arguments.get("chunker")}), rest
+    chunker = arguments["chunker"] if "chunker" in arguments else _saved_chunker(folder)
+    return make_index(**{**named_arguments, "chunker": chunker}), rest
 
 
 def make_index(
@@ -77,8 +80,20 @@ def make_index(
 
 
 def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """What a folder remembers of a retriever: `k` and `title_key`; empty where nothing was saved."""
+    """Settings of a retriever that a folder stores: search options, `title_key`, `chunker`; empty without any."""
     return read_optional(folder, _SETTINGS)
+
+
+def read_search(folder: str | os.PathLike[str] | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Search options that a folder stores, without those that are given as fields or in `search_kwargs`."""
+    words = {SPELLINGS.get(word, word) for word in (*given, *(given.get("search_kwargs") or ()))}
+    return {name: value for name, value in read_settings(folder).items() if name in _SEARCH and name not in words}
+
+
+def _saved_chunker(folder: str | os.PathLike[str] | None) -> SentenceChunker | str:
+    """The chunker of documents that retrievers added to a folder; "whole" if none was cut."""
+    saved = read_settings(folder).get("chunker")
+    return SentenceChunker(**saved) if saved else "whole"
 
 
 def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
@@ -87,13 +102,21 @@ def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     write_checked(folder / _SETTINGS, dict(settings))
 
 
-def remember_title_key(folder: Path | None, title_key: str | list[str]) -> None:
-    """Save a key of titles where the folder has none: who opens it next reads titles of documents in the same way.
+def reading_settings(title_key: str | list[str], chunker: SentenceChunker | None) -> dict[str, Any]:
+    """Settings with which documents are read, as they are stored; without the defaults."""
+    settings: dict[str, Any] = {"title_key": None if title_key == "title" else title_key}
+    settings["chunker"] = chunker.settings() if chunker else None
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def remember_reading(index: Index, title_key: str | list[str]) -> None:
+    """Save how documents are read, where the folder has nothing about it: whoever opens it reads them so, too.
 
     The file also says that documents are an app's, see `Folder.framework`.
     """
-    if folder is None:
+    if index.path is None:
         return
-    saved = read_settings(folder)
-    if (title_key != "title" and "title_key" not in saved) or not (folder / _SETTINGS).exists():
-        write_settings(folder, saved if title_key == "title" else {**saved, "title_key": title_key})
+    saved = read_settings(index.path)
+    settings = {**reading_settings(title_key, index.chunker), **saved}
+    if settings != saved or not (index.path / _SETTINGS).exists():
+        write_settings(index.path, settings)

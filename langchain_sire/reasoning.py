@@ -245,7 +245,7 @@ class Reasoner:
 
     @property
     def searches(self) -> bool:
-        """Whether each sub-question is searched for."""
+        """True if each sub-question is searched for."""
         return bool(getattr(self.config, "mode", "search") == "search")
 
     def traces(self, k: int | None = None, where: FilterLike = None) -> dict[str, Any]:

@@ -36,8 +36,10 @@ from langchain_sire.embeddings import EmbeddingLike
 from langchain_sire.opening import (
     SPELLINGS,
     open_index,
+    read_search,
     read_settings,
-    remember_title_key,
+    reading_settings,
+    remember_reading,
     write_settings,
 )
 from langchain_sire.options import CallOptions, OpenOptions, RetrieverFields, SearchKwargs, StoreSearchOptions
@@ -48,15 +50,15 @@ from sire_core.changes.writer import warn_of_first_cost
 from sire_core.documents.stored_corpus import filter_fields
 from sire_core.documents.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
-from sire_core.filters import Filter, FilterLike, both, parse_filter
+from sire_core.filters import Filter, FilterLike, both, filter_mapping, parse_filter
 from sire_core.filters.conditions import passes
 from sire_core.index import Index
 from sire_core.models.embedders import check_length, model_name
 from sire_core.models.sync import run_sync
-from sire_core.search.context import ContextOptions, check_options
+from sire_core.search.context import ContextOptions, check_options, context_text
 from sire_core.search.passages import check_returns
 from sire_core.search.snapshot import unknown_keys
-from sire_core.search.validity import Day
+from sire_core.search.validity import Day, read_day
 from sire_core.types import BuildReport
 
 if TYPE_CHECKING:
@@ -314,7 +316,8 @@ class SireRetriever(DocumentIndex):
             embedding: The embedder that the index was built with; not needed for the default and for named embedders.
             llm: For recipes that call a model during a search, and for adding documents later.
             recipe: One of the folder instead of its default.
-            **options: As in `from_documents`. The default of `k` is the saved value.
+            **options: As in `from_documents`. Defaults of `k`, `filter`, `returns`, `as_of`, `title_key` and `chunker`
+                are the values that `from_documents` or `save` stored.
 
         Raises:
             IndexMissingError: There is no index.
@@ -359,8 +362,7 @@ class SireRetriever(DocumentIndex):
     def _over(cls, called: str, arguments: Mapping[str, Any], *, is_writer: bool = False) -> Self:
         own = [name for name in cls.model_fields if name not in ("index", "llm")]  # an index has its model as `llm`
         index, fields = open_index(called, arguments, own)
-        saved = {name: value for name, value in read_settings(index.path).items() if name == "k"}
-        retriever = cls(index=index, **{**saved, **fields})
+        retriever = cls(index=index, **{**read_search(index.path, fields), **fields})
         retriever._is_writer = is_writer
         return retriever
 
@@ -398,8 +400,10 @@ class SireRetriever(DocumentIndex):
 
     @property
     def evidence_options(self) -> ContextOptions:
-        """`context_options`, for page contents that are joined by empty lines."""
+        """`context_options`; unless they write the payload themselves, page contents are joined by empty lines."""
         options: ContextOptions = self.context_options
+        if options.write is not context_text:
+            return options
         return replace(options, write=evidence_text, head=lambda _: "")
 
     async def _hits(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
@@ -455,7 +459,7 @@ class SireRetriever(DocumentIndex):
 
     @property
     def has_k(self) -> bool:
-        """Whether a number of documents was given, here or in `search_kwargs`."""
+        """True if a number of documents was given, here or in `search_kwargs`."""
         return "k" in self.model_fields_set or "k" in self._search_kwargs()
 
     @lists_options(RetrieverFields)
@@ -552,7 +556,7 @@ class SireRetriever(DocumentIndex):
             return BuildReport()
         seen = ids is None  # then what is hidden had no part in the choice
         retitled = self._file_titles.delete(removed_ids)
-        report = await self.index.adelete(removed_ids, missing_ok=missing_ok or seen, visible_only=seen)
+        report = await self.index.adelete(removed_ids, missing_ok=missing_ok or seen)
         if retitled:
             await self.index.aupdate(retitled)
         await self._follow(report)
@@ -596,7 +600,7 @@ class SireRetriever(DocumentIndex):
 
     async def _follow(self, report: BuildReport) -> None:
         self._file_titles.done()
-        remember_title_key(self.index.path, self.title_key)
+        remember_reading(self.index, self.title_key)
         await push_missed(self.index, report)
 
     def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
@@ -609,7 +613,7 @@ class SireRetriever(DocumentIndex):
         self.index.defer(converted)
         self._file_titles.done()
         self._is_writer = True
-        remember_title_key(self.index.path, self.title_key)
+        remember_reading(self.index, self.title_key)
         return UpsertResponse(succeeded=names, failed=[])
 
     async def aupsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
@@ -630,11 +634,7 @@ class SireRetriever(DocumentIndex):
         self._is_writer = True
         removed_ids = [str(document.id) for document in self.get_by_ids(ids)]
         retitled = self._file_titles.delete(removed_ids)
-        if removed_ids and self.index.allow is not None:
-            self.index.delete(removed_ids, missing_ok=True, visible_only=True)
-            self.index.update(retitled)
-        else:
-            self.index.defer(retitled, delete=removed_ids)
+        self.index.defer(retitled, delete=removed_ids)
         self._file_titles.done()
         return DeleteResponse(num_deleted=len(removed_ids), num_failed=0, succeeded=removed_ids, failed=[])
 
@@ -683,8 +683,14 @@ class SireRetriever(DocumentIndex):
 
 
 def _save_settings(retriever: SireRetriever, folder: Path | None) -> None:
+    """Store the search options that differ from their defaults, and how documents are read."""
     if folder is not None:
         search = retriever.asked({})
-        titles = {} if retriever.title_key == "title" else {"title_key": retriever.title_key}
-        size = {"k": search["k"]} if retriever.has_k else {}
-        write_settings(folder, {**size, **titles})
+        options = {
+            "k": search["k"] if retriever.has_k else None,
+            "filter": None if search["filter"] is None else filter_mapping(search["filter"]),
+            "returns": None if search["returns"] == "passages" else search["returns"],
+            "as_of": None if search["as_of"] is None else read_day(search["as_of"]),
+        }
+        reading = reading_settings(retriever.title_key, retriever.index.chunker)
+        write_settings(folder, {**{name: value for name, value in options.items() if value is not None}, **reading})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import Callbacks  # needed at run time: LangChain reads the annotations of functions
@@ -13,7 +14,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from langchain_sire.chat import LLMLike
-from langchain_sire.documents import KEY
+from langchain_sire.documents import KEY, evidence_to_langchain, hit_to_langchain
 from langchain_sire.reasoning import ReasoningChain, make_reasoner, question_of
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
@@ -25,6 +26,7 @@ from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
 from sire_core.reason.options import AnyReasonerOptions
+from sire_core.search.context import Evidence, context_text
 from sire_core.search.validity import superseded_mark
 from sire_core.serve.outputs import answer_text
 from sire_core.serve.tools import ANSWERS, SEARCHES, AnswerArguments, explain_filter, explain_mistakes, search_arguments
@@ -89,13 +91,24 @@ class _Searcher:
 
     def search(self, query: str, callbacks: Callbacks = None, **options: Any) -> tuple[str, list[Document]]:
         with _tool_errors():
-            documents = self._retriever.invoke(query, {"callbacks": callbacks}, **options)
+            documents = self._for(options).invoke(query, {"callbacks": callbacks}, **options)
             return self._told(documents, "" if documents else run_sync(self._hint(options.get("filter"))))
 
     async def asearch(self, query: str, callbacks: Callbacks = None, **options: Any) -> tuple[str, list[Document]]:
         with _tool_errors():
-            documents = await self._retriever.ainvoke(query, {"callbacks": callbacks}, **options)
+            documents = await self._for(options).ainvoke(query, {"callbacks": callbacks}, **options)
             return self._told(documents, "" if documents else await self._hint(options.get("filter")))
+
+    def _for(self, options: Mapping[str, Any]) -> SireRetriever:
+        """The retriever; with `max_tokens` one whose budget holds for what the tool writes."""
+        how, retriever = self._retriever.context_options, self._retriever
+        if retriever.asked(options)["max_tokens"] is None or how.write is not context_text:
+            return retriever
+        how = replace(how, write=self._written, head=lambda hit: cite([hit_to_langchain(hit)], self._cite_key))
+        return retriever.as_retriever(context_options=how)
+
+    def _written(self, evidence: Sequence[Evidence]) -> str:
+        return cite(list(map(evidence_to_langchain, evidence)), self._cite_key)
 
     async def _hint(self, filter: Any) -> str:
         return await explain_filter(self._retriever.index, self._retriever.narrowed(), parse_filter(filter))

@@ -185,7 +185,7 @@ class VectorStoreMirror(FrameworkMirror):
             await call(lambda: store.delete(removed), lambda: store.adelete(removed))
 
     async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:
-        """Whether the store has a unit; of a store that cannot be asked it is taken for granted."""
+        """True if the store has a unit; of a store that cannot be asked it is taken for granted."""
         there = await self._there([to_uuid(unit)])
         return there is None or bool(there)
 

@@ -20,7 +20,7 @@ async def call(
 
 
 def awaits(method: Callable[..., Any]) -> bool:
-    """Whether an async method waits for anything."""
+    """True if an async method waits for anything."""
     function = inspect.unwrap(getattr(method, "__func__", method))
     code = getattr(function, "__code__", None)
     if code is None:
@@ -29,5 +29,5 @@ def awaits(method: Callable[..., Any]) -> bool:
 
 
 def overrides(thing: object, base: type, name: str) -> bool:
-    """Whether a class has a method of its own in the place of a base's; LlamaIndex wraps inherited ones again."""
+    """True if a class has a method of its own in the place of a base's; LlamaIndex wraps inherited ones again."""
     return inspect.unwrap(getattr(type(thing), name)) is not inspect.unwrap(getattr(base, name))

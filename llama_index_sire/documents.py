@@ -60,7 +60,7 @@ _CLASS = "class"
 _CLASSES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
 """Classes of nodes that come back as they were."""
 
-_PLAIN = TextNode()
+_EMPTY_NODE = TextNode()
 _FIELDS = (
     *("start_char_idx", "end_char_idx", "excluded_embed_metadata_keys", "excluded_llm_metadata_keys"),
     *("metadata_template", "metadata_separator", "text_template", "mimetype"),
@@ -237,7 +237,7 @@ def _metadata(node: BaseNode) -> dict[str, Any]:
 def _about(node: BaseNode) -> dict[str, Any]:
     """What a node has beside its text and metadata, where it is not what every node has."""
     values = {name: getattr(node, name) for name in _FIELDS if hasattr(node, name)}
-    about = {name: value for name, value in values.items() if value != getattr(_PLAIN, name)}
+    about = {name: value for name, value in values.items() if value != getattr(_EMPTY_NODE, name)}
     with suppress(TypeError, ValueError, RecursionError):  # refused later, in words that name the document
         if types := lost_types(node.metadata):
             about[TYPES] = types
@@ -326,8 +326,7 @@ def cut(
     mine = fingerprint(transformations)
     if whole:
         _refuse_another(mine, saved, everything)
-    own = SentenceChunker() if index.chunker == "sentences" else index.chunker  # "sentences" is the only name
-    convert = partial(to_documents, title_key=title_key, chunker=own, strict_metadata=index.strict_metadata)  # type: ignore[arg-type]  # no other text
+    convert = partial(to_documents, title_key=title_key, chunker=index.chunker, strict_metadata=index.strict_metadata)
     if transformations is None:
         _refuse_nodes(known)
         return convert(nodes), []

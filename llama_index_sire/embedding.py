@@ -112,7 +112,7 @@ class LlamaIndexEmbedder(FrameworkEmbedder):
         )
 
     def _documents_await(self) -> bool:
-        """Whether the model's own way to embed many texts is an async one."""
+        """True if the model's own way to embed many texts is an async one."""
         model = self.model
         if overrides(model, BaseEmbedding, "_aget_text_embeddings"):
             return awaits(model._aget_text_embeddings)  # noqa: SLF001 - the method that a subclass writes

@@ -250,7 +250,7 @@ class _PoolSnapshot:
         return self.units[name][0].kind is UnitKind.CHUNK
 
     def same(self, other: _PoolSnapshot, name: str, *, embed: bool = False) -> bool:
-        """Whether a unit of both would give the same node, vector included if asked for."""
+        """True if a unit of both would give the same node, vector included if asked for."""
         return (
             self.units[name] == other.units[name]
             and self.metadata[name] == other.metadata[name]

@@ -12,21 +12,25 @@ from llama_index.core.llms import LLM
 from llama_index.core.settings import Settings
 
 from llama_index_sire.embedding import LlamaIndexEmbedder
+from llama_index_sire.filters import to_filter
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.options import RetrieverFields, SearchFields
 from llama_index_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import named, parameters
+from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, StorageError
+from sire_core.filters import filter_mapping
 from sire_core.index import Index
 from sire_core.models.base import check_language_model
 from sire_core.recipes.registry import recipe_of, take_settings
-from sire_core.storage.folder import Folder
-from sire_core.storage.manifest import Manifest
+from sire_core.search.validity import read_day
+from sire_core.storage.index_files import read_manifest
 from sire_core.storage.plain_files import read_checked, read_optional, write_checked
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
+    from llama_index_sire.retriever import SireRetriever
     from sire_core.protocols import Embedder, LanguageModel, Recipe
 
 EmbedModelLike = Union[BaseEmbedding, "Embedder", str, None]
@@ -82,7 +86,7 @@ SPELLINGS = {
 """Other words for arguments, by word."""
 
 _OURS = parameters(Index, without=("path", "recipe", "embedder", "language_model"))
-_NAMES = ("persist_dir", "embed_model", "llm", "recipe", "vector_store", "show_progress", *_OURS)
+_ARGUMENT_NAMES = ("persist_dir", "embed_model", "llm", "recipe", "vector_store", "show_progress", *_OURS)
 
 
 def read_arguments(
@@ -91,9 +95,9 @@ def read_arguments(
     """Arguments of `open_index`, and those of a retriever."""
     if not fields_only:
         folder = next((arguments[word] for word in arguments if SPELLINGS.get(word, word) == "persist_dir"), None)
-        arguments = take_settings(arguments, folder, {*_NAMES, *FIELDS, *SPELLINGS})
+        arguments = take_settings(arguments, folder, {*_ARGUMENT_NAMES, *FIELDS, *SPELLINGS})
     fields = (*FIELDS, "recipe") if fields_only else FIELDS
-    named_arguments = named(called, arguments, fields if fields_only else (*_NAMES, *fields), SPELLINGS)
+    named_arguments = named(called, arguments, fields if fields_only else (*_ARGUMENT_NAMES, *fields), SPELLINGS)
     return {k: v for k, v in named_arguments.items() if k not in fields}, {
         k: v for k, v in named_arguments.items() if k in fields
     }
@@ -110,11 +114,13 @@ def open_index(
     **options: Any,
 ) -> Index:
     """An index with LlamaIndex's models in the places of ours; where the user has a vector store, searched in it."""
-    manifest = Manifest() if persist_dir is None else Manifest.from_json(Folder(persist_dir).read_manifest())
+    manifest = read_manifest(None if persist_dir is None else Path(persist_dir))
     if show_progress and "progress" not in options:
         from sire_core.progress import Bars
 
         options["progress"] = Bars()
+    if "chunker" not in options and (saved := read_settings(persist_dir).get("chunker")):
+        options["chunker"] = SentenceChunker(**saved)
     bridged = not manifest.embedder or manifest.embedder.startswith("llama-index:")
     embedder = resolve_embed_model(embed_model) if bridged or embed_model is not None else None
     if vector_store is not None:
@@ -125,22 +131,49 @@ def open_index(
 
 
 _FILE = "llama_index.json"
+_STORED = ("similarity_top_k", "filters", "returns", "scores", "as_of")
 
 
 def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """`similarity_top_k`, `transformations` that cut documents, `title_key` if it was set; or empty."""
+    """Settings of a retriever that a folder stores: search options, and how documents are read and cut."""
     return read_optional(folder, _FILE)
 
 
+def read_search(folder: str | os.PathLike[str] | None, given: Collection[str]) -> dict[str, Any]:
+    """Search options that a folder stores, without those that are given."""
+    return {name: value for name, value in read_settings(folder).items() if name in _STORED and name not in given}
+
+
 def write_settings(
-    folder: Path, similarity_top_k: int, cut_by: Sequence[str] | None, title_key: str | Sequence[str]
+    folder: Path,
+    search: Mapping[str, Any],
+    cut_by: Sequence[str] | None,
+    title_key: str | Sequence[str],
+    chunker: SentenceChunker | None,
 ) -> None:
-    """Replace what is remembered."""
+    """Replace the stored settings, if they differ."""
     titles = title_key if isinstance(title_key, str) else list(title_key)
-    titles = "" if titles == "title" else titles
-    optional = {"transformations": list(cut_by or ()), "title_key": titles}
-    kept = {name: value for name, value in optional.items() if value}
-    write_checked(folder / _FILE, {"similarity_top_k": similarity_top_k, **kept})
+    settings = {
+        **search,
+        "transformations": list(cut_by or ()),
+        "title_key": "" if titles == "title" else titles,
+        "chunker": chunker.settings() if chunker else None,
+    }
+    settings = {name: value for name, value in settings.items() if value}
+    if settings != read_settings(folder):
+        write_checked(folder / _FILE, settings)
+
+
+def search_settings(retriever: SireRetriever) -> dict[str, Any]:
+    """The search options of a retriever as they are stored; without defaults."""
+    where = to_filter(retriever.filters)
+    return {
+        "similarity_top_k": retriever.similarity_top_k,
+        "filters": None if where is None else filter_mapping(where),
+        "returns": "" if retriever.returns == "passages" else retriever.returns,
+        "scores": "" if retriever.scores == "recipe" else retriever.scores,
+        "as_of": None if retriever.as_of is None else read_day(retriever.as_of),
+    }
 
 
 class Ledger:

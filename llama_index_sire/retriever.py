@@ -41,7 +41,9 @@ from llama_index_sire.opening import (
     SPELLINGS,
     open_index,
     read_arguments,
+    read_search,
     read_settings,
+    search_settings,
     write_settings,
 )
 from llama_index_sire.options import (
@@ -61,16 +63,18 @@ from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index
 from sire_core.models.embedders import check_length
 from sire_core.models.sync import run_sync
-from sire_core.search.context import ContextOptions, check_budget, check_options
+from sire_core.search.context import ContextOptions, check_budget, check_options, context_text
 from sire_core.search.history import standalone_question
 from sire_core.search.passages import check_returns
 from sire_core.search.validity import Day, SearchOptions
+from sire_core.storage.index_files import read_manifest
 from sire_core.types import Document, to_uuid
 
 if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine
     from typing_extensions import Unpack
 
+    from sire_core.documents.chunker import SentenceChunker
     from sire_core.types import BuildReport, Hit
 
 
@@ -256,7 +260,8 @@ class SireRetriever(BaseRetriever):
         own_options: dict[str, Any] = {**options}
         ids = own_options.pop("ids", None)
         settings, fields = read_arguments(f"{cls.__name__}.{called}", own_options)
-        retriever = cls(open_index(**settings), **fields)
+        index = open_index(**settings)
+        retriever = cls(index, **{**read_search(index.path, fields), **fields})
         await retriever.arefresh(documents, ids=ids)
         if retriever.index.path is not None:
             retriever._save_settings(retriever.index.path)
@@ -269,7 +274,8 @@ class SireRetriever(BaseRetriever):
 
         Args:
             persist_dir: The index folder.
-            **options: As in `from_documents`. The default of `similarity_top_k` is the saved value.
+            **options: As in `from_documents`. Defaults of `similarity_top_k`, `filters`, `returns`, `scores`, `as_of`,
+                `title_key` and `chunker` are the values that `from_documents` or `persist` stored.
                 `embed_model` is needed unless the index was built with the core's default embedder, or it is set in
                 `Settings`.
 
@@ -287,8 +293,7 @@ class SireRetriever(BaseRetriever):
                 f"persist_dir={str(persist_dir)!r})."
             ) from error
         settings, fields = read_arguments(f"{cls.__name__}.from_persist_dir", {**options, "persist_dir": persist_dir})
-        saved = {name: value for name, value in read_settings(Path(persist_dir)).items() if name == "similarity_top_k"}
-        retriever = cls(open_index(**settings), **{**saved, **fields})
+        retriever = cls(open_index(**settings), **{**read_search(persist_dir, fields), **fields})
         # Another embedder or recipe is said here, not by the first search.
         check_length(retriever.searched().snapshot().view, "llama-index:")
         catch_up(retriever.index.push)
@@ -325,7 +330,12 @@ class SireRetriever(BaseRetriever):
         cut_by = fingerprint(self.transformations)
         if cut_by is None:
             cut_by = read_settings(self.index.path or folder).get("transformations")
-        write_settings(folder, self.similarity_top_k, cut_by, self.title_key)
+        write_settings(folder, search_settings(self), cut_by, self.title_key, self._chunker())
+
+    def _chunker(self) -> SentenceChunker | None:
+        """What cuts added documents, if it is not that of the folder."""
+        chunker = self.index.chunker
+        return None if chunker == read_manifest(self.index.path).chunker_object() else chunker
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 
@@ -343,7 +353,9 @@ class SireRetriever(BaseRetriever):
         """Whole nodes, or with `max_tokens` the evidence that fits."""
         if self.max_tokens is None:
             return [to_scored_node(hit) for hit in await self._hits(query)]
-        options = replace(self.context_options or ContextOptions(), write=evidence_content, head=evidence_head)
+        options = self.context_options or ContextOptions()
+        if options.write is context_text:
+            options = replace(options, write=evidence_content, head=evidence_head)
         search: SearchOptions = {"filter": to_filter(self.filters), "returns": self.returns, "as_of": self.as_of}
         context = await self.searched().acontext(query, self.max_tokens, options=options, **search)
         return [evidence_node(one) for one in context.evidence]
@@ -550,9 +562,7 @@ class SireRetriever(BaseRetriever):
         """See `delete_ref_doc`."""
         if await asyncio.to_thread(self._stored, [ref_doc_id]):
             retitled = self._file_titles.delete([ref_doc_id])
-            await self._follow(
-                lambda: self.index.adelete(ref_doc_id, missing_ok=True, visible_only=True), retitled=retitled
-            )
+            await self._follow(lambda: self.index.adelete(ref_doc_id, missing_ok=True), retitled=retitled)
         else:
             _log.warning("ref_doc_id %s not found, nothing deleted.", ref_doc_id)
 
@@ -654,15 +664,15 @@ class SireRetriever(BaseRetriever):
         return report
 
     def _remember(self, folder: Path) -> None:
-        """Save how documents were cut, and the key of their titles where the folder has none.
+        """Save how documents are cut, and the key of their titles where the folder has none.
 
         The file also says that documents are an app's, see `Folder.framework`.
         """
         saved, mine = read_settings(folder), fingerprint(self.transformations)
         before, title_key = saved.get("transformations", []), saved.get("title_key", self.title_key)
         cut_by = before if mine is None else mine
-        if not saved or cut_by != before or ("title_key" not in saved and title_key != "title"):
-            write_settings(folder, saved.get("similarity_top_k", self.similarity_top_k), cut_by, title_key)
+        search = {"similarity_top_k": self.similarity_top_k, **saved}
+        write_settings(folder, search, cut_by, title_key, self._chunker())
 
 
 def _state(folder: Path) -> object:

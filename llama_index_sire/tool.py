@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from llama_index.core.memory.memory import BaseMemoryBlock
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.tools import FunctionTool
 
+from llama_index_sire.documents import evidence_node, to_scored_node
 from llama_index_sire.filters import to_filter
 from llama_index_sire.options import EngineOptions
 from llama_index_sire.query_engines import (
@@ -33,6 +35,7 @@ from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
+from sire_core.search.context import ContextOptions, Evidence, context_text
 from sire_core.search.history import standalone_question
 from sire_core.search.validity import superseded_mark
 from sire_core.serve.outputs import answer_text, quoted_passages
@@ -81,7 +84,7 @@ def create_sire_tool(
     if not isinstance(retriever, SireRetriever):
         raise ConfigurationError(f"{type(source).__name__} is neither a SireRetriever nor an Index.")
 
-    searcher = _Searcher(retriever)
+    searcher = _Searcher(retriever, check_cite_key(cite_key))
     return FunctionTool.from_defaults(
         fn=searcher.search,
         async_fn=searcher.asearch,
@@ -95,18 +98,32 @@ def create_sire_tool(
 class _Searcher:
     """The tool's functions."""
 
-    def __init__(self, retriever: SireRetriever) -> None:
+    def __init__(self, retriever: SireRetriever, cite_key: str) -> None:
         self._retriever = retriever
+        self._cite_key = cite_key
 
     def search(self, **arguments: Any) -> list[NodeWithScore]:
         query = read_arguments(SearchArguments, arguments)
-        nodes = self._retriever.narrowed(query.k, query.filter, query.as_of).retrieve(query.query)
+        nodes = self._for(query).retrieve(query.query)
         return nodes or _Nothing(run_sync(self._hint(query.filter)))
 
     async def asearch(self, **arguments: Any) -> list[NodeWithScore]:
         query = read_arguments(SearchArguments, arguments)
-        nodes = await self._retriever.narrowed(query.k, query.filter, query.as_of).aretrieve(query.query)
+        nodes = await self._for(query).aretrieve(query.query)
         return nodes or _Nothing(await self._hint(query.filter))
+
+    def _for(self, query: SearchArguments) -> SireRetriever:
+        """The retriever as a call wants it; with `max_tokens` its budget holds for what the tool writes."""
+        max_tokens = query.max_tokens or self._retriever.max_tokens
+        how = self._retriever.context_options or ContextOptions()
+        if max_tokens is None or how.write is not context_text:
+            return self._retriever.narrowed(query.k, query.filter, query.as_of)
+        how = replace(how, write=self._written, head=lambda hit: cite([to_scored_node(hit)], self._cite_key))
+        budget = {"max_tokens": max_tokens, "context_options": how}
+        return self._retriever.narrowed(query.k, query.filter, query.as_of, **budget)
+
+    def _written(self, evidence: Sequence[Evidence]) -> str:
+        return cite(list(map(evidence_node, evidence)), self._cite_key)
 
     async def _hint(self, filters: Any) -> str:
         return await explain_filter(self._retriever.index, to_filter(self._retriever.filters), to_filter(filters))

@@ -168,7 +168,7 @@ class VectorStoreMirror(FrameworkMirror):
             await call(store.delete, store.adelete, name)
 
     async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:
-        """Whether the store finds anything near a unit that was put."""
+        """True if the store finds anything near a unit that was put."""
         return bool(await self._nearest(vector))
 
     async def nearest(self, unit: MirroredUnit) -> list[str]:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -58,6 +58,7 @@ class Configuration:
     runner: Runner | str | None = None
     wrap_model: WrapModel | None = None
     strict_metadata: bool = False
+    sets_chunker: bool = False  # Whether a change stores the chunker as that of the folder, see `Index`
 
     @classmethod
     def of(
@@ -98,8 +99,10 @@ class Configuration:
             check_language_model(self.language_model)
         if self.recipe is not None and not isinstance(self.recipe, str):
             _check_recipe(self.recipe)
-        if isinstance(self.chunker, str) and self.chunker != "sentences":
-            raise ConfigurationError(f"chunker is a SentenceChunker, None or 'sentences', not {self.chunker!r}.")
+        if isinstance(self.chunker, str) and self.chunker not in ("folder", "sentences", "whole"):
+            raise ConfigurationError(
+                f"chunker is a SentenceChunker, None, 'sentences', 'whole' or 'folder', not {self.chunker!r}."
+            )
 
     @property
     def recipe_object(self) -> Recipe | None:
@@ -175,13 +178,23 @@ class Configuration:
                 "exports and copies open it without allow."
             )
 
-    def chunker_object(self) -> SentenceChunker | None:
-        """Return the chunker; None makes each document one passage."""
-        if isinstance(self.chunker, str):
-            from sire_core.documents.chunker import SentenceChunker
+    def chunker_for(self, manifest: Manifest) -> SentenceChunker | None:
+        """Return the given chunker, else that of the folder, else the default; None makes each document one passage."""
+        if not isinstance(self.chunker, str):
+            return self.chunker
+        from sire_core.documents.chunker import SentenceChunker
 
-            return SentenceChunker()
-        return self.chunker
+        if self.chunker == "folder" and manifest.generation:
+            return manifest.chunker_object()
+        return None if self.chunker == "whole" else SentenceChunker()
+
+    def chunker_to_store(self, manifest: Manifest) -> SentenceChunker | None:
+        """Return the chunker of a folder after a first build or `Index.build`."""
+        return (
+            replace(self, chunker="folder").chunker_for(manifest)
+            if self.chunker == "whole"
+            else self.chunker_for(manifest)
+        )
 
 
 def _check_recipe(given: object) -> None:

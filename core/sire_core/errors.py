@@ -40,6 +40,10 @@ class StorageError(SireError):
     """The index folder cannot be read or written."""
 
 
+class NoSpaceError(StorageError):
+    """A file could not be written because the disk is full, or a limit on the size of files was reached."""
+
+
 class IndexMissingError(StorageError, FileNotFoundError):
     """There is no index at the given place."""
 

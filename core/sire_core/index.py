@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.changes.writer import IndexWriter
 from sire_core.configuration import Configuration, explains_settings
-from sire_core.filters import Filter, FilterLike, parse_filter
+from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.models.sync import run_sync
 from sire_core.reader import Reader
 from sire_core.search.validity import Day, SearchOptions, filter_as_of
@@ -51,7 +51,10 @@ class Index:
         embedder: An `Embedder` or what `resolve_embedder` reads (`semantic`, `onnx:NAME_OR_FOLDER`, `openai:MODEL`,
             ...); None means that of the folder, or for a first build the default one, which needs no download.
         extractor: Makes extraction records; None chooses one according to `language_model`.
-        chunker: Splits documents into passages, by default at sentence boundaries; with None a document is a passage.
+        chunker: Splits documents that this object adds into passages: a `SentenceChunker`, "sentences" for one with its
+            defaults, or None, which makes each document a passage. By default that of the folder, and for a first build
+            "sentences". The first build, `build` and `set_chunker` store it in the folder; `add` and `update` do not.
+            "whole" makes documents of this object passages, and stores nothing.
         seed: Random seed.
         workers: Number of concurrent model calls.
         max_failure_ratio: Share of failed passages or summaries above which a build stops.
@@ -64,7 +67,8 @@ class Index:
         store: A mirror of `sire_core.stores` (PostgreSQL, Qdrant, LanceDB) that also does the nearest-neighbour search.
         lock_timeout: Seconds that a change waits for another writer before it raises `IndexLockedError`.
         allow: A filter on what this object shows: it applies to every search, snapshot and explanation, to `documents`
-            and `stats`, and no argument can widen it. Changes are not restricted; see `delete`.
+            and `stats`, and no argument can widen it. Changes are limited, too: documents that it hides are not deleted
+            or replaced, and those that are added must pass it. An object without it writes everything.
         runner: Where parallel parts of a build run: None means in this process; `ray` as Ray tasks on this machine or
             the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` elsewhere (extra `ray`); or a `Runner`.
         wrap_model: Wraps a model that a setting names (`rerank_model`), for example to count, limit or store its calls.
@@ -79,7 +83,7 @@ class Index:
         language_model: LanguageModel | None = None,
         embedder: Embedder | str | None = None,
         extractor: Extractor | None = None,
-        chunker: SentenceChunker | str | None = "sentences",
+        chunker: SentenceChunker | str | None = "folder",
         seed: int = 0,
         workers: int = 8,
         max_failure_ratio: float = 0.1,
@@ -118,13 +122,13 @@ class Index:
         return self._configuration.language_model
 
     @property
-    def chunker(self) -> SentenceChunker | str | None:
-        """What splits documents into passages; None makes each one a passage."""
-        return self._configuration.chunker
+    def chunker(self) -> SentenceChunker | None:
+        """What splits documents that this object adds; None makes each one a passage."""
+        return self._reader.chunker()
 
     @property
     def strict_metadata(self) -> bool:
-        """Whether metadata values that JSON does not have are refused."""
+        """True if metadata values that JSON does not have are refused."""
         return self._configuration.strict_metadata
 
     @property
@@ -202,25 +206,24 @@ class Index:
         """See `update`."""
         return await self._writer.put(documents, may_replace=True)
 
-    def delete(self, doc_ids: Iterable[str], *, missing_ok: bool = False, visible_only: bool = False) -> BuildReport:
+    def delete(self, doc_ids: Iterable[str], *, missing_ok: bool = False) -> BuildReport:
         """Remove documents and everything derived from them. `CorpusError` if an id is unknown; nothing is deleted.
 
-        With `missing_ok`, unknown ids are ignored. With `visible_only`, passages that `allow` hides are kept, and
-        documents that it hides are treated as unknown.
+        With `missing_ok`, unknown ids are ignored. Passages that `allow` hides are kept, and documents that it hides
+        are unknown.
         """
-        return run_sync(self.adelete(doc_ids, missing_ok=missing_ok, visible_only=visible_only))
+        return run_sync(self.adelete(doc_ids, missing_ok=missing_ok))
 
-    async def adelete(
-        self, doc_ids: Iterable[str], *, missing_ok: bool = False, visible_only: bool = False
-    ) -> BuildReport:
+    async def adelete(self, doc_ids: Iterable[str], *, missing_ok: bool = False) -> BuildReport:
         """See `delete`."""
-        return await self._writer.delete(doc_ids, missing_ok=missing_ok, visible_only=visible_only)
+        return await self._writer.delete(doc_ids, missing_ok=missing_ok)
 
     def defer(self, documents: Iterable[Document] = (), *, delete: Iterable[str] = ()) -> list[str]:
         """Store changes now and index them together before the next search by any process; return the documents' ids.
 
         Changes are on disk when this returns, if the index has a folder. The first documents of a new folder are
-        indexed at once. Documents replace others with the same id; unknown ids in `delete` are ignored.
+        indexed at once, and with `allow` all. Documents replace others with the same id; unknown ids in `delete` are
+        ignored.
         """
         return run_sync(self.adefer(documents, delete=delete))
 
@@ -267,6 +270,13 @@ class Index:
     async def adrop_recipe(self, name: str) -> None:
         """See `drop_recipe`."""
         await self._writer.drop_recipe(name)
+
+    def set_chunker(self, chunker: SentenceChunker | None) -> None:
+        """Make a chunker that of the folder, for documents that are added or updated from now on without another one.
+
+        Nothing is cut again; `build`, or an update with the documents, does that.
+        """
+        run_sync(self._writer.set_chunker(chunker))
 
     def set_default_recipe(self, name: str) -> None:
         """Make a recipe of the index its default (else `ConfigurationError`); objects that are open keep theirs."""
@@ -384,8 +394,9 @@ class Index:
     async def _search(
         self, ask: Callable[..., Awaitable[T]], *, pinned: bool = True, **options: Unpack[SearchOptions]
     ) -> T:
-        await self._writer.index_pending(for_search=True)
+        left_out = await self._writer.prepare_search()
         where, day = filter_as_of(options.get("filter"), options.get("as_of"))
+        where = both(where, left_out)
         ask = partial(ask, returns=options.get("returns", "passages"))
         return await self._reader.search(where, lambda snapshot: ask(replace(snapshot, as_of=day)), pinned=pinned)
 
@@ -471,12 +482,12 @@ class Index:
 
     async def asnapshot(self, *, filter: FilterLike = None, as_of: Day = None) -> SearchSnapshot:
         """See `snapshot`."""
-        await self._writer.index_pending(for_search=True)
+        left_out = await self._writer.prepare_search()
         where, day = filter_as_of(filter, as_of)
-        return replace(await self._reader.snapshot(where), as_of=day)
+        return replace(await self._reader.snapshot(both(where, left_out)), as_of=day)
 
     def close(self) -> None:
-        """Close files. The next use opens them again; an index in memory is lost."""
+        """Close files. The next use of a folder opens them again; that of an index in memory, which is lost, raises."""
         self._reader.close()
 
     def __getstate__(self) -> dict[str, Any]:

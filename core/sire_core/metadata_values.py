@@ -21,7 +21,7 @@ from uuid import UUID
 TYPES_KEY = "sire_types"
 """Metadata key under which adapters store what `lost_types` says, as JSON."""
 
-_TAG = "__type__"
+_TYPE_TAG = "__type__"
 
 
 def plain_value(value: Any) -> Any:
@@ -133,7 +133,7 @@ def shown_value(value: Any) -> str:
 def lost_types(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The values, with tags, that would not come back from `plain_value` with their types; by key."""
     tagged = {str(key): _tagged(value) for key, value in metadata.items()}
-    return {key: value for key, value in tagged.items() if _TAG in json.dumps(value)}
+    return {key: value for key, value in tagged.items() if _TYPE_TAG in json.dumps(value)}
 
 
 def _tagged(value: Any) -> Any:
@@ -143,9 +143,9 @@ def _tagged(value: Any) -> Any:
         return [_tagged(item) for item in value]
     for kind, name, write in _WRITERS:
         if isinstance(value, kind) and not isinstance(value, Enum):
-            return {_TAG: name, "value": write(value)}
+            return {_TYPE_TAG: name, "value": write(value)}
     odd = isinstance(value, float) and not isinstance(value, Enum) and not math.isfinite(value)
-    return {_TAG: "float", "value": str(float(value))} if odd else plain_value(value)
+    return {_TYPE_TAG: "float", "value": str(float(value))} if odd else plain_value(value)
 
 
 def with_types(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,6 +167,6 @@ def _untagged(value: Any) -> Any:
         return [_untagged(item) for item in value]
     if not isinstance(value, dict):
         return value
-    if _TAG not in value:
+    if _TYPE_TAG not in value:
         return {key: _untagged(item) for key, item in value.items()}
-    return _READERS[value[_TAG]](_untagged(value["value"]))
+    return _READERS[value[_TYPE_TAG]](_untagged(value["value"]))

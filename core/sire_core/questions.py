@@ -35,6 +35,7 @@ class Question:
         metadata: Other keys of our own format.
         closed: Whether a wrong yes or no is worth nothing, as the official scripts of HotpotQA and 2WikiMultiHopQA have
             it; known by the form of their records.
+        grades: Relevance of every judged document where a set has grades (BEIR, TREC); 0 and below is not relevant.
     """
 
     id: str
@@ -46,8 +47,9 @@ class Question:
     metadata: Metadata = field(default_factory=dict)
     closed: bool = False
     needs: tuple[tuple[Quote, ...], ...] = ()
+    grades: tuple[tuple[str, int], ...] = ()
 
     @property
     def has_gold(self) -> bool:
-        """Whether the evidence of the answer is known."""
+        """True if the evidence of the answer is known."""
         return bool(self.supporting or self.needs)

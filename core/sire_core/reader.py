@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from sire_core.configuration import Configuration
+    from sire_core.documents.chunker import SentenceChunker
     from sire_core.filters import Filter
     from sire_core.protocols import Recipe, VectorIndex
     from sire_core.search.snapshot import SearchSnapshot
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FEW = 500  # So many documents are looked up by id in a verified file; else all are read, which shows damage
+_MAX_LOOKUPS_BY_ID = (
+    500  # So many documents are looked up by id in a verified file; else all are read, which shows damage
+)
 _TRIES = 5
 _POLL = 0.01  # Seconds between two checks whether a generation was published
 
@@ -46,11 +49,11 @@ class _Generation(NamedTuple):
     recipe: Recipe
 
     def is_latest(self, stamp: tuple[object, object]) -> bool:
-        """Whether nothing was published since."""
+        """True if nothing was published since."""
         return self.stamp[0] == stamp[0] and self.view.intact()
 
     def may_serve(self, stamp: tuple[object, object]) -> bool:
-        """Whether only other processes published since, so that it may serve searches while the next one is loaded."""
+        """True if only other processes published since, so that it may serve searches while the next one is loaded."""
         return self.stamp[1] == stamp[1] and self.view.intact(may_be_gone=True)
 
 
@@ -72,6 +75,7 @@ class Reader:
         )
         """Documents that were given and are not indexed yet."""
         self._files: IndexFiles | None = None
+        self._was_lost = False  # Whether an index in memory was closed
         self._pools: Pools | None = None
         self._generation: _Generation | None = None
         self._pending_units: PendingUnits | None = None
@@ -99,6 +103,11 @@ class Reader:
     def _open(self, *, create: bool) -> IndexFiles:
         with self._opening:
             if self._files is None:
+                if self._was_lost:
+                    raise IndexMissingError(
+                        "This index was closed, and what it held in memory is lost. Make a new one, or give it a path "
+                        "(save() writes a copy into a folder)."
+                    )
                 from sire_core.storage.index_files import IndexFiles
 
                 self._files = IndexFiles(self._configuration.path, create=create)
@@ -143,6 +152,7 @@ class Reader:
         self._forget()
         with self._opening:
             files, self._files, self._pools = self._files, None, None
+            self._was_lost |= files is not None and files.folder is None
         if files is not None:  # without the lock: a thread that reads the database may wait for it
             files.close()
 
@@ -349,6 +359,7 @@ class Reader:
 
     def documents(self, doc_ids: Iterable[str] | None) -> list[Document]:
         """Return documents in corpus order, with the passages that are allowed and with pending changes."""
+        from sire_core.documents.chunker import joined
         from sire_core.documents.stored_corpus import with_changes
 
         wanted = None if doc_ids is None else set(doc_ids)
@@ -359,10 +370,12 @@ class Reader:
             if not changes:
                 raise
             stored = []
-        return with_changes(stored, changes, wanted, self._configuration.allow) if changes else stored
+        documents = with_changes(stored, changes, wanted, self._configuration.allow) if changes else stored
+        files = self.open_files()
+        chunker = None if files is None else files.manifest().chunker_object()
+        return [each if each.text else replace(each, text=joined(each.passages, chunker)) for each in documents]
 
     def _stored_documents(self, wanted: set[str] | None) -> list[Document]:
-        from sire_core.documents.chunker import SentenceChunker, joined
         from sire_core.documents.stored_corpus import to_documents
         from sire_core.storage.index_files import require_built
 
@@ -370,17 +383,25 @@ class Reader:
         files.refresh()
         require_built(files)
         with (store := files.store).snapshot():  # documents and passages of one generation
-            if wanted is not None and len(wanted) <= _FEW and files.is_sound():
+            if wanted is not None and len(wanted) <= _MAX_LOOKUPS_BY_ID and files.is_sound():
                 documents = store.documents(list(wanted))
                 passages = sorted(store.chunks_of(documents), key=attrgetter("position", "id"))
             else:
                 documents = store.documents()
                 passages = store.chunks(documents)
         selected = {name: document for name, document in documents.items() if wanted is None or name in wanted}
-        settings = files.manifest().chunker
-        chunker = SentenceChunker(**settings) if settings else None
-        whole_documents = to_documents(selected, passages, self._configuration.allow)
-        return [replace(document, text=joined(document.passages, chunker)) for document in whole_documents]
+        return to_documents(selected, passages, self._configuration.allow)
+
+    def chunker(self) -> SentenceChunker | None:
+        """Return what splits documents that are added."""
+        from sire_core.storage.manifest import Manifest
+
+        try:
+            manifest = self.built()[0]
+        except (ConfigurationError, IndexMissingError):  # another recipe is built there, or nothing
+            files = self.open_files()
+            manifest = Manifest() if files is None else files.manifest()
+        return self._configuration.chunker_for(manifest)
 
     def sources(self) -> dict[str, str]:
         """Return the file of every document that is from one, with pending changes; empty if nothing was built."""
@@ -423,7 +444,7 @@ class Reader:
         }
 
     def _waiting(self, owners: Sequence[str]) -> dict[str, Any]:
-        """How many units were not sent yet to each of the user's stores, and the ids of the first of them."""
+        """Number of units that were not sent yet to each of the user's stores, and the ids of the first of them."""
         from sire_core.storage.index_files import pending_unit_ids
 
         store, names = self.files().store, [mirror.name for mirror in self._configuration.mirrors]

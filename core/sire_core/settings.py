@@ -43,17 +43,17 @@ def from_page(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_from_folder(value: object) -> bool:
-    """Whether a value was read from an index folder."""
+    """True if a value was read from an index folder."""
     return isinstance(value, UntrustedText) and value.origin == "folder"
 
 
 def is_from_page(value: object) -> bool:
-    """Whether a value was sent by a web page."""
+    """True if a value was sent by a web page."""
     return isinstance(value, UntrustedText) and value.origin == "page"
 
 
 def is_elsewhere(path: str) -> bool:
-    """Whether Windows reads a path as one on another machine; opening such a file sends credentials there."""
+    """True if Windows reads a path as one on another machine; opening such a file sends credentials there."""
     plain = path.replace("\\", "/")  # Windows accepts either, and both mixed
     return plain.startswith(("//", "/??/"))
 
@@ -78,7 +78,7 @@ def untrusted_error(name: str, value: str) -> ConfigurationError:
 
 T = TypeVar("T")
 
-_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+_TYPE_NAMES: Mapping[str, tuple[tuple[type, ...], str]] = {
     "bool": ((bool,), "true or false"),
     "float": ((int, float), "a number"),
     "int": ((int,), "a whole number"),
@@ -298,10 +298,10 @@ def _names(declared: Field[Any]) -> set[str]:
 
 def _fits(declared: Field[Any], value: Any) -> bool:
     names = _names(declared)
-    kinds = names & set(_KINDS)
+    kinds = names & set(_TYPE_NAMES)
     if not kinds or (value is None and "None" in names):
         return True
-    if not any(isinstance(value, _KINDS[kind][0]) for kind in kinds) or (
+    if not any(isinstance(value, _TYPE_NAMES[kind][0]) for kind in kinds) or (
         isinstance(value, bool) and "bool" not in kinds
     ):
         return False
@@ -321,10 +321,10 @@ def _wanted(declared: Field[Any]) -> str:
     ways = []
     if bounds.get("choices"):
         ways.append(f"one of {', '.join(bounds['choices'])}")
-    for name in sorted(names & set(_KINDS)):
+    for name in sorted(names & set(_TYPE_NAMES)):
         if name == "str" and bounds.get("choices"):
             continue
-        ways.append(_KINDS[name][1] + (_range(bounds) if name in ("int", "float") else ""))
+        ways.append(_TYPE_NAMES[name][1] + (_range(bounds) if name in ("int", "float") else ""))
     if "None" in names:
         ways.append("None")
     return f"is {' or '.join(ways)}"

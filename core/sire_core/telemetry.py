@@ -29,7 +29,7 @@ def disable() -> None:
 
 
 def records_content() -> bool:
-    """Whether spans may hold what was asked and found."""
+    """True if spans may hold what was asked and found."""
     return bool(_state["content"])
 
 

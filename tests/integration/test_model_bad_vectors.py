@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sire_core.index import Index
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.usage import UsageLimits
+from sire_core.storage.call_cache import CallStore
 from sire_core.storage.check import check_folder
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
@@ -138,7 +140,61 @@ def test_an_embedder_that_fails_for_all_stops_the_build(fault, tmp_path):
         pytest.raises(ModelError),
     ):
         index.build(DOCUMENTS)
+    server.otherwise = lambda texts, data: None
+    with LoopbackServer(server) as running, Index(tmp_path / "ix", recipe="flat", embedder=embedder(running)) as index:
+        assert index.build(DOCUMENTS).failures == ()  # nothing useless was stored
+        assert index.search("Who met Boris 7?", 1)[0].doc_ids == ("d7",)
     assert len(server.asked) <= 2 * 80
+
+
+def test_the_same_vector_in_single_answers_is_refused_and_not_stored(tmp_path):
+    server = Server(ALWAYS["same"])
+    with LoopbackServer(server) as running:
+        with (
+            Index(tmp_path / "ix", recipe="flat", embedder=embedder(running, batch_size=1)) as index,
+            pytest.raises(ModelError, match="the same vector for 40 different texts"),
+        ):
+            index.build(DOCUMENTS)
+        server.otherwise = lambda texts, data: None
+        with Index(tmp_path / "ix", recipe="flat", embedder=embedder(running)) as index:
+            assert index.build(DOCUMENTS).failures == ()
+            assert index.search("Who met Boris 7?", 1)[0].doc_ids == ("d7",)
+
+
+STORED = {
+    "right": lambda vectors: vectors,
+    "all alike": lambda vectors: np.ones_like(vectors) / 16,
+    "zeros": np.zeros_like,
+    "infinite": lambda vectors: np.full_like(vectors, np.inf),
+    "another length": lambda vectors: np.concatenate([vectors, vectors[:, :3]], axis=1),
+}
+
+
+@pytest.mark.parametrize(("damage", "requests"), list(zip(STORED, (0, 1, 1, 1, 2), strict=True)))
+def test_vectors_of_an_unfinished_build_are_checked_when_they_are_read(damage, requests, tmp_path, monkeypatch):
+    server = Server()
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with LoopbackServer(server) as running:
+        with Index(tmp_path / "ix", recipe="flat", embedder=embedder(running)) as index, monkeypatch.context() as patch:
+            patch.setattr("sire_core.changes.builder.Builder._manifest", stop)
+            with pytest.raises(KeyboardInterrupt):
+                index.build(DOCUMENTS)
+        with closing(CallStore(tmp_path / "ix" / "calls.sqlite")) as calls:
+            hashes = [row[0] for row in calls.read("SELECT hash FROM vectors")]
+            vectors = np.stack(list(calls.vectors("openai:m", hashes).values()))
+            assert vectors.shape == (40, 256)
+            calls.put_vectors("openai:m", hashes, STORED[damage](vectors).astype(np.float32))
+        before = len(server.asked)
+        more = [Document("new", "Dora met Emil in Faro.")] if damage == "another length" else []
+        with Index(tmp_path / "ix", recipe="flat", embedder=embedder(running)) as index:
+            assert index.build([*DOCUMENTS, *more]).failures == ()
+            assert len(server.asked) == before + requests
+            assert index.search("Who met Boris 7?", 1)[0].doc_ids == ("d7",)
+        with Index(tmp_path / "ix", recipe="flat", embedder=embedder(running)) as index:
+            index.delete(["d3"])  # asks nothing, and needs no length from the server
 
 
 def test_a_server_that_repeats_the_first_vector_of_a_request_is_asked_for_single_texts(tmp_path):

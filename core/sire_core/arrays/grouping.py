@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Members = Sequence[int] | NDArray[np.int64]
 
-_SHORT = 1 << 16
+_SMALL_RANGE = 1 << 16
 Number = TypeVar("Number", np.int64, np.uint64)
 
 _SHIFT = 32
@@ -37,7 +37,7 @@ def id_codes(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
 
 
 def run_starts(*columns: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each row differs from the one before in any column, `[rows]`; the first does."""
+    """True if each row differs from the one before in any column, `[rows]`; the first does."""
     starts = np.zeros(len(columns[0]), dtype=np.bool_)
     starts[:1] = True
     for column in columns:
@@ -93,7 +93,7 @@ def chained_hashes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> ND
 def stable_order(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Places of labels by label, those of one label ascending."""
     # Numbers of two bytes are sorted by counting.
-    short = labels.astype(np.uint16) if int(labels.max(initial=0)) < _SHORT else labels
+    short = labels.astype(np.uint16) if int(labels.max(initial=0)) < _SMALL_RANGE else labels
     return np.argsort(short, kind="stable")
 
 

@@ -62,7 +62,7 @@ class Lists:
         return Lists(starts, np.concatenate([self.values, others.values]))
 
     def __len__(self) -> int:
-        """How many lists."""
+        """Number of lists."""
         return len(self.starts) - 1
 
     def lengths(self, rows: Ints) -> Ints:

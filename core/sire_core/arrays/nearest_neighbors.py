@@ -19,7 +19,7 @@ _DECIMALS = 6  # Similarities are rounded to these before they are ranked, so th
 SPARE = 4  # Candidates beyond k that are scored precisely.
 _GROUP = 16  # Scores that share one maximum in the search for a bound.
 _SCAN_CELLS = 2**23  # Cells of the largest intermediate matrix: 32 MB of float32.
-_SHARE = 3  # When more than one row of so many has to be searched for, everything is
+_RECOMPUTE_SHARE = 3  # When more than one row of so many has to be searched for, everything is
 _PROBES = 16  # Cells that a row looks into
 _BLOCK_CELLS = 2**22  # Cells of the largest intermediate matrix
 _SAMPLE = 32  # Rows per cell that centers are learned from
@@ -202,7 +202,7 @@ def updated_neighbors(vectors: NDArray[np.float32], known: NeighborLists, new: M
     unit = unit_rows(vectors)
     whole = whole_numbers(unit)
     again = new | stale
-    if int(again.sum()) * _SHARE > len(unit):
+    if int(again.sum()) * _RECOMPUTE_SHARE > len(unit):
         again = np.ones_like(again)
     lists = NeighborLists.empty(len(unit), known.indices.shape[1] - SPARE)
     kept = ~again

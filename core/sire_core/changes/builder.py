@@ -318,18 +318,18 @@ class Builder:
         self, work: _Work, stale: Sequence[BuiltRecipe], failed: Sequence[str], deltas: Mapping[str, Delta]
     ) -> Manifest:
         context, before = self._context, self._before
-        embedder, extractor, chunker = (
-            context.embedder,
-            context.extractor.fingerprint,
-            context.configuration.chunker_object(),
-        )
+        embedder, extractor = context.embedder, context.extractor.fingerprint
+        chunker = before.chunker
+        if context.configuration.sets_chunker or not before.generation:
+            given = context.configuration.chunker_to_store(before)
+            chunker = given.settings() if given else None
         manifest = Manifest(
             generation=before.generation + 1,
             embedder=embedder.fingerprint if self._corpus.after.chunks else before.embedder,
             embedder_spec=str(getattr(embedder, "spec", "")),
-            dimension=embedder.dimension if self._corpus.after.chunks else before.dimension,
+            dimension=context.vectors.dimension if self._corpus.after.chunks else before.dimension,
             extractor=extractor if work.needs_records else before.extractor,
-            chunker=chunker.settings() if chunker else None,
+            chunker=chunker,
             seed=context.seed,
             counts={"documents": len(self._corpus.after.documents), "chunks": len(self._corpus.after.chunks)},
         )
@@ -538,7 +538,7 @@ class _Texts(Sequence[str]):
 
 
 def _has_lost_state(files: IndexFiles, update: CorpusUpdate, embedder: Embedder) -> bool:
-    """Whether the stored state of the index's embedder is lost, so that `_fit` fits it again."""
+    """True if the stored state of the index's embedder is lost, so that `_fit` fits it again."""
     before = files.manifest().embedder
     if not (before and update.after.chunks):
         return False

@@ -32,12 +32,12 @@ class OrganizerBase:
 
     @property
     def needs_records(self) -> bool:
-        """Whether it reads extraction records."""
+        """True if it reads extraction records."""
         return True
 
     @property
     def needs_summaries(self) -> bool:
-        """Whether it has texts written, by a model where there is one."""
+        """True if it has texts written, by a model where there is one."""
         return False
 
     def check_installed(self) -> None:

@@ -99,12 +99,13 @@ async def estimate_build(
     files: IndexFiles | None, documents: Sequence[Document], configuration: Configuration, price: Price | None
 ) -> Estimate:
     """Estimate what `build(documents)` would ask of the model. Asks it nothing."""
-    recipe, _ = configuration.built_by(files.manifest() if files else Manifest())
+    before = files.manifest() if files else Manifest()
+    recipe, _ = configuration.built_by(before)
     recipe.check_installed()
     with files.store.snapshot() if files else nullcontext():
         stored = files.store.documents() if files else {}
         old = files.store.chunks(stored) if files else []
-    change = plan_build(stored, documents, configuration.chunker_object())
+    change = plan_build(stored, documents, configuration.chunker_for(before))
     chunks = StoredCorpus.of(stored, old).updated(change).after.chunks
     if configuration.language_model is None:
         return Estimate(len(chunks), 0, CostRange(price=(0.0, 0.0)), CostRange(price=(0.0, 0.0)))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sire_core.storage.outbox import Outbox
     from sire_core.types import BuildReport
 
-_BATCH = 500
+_UNITS_PER_BATCH = 500
 _ALONE = 3  # So many units are sent alone to a store that has taken none, before it counts as out of order
 
 _logger = logging.getLogger(__name__)
@@ -143,13 +143,13 @@ async def _look(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *,
 
 
 async def _is_behind(files: IndexFiles, built: BuiltRecipe, mirror: Mirror) -> bool:
-    """Whether a vector store is behind the pool."""
+    """True if a vector store is behind the pool."""
     plan = await _look(files, built, mirror)
     return plan.again or plan.follows or bool(await asyncio.to_thread(files.store.outbox(mirror.name).pending))
 
 
 async def _is_lost(files: IndexFiles, owners: Sequence[str], mirror: Mirror, sent: Sequence[str]) -> bool:
-    """Whether a store that can be asked lost what was sent; one unit is asked for."""
+    """True if a store that can be asked lost what was sent; one unit is asked for."""
     holds = getattr(mirror, "holds", None)
     if holds is None:
         return False
@@ -201,8 +201,8 @@ async def _send_all(outbox: Outbox, mirror: Mirror, reader: _Reader) -> int:
     flush = getattr(mirror, "flush", None)
     sent, put, dropped = 0, list[str](), list[str]()
     refused: dict[str, Exception] = {}
-    for at in range(0, len(waiting), _BATCH):
-        present, gone, count = await _send(outbox, mirror, reader, waiting[at : at + _BATCH], refused)
+    for at in range(0, len(waiting), _UNITS_PER_BATCH):
+        present, gone, count = await _send(outbox, mirror, reader, waiting[at : at + _UNITS_PER_BATCH], refused)
         sent += count
         if flush is None:
             await asyncio.to_thread(outbox.done, present, gone)
@@ -239,7 +239,7 @@ async def _send(
 
 
 async def _answers(mirror: Mirror, unit: MirroredUnit) -> bool:
-    """Whether a store can be searched, so that what it does not take is the fault of the units."""
+    """True if a store can be searched, so that what it does not take is the fault of the units."""
     nearest = getattr(mirror, "nearest", None)
     if nearest is None:
         return False

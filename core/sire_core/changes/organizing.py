@@ -77,7 +77,7 @@ class BuildContext:
 
     @property
     def refitted(self) -> bool:
-        """Whether the embedder was fitted again, so that all vectors are replaced."""
+        """True if the embedder was fitted again, so that all vectors are replaced."""
         return bool(self.before.embedder) and self.before.embedder != self.embedder.fingerprint
 
     @cached_property

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Numbers = NDArray[np.int32]
 
-_AT_ONCE = 4096  # Rows or groups that are objects at the same time when all are gone through
+_OBJECTS_AT_ONCE = 4096  # Rows or groups that are objects at the same time when all are gone through
 _NOTHING = encode([None])[:-1]  # What the body of an output without data begins with
 
 
@@ -65,7 +65,7 @@ class PackedRows:
         )
 
     def __len__(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         return len(self.key_numbers)
 
     def __iter__(self) -> Iterator[StoredRow]:
@@ -93,7 +93,7 @@ class PackedRows:
         return self if len(rows) == len(self) else PackedRows.of_stored(self.stored(rows))
 
     def sizes(self, keys: Collection[str]) -> dict[str, int]:
-        """How many rows have a key, of those keys that have any."""
+        """Number of rows that have a key, of those keys that have any."""
         counts = np.bincount(self.key_numbers, minlength=len(self.keys)) if len(self) else ()
         return {key: int(counts[self.keys[key]]) for key in keys if key in self.keys}
 
@@ -107,8 +107,8 @@ class PackedRows:
         """Some of the rows, or all, as they are stored."""
         rows = np.arange(len(self)) if rows is None else rows
         keys = list(self.keys)
-        for start in range(0, len(rows), _AT_ONCE):
-            part = rows[start : start + _AT_ONCE]
+        for start in range(0, len(rows), _OBJECTS_AT_ONCE):
+            part = rows[start : start + _OBJECTS_AT_ONCE]
             columns = (self.key_numbers, self.places, self.numbers, self.item_numbers, self.ends[:-1], self.ends[1:])
             for key, place, number, item, begin, end in zip(*(c[part].tolist() for c in columns), strict=True):
                 yield keys[key], place, number, self.items[item], bytes(self.bodies[begin:end])
@@ -190,8 +190,8 @@ class PackedGroups(Sequence[Group]):
         return self._made(place) if isinstance(place, slice) else self._made(slice(place, place + 1 or None))[0]
 
     def __iter__(self) -> Iterator[Group]:
-        for start in range(0, len(self), _AT_ONCE):
-            yield from self._made(slice(start, start + _AT_ONCE))
+        for start in range(0, len(self), _OBJECTS_AT_ONCE):
+            yield from self._made(slice(start, start + _OBJECTS_AT_ONCE))
 
     def _made(self, part: slice) -> list[Group]:
         lengths = self._lengths[part]
@@ -203,8 +203,8 @@ class PackedGroups(Sequence[Group]):
 
     def first_places(self) -> Iterator[tuple[str, int, int]]:
         """Key of every group, with place and number of its first row."""
-        for start in range(0, len(self), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
+        for start in range(0, len(self), _OBJECTS_AT_ONCE):
+            part = slice(start, start + _OBJECTS_AT_ONCE)
             first = self._order[self._starts[part]]
             yield from zip(
                 self._keys[part], self._rows.places[first].tolist(), self._rows.numbers[first].tolist(), strict=True
@@ -252,8 +252,8 @@ class PackedOutputs:
     def items(self) -> Iterator[tuple[str, StoredOutput]]:
         """All as objects, by key."""
         keys = self.keys()
-        for start in range(0, len(keys), _AT_ONCE):
-            yield from self.of(keys[start : start + _AT_ONCE])
+        for start in range(0, len(keys), _OBJECTS_AT_ONCE):
+            yield from self.of(keys[start : start + _OBJECTS_AT_ONCE])
 
     def of(self, keys: Sequence[str]) -> list[tuple[str, StoredOutput]]:
         """Those of some keys, in their order."""

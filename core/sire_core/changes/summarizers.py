@@ -123,7 +123,7 @@ def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, dive
 
 
 def _is_said(line: str) -> bool:
-    """Whether a line is no heading, and no rule or empty row of a table."""
+    """True if a line is no heading, and no rule or empty row of a table."""
     is_heading = line.startswith("#") and line.lstrip("#").startswith(" ")
     return not is_heading and bool(line.strip("|:- \t"))
 
@@ -173,7 +173,7 @@ def _truncate(text: str, max_tokens: int) -> str:
 
 
 _VERSION = "v1"
-_INSTRUCTIONS = """\
+_SUMMARY_INSTRUCTIONS = """\
 Summarize the texts of the input together in at most {words} words. Keep as many key details as fit: names, dates, \
 numbers, and who did what to whom. State things directly, do not speak about the texts. Use their language. Answer \
 with the summary only."""
@@ -243,7 +243,8 @@ class ModelSummarizer:
     async def _ask(self, model: LanguageModel, data: str) -> str:
         words = max(1, round(self.max_tokens * _WORDS_PER_TOKEN))
         answer = await model.complete(
-            Prompt(_INSTRUCTIONS.format(words=words), data), max_tokens=round(self.max_tokens * _ANSWER_SLACK) + 20
+            Prompt(_SUMMARY_INSTRUCTIONS.format(words=words), data),
+            max_tokens=round(self.max_tokens * _ANSWER_SLACK) + 20,
         )
         return answer.text.strip()
 

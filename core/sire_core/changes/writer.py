@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from sire_core.errors import ConfigurationError, IndexLockedError, IndexMissingError, SireError, StorageError
+from sire_core.errors import (
+    ConfigurationError,
+    IndexLockedError,
+    IndexMissingError,
+    NoSpaceError,
+    SireError,
+    StorageError,
+)
+from sire_core.filters import Condition, Filter
 from sire_core.reader import Reader
+from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
     from sire_core.changes.builder import Plan
     from sire_core.changes.estimate import Estimate
     from sire_core.configuration import Configuration
     from sire_core.documents.change_plan import CorpusChange
+    from sire_core.documents.chunker import SentenceChunker
     from sire_core.documents.stored_corpus import StoredDocument
     from sire_core.index import Index
     from sire_core.models.usage import Price
@@ -42,13 +54,35 @@ class IndexWriter:
         """Store changes that are indexed before the next search; the first documents of a folder at once."""
         checked = self._checked(documents)
         names = [document.id for document in checked]
+        if self._configuration.allow is not None:  # whoever indexes it later may not be limited
+            return await self._change_shown(checked, list(delete))
         if self._configuration.path is not None and not self._is_built():
             # The folder must say with which embedder and recipe others have to index what waits in it.
             if checked:
                 await self._put([checked], may_replace=True)
             return names
+        if self._configuration.path is not None:
+            checked = self._cut_here(checked)
         self._reader.pending.put({document.id: document for document in checked} | dict.fromkeys(delete))
         return names
+
+    async def _change_shown(self, documents: tuple[Document, ...], removed_ids: list[str]) -> list[str]:
+        """Make deferred changes at once, as far as `allow` lets."""
+        if documents:
+            await self._put([documents], may_replace=True)
+        if removed_ids and self._is_built():
+            await self.delete(removed_ids, missing_ok=True)
+        return [document.id for document in documents]
+
+    def _cut_here(self, documents: tuple[Document, ...]) -> tuple[Document, ...]:
+        """Documents for other processes to index: cut, where the folder would cut them in another way."""
+        from sire_core.documents.chunker import cut_document
+
+        manifest = self._reader.files().manifest()
+        chunker = self._configuration.chunker_for(manifest)
+        if chunker == manifest.chunker_object():
+            return documents
+        return tuple(cut_document(document, chunker) for document in documents)
 
     def _checked(self, documents: Iterable[Document]) -> tuple[Document, ...]:
         from sire_core.documents.validation import check_documents
@@ -64,6 +98,16 @@ class IndexWriter:
             return True
         return True
 
+    async def prepare_search(self) -> Filter | None:
+        """Index what `defer` stored; on a full disk, return a filter that leaves out the documents that wait."""
+        try:
+            await self.index_pending(for_search=True)
+        except NoSpaceError as error:
+            waiting = sorted(self._reader.pending.changes())
+            _logger.warning("Searches leave out %s of which changes wait: %s", count(len(waiting), "document"), error)
+            return Condition("doc_id", "nin", waiting)
+        return None
+
     async def index_pending(self, *, for_search: bool = False) -> None:
         """Index what `defer` stored. If this fails, nothing is lost: the next search tries again."""
         if not self._reader.pending:
@@ -77,22 +121,20 @@ class IndexWriter:
                 if await self._index_pending(files, configuration):
                     await self._publish_to_mirrors(files)
         except (ConfigurationError, StorageError) as error:
-            count = len(self._reader.pending.changes())
-            if not count:  # they went with the folder
+            waiting = len(self._reader.pending.changes())
+            if not waiting:  # they went with the folder
                 raise
             kind = type(error) if isinstance(error, StorageError) else StorageError
             raise kind(
-                f"{count} changes of documents are not indexed yet, and a search without them would be wrong. Call "
+                f"{waiting} changes of documents are not indexed yet, and a search without them would be wrong. Call "
                 f"flush() on the object that they were given to. This one cannot index them: {error}"
             ) from error
 
     def _for_search(self, manifest: Manifest) -> Configuration:
         """The configuration with the chunker of the folder, after a check that its recipes can be updated."""
-        from sire_core.documents.chunker import SentenceChunker
-
         for built in manifest.recipes:
             self._configuration.check_rebuilds(built)
-        return replace(self._configuration, chunker=SentenceChunker(**manifest.chunker) if manifest.chunker else None)
+        return replace(self._configuration, chunker="folder")
 
     async def _index_pending(self, files: IndexFiles, configuration: Configuration) -> bool:
         """Index what waits, with the writer's lock held; returns whether there was anything to do."""
@@ -104,7 +146,7 @@ class IndexWriter:
         if changed:
 
             def plan(stored: Mapping[str, StoredDocument], _: Sequence[Chunk]) -> CorpusChange:
-                change = plan_put(stored, put, configuration.chunker_object())
+                change = plan_put(stored, put, configuration.chunker_for(files.manifest()))
                 gone = tuple(name for name, document in changes.items() if document is None and name in stored)
                 return replace(change, drop_documents=gone)
 
@@ -116,15 +158,47 @@ class IndexWriter:
     async def build(self, documents: Iterable[Document], keep: Collection[str]) -> BuildReport:
         """Make the index contain exactly some documents, and the stored ones with the ids `keep`."""
         from sire_core.changes.builder import LARGE, mapped_arrays
-        from sire_core.documents.change_plan import plan_build
 
         # In a list, so that the plan frees the documents when it has read them.
-        unread, chunker = [self._checked(documents)], self._configuration.chunker_object()
+        unread = [self._checked(documents)]
         keep = {keep} if isinstance(keep, str) else set(keep)
         with mapped_arrays(large=len(unread[0]) > LARGE):
-            report = await self.apply(lambda stored, _: plan_build(stored, unread.pop(), chunker, keep))
+            report = await self.apply(partial(self._plan_build, unread, keep), sets_chunker=True)
             await self.prepare()
         return report
+
+    def _plan_build(
+        self,
+        unread: list[tuple[Document, ...]],
+        keep: Collection[str],
+        stored: Mapping[str, StoredDocument],
+        chunks: Sequence[Chunk],
+    ) -> CorpusChange:
+        from sire_core.documents.change_plan import plan_build, plan_build_shown
+
+        documents, chunker, allow = unread.pop(), self._chunker(), self._configuration.allow
+        if allow is not None:
+            return plan_build_shown(stored, chunks, documents, chunker, keep, allow)
+        return plan_build(stored, documents, chunker, keep)
+
+    def _plan_put(
+        self,
+        unread: list[tuple[Document, ...]],
+        stored: Mapping[str, StoredDocument],
+        chunks: Sequence[Chunk],
+        *,
+        may_replace: bool,
+    ) -> CorpusChange:
+        from sire_core.documents.change_plan import plan_put, plan_put_shown
+
+        documents, chunker, allow = unread.pop(), self._chunker(), self._configuration.allow
+        if allow is not None:
+            return plan_put_shown(stored, chunks, documents, chunker, allow, may_replace=may_replace)
+        return plan_put(stored, documents, chunker, may_replace=may_replace)
+
+    def _chunker(self) -> SentenceChunker | None:
+        """What cuts documents that are added."""
+        return self._configuration.chunker_for(self._reader.files().manifest())
 
     async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
         """Add documents, or replace those that are there."""
@@ -133,30 +207,24 @@ class IndexWriter:
     async def _put(self, unread: list[tuple[Document, ...]], *, may_replace: bool) -> BuildReport:
         """Put documents, given in a list, so that the plan frees them when it has read them."""
         from sire_core.changes.builder import LARGE, mapped_arrays
-        from sire_core.documents.change_plan import plan_put
 
-        chunker = self._configuration.chunker_object()
         with mapped_arrays(large=len(unread[0]) > LARGE):
-            report = await self.apply(
-                lambda stored, _: plan_put(stored, unread.pop(), chunker, may_replace=may_replace)
-            )
+            report = await self.apply(partial(self._plan_put, unread, may_replace=may_replace))
             if report.generation == 1:  # a first build: its first search shall not wait for the ranker
                 await self.prepare()
         return report
 
-    async def delete(self, doc_ids: Iterable[str], *, missing_ok: bool, visible_only: bool) -> BuildReport:
+    async def delete(self, doc_ids: Iterable[str], *, missing_ok: bool) -> BuildReport:
         """Remove documents."""
         from sire_core.documents.change_plan import plan_delete, plan_delete_shown
 
         wanted = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
-        allow, chunker = self._configuration.allow, self._configuration.chunker_object()
+        allow = self._configuration.allow
         if missing_ok:
             self._reader.files()  # raises without an index: a deletion creates none
-        if visible_only and allow is not None:
+        if allow is not None:
             return await self.apply(
-                lambda stored, chunks: plan_delete_shown(
-                    stored, chunks, wanted, allow, missing_ok=missing_ok, chunker=chunker
-                )
+                lambda stored, chunks: plan_delete_shown(stored, chunks, wanted, allow, missing_ok=missing_ok)
             )
         return await self.apply(lambda stored, _: plan_delete(stored, wanted, missing_ok=missing_ok))
 
@@ -165,10 +233,9 @@ class IndexWriter:
         from sire_core.documents.change_plan import plan_delete_passages
 
         wanted = {passage_ids} if isinstance(passage_ids, str) else set(passage_ids)
-        allow, chunker = self._configuration.allow, self._configuration.chunker_object()
         self._reader.files()  # raises without an index: a deletion creates none
         return await self.apply(
-            lambda stored, chunks: plan_delete_passages(stored, chunks, wanted, allow=allow, chunker=chunker)
+            lambda stored, chunks: plan_delete_passages(stored, chunks, wanted, allow=self._configuration.allow)
         )
 
     async def reextract(self, doc_ids: Iterable[str]) -> BuildReport:
@@ -203,6 +270,7 @@ class IndexWriter:
         from sire_core.storage.index_files import require_built
         from sire_core.storage.index_tables import Commit
 
+        self._configuration.refuse_limited("a recipe serves all documents")
         files = self._reader.files()
         files.refresh()
         require_built(files)
@@ -223,8 +291,18 @@ class IndexWriter:
             self._reader.changed(files.manifest())
             await sync_mirrors(files, None, self._configuration.mirrors)
 
+    async def set_chunker(self, chunker: SentenceChunker | None) -> None:
+        """Make a chunker the one of the folder; nothing is cut again."""
+        self._configuration.refuse_limited("a chunker cuts the documents of all")
+        await self._commit_manifest(lambda manifest: manifest.with_chunker(chunker))
+
     async def set_default_recipe(self, name: str) -> None:
         """Make a recipe of the index the one that searches use if they name none."""
+        self._configuration.refuse_limited("the default recipe is that of all")
+        await self._commit_manifest(lambda manifest: manifest.with_default(name))
+
+    async def _commit_manifest(self, change: Callable[[Manifest], Manifest]) -> None:
+        """Store a manifest with a change that concerns no document."""
         from sire_core.models.sync import run_shielded
         from sire_core.storage.index_files import require_built
         from sire_core.storage.index_tables import Commit
@@ -233,7 +311,7 @@ class IndexWriter:
         files.refresh()
         require_built(files)
         async with self._writing(files):
-            commit = Commit(manifest=files.refresh().with_default(name).to_json())
+            commit = Commit(manifest=change(files.refresh()).to_json())
             await run_shielded(lambda: files.store.commit(commit))
             await run_shielded(files.publish)
 
@@ -269,10 +347,7 @@ class IndexWriter:
 
     async def reembed(self, path: Path, embedder: Embedder | str) -> BuildReport:
         """Build the same corpus and recipes with another embedder in a new folder."""
-        import asyncio
-
         from sire_core.documents.change_plan import replacing
-        from sire_core.documents.chunker import SentenceChunker
         from sire_core.models.embedders import resolve_embedder
         from sire_core.recipes.registry import registered_recipe
 
@@ -287,7 +362,7 @@ class IndexWriter:
             stored = files.store.documents()
             chunks = files.store.chunks(stored)
         await asyncio.to_thread(files.copy_calls, path)
-        chunker = SentenceChunker(**manifest.chunker) if manifest.chunker else None
+        chunker = manifest.chunker_object()
         report: BuildReport | None = None
         for built in manifest.recipes:
             recipe = registered_recipe(built)
@@ -306,14 +381,21 @@ class IndexWriter:
         assert report is not None  # an index that was built has a recipe
         return report
 
-    async def apply(self, plan: Plan) -> BuildReport:
+    async def apply(self, plan: Plan, *, sets_chunker: bool = False) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
         files = self._reader.files(create=True)
+        configuration = replace(self._configuration, sets_chunker=True) if sets_chunker else self._configuration
         async with self._writing(files):
             await self._index_pending(files, self._configuration)  # older than this change
-            report = await self._change(files, plan, self._configuration)
+            report = await self._change(files, plan, configuration)
             missed = await self._publish_to_mirrors(files)
-        return replace(report, failures=(*report.failures, *missed)) if missed else report
+        report = replace(report, failures=(*report.failures, *missed)) if missed else report
+        return report if self._configuration.allow is None else await asyncio.to_thread(self._shown, report)
+
+    def _shown(self, report: BuildReport) -> BuildReport:
+        """A report without what `allow` hides."""
+        counts = self._reader.stats()["kinds"]
+        return replace(report, units=counts, failures=tuple(self._reader.failures()), dropped=())
 
     async def _change(self, files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
         from sire_core.changes.builder import LARGE, apply_plan, rare_collections, trim_memory
@@ -336,8 +418,6 @@ class IndexWriter:
 
     async def prepare(self) -> None:
         """Prepare the ranker, so that the first search does not have to; see `PreparedRanker`."""
-        import asyncio
-
         from sire_core.protocols import PreparedRanker
 
         def prepare() -> None:
@@ -350,7 +430,6 @@ class IndexWriter:
     @asynccontextmanager
     async def _writing(self, files: IndexFiles) -> AsyncIterator[None]:
         """Hold the writer's lock; wait for it up to `lock_timeout` without blocking the event loop."""
-        import asyncio
         import time
 
         deadline = time.monotonic() + self._configuration.lock_timeout

@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from sire_core.storage.manifest import Manifest
     from sire_core.types import BuildReport, Document
 
-_SHOWN = 20
-_NAMED = 3
+_MAX_LISTED_FILES = 20
+_MAX_NAMED_FILES = 3
 _FEW = 20
 
 _SHOWN_HEADINGS = 8
-_LISTED = 20
+_MAX_LISTED_NAMES = 20
 
 
 def run_change(
@@ -91,7 +91,7 @@ def run_change(
         _say_interrupted(options.folder, before)
         raise typer.Exit(130) from None
     if as_json:
-        say_json(report_json(report, recipe, corpus.failures))
+        say_json({**report_json(report, recipe, corpus.failures), "notes": list(map(asdict, corpus.notes))})
     else:
         if not also or report.generation != before.generation:
             _print_result(report, recipe, before, options.folder)
@@ -103,7 +103,7 @@ def run_change(
         are = "document is" if len(gone) == 1 else "documents are"
         note(
             f"{len(gone):,} {are} no longer in {some([str(path) for path in sources or ()])} "
-            f"({some(gone, _NAMED)}); `sire sync` removes {'it' if len(gone) == 1 else 'them'}.",
+            f"({some(gone, _MAX_NAMED_FILES)}); `sire sync` removes {'it' if len(gone) == 1 else 'them'}.",
             "yellow",
         )
     say_usage(report)
@@ -131,6 +131,8 @@ def _timed_reading(
 ) -> LoadedDocuments:
     """Read sources; the time that it takes is noted as that of a stage."""
     begun = time.perf_counter()
+    if progress is None and any(source.is_dir() for source in sources):  # which may take minutes
+        note(f"Reading {some([str(source) for source in sources], _MAX_NAMED_FILES)} ...")
     corpus = read_sources(sources, options, known, progress)
     seconds["reading"] = time.perf_counter() - begun
     return corpus
@@ -192,6 +194,7 @@ def read_sources(
         _check_taken(corpus, sources, options.folder, replaces=options.replaces)
         _warn_of_namesakes(corpus, sources, options.folder)
     _list_skipped(corpus.failures)
+    _list_failures(corpus.notes, "file was read with a note", "files were read with notes")
     signs = ((document.id, reading_warnings(document)) for document in corpus.documents)
     badly_read = [Failure(name, ", ".join(found)) for name, found in signs if found]
     _list_failures(badly_read, "document looks badly read", "documents look badly read")
@@ -207,8 +210,12 @@ def _list_skipped(failures: Sequence[Failure]) -> None:
     if others:
         known = (PurePath(failure.where).suffix for failure in others)  # `.gimp-help-en` is none
         suffixes = Counter(suffix if suffix[1:].isalnum() else "no suffix" for suffix in known)
-        listed = ", ".join(f"{number:,} {suffix}" for suffix, number in suffixes.most_common(_SHOWN))
-        more = f" and {count(len(suffixes) - _SHOWN, 'other type')}" if len(suffixes) > _SHOWN else ""
+        listed = ", ".join(f"{number:,} {suffix}" for suffix, number in suffixes.most_common(_MAX_LISTED_FILES))
+        more = (
+            f" and {count(len(suffixes) - _MAX_LISTED_FILES, 'other type')}"
+            if len(suffixes) > _MAX_LISTED_FILES
+            else ""
+        )
         note(f"Skipped {count(len(others), 'file')} of types that are not read ({listed}{more}).")
     if generated:
         files = count(len(generated), "file")
@@ -314,9 +321,9 @@ def _list_failures(failures: Sequence[Failure], one: str, several: str) -> None:
     places_by_reason: dict[str, list[str]] = {}
     for failure in failures:
         places_by_reason.setdefault(failure.reason, []).append(failure.where)
-    for reason, files in list(places_by_reason.items())[:_SHOWN]:
-        note(f"  {some(files, _NAMED)}: {shorten(reason, 200)}")
-    unsaid = sum(len(files) for files in list(places_by_reason.values())[_SHOWN:])
+    for reason, files in list(places_by_reason.items())[:_MAX_LISTED_FILES]:
+        note(f"  {some(files, _MAX_NAMED_FILES)}: {shorten(reason, 200)}")
+    unsaid = sum(len(files) for files in list(places_by_reason.values())[_MAX_LISTED_FILES:])
     if unsaid:
         note(f"  and {unsaid:,} more (--json lists all)")
 
@@ -398,7 +405,9 @@ def add(
     replace it, use `sire update`. With --llm, the expected cost is shown and you are asked before anything is spent.
     """
     options = existing_index(folder, sources[0], spending, reading)
-    run_change(options, put(Index.add), sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+    run_change(
+        options, put(Index.add, options), sources=sources, as_json=as_json, approve=approval(spending, with_documents)
+    )
 
 
 @grouped
@@ -415,7 +424,13 @@ def update(
     asked before anything is spent.
     """
     options = existing_index(folder, sources[0], spending, reading)
-    run_change(options, put(Index.update), sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+    run_change(
+        options,
+        put(Index.update, options),
+        sources=sources,
+        as_json=as_json,
+        approve=approval(spending, with_documents),
+    )
 
 
 @grouped
@@ -596,10 +611,10 @@ def _approve_removal(kept_ids: set[str], sources: Sequence[Path], folder: Path, 
 
 def _list_removed(heading: str, removed: Sequence[str]) -> None:
     note(f"{heading}: {count(len(removed), 'document')}.", "yellow")
-    for name in removed[:_LISTED]:
+    for name in removed[:_MAX_LISTED_NAMES]:
         note(f"  {name}")
-    if len(removed) > _LISTED:
-        note(f"  and {len(removed) - _LISTED:,} more")
+    if len(removed) > _MAX_LISTED_NAMES:
+        note(f"  and {len(removed) - _MAX_LISTED_NAMES:,} more")
 
 
 def with_documents(index: Index, documents: Sequence[Document]) -> Sequence[Document]:
@@ -619,11 +634,15 @@ def approval(
     return None if approve is None else lambda index, corpus: approve(index, after(index, corpus.documents))
 
 
-def put(change: Callable[[Index, Sequence[Document]], BuildReport]) -> Callable[[Index, LoadedDocuments], BuildReport]:
+def put(
+    change: Callable[[Index, Sequence[Document]], BuildReport], options: IndexOptions
+) -> Callable[[Index, LoadedDocuments], BuildReport]:
     """`Index.add` or `Index.update` of what was read; files that are known count as unchanged."""
 
     def run(index: Index, corpus: LoadedDocuments) -> BuildReport:
         report = change(index, corpus.documents)
+        if options.cuts:
+            index.set_chunker(chunker_of(options))  # the folder cuts its sources so from now on
         return replace(report, unchanged=report.unchanged + len(corpus.known))
 
     return run
@@ -689,7 +708,7 @@ def index(
     options = _options(to, spending.model(), spending, reading, **others)
 
     def change(index: Index, corpus: LoadedDocuments) -> BuildReport:
-        report = put(Index.update)(index, corpus)
+        report = put(Index.update, options)(index, corpus)
         if default:
             index.set_default_recipe(index.recipe_name)
         return report
@@ -713,4 +732,10 @@ def import_(
     Example: sire import documents.jsonl --to my-index
     """
     options = _options(to, spending.model(), spending, reading, replaces=False, **built.as_given())
-    run_change(options, put(Index.update), sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+    run_change(
+        options,
+        put(Index.update, options),
+        sources=sources,
+        as_json=as_json,
+        approve=approval(spending, with_documents),
+    )

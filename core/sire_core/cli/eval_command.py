@@ -110,8 +110,13 @@ class Results:
             say("\n" + format_kinds([row for table in tables for row in table]))
 
     def _write(self, tables: Sequence[Sequence[EvalRow]]) -> None:
+        rows = [row for table in tables for row in table]
         if self._report.json_file is not None:
-            write_rows(self._report.json_file, [row for table in tables for row in table])
+            write_rows(self._report.json_file, rows)
+        if self._report.export is not None:
+            from sire_core.evaluate.row_list import EvalRows
+
+            EvalRows(rows).export(self._report.export)
 
 
 @grouped
@@ -173,7 +178,8 @@ def eval_(
             experiment = compared.experiment(dataset, models, calls)
             index = dataset_dir if asking.file else None
             experiment = replace(experiment, config=config, progress=progress, index=index)
-            tables = [replace(one, on_row=results.table()).run() for one in _tables_of(experiment, names)]
+            others = _runs(report.runs or (), dataset, config)
+            tables = [[*replace(one, on_row=results.table()).run(), *others] for one in _tables_of(experiment, names)]
         results.say(tables)
         tables = _judged(tables, names, models.judge)
         results.say_more(tables)
@@ -222,6 +228,14 @@ def _tables_of(experiment: Experiment, names: Sequence[str]) -> list[Experiment]
 
     own = split_settings(names, experiment.settings)
     return [replace(experiment, recipes=[name], settings=own[name]) for name in names]
+
+
+def _runs(files: Sequence[Path], dataset: DataSet, config: EvalConfig) -> list[EvalRow]:
+    """Rows of other systems' runs."""
+    from sire_core.evaluate.trec_files import read_run, row_of_run
+
+    asked = dataset.sample(config.limit, config.seed)
+    return [row_of_run(asked, read_run(file), file.stem, config.ks) for file in files]
 
 
 def _judged(tables: list[list[EvalRow]], names: Sequence[str], judge: LanguageModel | None) -> list[list[EvalRow]]:

@@ -194,7 +194,7 @@ class ComparisonOptions:
 
     @property
     def builds(self) -> bool:
-        """Whether these options need something to be built."""
+        """True if these options need something to be built."""
         return self.ablations or self.clusters or self.repeats > 1 or self.to is not None
 
     def experiment(self, dataset: DataSet, models: EvalModels, calls: ModelOptions) -> Experiment:
@@ -325,6 +325,15 @@ class MeasureOptions:
         ),
     ] = None
     budget: Annotated[int, option("--budget", "Tokens of context for R@budget and answer@budget.", min=1)] = 1500
+    budgets: Annotated[
+        str | None,
+        option(
+            "--budgets N,N,...",
+            "Also measure how much of the required evidence is delivered within so many tokens, such as "
+            "300,1000,2000,4000: by whole passages, and by contexts (`sire query --max-tokens`). Adds baselines over "
+            "pieces of 450 characters.",
+        ),
+    ] = None
     returns: option_groups.Returns = "units"
     errors: Annotated[
         bool,
@@ -355,11 +364,20 @@ class MeasureOptions:
             answer=answering.config(model, workers, self.k),
             errors=self.errors,
             missing=self.missing_edges,
+            budgets=_budgets(self.budgets),
             model=model,
         )
         if self.k is None:
             return usual
         return replace(usual, ks=(*(k for k in usual.ks if k < self.k), self.k), depth=self.k)
+
+
+def _budgets(text: str | None) -> tuple[int, ...]:
+    """Numbers of tokens, ascending."""
+    parts = [part.strip() for part in (text or "").split(",") if part.strip()]
+    if not all(part.isdigit() for part in parts):
+        raise ConfigurationError(f"--budgets {text}: write numbers of tokens, such as 300,1000,2000,4000.")
+    return tuple(sorted(set(map(int, parts))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +398,18 @@ class ReportOptions:
     json_file: Annotated[
         Path | None,
         option("--json FILE", "Also write the rows, with every question's result, to this file."),
+    ] = None
+    export: Annotated[
+        Path | None,
+        option(
+            "--export DIR",
+            "Also write for a paper: rows.csv, rows.tex, comparisons.csv (each two rows, corrected p-values), and for "
+            "programs of TREC qrels.txt and a run per row.",
+        ),
+    ] = None
+    runs: Annotated[
+        list[Path] | None,
+        option("--run FILE", "Also measure a run of another system, in the format of TREC; repeatable."),
     ] = None
     fail_under: Annotated[
         list[str] | None,
@@ -423,7 +453,7 @@ class ReportOptions:
             "--clusters looks at no recipe; leave --fail-under and --baseline out.": (
                 clusters and (self.fail_under or self.baseline)
             ),
-            "--repeats is for recipes, not for --ablations.": compared.repeats > 1 and ablations,
+            "--clusters measures no row; leave --export and --run out.": clusters and (self.export or self.runs),
             "--reader-only leaves the model nothing but the answers: give --answer, too.": (
                 answering.reader_only and not answer
             ),

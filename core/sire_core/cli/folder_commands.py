@@ -12,15 +12,16 @@ import typer
 from sire_core.arguments import similar_names
 from sire_core.cli import option_groups
 from sire_core.cli.change_commands import approval, existing_index, report_json, with_documents
+from sire_core.cli.indexed_sources import ids_of
 from sire_core.cli.model_options import SpendingOptions, say_usage
 from sire_core.cli.option_groups import grouped, option
-from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, chunker_of, manifest_of, open_index
+from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
 from sire_core.cli.output import bar, note, output_width, reporting, say, say_json
 from sire_core.errors import IndexLockedError, QueryError, StorageError
 from sire_core.text.pluralize import count, count_units, kind_name
 from sire_core.types import UnitKind
 
-_SHOWN = 3  # Number of lines that are shown of what is not searched
+_MAX_LINES = 3  # Number of lines that are shown of what is not searched
 
 
 def check(folder: option_groups.Folder, as_json: option_groups.AsJson = False) -> None:
@@ -108,10 +109,10 @@ def documents(
 
 
 def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
-    from sire_core.documents.chunker import joined
     from sire_core.recipes.sire.evidence_index import boilerplate
 
     check_folder(folder)
+    (doc_id,) = ids_of([doc_id], folder)
     with open_index(IndexOptions(folder=folder)) as index:
         matches = index.documents([doc_id])
         lines = boilerplate(index.snapshot().view, [doc_id]) if matches and index.recipe_name == "sire" else []
@@ -121,20 +122,19 @@ def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
         near = f" Similar ids: {', '.join(similar)}." if similar else f" `sire documents {folder}` lists the ids."
         raise QueryError(f"There is no document {doc_id!r} in {folder}.{near}")
     document = matches[0]
-    text = joined(document.passages, chunker_of(IndexOptions(folder=folder)))
     if as_json:
-        content = {"id": document.id, "title": document.title, "text": text, "metadata": dict(document.metadata)}
-        say_json({**content, "not_searched": unsearched})
+        content = {name: getattr(document, name) for name in ("id", "title", "text")}
+        say_json({**content, "metadata": dict(document.metadata), "not_searched": unsearched})
         return
     say(f"{document.title}\n")
-    say(text)
+    say(document.text)
     if unsearched:
         number = count(len(unsearched), "line")
         note(f"\nNot searched, because other documents repeat it ({number}; `--set boilerplate=true` searches them):")
-        for line in unsearched[:_SHOWN]:
+        for line in unsearched[:_MAX_LINES]:
             note(f"  {line}")
-        if len(unsearched) > _SHOWN:
-            note(f"  and {len(unsearched) - _SHOWN:,} more: `sire documents {folder} {doc_id} --json` lists them")
+        if len(unsearched) > _MAX_LINES:
+            note(f"  and {len(unsearched) - _MAX_LINES:,} more: `sire documents {folder} {doc_id} --json` lists them")
 
 
 @grouped
@@ -238,7 +238,7 @@ def stats(
 
 
 def _passages(statistics: Mapping[str, Any]) -> str:
-    """How many passages the documents have, and how many of them differ, if some repeat others."""
+    """Number of passages the documents have, and how many of them differ, if some repeat others."""
     total, distinct = statistics["passages"], statistics["kinds"].get(UnitKind.CHUNK, 0)
     return f"{total:,}, {distinct:,} distinct" if 0 < distinct < total else f"{total:,}"
 

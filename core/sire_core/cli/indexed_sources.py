@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path, PurePath
+from unicodedata import normalize
 
 from sire_core.errors import StorageError
 from sire_core.files.source_files import SourceFile, file_id
@@ -63,7 +64,7 @@ class KnownFiles:
             return {}
 
     def holds(self, file: SourceFile) -> bool:
-        """Whether the index holds the document of a file as it is now; else it is going to be read."""
+        """True if the index holds the document of a file as it is now; else it is going to be read."""
         path = os.path.realpath(file.path)
         if not Path(path).is_file():  # a pipe or a device would be read for ever
             return False
@@ -145,7 +146,13 @@ def _id_of(name: str, known: Collection[str], roots: Mapping[str, str]) -> str:
         if path.is_relative_to(root)
     ]
     # Where folders are known, a bare name is the id of a file right inside one: another file may have the same name.
-    return next((candidate for candidate in (below if roots else [path.name]) if candidate in known), name)
+    candidates = [name, *(below if roots else [path.name])]
+    found = next((candidate for candidate in candidates if candidate in known), None)
+    if found is not None:
+        return found
+    # systems write accents as letters of their own, or not
+    composed = {normalize("NFC", other): other for other in known}
+    return next((composed[form] for form in (normalize("NFC", one) for one in candidates) if form in composed), name)
 
 
 def left_out_sources(removed: Iterable[str], sources: Iterable[Path], folder: Path) -> list[str]:
@@ -167,6 +174,6 @@ def _file(root: str, prefix: str, name: str) -> Path:
 
 
 def is_inside(source: Path, root: str) -> bool:
-    """Whether a file or folder lies below a folder, and is not the folder itself."""
+    """True if a file or folder lies below a folder, and is not the folder itself."""
     path = os.path.realpath(source)
     return path != os.path.realpath(root) and PurePath(path).is_relative_to(os.path.realpath(root))

@@ -86,6 +86,11 @@ class IndexOptions:
     runner: str | None = None  # Who does the work that falls into parts
     wrap_model: WrapModel | None = None  # As in `Index`
 
+    @property
+    def cuts(self) -> bool:
+        """Whether the options say how documents are cut."""
+        return self.no_chunking or self.chunk_tokens is not None
+
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
@@ -127,7 +132,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         language_model=options.language_model,
         embedder=None if options.embedder is None else resolve_embedder(options.embedder),
         extractor=extractor_of(options),
-        chunker=chunker_of(options),
+        chunker=chunker_of(options) if options.cuts else "folder",
         seed=options.seed or 0,
         workers=options.workers,
         max_failure_ratio=options.max_failure_ratio,
@@ -180,7 +185,7 @@ def check_target(options: IndexOptions) -> None:
 
 
 def is_index(path: str | Path) -> bool:
-    """Whether an index was built or begun here; what is no path at all is none."""
+    """True if an index was built or begun here; what is no path at all is none."""
     from sire_core.storage.folder import Folder
 
     try:
@@ -208,9 +213,7 @@ def chunker_of(options: IndexOptions) -> SentenceChunker | None:
         # An eighth, as in the defaults (64 of 512).
         return SentenceChunker(options.chunk_tokens, overlap_tokens=options.chunk_tokens // 8)
     manifest = manifest_of(options.folder)
-    if not manifest.generation:
-        return SentenceChunker()
-    return SentenceChunker(**manifest.chunker) if manifest.chunker else None
+    return manifest.chunker_object() if manifest.generation else SentenceChunker()
 
 
 def extractor_of(options: IndexOptions) -> Any:
@@ -380,7 +383,7 @@ def recipe_to_search(
 
 
 def _takes(built: BuiltRecipe, settings: Mapping[str, Any]) -> bool:
-    """Whether settings have an effect in a recipe of an index, and are allowed there."""
+    """True if settings have an effect in a recipe of an index, and are allowed there."""
     from sire_core.recipes.registry import recipe_with
 
     try:

@@ -40,7 +40,7 @@ def say(text: str = "", style: str = "", *, indent: int = 0, hang: int = 0) -> N
 
 
 def on_terminal() -> bool:
-    """Whether results go to a person rather than to a file or a program."""
+    """True if results go to a person rather than to a file or a program."""
     return sys.stdout.isatty()
 
 

@@ -14,7 +14,9 @@ from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, read_examples
 from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part
 from sire_core.documents.document_names import documents_of
+from sire_core.errors import ConfigurationError
 from sire_core.recipes.registry import DEFAULT_RECIPE
+from sire_core.search.context import ContextOptions, evidence_json, head_json
 from sire_core.search.validity import superseded_mark
 from sire_core.text.pluralize import count, count_units, excerpt, kind_name, shorten, some
 from sire_core.text.snippets import snippet
@@ -35,11 +37,51 @@ _EXCERPT = 260
 _SHOWN_TITLES = 5
 
 
+@dataclass(frozen=True, slots=True)
+class EvidenceOptions:
+    """Options of a context within a number of tokens."""
+
+    group: ClassVar[str] = "Evidence"
+
+    max_tokens: Annotated[
+        int | None,
+        option(
+            "--max-tokens N",
+            "Print the parts of the best passages that answer the question, in N tokens (words and punctuation marks). "
+            "With --json, all that is printed has at most N. -k has no effect.",
+            min=1,
+        ),
+    ] = None
+    more: Annotated[
+        bool, option("--more", "With --max-tokens: also name the documents that match well and are not shown.")
+    ] = False
+
+    def check(self, *, shows_paths: bool, as_json: bool) -> None:
+        """Refuse options that do not go together."""
+        if self.max_tokens is not None and shows_paths:
+            raise ConfigurationError("--max-tokens prints evidence: leave --explain and --html out.")
+        if self.more and (self.max_tokens is None or as_json):
+            raise ConfigurationError("--more is for --max-tokens, without --json.")
+
+    def say(self, index: Index, question: str, *, as_json: bool, **search: Any) -> None:
+        """Print the context for a question, and the names of further documents that match."""
+        assert self.max_tokens is not None
+        options = ContextOptions(write=evidence_json, head=head_json) if as_json else None
+        context = index.context(question, self.max_tokens, options=options, **search)
+        if not context.evidence:
+            note("No evidence: nothing passes the filter, or not one word fits the number of tokens.")
+        typer.echo(context.text or ("[]" if as_json else ""))
+        if self.more and context.more:
+            matching = count(len(context.more), "further document matches", "further documents match")
+            note(f"{matching} well: {', '.join(context.more)}")
+
+
 @grouped
 def query(
     folder: option_groups.Folder,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
     searching: SearchOptions,
+    choosing: EvidenceOptions,
     k: option_groups.K = 10,
     filter: option_groups.Filter = None,
     as_of: option_groups.AsOf = None,
@@ -48,6 +90,7 @@ def query(
     ] = False,
     returns: option_groups.Returns = "passages",
     as_json: option_groups.AsJson = False,
+    *,
     html: Annotated[
         Path | None,
         option("--html FILE", "Also write an HTML page with the paths to the hits; works offline."),
@@ -58,19 +101,25 @@ def query(
     Example: sire query my-index "When did Lothair II's mother die?" -k 5 --explain
 
     JSON: a list of {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "metadata", "path",
-    "snippet"}; path is a list of {"step", "ids", "note"}.
+    "snippet"}; path is a list of {"step", "ids", "note"}. With --max-tokens: a list of {"id", "doc_ids", "title",
+    "page", "spans", "text"}; spans are characters of the passage that are quoted.
     """
     check_folder(folder, question)
+    choosing.check(shows_paths=explain or html is not None, as_json=as_json)
     if html is not None:
         check_writable("--html", html)
+    search: dict[str, Any] = {"filter": filter, "returns": returns, "as_of": as_of}
     with open_index(searching.options(folder)) as index:
+        if choosing.max_tokens is not None:
+            choosing.say(index, question, as_json=as_json, **search)
+            return
         if html is not None:
-            index.show(question, k, filter=filter, returns=returns, as_of=as_of).save(html)
+            index.show(question, k, **search).save(html)
             note(f"Wrote {html}")
-        hits = index.search(question, k, filter=filter, returns=returns, as_of=as_of)
+        hits = index.search(question, k, **search)
         if explain and not as_json:
             say_unanswered(question, hits)
-            say(index.explain(question, k, filter=filter, returns=returns, as_of=as_of))
+            say(index.explain(question, k, **search))
             return
     if as_json:
         say_json([hit_json(hit, question) for hit in hits])
@@ -78,6 +127,10 @@ def query(
     if not hits:
         note("No hits: nothing in the index passes the filter." if filter else "No hits: the index holds no documents.")
     say_unanswered(question, hits)
+    _say_hits_and_links(question, hits)
+
+
+def _say_hits_and_links(question: str, hits: Sequence[Hit]) -> None:
     numbers = {hit.unit.id: number for number, hit in enumerate(hits, 1)}
     for number, hit in enumerate(hits, 1):
         say_hit(number, hit, question)
@@ -315,7 +368,7 @@ def _run(steps: AsyncGenerator[ReasoningStep, None], *, shows: bool) -> tuple[Tr
 
 
 def _has_failed(answer: Answer) -> bool:
-    """Whether there is no answer, or a part of one that broke off."""
+    """True if there is no answer, or a part of one that broke off."""
     return answer.stop in ("model_failed", "timeout") or (not answer.text and answer.stop != "empty_index")
 
 
@@ -355,7 +408,8 @@ def say_answer(question: str, answer: Answer, hint: str = "", *, was_streamed: b
     if was_streamed:
         say("\n")
     if answer.note:
-        note(f"error: {answer.note}", "red")
+        failed = answer.stop not in ("answered", "done", "extracted")
+        note(f"error: {answer.note}" if failed else answer.note, "red" if failed else "yellow")
     if not answer.text and not hint and answer.hits:
         note("No answer. The evidence that was found:")
     if not was_streamed and (answer.text or (answer.stop == "empty_index" and not hint)):

@@ -192,7 +192,7 @@ def heading_path(text: str, blocks: Sequence[Block], number: int) -> tuple[str, 
 
 
 def is_contents(heading: str) -> bool:
-    """Whether a heading only announces a list of contents or an index, in any of ten languages."""
+    """True if a heading only announces a list of contents or an index, in any of ten languages."""
     return _CONTENTS.fullmatch(heading.strip(" .:")) is not None
 
 
@@ -299,7 +299,7 @@ def _joined(leaves: Iterable[_Leaf]) -> Iterator[_Leaf]:
 
 
 def _is_heading(token: Token, lines: Sequence[str]) -> bool:
-    """Whether a heading of CommonMark is meant as one: not a comment in unfenced code, nor prose above a rule."""
+    """True if a heading of CommonMark is meant as one: not a comment in unfenced code, nor prose above a rule."""
     first, stop = _rows(token)
     line = lines[first].strip()
     if token.markup[0] == "#":
@@ -380,7 +380,7 @@ def _kind_of(leaf: _Leaf, words: str) -> str:
 
 
 def _is_contents_list(words: str, rows: Sequence[str]) -> bool:
-    """Whether dots lead to page numbers in most lines."""
+    """True if dots lead to page numbers in most lines."""
     if not any(dots in words for dots in ("....", ". . .", "\u2026\u2026")):
         return False
     return 2 * sum(_LEADER.search(row[-40:]) is not None for row in rows) > len(rows)

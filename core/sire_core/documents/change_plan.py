@@ -12,6 +12,7 @@ from sire_core.arguments import similar_names
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.stored_corpus import StoredDocument, is_allowed, to_documents
 from sire_core.errors import CorpusError, KnownDocumentError
+from sire_core.filters.conditions import passes
 from sire_core.text.pluralize import count
 from sire_core.types import Chunk, Document, Passage, digest
 
@@ -105,6 +106,62 @@ def plan_put(
     )
 
 
+def plan_put_shown(
+    stored: Mapping[str, StoredDocument],
+    chunks: Sequence[Chunk],
+    new_documents: Sequence[Document],
+    chunker: SentenceChunker | None,
+    allow: Filter,
+    *,
+    may_replace: bool = True,
+) -> CorpusChange:
+    """Like `plan_put`, limited by a filter that documents must pass, those that are there and those that come."""
+    new_ids = {document.id for document in new_documents}
+    known = {name: stored[name] for name in new_ids if name in stored}
+    change = plan_put(stored, new_documents, chunker)
+    coming = {document.id: document for document in change.put_documents}
+    refused = {*_hidden(known, chunks, allow), *_hidden(coming, change.put_chunks, allow)}
+    if refused:
+        names = [document.id for document in new_documents if document.id in refused]
+        raise CorpusError(
+            f"This index was opened with allow=..., and these documents are not for it: {', '.join(names[:10])}. Each "
+            "needs metadata that passes the filter and an id of its own. Nothing was changed; to write anything else, "
+            "open the index without allow."
+        )
+    return change if may_replace else plan_put(stored, new_documents, chunker, may_replace=False)
+
+
+def _hidden(documents: Mapping[str, StoredDocument], chunks: Sequence[Chunk], allow: Filter) -> set[str]:
+    """Documents of which a filter hides a passage; without passages, those whose metadata do not pass."""
+    theirs = [chunk for chunk in chunks if chunk.doc_id in documents]
+    without = documents.keys() - {chunk.doc_id for chunk in theirs}
+    fields = [(documents[name].metadata, name, "", documents[name].title) for name in without]
+    hidden = {name for name, passing in zip(without, passes(allow, fields), strict=True) if not passing}
+    return hidden | {chunk.doc_id for chunk in theirs if not is_allowed(chunk, allow, documents)}
+
+
+def plan_build_shown(
+    stored: Mapping[str, StoredDocument],
+    chunks: Sequence[Chunk],
+    new_documents: Sequence[Document],
+    chunker: SentenceChunker | None,
+    keep: Collection[str],
+    allow: Filter,
+) -> CorpusChange:
+    """Like `plan_build`, limited by a filter: what it hides stays."""
+    staying = {*keep, *(document.id for document in new_documents)}
+    change = plan_put_shown(stored, chunks, new_documents, chunker, allow)
+    visible = {chunk.doc_id for chunk in chunks if is_allowed(chunk, allow, stored)}
+    gone = plan_delete_shown(stored, chunks, [name for name in visible if name not in staying], allow)
+    return replace(
+        change,
+        put_documents=(*change.put_documents, *gone.put_documents),
+        put_chunks=(*change.put_chunks, *gone.put_chunks),
+        drop_documents=gone.drop_documents,
+        unchanged=change.unchanged + len(visible.intersection(keep).difference(d.id for d in new_documents)),
+    )
+
+
 def replacing(
     known: Mapping[str, StoredDocument], stored: Mapping[str, StoredDocument], chunks: Sequence[Chunk]
 ) -> CorpusChange:
@@ -147,13 +204,12 @@ def plan_delete_shown(
     allow: Filter,
     *,
     missing_ok: bool = False,
-    chunker: SentenceChunker | None = None,
 ) -> CorpusChange:
     """Like `plan_delete`, limited by a filter: passages that do not pass stay, and so do their documents."""
     doc_by_chunk = {chunk.id: chunk.doc_id for chunk in chunks if is_allowed(chunk, allow, stored)}
     there = {name: stored[name] for name in doc_by_chunk.values()}
     removed = set(plan_delete(there, ids, missing_ok=missing_ok).drop_documents)
-    return _without(stored, chunks, {name: owner for name, owner in doc_by_chunk.items() if owner in removed}, chunker)
+    return _without(stored, chunks, {name: owner for name, owner in doc_by_chunk.items() if owner in removed})
 
 
 def plan_delete_passages(
@@ -162,7 +218,6 @@ def plan_delete_passages(
     ids: Collection[str],
     *,
     allow: Filter | None = None,
-    chunker: SentenceChunker | None = None,
 ) -> CorpusChange:
     """Plan to remove single passages, and documents without any left."""
     matches = [chunk for chunk in chunks if (chunk.source_id or chunk.id) in ids and is_allowed(chunk, allow, stored)]
@@ -171,19 +226,18 @@ def plan_delete_passages(
             f"{cut_here[0]} was given whole, and its passages were cut here: with its next update they would come "
             "back. Update the document without what shall go, or delete it. Nothing was deleted."
         )
-    return _without(stored, chunks, {chunk.id: chunk.doc_id for chunk in matches}, chunker)
+    return _without(stored, chunks, {chunk.id: chunk.doc_id for chunk in matches})
 
 
 def _without(
     stored: Mapping[str, StoredDocument],
     chunks: Sequence[Chunk],
     doc_by_chunk: Mapping[str, str],
-    chunker: SentenceChunker | None,
 ) -> CorpusChange:
     """Plan to remove passages, documents by id, and documents without passages left."""
     touched = {name: stored[name] for name in doc_by_chunk.values()}
     left = to_documents(touched, (chunk for chunk in chunks if chunk.id not in doc_by_chunk))
-    change = plan_put(stored, [document for document in left if document.chunks], chunker)
+    change = plan_put(stored, [document for document in left if document.chunks], None)
     return replace(change, drop_documents=tuple(document.id for document in left if not document.chunks))
 
 

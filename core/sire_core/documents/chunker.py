@@ -30,7 +30,7 @@ _LONGEST = 16
 # Of plain text, where the general pattern finds the same. The address of a link is one token.
 _TOKEN = re.compile(rf"{LINK_TARGET}|\w{{1,{_LONGEST}}}|[^\w\s]")
 _CLAUSE = re.compile(r"\S.*?(?:[,;:](?=\s)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]|\Z)", re.DOTALL)
-_WORD = re.compile(r"\S+")
+_RUN_OF_LETTERS = re.compile(r"\S+")
 _LINE = re.compile(r"[^\n]+")
 _PAGE_END = "\f"
 _LINE_PAGE_END = re.compile(r"\f+(?=\n|\Z)|(?:(?<=\n)|\A)\f+")
@@ -175,7 +175,7 @@ class SentenceChunker:
             if tokens <= room:
                 yield _Span(*clause.span(), tokens, whole=False)
                 continue
-            for word in _WORD.finditer(text, *clause.span()):
+            for word in _RUN_OF_LETTERS.finditer(text, *clause.span()):
                 tokens = tokens_between(text, *word.span())
                 if tokens <= room:
                     yield _Span(*word.span(), tokens, whole=False)
@@ -242,6 +242,21 @@ def chunk_document(document: Document, chunker: SentenceChunker | None = None) -
         document = replace(document, title=header_title(head))
     passages = [passage for passage in _passages(document, chunker) if passage.text.strip()]
     return tuple(_chunk(document, position, passage) for position, passage in enumerate(passages))
+
+
+def cut_document(document: Document, chunker: SentenceChunker | None) -> Document:
+    """Return a document with its passages, for an index that would cut it in another way."""
+    if document.chunks or not document.text.strip():
+        return document
+    passages = [
+        Passage(
+            chunk.text,
+            title="" if chunk.title == document.title else chunk.title,
+            metadata={key: value for key, value in chunk.metadata.items() if key not in document.metadata},
+        )
+        for chunk in chunk_document(document, chunker)
+    ]
+    return replace(document, text="", chunks=tuple(passages))
 
 
 def joined(passages: Sequence[Passage], chunker: SentenceChunker | None) -> str:

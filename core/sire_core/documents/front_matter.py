@@ -76,7 +76,7 @@ def _is_toml(lines: Sequence[str]) -> bool:
 
 
 def _is_yaml(lines: Sequence[str]) -> bool:
-    """Whether lines between rules are fields: prose has a blank line behind the first rule or before the second."""
+    """True if lines between rules are fields: prose has a blank line behind the first rule or before the second."""
     if not lines or not lines[0].strip() or not any(_YAML_KEY.match(line) for line in lines):
         return False
     strict = not lines[-1].strip()

@@ -120,7 +120,7 @@ def code_end(lines: Sequence[str], start: int) -> int:
 
 
 def is_closed(code: Sequence[str]) -> bool:
-    """Whether the last line of some fenced code closes it."""
+    """True if the last line of some fenced code closes it."""
     opened = _FENCE.match(code[0])
     return opened is not None and len(code) > 1 and _closes(opened, code[-1])
 

@@ -310,7 +310,7 @@ def _opening(line: str, position: int) -> int:
 
 
 def _navigates(line: str) -> bool:
-    """Whether a line is two or more links side by side and nothing else."""
+    """True if a line is two or more links side by side and nothing else."""
     if "](" not in line or len(line) > LONGEST_LINE or line.lstrip().startswith(("- ", "* ", "+ ")):
         return False
     links = len(_LINK.findall(line))
@@ -349,7 +349,7 @@ def _whole(match: re.Match[str], known: set[str]) -> str:
 
 
 def _is_below(line: str, indent: str) -> bool:
-    """Whether a line that begins behind an indentation goes on with the text of the line above it."""
+    """True if a line that begins behind an indentation goes on with the text of the line above it."""
     column = len(indent)
     begins = len(line) - len(line.lstrip())
     return column < _DEEP or column == begins or (line[column - 2 : column] == "  " and column > begins)

@@ -166,7 +166,7 @@ def _runs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def _stands_apart(lines: Sequence[str], row: int) -> bool:
-    """Whether the line may be a heading and not a comment in unfenced code."""
+    """True if the line may be a heading and not a comment in unfenced code."""
     before = row == 0 or not lines[row - 1].strip() or lines[row - 1].startswith("#")
     return before or row + 1 == len(lines) or not lines[row + 1].strip()
 
@@ -205,7 +205,7 @@ def with_comments_as_code(text: str, *, headings: bool = True) -> str:
 
 
 def _stands_like_heading(lines: Sequence[str], row: int) -> bool:
-    """Whether a line with `#` in plain text is apart from what is above it, and above a blank line or prose."""
+    """True if a line with `#` in plain text is apart from what is above it, and above a blank line or prose."""
     above, below = lines[row - 1] if row else "", lines[row + 1] if row + 1 < len(lines) else ""
     level = _level(lines[row])
     if lines[row][0] != "#" or (above.strip() and not 0 < _level(above) < level):
@@ -270,7 +270,7 @@ def title_of(metadata: Mapping[str, Any], keys: str | Sequence[str]) -> str:
 
 
 def is_cut(metadata: Mapping[str, Any]) -> bool:
-    """Whether the metadata show that a splitter cut the text already, so that it is not cut again."""
+    """True if the metadata show that a splitter cut the text already, so that it is not cut again."""
     return isinstance(metadata.get("start_index"), int) or bool(path_of(metadata))
 
 

@@ -141,6 +141,6 @@ def _starts_line(text: str, position: int) -> bool:
 
 
 def _begins_block(text: str, mark: str, end: int) -> bool:
-    """Whether a line would be read as something else with a mark at its beginning."""
+    """True if a line would be read as something else with a mark at its beginning."""
     line = text[end : end + 200].partition("\n")[0]
     return _BEGINS_BLOCK.match(mark + line.replace("\\", "")) is not None

@@ -68,7 +68,7 @@ def with_changes(
 
 
 def is_allowed(chunk: Chunk, allow: Filter | None, documents: Mapping[str, StoredDocument | Document]) -> bool:
-    """Whether a passage passes a filter on its metadata, ids and title."""
+    """True if a passage passes a filter on its metadata, ids and title."""
     title = filtered_title(documents[chunk.doc_id].title, chunk.title)
     return allow is None or all(passes(allow, [(chunk.metadata, chunk.doc_id, chunk.source_id or chunk.id, title)]))
 
@@ -125,7 +125,7 @@ class PassageChange:
 
 
 def differs(unit: Unit, other: Unit) -> bool:
-    """Whether two versions differ; also `1` and `True` in metadata, which Python takes as equal."""
+    """True if two versions differ; also `1` and `True` in metadata, which Python takes as equal."""
     both = unit.metadata, other.metadata
     return unit != other or (both[0] is not both[1] and comparable(both[0]) != comparable(both[1]))
 

@@ -9,12 +9,42 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import load_dataset as load_dataset
     from sire_core.evaluate.datasets import load_questions as load_questions
     from sire_core.evaluate.experiment import Experiment as Experiment
+    from sire_core.evaluate.qrels import read_qrels as read_qrels
+    from sire_core.evaluate.qrels import write_qrels as write_qrels
+    from sire_core.evaluate.row_list import Comparison as Comparison
+    from sire_core.evaluate.row_list import EvalRows as EvalRows
     from sire_core.evaluate.rows import EvalRow as EvalRow
     from sire_core.evaluate.runner import EvalConfig as EvalConfig
+    from sire_core.evaluate.trec_files import read_run as read_run
+    from sire_core.evaluate.trec_files import row_of_run as row_of_run
+    from sire_core.evaluate.trec_files import write_run as write_run
 
-__all__ = ["DataSet", "EvalConfig", "EvalRow", "Experiment", "load_dataset", "load_questions"]
+_MODULES = {
+    "experiment": "Experiment",
+    "runner": "EvalConfig",
+    "rows": "EvalRow",
+    "row_list": "Comparison EvalRows",
+    "qrels": "read_qrels write_qrels",
+    "trec_files": "read_run row_of_run write_run",
+    "datasets": "DataSet load_dataset load_questions",
+}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
-_MODULES = {"Experiment": "experiment", "EvalConfig": "runner", "EvalRow": "rows"}
+__all__ = [
+    "Comparison",
+    "DataSet",
+    "EvalConfig",
+    "EvalRow",
+    "EvalRows",
+    "Experiment",
+    "load_dataset",
+    "load_questions",
+    "read_qrels",
+    "read_run",
+    "row_of_run",
+    "write_qrels",
+    "write_run",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,4 +53,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'datasets')}"), name)
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

@@ -73,7 +73,7 @@ class CorpusStats:
         ]
 
     def _size(self) -> str:
-        """How many passages, as other commands count them."""
+        """Number of passages, as other commands count them."""
         total = round(self.passages / max(1e-9, 1 - self.duplicates))
         return count_units({"chunk": self.passages}, total)
 
@@ -179,7 +179,7 @@ def recommend(measures: Sequence[Measure], seed: int = 0) -> Measure:
 
 
 def _beats(one: Measure, other: Measure, seed: int) -> bool:
-    """Whether one finds more on nearly all resamples of the questions, by points that count."""
+    """True if one finds more on nearly all resamples of the questions, by points that count."""
     if one.recall - other.recall <= POINTS:
         return False
     return interval_of(100 * (np.array(one.shares) - np.array(other.shares)), _RESAMPLED, seed).low > 0

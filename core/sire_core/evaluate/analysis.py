@@ -95,7 +95,7 @@ async def missing_triples(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """How many relations that passages state the graph lacks or has wrong (appendix M), by a model as annotator."""
+    """Number of relations that passages state the graph lacks or has wrong (appendix M), by a model as annotator."""
     import numpy as np
 
     stated = await relations_by_document(index)
@@ -147,7 +147,7 @@ async def relations_by_document(index: Index) -> dict[str, list[str]]:
 
 CRITERIA = ("correctness", "diversity", "comprehension", "overall")
 
-_INSTRUCTIONS = """\
+_ANALYSIS_INSTRUCTIONS = """\
 The data holds a question, the accepted answers, and two answers by others. Say for each criterion which of the two is \
 better, 1 or 2:
 correctness: which one answers the question rightly; an accepted answer decides.
@@ -185,7 +185,7 @@ async def judge_pair(
     wins = dict.fromkeys(CRITERIA, 0.0)
     for first, second, own in ((one, other, 1), (other, one, 2)):
         data = {"question": question, "accepted": list(golds), "answer 1": first, "answer 2": second}
-        prompt = Prompt(_INSTRUCTIONS, json.dumps(data, ensure_ascii=False, indent=1))
+        prompt = Prompt(_ANALYSIS_INSTRUCTIONS, json.dumps(data, ensure_ascii=False, indent=1))
         verdict = (await model.complete(prompt, schema=_Verdict)).parsed
         for name in CRITERIA:
             wins[name] += 0.5 * (getattr(verdict, name) == own)

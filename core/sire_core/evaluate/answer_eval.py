@@ -26,7 +26,7 @@ from sire_core.evaluate.runner import scope_of
 from sire_core.models.usage import CostRange, estimate_tokens
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.reason import collect, reason
-from sire_core.reason.answer_reader import ReadAnswer, ReaderConfig, read
+from sire_core.reason.answer_reader import UNSUPPORTED, ReadAnswer, ReaderConfig, read
 from sire_core.reason.model_calls import ModelCalls, ReasoningLimits, StoppedError
 from sire_core.reason.prompts import READ_FOLLOW_UP, prompt
 from sire_core.reason.steps import Answer, ReasoningUsage
@@ -345,7 +345,7 @@ async def _answer(
             f"would be wrong. Raise the limit (--max-{bound}) or ask fewer questions.",
             bound,
         )
-    text = _CITATION.sub("", answer.text).strip() if answer.sufficient else ""
+    text = _CITATION.sub("", answer.text).strip() if answer.sufficient or answer.note.endswith(UNSUPPORTED) else ""
 
     used = answer.usage.input_tokens + answer.usage.output_tokens
     task, unread = await task_scores(text, question, config.model or index.language_model)

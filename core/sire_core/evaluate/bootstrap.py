@@ -45,7 +45,7 @@ def with_tper(rows: Iterable[EvalRow]) -> list[EvalRow]:
 
 
 def _is_same(old: EvalRow, row: EvalRow) -> bool:
-    """Whether two rows of one family stand on the same pool and found, answered and built the same."""
+    """True if two rows of one family stand on the same pool and found, answered and built the same."""
     return (
         (old.setup.family or old.setup.recipe) == (row.setup.family or row.setup.recipe)
         and old.setup.pool == row.setup.pool
@@ -88,7 +88,7 @@ BASELINE = "hybrid"
 """The row that others are compared with: what most people would use otherwise."""
 
 _K = 5  # Hits whose recall rows are compared by
-_BATCH = 500
+_SAMPLES_PER_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Interval:
 
     @property
     def significant(self) -> bool:
-        """Whether zero lies outside the interval."""
+        """True if zero lies outside the interval."""
         return self.low > 0.0 or self.high < 0.0
 
     def as_json(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def interval_of(values: NDArray[np.float64], samples: int = 10_000, seed: int = 
     rng = np.random.default_rng(seed)
     n = len(values)
     # In batches: 10,000 draws of 1,000 questions at once would be 80 MB.
-    sizes = [min(_BATCH, samples - start) for start in range(0, samples, _BATCH)]
+    sizes = [min(_SAMPLES_PER_BATCH, samples - start) for start in range(0, samples, _SAMPLES_PER_BATCH)]
     means = np.concatenate([values[rng.integers(n, size=(size, n))].mean(axis=1) for size in sizes])
     low, high = np.quantile(means, (0.025, 0.975))
     return Interval(float(values.mean()), float(low), float(high))

@@ -29,7 +29,7 @@ _logger = logging.getLogger(__name__)
 
 _TOPIC = "Name the topic that the passage of the data belongs to, in as few words as possible. Answer with these alone."
 _TOKEN_LIMIT = 3500
-_WORD = r"\b[^\W\d]\w+\b"
+_TFIDF_WORD = r"\b[^\W\d]\w+\b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def tfidf_topics(texts: Sequence[str], words: int = 5) -> list[str]:
 
     # The library's own list takes "mill", "fire" and "system" for function words.
     stop = sorted(word for word in FUNCTION_WORDS if word.isalpha() and len(word) > 1)
-    vectorizer = TfidfVectorizer(sublinear_tf=True, stop_words=stop, token_pattern=_WORD)
+    vectorizer = TfidfVectorizer(sublinear_tf=True, stop_words=stop, token_pattern=_TFIDF_WORD)
     try:
         weights = vectorizer.fit_transform(texts).tocsr()
     except ValueError:  # no text has a word that is not a stop word

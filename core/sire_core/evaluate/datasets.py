@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from sire_core.arguments import similar_names
 from sire_core.documents.chunker import SentenceChunker, chunk_document
+from sire_core.documents.validation import clean_metadata
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.question_files import read_questions
 from sire_core.files.html import html_to_markdown
@@ -31,7 +32,7 @@ _HTML = (".html", ".htm")
 HALVES = ("even", "odd", "all")
 """Parts of the questions by position: develop on even ones, report odd ones."""
 
-_SHOWN = 3
+_MAX_LISTED = 3
 _LONG = 4_000  # Median length in characters from which the texts of a corpus.jsonl are whole documents, not passages
 _QUESTIONS = (
     "{'id', 'question', 'answers', 'supporting'}; supporting is ids of documents or passages; 'needs' in its place is "
@@ -40,7 +41,8 @@ _QUESTIONS = (
 _WANTED = (
     "A data set is a folder with corpus.jsonl (a line: {'id', 'title', 'text'}) or a folder docs/ of files, and with "
     f"questions*.jsonl (a line: {_QUESTIONS}), or an official file of HotpotQA, "
-    "2WikiMultiHopQA, MuSiQue, QuALITY or ASQA, or a folder of MultiHop-RAG or IIRC."
+    "2WikiMultiHopQA, MuSiQue, QuALITY or ASQA, or a folder of MultiHop-RAG, IIRC or BEIR (corpus.jsonl, "
+    "queries.jsonl, qrels/test.tsv)."
 )
 
 LoadedSet = tuple[tuple[Document, ...], tuple[Question, ...]]
@@ -185,7 +187,7 @@ def _own_format(path: Path, folder: Path | None) -> DataSet:
         raise CorpusError(f"{path} has no {' and no '.join(missing)}. {_WANTED}")
     read = read_documents(corpus)
     if read.failures and folder is None:
-        first = "; ".join(f"{failure.where}: {failure.reason}" for failure in read.failures[:_SHOWN])
+        first = "; ".join(f"{failure.where}: {failure.reason}" for failure in read.failures[:_MAX_LISTED])
         raise CorpusError(f"{count(len(read.failures), 'passage')} of {path} cannot be used: {first}. {_WANTED}")
     whole = folder is not None or median(len(document.text) for document in read.documents) >= _LONG
     return DataSet(path.name, read.documents, _pool(files), whole=whole, unread=read.failures)
@@ -232,7 +234,8 @@ def _check_gold(path: Path, documents: Sequence[Document], questions: Sequence[Q
         near = similar_names(min(lost), (document.id for document in documents))
         raise CorpusError(
             f"{len(without)} of {len(questions)} questions of {path} name gold passages that are not in the corpus "
-            f"({', '.join(map(repr, sorted(lost)[:_SHOWN]))}); 'supporting' must hold ids of its documents or passages"
+            f"({', '.join(map(repr, sorted(lost)[:_MAX_LISTED]))}); "
+            "'supporting' must hold ids of its documents or passages"
             f"{', such as ' if near else ''}{', '.join(map(repr, near))}."
         )
 
@@ -307,18 +310,62 @@ def paper_set(path: Path) -> LoadedSet | None:
 
 def _read(path: Path) -> LoadedSet | None:
     if path.is_dir():
-        if (path / "MultiHopRAG.json").is_file() and (path / "corpus.json").is_file():
-            return _multihop_rag(_json(path / "corpus.json"), _json(path / "MultiHopRAG.json"))
-        files = [path / name for name in ("dev.json", "train.json") if (path / name).is_file()]
-        if (path / "context_articles.json").is_file() and files:
-            return _iirc(_json(files[0]), _json(path / "context_articles.json"))
-        return None
+        return _of_folder(path)
     if path.suffix in (".jsonl", ".dev", ".train"):
         first = next((line.value for line in json_lines(path, DEFAULT_MAX_BYTES) if not line.error), None)
         if isinstance(first, Mapping) and {"article", "questions"} <= set(first):
             return _quality([line.value for line in json_lines(path, DEFAULT_MAX_BYTES)])
         return None
     return _of_json(_json(path)) if path.suffix == ".json" else None
+
+
+_SPLITS = ("test", "dev", "train")
+
+
+def _beir(path: Path) -> LoadedSet:
+    """Passages, and questions with graded judgements: a folder of BEIR; of several splits test, dev or train."""
+    from sire_core.evaluate.qrels import read_qrels
+
+    files = {file.stem: file for file in sorted((path / "qrels").glob("*.tsv"))}
+    split = next((name for name in _SPLITS if name in files), next(iter(files), None))
+    if split is None:
+        raise CorpusError(f"{path} has queries.jsonl and no qrels/test.tsv: its lines are query-id, corpus-id, score.")
+    judged = read_qrels(files[split])
+    documents = []
+    for line in _all_lines(path / "corpus.jsonl"):
+        metadata = clean_metadata(line.get("metadata") or {}, "the document")
+        title = clean_text(line.get("title") or "")
+        documents.append(Document(str(line["_id"]), clean_text(line.get("text") or ""), title, metadata))
+    documents = [document for document in documents if document.text.strip() or document.title.strip()]
+    questions = [
+        Question(
+            id=str(line["_id"]),
+            question=clean_text(line["text"]),
+            supporting=tuple(name for name, grade in judged[str(line["_id"])].items() if grade > 0),
+            grades=tuple(judged[str(line["_id"])].items()),
+        )
+        for line in _all_lines(path / "queries.jsonl")
+        if str(line["_id"]) in judged
+    ]
+    return tuple(documents), tuple(questions)
+
+
+def _all_lines(path: Path) -> Iterator[Mapping[str, Any]]:
+    for line in json_lines(path, DEFAULT_MAX_BYTES):
+        if line.error:
+            raise CorpusError(f"{path}:{line.number}: {line.error}")
+        yield line.value
+
+
+def _of_folder(path: Path) -> LoadedSet | None:
+    if (path / "MultiHopRAG.json").is_file() and (path / "corpus.json").is_file():
+        return _multihop_rag(_json(path / "corpus.json"), _json(path / "MultiHopRAG.json"))
+    files = [path / name for name in ("dev.json", "train.json") if (path / name).is_file()]
+    if (path / "queries.jsonl").is_file() and (path / "corpus.jsonl").is_file():
+        return _beir(path)
+    if (path / "context_articles.json").is_file() and files:
+        return _iirc(_json(files[0]), _json(path / "context_articles.json"))
+    return None
 
 
 def _of_json(value: Any) -> LoadedSet | None:

@@ -22,8 +22,10 @@ from typing import TYPE_CHECKING, Any
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, ModelError, StorageError
 from sire_core.evaluate.bootstrap import mark_same, with_intervals, with_spread, with_tper
+from sire_core.evaluate.delivered import as_pieces
 from sire_core.evaluate.retrieval import evidence_match
-from sire_core.evaluate.rows import BASELINES, Setup
+from sire_core.evaluate.row_list import EvalRows
+from sire_core.evaluate.rows import BASELINES, OF_PIECES, Setup
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.index import Index
 from sire_core.models.embedders import resolve_embedder
@@ -47,7 +49,8 @@ if TYPE_CHECKING:
 
 
 _TEMPORARY = "sire-eval-"
-_BATCH = 4096
+_PIECE_RANKERS = ("bm25", "hybrid")
+_PASSAGES_PER_BATCH = 4096
 _LOCK = "in-use.lock"
 _JUST_MADE = 60.0  # Seconds in which a folder without a held lock may belong to a process that has not locked it yet
 
@@ -84,6 +87,8 @@ class Experiment:
         ablations: Measure the rows of each recipe's paper instead of the recipe; see `sire_core.recipes.published`.
         settings: Settings for every recipe given by name that has them; of a search where `index` is given.
         config: What is measured.
+        budgets: Tokens within which recall of required evidence is measured, too, as `EvalConfig.budgets`; rows of
+            BM25 and hybrid search over pieces of 450 characters are added to the baselines.
         folder: Where indexes are built; None takes a temporary folder.
         index: An index folder that is asked as it is; nothing is built, and the folder is only read.
         embedder: As in `Index`; None takes that of `folder`, or the default.
@@ -107,6 +112,7 @@ class Experiment:
     ablations: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     config: EvalConfig = field(default_factory=EvalConfig)
+    budgets: Sequence[int] = ()
     folder: Path | None = None
     index: Path | None = None
     embedder: Embedder | str | None = None
@@ -122,12 +128,18 @@ class Experiment:
     log: Callable[[str], None] = _logger.warning
     on_row: Callable[[EvalRow], None] = lambda _: None
 
-    def run(self) -> list[EvalRow]:
+    def run(self) -> EvalRows:
         """See `arun`."""
         return run_sync(self.arun())
 
-    async def arun(self) -> list[EvalRow]:
+    async def arun(self) -> EvalRows:
         """Build the baselines and recipes and ask all of them the questions."""
+        return EvalRows(await self._rows())
+
+    async def _rows(self) -> list[EvalRow]:
+        if self.budgets:
+            config = replace(self.config, budgets=tuple(self.budgets))
+            return await replace(self, config=config, budgets=()).arun()
         if self.repeats > 1:
             return await _run_repeats(self)
         if not self.dataset.measurable:
@@ -138,8 +150,8 @@ class Experiment:
 
 
 async def _run_repeats(experiment: Experiment) -> list[EvalRow]:
-    if experiment.ablations or experiment.index is not None:
-        raise ConfigurationError("repeats is for recipes that are built, not for ablations or an index.")
+    if experiment.index is not None:
+        raise ConfigurationError("repeats is for recipes that are built, not for an index.")
     runs: list[list[EvalRow]] = []
     try:
         for seed in range(experiment.seed, experiment.seed + experiment.repeats):
@@ -181,7 +193,23 @@ async def _run_builds(experiment: Experiment) -> list[EvalRow]:
                 setup = await _build(own, row, build_folder)
                 flat = setup if is_flat else flat
                 rows.append(await _ask(own, row, setup, build_folder))
+                if is_flat and own.config.budgets and own.baselines:
+                    rows += await _piece_rows(own, build_folder)
     return mark_same(with_tper(with_intervals(rows))) if experiment.ablations else with_intervals(rows)
+
+
+async def _piece_rows(experiment: Experiment, folder: Path) -> list[EvalRow]:
+    """BM25 and hybrid search over small pieces of the passages of an index."""
+    with _open(experiment, "flat", folder) as index:
+        pieces = as_pieces(await asyncio.to_thread(index.documents))
+    dataset = replace(experiment.dataset, documents=tuple(pieces), whole=False)
+    own = replace(experiment, dataset=dataset, folder=None, chunk_tokens=None)
+    rows: list[EvalRow] = []
+    with temporary_folder(None) as own_folder:
+        for ranker in _PIECE_RANKERS:
+            row = PlannedRow(f"{ranker}{OF_PIECES}", recipe_by_name("flat", ranker=ranker))
+            rows.append(await _ask(own, row, await _build(own, row, own_folder), own_folder))
+    return rows
 
 
 async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:
@@ -195,8 +223,7 @@ async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:
             await asyncio.to_thread(index.save, copy)
         own = replace(experiment, embedder=_embedder(experiment.embedder, copy))
         if all(built.name != "flat" for built in manifest.recipes):
-            chunker = SentenceChunker(**manifest.chunker) if manifest.chunker else None
-            with Index(copy, recipe="flat", embedder=own.embedder, chunker=chunker) as index:
+            with Index(copy, recipe="flat", embedder=own.embedder) as index:
                 await index.aupdate([])
         rows = [await _ask(own, row, Setup(row.label, settings=row.settings), copy) for row in plan]
     return with_intervals(rows)
@@ -438,8 +465,8 @@ def _storage(view: PoolView) -> dict[str, int]:
     """Bytes of vectors and texts in a pool by kind of unit."""
     width = view.matrix.shape[1] * view.matrix.dtype.itemsize
     sizes: Counter[str] = Counter()
-    for start in range(0, view.size, _BATCH):
-        for unit in view.units(range(start, min(start + _BATCH, view.size))):
+    for start in range(0, view.size, _PASSAGES_PER_BATCH):
+        for unit in view.units(range(start, min(start + _PASSAGES_PER_BATCH, view.size))):
             sizes[unit.kind.value] += width + len(unit.index_text.encode("utf-8", "replace"))
     return dict(sorted(sizes.items()))
 

@@ -125,7 +125,7 @@ def made_questions(linked: LinkedPassages, n: int, seed: int = 0) -> list[MadeQu
 
 
 def _is_named(linked: LinkedPassages, link: Named) -> bool:
-    """Whether both passages say something of their subjects; a heading that no sentence begins with is no name."""
+    """True if both passages say something of their subjects; a heading that no sentence begins with is no name."""
     return all(
         SEPARATOR not in linked.units[end].title or is_subject(linked.about[end], [linked.units[end].text])
         for end in (link.passage, link.subject)
@@ -158,7 +158,7 @@ def _bridge(linked: LinkedPassages, link: Named, rng: np.random.Generator) -> Ma
 
 
 def _is_said_of(subject: str, beginning: str) -> bool:
-    """Whether the beginning of a sentence is about a subject: it or a pronoun comes first, and no other name."""
+    """True if the beginning of a sentence is about a subject: it or a pronoun comes first, and no other name."""
     opened = re.match(rf"{_LEAD}(?:The |the )?[\"'\u201c]?(?:{re.escape(subject)}|{_PRONOUN})\b", beginning)
     return opened is not None and all(
         word.lower() in DEMONYMS or word in MONTHS for word in _CAPITALIZED.findall(beginning[opened.end() :])

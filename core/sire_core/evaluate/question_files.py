@@ -16,7 +16,7 @@ from sire_core.questions import Question, Quote
 from sire_core.text.pluralize import count
 from sire_core.text.words import clean_text
 
-_SHOWN = 10
+_MAX_LISTED_PROBLEMS = 10
 _OWN_KEYS = frozenset({"id", "_id", "question", "answers", "answer", "supporting", "needs", "type", "hops"})
 _GOLD, _MISSPELT = frozenset({"answer", "answers", "supporting", "needs"}), 0.8
 """Keys of which a measured question has one, and how like one of them a misspelt key is."""
@@ -37,8 +37,10 @@ def read_questions(path: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> t
     except CorpusError as error:
         raise CorpusError(f"{path_text}: {error}") from error
     if problems:
-        more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-        raise CorpusError(f"{count(len(problems), 'question')} cannot be used: {'; '.join(problems[:_SHOWN])}{more}.")
+        more = f"; and {len(problems) - _MAX_LISTED_PROBLEMS} more" if len(problems) > _MAX_LISTED_PROBLEMS else ""
+        raise CorpusError(
+            f"{count(len(problems), 'question')} cannot be used: {'; '.join(problems[:_MAX_LISTED_PROBLEMS])}{more}."
+        )
     if not questions:
         raise CorpusError(f"{path_text} holds no questions.")
     return tuple(questions.values())

@@ -265,6 +265,8 @@ def _cells(row: EvalRow, ks: Sequence[int]) -> dict[str, str]:
         "MRR": _rate(row.mrr()),
         f"R@{focus} prov": _rate(row.recall(focus)),
         f"R@{focus} literal": _rate(row.recall_literal(focus)),
+        **{f"{budget:,} tokens": _rate(value) for budget, value in row.recall_within().items()},
+        **{f"context {budget:,}": _rate(value) for budget, value in row.context_within().items()},
         "R@budget": _rate(row.recall_at_budget()),
         "answer@budget": _rate(row.answer_in_context()),
     }
@@ -282,7 +284,7 @@ def _cells(row: EvalRow, ks: Sequence[int]) -> dict[str, str]:
 
 
 def _unsearched(row: EvalRow) -> bool:
-    """Whether it is a paper's row without retrieval: what its recipe finds is not what the row is about."""
+    """True if it is a paper's row without retrieval: what its recipe finds is not what the row is about."""
     return bool(row.setup.paper) and row.answers.get("via") == CLOSED_BOOK
 
 

@@ -80,6 +80,15 @@ def ndcg_at_k(ranking: Sequence[str | None], gold: Gold, k: int) -> float:
     return min(1.0, gains / sum(1.0 / log2(rank + 1) for rank in range(1, min(len(_needs(gold)), k) + 1)))
 
 
+def graded_ndcg_at_k(ranking: Sequence[str | None], grades: Mapping[str, int], k: int) -> float:
+    """nDCG@k with the grades as gains, as trec_eval has it; 0 if no document is relevant."""
+    ranked = [max(0, grades.get(item, 0)) if item is not None else 0 for item in _first(ranking, k)]
+    ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)[:k]
+    discounted = (sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1)) for gains in (ranked, ideal))
+    found, best = discounted
+    return found / best if best else 0.0
+
+
 def first_met(ranking: Iterable[str | None], gold: Gold) -> list[int]:
     """For each slot of a ranking the number of needs that it meets and no slot above it met."""
     left = _needs(gold)

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
+from sire_core.evaluate.delivered import recalls_within
 from sire_core.evaluate.retrieval import BudgetScorer, literal_ranking, passage_ranking
 from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup, fold, passage_names, passages_by_need
 from sire_core.progress import ProgressLike, progress_of
@@ -43,6 +44,8 @@ class EvalConfig:
             are of; see `Index.search`. The metrics of passages come from a second search where that is "units".
         errors: Whether misses are sorted by where they come from; see `graph_errors`.
         missing: In so many passages a model counts the relations that the graph lacks; see `missing_triples`.
+        budgets: Tokens within which recall of required evidence is measured, of whole passages and of contexts; see
+            `delivered`.
         model: Who is asked for both, and by searches that ask a model; None takes the index's own.
 
     Raises:
@@ -58,12 +61,15 @@ class EvalConfig:
     returns: str = "units"
     errors: bool = False
     missing: int = 0
+    budgets: tuple[int, ...] = ()
     model: LanguageModel | None = None
 
     def __post_init__(self) -> None:
         check_returns(self.returns)
         if not self.ks or min(self.ks) < 1:
             raise ConfigurationError(f"ks needs one or more cut-offs of at least 1, not {self.ks!r}.")
+        if any(budget < 1 for budget in self.budgets):
+            raise ConfigurationError(f"budgets are numbers of tokens of at least 1, not {self.budgets!r}.")
         for name in ("budget", "limit", "depth"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -142,12 +148,20 @@ async def _ask(
     for hit in hits:
         for name in ids(hit):
             brought.setdefault(name, str(hit.unit.kind))
+    scores: dict[str, float] = {}
+    for hit in passages:
+        for name in ids(hit):
+            scores.setdefault(name, hit.score)
+    ranked = tuple(passage_ranking(passages, ids))
     budget: dict[str, Any] = {}
     if scorer is not None:
         read, context = await _fill(index, question, hits, config, scorer)
         budget["answer_in_context"] = scorer.answer(context, question.answers)
         if question.has_gold:
             budget["recall_at_budget"] = _recall_at_budget(question, read, context, scorer)
+    whole, chosen = (
+        await recalls_within(index, question, config.budgets, scope_of(question)) if config.budgets else ({}, {})
+    )
     return QuestionResult(
         id=question.id,
         type=question.type,
@@ -157,16 +171,20 @@ async def _ask(
         literal=tuple(literal_ranking(hits, ids)),
         kinds=tuple(str(hit.unit.kind) for hit in hits),
         seconds=seconds,
-        passages=tuple(passage_ranking(passages, ids)),
+        passages=ranked,
+        grades=() if needs else question.grades,
+        scores=tuple(None if name is None else scores[name] for name in ranked),
         hops=question.hops or len(question.needs),
         needs=needs,
         sources=tuple(hit.doc_ids[0] for hit in passages),
+        within=whole,
+        context_within=chosen,
         **budget,
     )
 
 
 def _takes_several(question: Question, owners: Mapping[str, str], copies: Mapping[str, frozenset[str]]) -> bool:
-    """Whether no document meets all needs of a question by itself."""
+    """True if no document meets all needs of a question by itself."""
     needs = [{quote.doc for quote in need} for need in question.needs] or [{name} for name in question.supporting]
     documents = [{owners.get(name, name) for name in need} for need in needs]
     found = [{same for name in need for same in copies.get(name, {name})} for need in documents]

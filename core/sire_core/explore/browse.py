@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 PAGE = 25
 """Rows per page."""
-_READ = 8
+_SAMPLED_PASSAGES = 8
 """Passages that are read to see whether they say something with a name."""
-_FEW = 4
+_MIN_NAMES = 4
 """Names below which code and words in small letters are listed, too."""
 
 _GRAMMAR = FUNCTION_WORDS | OPENERS
 _DIGITS = re.compile(r"(\d+)")
-_SHORT = 30
+_MAX_VALUE_LETTERS = 30
 """Letters of a value in an example."""
 _SENTENCE = 200
 """Letters of a sentence in a list."""
@@ -254,7 +254,7 @@ def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
 
 
 def entity_count(snapshot: SearchSnapshot) -> int:
-    """How many names `entities` lists."""
+    """Number of names `entities` lists."""
     return len(frequent_names(snapshot)) + len(_named(Names.of(snapshot)))
 
 
@@ -276,10 +276,10 @@ def _named(names: Names) -> IntArray:
 
 
 def _is_said(snapshot: SearchSnapshot, row: TableRow) -> bool:
-    """Whether most of some passages with a name say something of their own with it; see `is_told`."""
+    """True if most of some passages with a name say something of their own with it; see `is_told`."""
     names = Names.of(snapshot)
     passages = np.unique(names.graph.passages[names.mentions(row.id)])
-    some = passages[np.linspace(0, len(passages) - 1, min(_READ, len(passages))).astype(int)]
+    some = passages[np.linspace(0, len(passages) - 1, min(_SAMPLED_PASSAGES, len(passages))).astype(int)]
     return is_told(row.label, [unit.text for unit in snapshot.view.units(names.graph.chunk_positions[some])])
 
 
@@ -294,26 +294,26 @@ def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
                 rows.setdefault(row.label, row)
         if len(rows) >= PAGE or len(page) < PAGE:
             break
-    if len(rows) < _FEW:
+    if len(rows) < _MIN_NAMES:
         return "", entities(snapshot).rows
     left_out = "Without code, captions, headings, sentences that passages share, and lower-case words."
     return left_out, _with_kinds(snapshot, list(rows.values())[:PAGE])
 
 
 def _is_name(label: str) -> bool:
-    """Whether a name begins with no small letter and has other words than those of grammar (`From`, `AS IS`)."""
+    """True if a name begins with no small letter and has other words than those of grammar (`From`, `AS IS`)."""
     is_grammar = all(word in _GRAMMAR or word.endswith(("n't", "n\u2019t")) for word in label.lower().split())
     return not label[0].islower() and not is_grammar and label.lower() not in _NOTES
 
 
 def is_subject(name: str, texts: Sequence[str]) -> bool:
-    """Whether a sentence of some texts begins with a name and a verb after it: headings and references have none."""
+    """True if a sentence of some texts begins with a name and a verb after it: headings and references have none."""
     pattern = rf"(?:^|[.!?]\s)\W?(?:The |the )?{re.escape(name)}\W?(?: \([^()\n]{{0,80}}\))? {_VERB}"
     return any(re.search(pattern, text, re.MULTILINE) for text in texts)
 
 
 def is_readable(name: str) -> bool:
-    """Whether a name reads well in a question: a few words, capitalized, of letters, no initials and no instruction."""
+    """True if a name reads well in a question: a few words, capitalized, of letters, no initials and no instruction."""
     words = name.split()
     return (
         1 < len(words) <= 5
@@ -393,7 +393,7 @@ def filter_example(snapshot: SearchSnapshot) -> str:
     counts: Counter[tuple[str, Any]] = Counter()
     for number, passages in zip(*np.unique(visible, return_counts=True), strict=True):
         for key, value in metadata[int(number)].items():
-            is_plain = isinstance(value, (str, int, float)) and len(str(value)) <= _SHORT
+            is_plain = isinstance(value, (str, int, float)) and len(str(value)) <= _MAX_VALUE_LETTERS
             if is_plain and key != "source" and not key.startswith("sire_"):
                 counts[key, value] += int(passages)
     for (key, value), number in counts.most_common():

@@ -36,21 +36,21 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit
 
-_VERSION = 7
+_MAP_VERSION = 7
 """Of the map as it is kept in files: another one where the layout, the labels or the format change."""
 _LANDMARKS = 1000
 _NEAREST = 5
-_STEPS = 256
+_VECTOR_LEVELS = 256
 """Values between 0 and 1 that numbers of vectors have."""
-_BLOCK = 8192
-_FEW = 8
+_DOCUMENTS_PER_BLOCK = 8192
+_MIN_MAP_DOCUMENTS = 8
 """Fewer documents have no topics: they stand in a circle."""
 _PER_TOPIC, _TOPICS = 15, 24
-_READ = 60
+_LABEL_DOCUMENTS = 60
 """Documents of a topic that are read for its label."""
-_LETTERS = 3000
+_READ_LETTERS = 3000
 """Letters of a first passage that are read for a label."""
-_PHRASES, _LONGEST, _SHORTEST = 2, 3, 3
+_PHRASES, _MAX_PHRASE_WORDS, _SHORTEST = 2, 3, 3
 """Phrases of a label, words of a phrase, and letters of a word in small letters that is one alone."""
 _SHARE, _FEW_TITLES, _OUTSIDE = 0.3, 3, 0.12
 """More than this share of a topic has a phrase of its label, so many at least, and less than that of the others."""
@@ -59,11 +59,11 @@ _OF_NO_TOPIC = FUNCTION_WORDS | frozenset(
     "allows contains defines describes gives provides requires returns".split()
 )
 """Words of every text, of addresses and of declarations, which say nothing of a topic."""
-_NAMES = 2
+_NAME_WEIGHT = 2
 """How much more a name in prose says of a topic than other words."""
 _SHORT = 30
 """Letters of a title on the map."""
-_WORD = re.compile(r"[^\W\d_](?:[\w'-]*\w)?|\S")
+_LABEL_WORD = re.compile(r"[^\W\d_](?:[\w'-]*\w)?|\S")
 _FILE_WORD = re.compile(r"[^\W\d_][^\W_]*|[^\s_-]")
 _NUMBERING = re.compile(r"^(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\.?|\d{1,3}[.)])\s+")
 """Number of a section; a number without a dot may be a part of the title."""
@@ -71,7 +71,7 @@ _COLOURS = 9
 """Values of a key with a colour of their own; those after them share one."""
 _KEYS = 12
 _ROOT = "(top folder)"
-_FILE, _ARRAYS = "map.npz", ("documents", "passages", "points", "topics")
+_MAP_FILE, _ARRAYS = "map.npz", ("documents", "passages", "points", "topics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class CorpusMap:
     @classmethod
     def of(cls, snapshot: SearchSnapshot) -> CorpusMap:
         """The map of a snapshot, made once for each filter and kept in a file with the index."""
-        name = f"map-{_VERSION}-{digest(repr(snapshot.where), size=6)}"
+        name = f"map-{_MAP_VERSION}-{digest(repr(snapshot.where), size=6)}"
         made: CorpusMap = snapshot.view.cached_on_disk(name, lambda: _made(snapshot), _save, _load)
         return made
 
@@ -167,11 +167,11 @@ def _save(corpus_map: CorpusMap, folder: Path) -> None:
     arrays: dict[str, Any] = {name: getattr(corpus_map, name) for name in _ARRAYS}
     arrays |= {f"colour {number}": values for number, (_, values) in enumerate(corpus_map.colours.values())}
     names = {key: names for key, (names, _) in corpus_map.colours.items()}
-    np.savez(folder / _FILE, **arrays, names=np.array(json.dumps([corpus_map.labels, names])))
+    np.savez(folder / _MAP_FILE, **arrays, names=np.array(json.dumps([corpus_map.labels, names])))
 
 
 def _load(folder: Path) -> CorpusMap:
-    with np.load(folder / _FILE) as file:
+    with np.load(folder / _MAP_FILE) as file:
         labels, names = json.loads(str(file["names"]))
         colours = {key: (tuple(known), file[f"colour {i}"]) for i, (key, known) in enumerate(names.items())}
         return CorpusMap(**{name: file[name] for name in _ARRAYS}, labels=tuple(labels), colours=colours)
@@ -196,7 +196,7 @@ def _made(snapshot: SearchSnapshot) -> CorpusMap:
     members = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, positions)), (len(documents), view.size))
     # Rounded: an embedder differs in the last digit with its batch, and t-SNE makes another map of that.
     vectors = unit_rows(np.asarray(members @ view.matrix, dtype=np.float32))
-    vectors = np.asarray(np.round(vectors * _STEPS) / _STEPS, dtype=np.float32)
+    vectors = np.asarray(np.round(vectors * _VECTOR_LEVELS) / _VECTOR_LEVELS, dtype=np.float32)
     points, topics = _layout(vectors)
     labels = _labels(snapshot, points, topics, (documents, chunks[first], positions[first]))
     return CorpusMap(
@@ -212,7 +212,7 @@ def _made(snapshot: SearchSnapshot) -> CorpusMap:
 def _layout(vectors: FloatArray) -> tuple[FloatArray, IntArray]:
     """Coordinates of documents from 0 to 1, `[n, 2]`, and their topics, `[n]`."""
     n = len(vectors)
-    if n < _FEW or not vectors.any():
+    if n < _MIN_MAP_DOCUMENTS or not vectors.any():
         angles = np.arange(n) * (2 * np.pi / max(n, 1))
         return (0.5 + 0.4 * np.stack((np.cos(angles), np.sin(angles)), 1)).astype(np.float32), np.zeros(n, np.int64)
     from sklearn.cluster import KMeans
@@ -230,13 +230,13 @@ def _layout(vectors: FloatArray) -> tuple[FloatArray, IntArray]:
         placed = TSNE(init="pca", random_state=0, max_iter=500, perplexity=perplexity).fit_transform(landmarks + noise)
     points = np.empty((n, 2), dtype=np.float32)
     spread = 0.5 * np.ptp(placed, axis=0) / np.sqrt(len(chosen))
-    for start in range(0, n, _BLOCK):
-        cosines = vectors[start : start + _BLOCK] @ landmarks.T
+    for start in range(0, n, _DOCUMENTS_PER_BLOCK):
+        cosines = vectors[start : start + _DOCUMENTS_PER_BLOCK] @ landmarks.T
         near = np.argpartition(-cosines, min(_NEAREST, len(chosen) - 1), axis=1)[:, :_NEAREST]
         weights = np.take_along_axis(cosines, near, axis=1)
         weights = np.exp(30 * (weights - weights.max(axis=1, keepdims=True)))
         means = (weights[..., None] * placed[near]).sum(axis=1) / weights.sum(axis=1, keepdims=True)
-        points[start : start + _BLOCK] = means + spread * random.normal(size=means.shape)
+        points[start : start + _DOCUMENTS_PER_BLOCK] = means + spread * random.normal(size=means.shape)
     points[chosen] = placed
     points = (points - points.min(axis=0)) / np.maximum(np.ptp(points, axis=0), 1e-9)
     with threadpool_limits(1, user_api="openmp"):
@@ -252,7 +252,7 @@ def _labels(snapshot: SearchSnapshot, points: FloatArray, topics: IntArray, ends
         texts = snapshot.view.units
 
         def text(at: int) -> str:
-            return without_sessions(text_below_title(texts([passages[at]])[0]))[:_LETTERS]
+            return without_sessions(text_below_title(texts([passages[at]])[0]))[:_READ_LETTERS]
 
         of_texts = topic_labels(text, topics, prose=True)
         known = set(", ".join(labels).split(", "))
@@ -261,7 +261,7 @@ def _labels(snapshot: SearchSnapshot, points: FloatArray, topics: IntArray, ends
     for topic in [topic for topic, label in enumerate(labels) if not label]:
         members = np.flatnonzero(topics == topic)
         distances = np.linalg.norm(points[members] - points[members].mean(axis=0), axis=1)
-        middle = members[np.argsort(distances, kind="stable")][:_READ].tolist()
+        middle = members[np.argsort(distances, kind="stable")][:_LABEL_DOCUMENTS].tolist()
         titles = (document_label(snapshot, int(documents[at]), int(chunks[at]), _SHORT) for at in middle)
         unnumbered = (_NUMBERING.sub("", title) for title in titles)
         labels[topic] = ", ".join(islice(dict.fromkeys(unnumbered), _PHRASES))
@@ -277,7 +277,7 @@ def topic_labels(title_of: Callable[[int], str], topics: IntArray, *, prose: boo
     read: list[list[str]] = []
     for topic in range(int(topics.max(initial=-1)) + 1):
         members = np.flatnonzero(topics == topic)
-        chosen = members[random.choice(len(members), min(_READ, len(members)), replace=False)]
+        chosen = members[random.choice(len(members), min(_LABEL_DOCUMENTS, len(members)), replace=False)]
         read.append([title_of(at) for at in np.sort(chosen).tolist()])
     if len(read) == 1:
         return ["all documents"]
@@ -288,7 +288,7 @@ def topic_labels(title_of: Callable[[int], str], topics: IntArray, *, prose: boo
     spelled: dict[tuple[str, ...], Counter[str]] = {}
     for key, phrase in chain.from_iterable(found.items() for topic in found_in for found in topic):
         spelled.setdefault(key, Counter())[phrase] += 1
-    sizes = np.minimum(np.bincount(topics), _READ).tolist()
+    sizes = np.minimum(np.bincount(topics), _LABEL_DOCUMENTS).tolist()
     everywhere = sum(counts, Counter[tuple[str, ...]]())
     read_in_all = sum(sizes)
     rates = {
@@ -303,7 +303,8 @@ def topic_labels(title_of: Callable[[int], str], topics: IntArray, *, prose: boo
     spelling = {key: spelled[key].most_common(1)[0][0] for _, key in rates}
     if prose:
         rates = {
-            (topic, key): rate * (_NAMES if spelling[key].istitle() else 1) for (topic, key), rate in rates.items()
+            (topic, key): rate * (_NAME_WEIGHT if spelling[key].istitle() else 1)
+            for (topic, key), rate in rates.items()
         }
     for topic, key in sorted(rates, key=lambda found: (-rates[found], found)):
         if len(labels[topic]) < _PHRASES and used.isdisjoint(key):
@@ -333,12 +334,12 @@ def _phrases(title: str, *, prose: bool = False) -> dict[tuple[str, ...], str]:
     is_file_name = " " not in title
     found: dict[tuple[str, ...], str] = {}
     run: list[re.Match[str]] = []
-    for match in (_FILE_WORD if is_file_name else _WORD).finditer(f"{title} ."):
+    for match in (_FILE_WORD if is_file_name else _LABEL_WORD).finditer(f"{title} ."):
         word = match[0].lower()
         if len(word) > 1 and word not in _OF_NO_TOPIC and word not in PARTS:
             run.append(match)
             continue
-        for length in range(1, _LONGEST + 1):
+        for length in range(1, _MAX_PHRASE_WORDS + 1):
             for start in range(len(run) - length + 1):
                 words = run[start : start + length]
                 weak = [_is_weak(word[0]) or (prose and word[0].islower() and is_everyday(word[0])) for word in words]
@@ -349,7 +350,7 @@ def _phrases(title: str, *, prose: bool = False) -> dict[tuple[str, ...], str]:
 
 
 def _is_weak(word: str) -> bool:
-    """Whether a word alone says little of a topic: a verb of instructions, or a word that fits any subject."""
+    """True if a word alone says little of a topic: a verb of instructions, or a word that fits any subject."""
     is_short = len(word) < _SHORTEST and word.islower()
     known = VAGUE_WORDS | VAGUE_NOUNS | OPENERS
     return is_short or word in ACTIONS or word.lower() in known

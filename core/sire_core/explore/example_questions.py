@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 _Made = tuple[str, Sequence[Unit]]
 """A question, and the passages that it was made of."""
-_READ = 3_000
+_SAMPLED_PASSAGES = 3_000
 """Passages that are read for what they ask, drawn at random."""
 _TRIED, _FOUND = 60, 5
 """Questions that are searched for, and hits among which the passage must be that a question was made of."""
-_FEW, _COMMON = 4, 10
+_MIN_NAME_PASSAGES, _COMMON = 4, 10
 """Passages of a name that is worth a question; a name of more leads nowhere in particular."""
-_SHORTEST, _LONGEST, _LETTERS = 4, 14, 90
+_SHORTEST, _MAX_QUESTION_WORDS, _MAX_QUESTION_LETTERS = 4, 14, 90
 """Words and letters of a question."""
 _OPENS = re.compile(r"(?:How|What|Which|Why|When|Where|Who|Can|Could|Do|Does|Is|Are|Should)\b \w")
 _HOW_TO = re.compile(r"How to (\w.*)", re.IGNORECASE)
@@ -84,14 +84,14 @@ def _of_headings(snapshot: SearchSnapshot) -> list[list[tuple[str, Unit]]]:
 
 
 def _is_answered(snapshot: SearchSnapshot, question: str, passages: Sequence[Unit]) -> bool:
-    """Whether a search finds one of some passages first; not asked where that could cost calls of a model."""
+    """True if a search finds one of some passages first; not asked where that could cost calls of a model."""
     hits = [] if snapshot.language_model else snapshot.search(question, _FOUND)
     return not hits or not {hit.unit.id for hit in hits}.isdisjoint(unit.id for unit in passages)
 
 
 def _passages(snapshot: SearchSnapshot) -> Iterator[tuple[Unit, str]]:
     """Visible passages and the ids of their documents, in random order."""
-    for position in np.random.default_rng(0).permutation(snapshot.positions())[:_READ].tolist():
+    for position in np.random.default_rng(0).permutation(snapshot.positions())[:_SAMPLED_PASSAGES].tolist():
         unit, documents = snapshot.view.pool.unit(position)
         yield unit, next(iter(documents), "")
 
@@ -148,7 +148,11 @@ def _if_clear(question: str) -> str:
     """The question, if it can be understood without its document: at least two of its words say what it is about."""
     words = [word.lower() for word in find_words(question)]
     content = {word for word in words if word not in FUNCTION_WORDS | VAGUE_WORDS | VAGUE_NOUNS and not word.isdigit()}
-    is_clear = _SHORTEST <= len(words) <= _LONGEST and len(question) <= _LETTERS and _UNCLEAR.isdisjoint(words)
+    is_clear = (
+        _SHORTEST <= len(words) <= _MAX_QUESTION_WORDS
+        and len(question) <= _MAX_QUESTION_LETTERS
+        and _UNCLEAR.isdisjoint(words)
+    )
     return question if is_clear and len(content) > 1 and not re.search(r"[`*<>|\[\]\\]", question) else ""
 
 
@@ -181,7 +185,9 @@ def _about(snapshot: SearchSnapshot, n: int) -> Iterator[_Made]:
     """What is known about names that a few passages mention."""
     names = Names.of(snapshot)
     frequency = np.bincount(names.graph.entities[names.seen()], minlength=len(names.graph.entity_ids))
-    few = np.random.default_rng(0).permutation(np.flatnonzero((frequency >= _FEW) & (frequency <= _COMMON)))
+    few = np.random.default_rng(0).permutation(
+        np.flatnonzero((frequency >= _MIN_NAME_PASSAGES) & (frequency <= _COMMON))
+    )
     spelled = ((entity, names.entity(names.graph.entity_ids[entity])) for entity in few[: 20 * n].tolist())
     asked = ((entity, name) for entity, name in spelled if is_readable(name) and _can_be_asked(names, (entity,)))
     return ((f"What do we know about {name}?", _passages_of(names, entity)) for entity, name in islice(asked, n))
@@ -195,6 +201,6 @@ def _passages_of(names: Names, entity: int) -> list[Unit]:
 
 
 def _can_be_asked(names: Names, entities: Iterable[int]) -> bool:
-    """Whether of every one of some entities a sentence says something."""
+    """True if of every one of some entities a sentence says something."""
     spelled = ((entity, names.entity(names.graph.entity_ids[entity])) for entity in entities)
     return all(is_subject(name, [unit.text for unit in _passages_of(names, entity)]) for entity, name in spelled)

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
     from sire_core.search.snapshot import SearchSnapshot
 
-_VERSION = 1
+_COUNTS_VERSION = 1
 """Of the counts as they are kept in files."""
-_NAMED, _READ = 300, 5_000
+_NAMED, _COUNTED_PASSAGES = 300, 5_000
 """Passages, drawn at random, in which names are looked for, and in which they are counted."""
-_LISTED = 4
+_LISTED_SHARE = 4
 """A name with one in so many of its passages in the graph is an entity there, and listed as that."""
 _BESIDE = 30
 """Letters on either side of a name by which its repetitions are recognized."""
-_MARKS = " \t-*|:>`_."
-_FILE = "names.json"
+_LINE_MARKS = " \t-*|:>`_."
+_NAMES_FILE = "names.json"
 
 
 def frequent_names(snapshot: SearchSnapshot) -> Mapping[str, int]:
@@ -38,17 +38,17 @@ def frequent_names(snapshot: SearchSnapshot) -> Mapping[str, int]:
 
     Made once for each filter and kept in a file with the index. Of more than 5,000 passages a sample is counted.
     """
-    name = f"frequent-names-{_VERSION}-{digest(repr(snapshot.where), size=6)}"
+    name = f"frequent-names-{_COUNTS_VERSION}-{digest(repr(snapshot.where), size=6)}"
     counts: Mapping[str, int] = snapshot.view.cached_on_disk(name, lambda: _counted(snapshot), _save, _load)
     return counts
 
 
 def is_told(name: str, texts: Sequence[str]) -> bool:
-    """Whether most of some texts say something with a name of their own: no heading, head of a table or caption."""
+    """True if most of some texts say something with a name of their own: no heading, head of a table or caption."""
     beside: set[str] = set()
     for text in texts:
         for line, after in pairwise([*text.split("\n"), ""]):
-            is_heading = line.startswith("#") or line.strip(_MARKS) == name or after.startswith("| ---")
+            is_heading = line.startswith("#") or line.strip(_LINE_MARKS) == name or after.startswith("| ---")
             if name in line and not is_heading and "![" not in line:
                 at = line.find(name)
                 beside.add(line[max(0, at - _BESIDE) : at + len(name) + _BESIDE])
@@ -63,7 +63,7 @@ def _counted(snapshot: SearchSnapshot) -> dict[str, int]:
     if graph is None:
         return {}
     limit = max(graph.hub_floor, int(graph.max_df * view.size))
-    units = view.units(np.random.default_rng(0).permutation(visible)[:_READ].tolist())
+    units = view.units(np.random.default_rng(0).permutation(visible)[:_COUNTED_PASSAGES].tolist())
     chunks = [Chunk(unit.id, "", 0, unit.title, unit.text) for unit in units[:_NAMED]]
     spelled: dict[str, Counter[str]] = {}
     for chunk, record in zip(chunks, RulesExtractor().records(chunks), strict=True):
@@ -86,13 +86,13 @@ def _counted(snapshot: SearchSnapshot) -> dict[str, int]:
     def in_graph(name: str) -> int:
         return max(map(entities.frequency, entities.link(name)), default=0)
 
-    return {name: n for name, n in frequent.items() if _LISTED * in_graph(name) < n}
+    return {name: n for name, n in frequent.items() if _LISTED_SHARE * in_graph(name) < n}
 
 
 def _save(counts: Mapping[str, int], folder: Path) -> None:
-    (folder / _FILE).write_text(json.dumps(counts), encoding="utf-8")
+    (folder / _NAMES_FILE).write_text(json.dumps(counts), encoding="utf-8")
 
 
 def _load(folder: Path) -> dict[str, int]:
-    counts: dict[str, int] = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+    counts: dict[str, int] = json.loads((folder / _NAMES_FILE).read_text(encoding="utf-8"))
     return counts

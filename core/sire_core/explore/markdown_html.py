@@ -15,18 +15,18 @@ from sire_core.text.snippets import ELEMENTS
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_LONGEST = 200_000
+_MAX_MARKDOWN_LETTERS = 200_000
 """Letters above which a text is shown as it is written."""
 _WRAPPED = 60
 """Width from which a line counts as wrapped: its break is a space. Breaks of shorter lines are kept."""
-_TAG = re.compile(rf"</?({ELEMENTS})\b.*>", re.DOTALL | re.IGNORECASE)
+_SHOWN_TAG = re.compile(rf"</?({ELEMENTS})\b.*>", re.DOTALL | re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _TABLE = '<div class="wide" tabindex="0" role="group" aria-label="Table"><table>\n'
 """A wide table scrolls, also by keys."""
-_MARKS = {"": "{}", "word": "<mark>{}</mark>", "name": '<mark class="name">{}</mark>'}
+_HIGHLIGHTS = {"": "{}", "word": "<mark>{}</mark>", "name": '<mark class="name">{}</mark>'}
 _KIND_MARK = '<mark class="name is-{kind}" title="{words}">{}</mark>'
 
 
@@ -59,7 +59,7 @@ def markdown_html(
         target: Returns the address of a relative link; empty if it leads nowhere.
         outline: Takes the headings of the text, which get ids, after those of texts before it on the page.
     """
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_MARKDOWN_LETTERS:
         return f'<div class="text plain">{highlighted(text, question, names)}</div>'
     known = {
         "question": question,
@@ -77,7 +77,9 @@ def highlighted(text: str, question: str = "", names: Sequence[str] | Mapping[st
 
     def way(piece: str, highlight: str) -> str:
         kind = names.get(piece, "") if highlight == "name" and isinstance(names, Mapping) else ""
-        return _KIND_MARK.replace("{kind}", kind).replace("{words}", NAME_KINDS[kind]) if kind else _MARKS[highlight]
+        return (
+            _KIND_MARK.replace("{kind}", kind).replace("{words}", NAME_KINDS[kind]) if kind else _HIGHLIGHTS[highlight]
+        )
 
     return "".join(way(*piece).replace("{}", escaped(piece[0])) for piece in marked(text, question, names))
 
@@ -163,7 +165,7 @@ def _link_close(_renderer: Any, _tokens: Sequence[Token], _index: int, _options:
 
 def _tag(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
     content = tokens[index].content
-    tag = _TAG.fullmatch(content)
+    tag = _SHOWN_TAG.fullmatch(content)
     name = tag.group(1).lower() if tag else ""
     if content.startswith("<!--"):
         return ""

@@ -24,7 +24,7 @@ NAME_KINDS = {
 }
 """Words for every kind, in the order of a legend."""
 
-_TYPES = {
+_SPACY_KINDS = {
     **dict.fromkeys(("person", "people", "human", "per", "individual", "character"), "person"),
     **dict.fromkeys(
         "organization organisation org company institution agency team band party government university".split(),
@@ -34,10 +34,10 @@ _TYPES = {
     **dict.fromkeys("date time year number quantity money percent cardinal ordinal measurement".split(), "number"),
     **dict.fromkeys("code function class method variable parameter option file command".split(), "code"),
 }
-_WORD = r"[A-Za-z0-9]"
+_NAME_CHARACTER = r"[A-Za-z0-9]"
 _CODE = re.compile(
-    rf"--?[a-z][\w-]*|[$@][A-Za-z]\w*|[\w.:-]+\(.*\)|\S*(?:{_WORD}_|_{_WORD}|::|->|\$\{{|\{{\{{)\S*|<[^<>]+>"
-    rf"|(?:\.{{0,2}}|~)/\S+|{_WORD}+(?:/\S+){{2,}}|[a-z]{{2,}}[0-9]*[A-Z][a-z]\w*"
+    rf"--?[a-z][\w-]*|[$@][A-Za-z]\w*|[\w.:-]+\(.*\)|\S*(?:{_NAME_CHARACTER}_|_{_NAME_CHARACTER}|::|->|\$\{{|\{{\{{)\S*|<[^<>]+>"
+    rf"|(?:\.{{0,2}}|~)/\S+|{_NAME_CHARACTER}+(?:/\S+){{2,}}|[a-z]{{2,}}[0-9]*[A-Z][a-z]\w*"
     rf"|[\w/-]*[\w-]{{2}}\.(?:[a-z]\w+\.)*[a-z]\w+(?:\(\))?|\.[a-z]\w+"
 )
 """An option, variable, call, path, camel-case or dotted name; names of products (`iPhone`, `HTTP/2`) are none."""
@@ -46,11 +46,11 @@ _DATE_WORD = (
     "|sept?|oct|nov|dec|monday|tuesday|wednesday|thursday|friday|saturday|sunday|bce?|ad|am|pm|century|percent|million"
     "|billion|thousand|of|the"
 )
-_NUMBER = re.compile(
+_QUANTITY = re.compile(
     rf"(?=.*\d)(?:(?:[$\u20ac\u00a3]?v?\d[\d.,:/%\u2013-]*(?![\d.,:/%\u2013-])(?:st|nd|rd|th|s|%)?|{_DATE_WORD}|[%-])[\s,.]*)+",
     re.IGNORECASE,
 )
-_LONGEST = 80
+_MAX_NAME_LETTERS = 80
 
 
 class NameKind(NamedTuple):
@@ -74,14 +74,14 @@ def kind_of_name(
     if types:
         commonest = Counter(types).most_common(1)[0][0]
         known_by = f"the model that read the passages calls it {commonest}"
-        return NameKind(_TYPES.get(commonest.strip().lower(), "title" if is_title else "name"), known_by)
-    if len(name) <= _LONGEST and _CODE.fullmatch(name):
+        return NameKind(_SPACY_KINDS.get(commonest.strip().lower(), "title" if is_title else "name"), known_by)
+    if len(name) <= _MAX_NAME_LETTERS and _CODE.fullmatch(name):
         return NameKind("code", "by its form")
     using = [text for text in texts if name in text]
     if using and 2 * sum(f"`{name}`" in text for text in using) >= len(using):
         return NameKind("code", "most passages mark it as code")
     if is_title:
         return NameKind("title", "it titles a document or section")
-    if len(name) <= _LONGEST and _NUMBER.fullmatch(name):
+    if len(name) <= _MAX_NAME_LETTERS and _QUANTITY.fullmatch(name):
         return NameKind("number", "by its form")
     return NameKind("name", "")

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 _LABEL, _TITLE = 80, 40
 _TEXT, _QUESTION = 200, 300
-_READ = 2000
+_MAX_BOX_LETTERS = 2000
 """Letters of a passage that are read for the text in its box."""
 _BRACKETS = re.compile(r"(!?)\[([^\[\]]+)\]")
-_FEW = 3
+_MAX_KIND_PASSAGES = 3
 """Passages that are read for the kind of a name."""
 
 
@@ -111,7 +111,7 @@ class Names:
         unit = self.unit(identifier)
         if unit is not None:
             text = without_sessions(text_below_title(unit))
-            body = plain_text(text[:_READ])
+            body = plain_text(text[:_MAX_BOX_LETTERS])
             label = compact_title(self.snapshot, unit.title, _TITLE) or shorten(body or unit.id, _LABEL)
             said = snippet(text, question, _TEXT) if question else shorten(body, _TEXT)
             return Node(identifier, unit.kind.value, label, said, rank)
@@ -123,9 +123,13 @@ class Names:
         """What an entity with a name is, as far as a model, its form or a few of its passages say."""
         mentions, graph = self.mentions(entity_id), self.graph
         mentions = mentions[np.argsort(~graph.titles[mentions], kind="stable")]
-        passages = list(dict.fromkeys(graph.passages[mentions[: 2 * _FEW]].tolist()))[:_FEW]
+        passages = list(dict.fromkeys(graph.passages[mentions[: 2 * _MAX_KIND_PASSAGES]].tolist()))[:_MAX_KIND_PASSAGES]
         units = self.snapshot.view.units(graph.chunk_positions[passages]) if passages else []
-        spelled = {name_key(known) for mention in mentions[:_FEW].tolist() for known in graph.names.names(mention)}
+        spelled = {
+            name_key(known)
+            for mention in mentions[:_MAX_KIND_PASSAGES].tolist()
+            for known in graph.names.names(mention)
+        }
         types = [
             entity.type
             for record in self.snapshot.view.model_records(units)
@@ -139,7 +143,7 @@ class Names:
 QUESTION = "question"
 """Id of the question's node."""
 _ASIDE = ("vector", "words", "vote")
-_MANY = 6
+_MAX_PATH_NODES = 6
 _SENTENCE = 200
 
 
@@ -250,7 +254,7 @@ class _Drawing:
     def _shared(self, words: Sequence[str], hit: Hit) -> None:
         """Draw the words that a hit shares with the question: several, or one where nothing else leads to it."""
         if len(words) > 1 or (words and not self.builder.leads_to(hit.unit.id)):
-            self._link(QUESTION, hit.unit.id, _shares(words), _shares(words[:_MANY]))
+            self._link(QUESTION, hit.unit.id, _shares(words), _shares(words[:_MAX_PATH_NODES]))
 
     def _add(self, name: str, *, passage: str = "", rank: int = 0) -> bool:
         node = self.names.node(name, passage=passage, rank=rank, question=self.question)
@@ -291,7 +295,7 @@ class _Drawing:
         if current == QUESTION and step.sentence:
             unit = self.names.unit(step.ids[0])
             words = shared_words(self.question, f"{unit.title}\n{unit.text}") if unit else []
-            return (_shares(words), _shares(words[:_MANY])) if words else ("", "is similar")
+            return (_shares(words), _shares(words[:_MAX_PATH_NODES])) if words else ("", "is similar")
         if current == QUESTION:
             return step.note, "" if step.step == "seed" else "is similar"
         label = shorten(step.sentence, _SENTENCE) if number <= 1 else "mentioned in"
@@ -299,7 +303,7 @@ class _Drawing:
 
     def _sources(self, step: PathStep, hit: Hit) -> None:
         """Draw the sources of a derived hit, or the derived unit that led to a passage."""
-        for name in step.ids[:_MANY]:
+        for name in step.ids[:_MAX_PATH_NODES]:
             if name in hit.unit.chunk_ids and self._add(name):
                 self._link(hit.unit.id, name, step.note, "made from")
             elif self._add(name):
@@ -307,7 +311,7 @@ class _Drawing:
 
     def _above(self, step: PathStep, hit: Hit) -> None:
         """Draw the entities below a report; the step has their names."""
-        for name in step.ids[:_MANY]:
+        for name in step.ids[:_MAX_PATH_NODES]:
             entity = Node(f"name {name}", "entity", shorten(name, 80), name_kind=kind_of_name(name).kind)
             if self.builder.add(entity):
                 self._link(QUESTION, entity.id, "a hit mentions it", "hits mention")

@@ -84,7 +84,7 @@ class Picture:
 
     @property
     def left_out(self) -> int:
-        """How many nodes are not drawn because there are too many."""
+        """Number of nodes that are not drawn because there are too many."""
         return sum(number for _, number in self.not_drawn)
 
 
@@ -137,7 +137,7 @@ class PictureBuilder:
             self._links.setdefault((link.source, link.target), link)
 
     def leads_to(self, target: str) -> bool:
-        """Whether some link leads to a node."""
+        """True if some link leads to a node."""
         return any(end == target for _, end in self._links)
 
     def picture(self, title: str) -> Picture:

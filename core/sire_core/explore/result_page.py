@@ -41,7 +41,7 @@ _PADDING = 9
 _SIZE, _SMALL_LINE = 12, 14
 _BOLD = 1.1
 """How much wider bold letters are."""
-_LETTERS = {"ijl .,:;'|!`": 0.4, 'frtI()[]{}/\\"-': 0.48, "mwMW@%&": 1.0}
+_LETTER_WIDTHS = {"ijl .,:;'|!`": 0.4, 'frtI()[]{}/\\"-': 0.48, "mwMW@%&": 1.0}
 """Widths of letters in a wide font, in parts of its size: no text may leave its box, whichever font a page has."""
 _MARK = 14
 """Width of the mark of an entity's kind, with the space after it."""
@@ -344,7 +344,7 @@ def _width(text: str) -> float:
 
 @lru_cache(1 << 12)
 def _letter_width(letter: str) -> float:
-    known = next((width for letters, width in _LETTERS.items() if letter in letters), 0.0)
+    known = next((width for letters, width in _LETTER_WIDTHS.items() if letter in letters), 0.0)
     return known or (1.1 if east_asian_width(letter) in "WF" else 0.78 if letter.isupper() else 0.64)
 
 
@@ -549,7 +549,7 @@ def region(
 
 
 def left_out_html(picture: Picture, address: Callable[[str, str], str] | None, rest: str = "") -> str:
-    """How many nodes are not drawn, with links to where they are listed.
+    """Number of nodes that are not drawn, with links to where they are listed.
 
     Args:
         picture: The picture.

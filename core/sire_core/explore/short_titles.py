@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
-_FEW = 4
+_MIN_SITE_DOCUMENTS = 4
 """Documents below which nothing of a title is the name of a site."""
 _SEPARATOR = re.compile(r"\s(?:[-\u2013\u2014|\u00b7\u2022\u00bb]|::)\s")
-_READ = 1000
+_SAMPLED_DOCUMENTS = 1000
 """Documents that are read for what their first headings add to the title."""
 _CONTINUED = re.compile(r"[\s:,]")
 """Where the words of a title end in a heading that begins with them."""
@@ -34,8 +34,8 @@ _EXPLAINED = re.compile(r"\s*[:(|\u2013\u2014]|\s-")
 """Where a name ends in a title that goes on to say what it is: `ntpd - Network Time Protocol daemon`."""
 _BOOK = re.compile(rf":\s|{_SEPARATOR.pattern}")
 """What stands between the name of a book and that of its part."""
-_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
-_MARKS = " \t:.,;|-\u2013\u2014\u00b6"
+_STRAIGHT_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
+_TITLE_MARKS = " \t:.,;|-\u2013\u2014\u00b6"
 
 
 def shared_affixes(titles: Sequence[str], share: float = 0.5) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def shared_affixes(titles: Sequence[str], share: float = 0.5) -> tuple[str, ...]
         for found in _SEPARATOR.finditer(title):
             counts[title[: found.end()]] += 1
             counts[title[found.start() :]] += 1
-    shared = [affix for affix, number in counts.items() if number >= max(_FEW, len(titles) * share)]
+    shared = [affix for affix, number in counts.items() if number >= max(_MIN_SITE_DOCUMENTS, len(titles) * share)]
     return tuple(sorted(shared, key=lambda affix: (-len(affix), affix)))
 
 
@@ -67,8 +67,8 @@ def without_repeats(title: str, endings: Collection[str] = ()) -> str:
     kept: list[str] = []
     for name in title.split(SEPARATOR):
         before = kept[-1] if kept else ""
-        plain = {_folded(part.strip(_MARKS)) for other in kept for part in (other, _BOOK.split(other)[-1])}
-        if _folded(name.strip(_MARKS)) in plain or _rest(before, name, _EXPLAINED):
+        plain = {_folded(part.strip(_TITLE_MARKS)) for other in kept for part in (other, _BOOK.split(other)[-1])}
+        if _folded(name.strip(_TITLE_MARKS)) in plain or _rest(before, name, _EXPLAINED):
             continue
         ending = _rest(name, before, _CONTINUED)
         if not ending:
@@ -80,14 +80,14 @@ def without_repeats(title: str, endings: Collection[str] = ()) -> str:
 
 def _folded(name: str) -> str:
     """A name as it is compared: without capitals and forms of quotation marks."""
-    return name.translate(_QUOTES).casefold()
+    return name.translate(_STRAIGHT_QUOTES).casefold()
 
 
 def _rest(name: str, beginning: str, boundary: re.Pattern[str]) -> str:
     """What a name adds to its beginning; empty if it does not begin with it, up to a boundary."""
     rest = name[len(beginning) :]
     is_longer = beginning and boundary.match(rest) and _folded(name).startswith(_folded(beginning))
-    return rest.strip(_MARKS) if is_longer else ""
+    return rest.strip(_TITLE_MARKS) if is_longer else ""
 
 
 def short_title(snapshot: SearchSnapshot, title: str) -> str:
@@ -182,8 +182,10 @@ def _endings(snapshot: SearchSnapshot) -> frozenset[str]:
     affixes = _affixes(snapshot)
     _, first = np.unique(view.chunk_documents[view.pool.indices[view.pool.indptr[:-1]]], return_index=True)
     counts: Counter[str] = Counter()
-    for unit in view.units(np.sort(first)[:: max(1, len(first) // _READ)]):
+    for unit in view.units(np.sort(first)[:: max(1, len(first) // _SAMPLED_DOCUMENTS)]):
         name, _, headings = without_affixes(unit.title, affixes).partition(SEPARATOR)
         ending = _rest(headings.partition(SEPARATOR)[0], name, _CONTINUED)
         counts.update([ending] if ending else [])
-    return frozenset(ending for ending, number in counts.items() if number >= max(_FEW, counts.total() / 2))
+    return frozenset(
+        ending for ending, number in counts.items() if number >= max(_MIN_SITE_DOCUMENTS, counts.total() / 2)
+    )

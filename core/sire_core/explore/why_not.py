@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _FAR = 5_000
 """Number of units of a ranking that are searched for the passage."""
-_MANY = 8
+_MAX_REASONS = 8
 _COSTS, _REACHED = 3, -100.0
 """Parts of a score that are named, and the least score of what was a candidate."""
 _NAMELESS = "The question names nothing that only some of the passages mention."
@@ -197,7 +197,7 @@ def _shared_names(hit: Hit, hits: list[int], question: str, names: Names) -> lis
     others = {number[hit] for hit in hits if hit in number and hit != position}
     theirs = set(graph.entities[np.isin(graph.passages, list(others))].tolist())
     counts = {entity: len(names.mentions(graph.entity_ids[entity])) for entity in own & theirs}
-    shared = sorted(counts, key=lambda entity: (counts[entity], entity))[:_MANY]
+    shared = sorted(counts, key=lambda entity: (counts[entity], entity))[:_MAX_REASONS]
     links = [f"{names.entity(graph.entity_ids[e])} (in {count(counts[e], 'passage')})" for e in shared]
     note = f"It shares {', '.join(links)} with the hits." if links else "It shares no name with a hit."
     return [*of_question, ("names of the hits", note)]

@@ -26,7 +26,7 @@ _ENDS = {
 }
 """Keys under which models return the parts of a triple."""
 _SENTENCE = ("text", "fact", "sentence", "statement", "claim", "proposition", "content")
-_NAME = ("name", "keyword", "entity", "text", "value", "title", "id")
+_NAME_KEYS = ("name", "keyword", "entity", "text", "value", "title", "id")
 _BETWEEN = re.compile(r"[,;\n]")
 _PARTS = re.compile(r"[|,;\u2192]|->")
 _NOTHING = frozenset({"none", "null", "n/a", "-"})
@@ -83,12 +83,12 @@ def _plain_names(value: Any) -> Any:
     if isinstance(value, str):
         value = [name for name in map(str.strip, _BETWEEN.split(value)) if name.lower() not in _NOTHING]
     if isinstance(value, Mapping):
-        value = [value] if _first(value, _NAME) is not None else list(value)
+        value = [value] if _first(value, _NAME_KEYS) is not None else list(value)
     if not isinstance(value, list):
         return value
     names = []
     for item in value:
-        name = _first(item, _NAME) if isinstance(item, Mapping) else item
+        name = _first(item, _NAME_KEYS) if isinstance(item, Mapping) else item
         if isinstance(name, str | int | float) and not isinstance(name, bool) and str(name).strip():
             names.append(str(name))
         else:
@@ -324,7 +324,7 @@ def _with_id(item: Any, number: int) -> Any:
         return {"id": f"n{number}", "name": item}
     if isinstance(item, Mapping):
         item = _small(item)
-        name = item.get("name") or _first(item, _NAME[1:-1])
+        name = item.get("name") or _first(item, _NAME_KEYS[1:-1])
         item_ = {**item, "name": name} if name is not None else item
         has_id = isinstance(item.get("id"), str | int | float) and item["id"] != ""
         return item_ if has_id else {**item_, "id": f"n{number}"}

@@ -48,22 +48,22 @@ _VALUES = frozenset(("Date", "Quantity"))
 _UNCAPITALISED = _VALUES | {"Code", "Term"}
 _UNNAMED = _VALUES | {"Location"}  # `in Scandinavia (known as ...)` says what something else is called
 _CERTAIN = frozenset(("Work", "Code", "Term"))  # quoted, or found by more than a capital letter
-_PLAIN = frozenset(("Name", "Person"))
+_PLAIN_KINDS = frozenset(("Name", "Person"))
 
 
 def _opens(sentence: str, start: int) -> bool:
-    """Whether a place is the start of a sentence, of a comment, of a cell or of what stands behind a colon."""
+    """True if a place is the start of a sentence, of a comment, of a cell or of what stands behind a colon."""
     before = _LAST_MARK.search(sentence, max(0, start - 9), start)
     return before is None or before.group() in _OPENS
 
 
 def instructs(words: Sequence[str]) -> bool:
-    """Whether capitalised words begin with a user-interface action, or name nothing."""
+    """True if capitalised words begin with a user-interface action, or name nothing."""
     return words[0].lower() in PRESSED or says_nothing(words)
 
 
 def says_nothing(words: Sequence[str]) -> bool:
-    """Whether capitalised words are a heading, a label or an instruction rather than a name."""
+    """True if capitalised words are a heading, a label or an instruction rather than a name."""
     lower = [word.lower().strip(".,:'\u2019") for word in words]
     if len(words) == 1:
         return (
@@ -111,7 +111,7 @@ def name_parts(name: str) -> tuple[str, ...]:
 
 
 def is_numeral(word: str) -> bool:
-    """Whether a word is a Roman numeral."""
+    """True if a word is a Roman numeral."""
     return len(word) < 6 and not word.strip("IVX")
 
 
@@ -126,7 +126,7 @@ def without_honorifics(name: str) -> str:
 
 
 def is_acronym(short: str, name: str) -> bool:
-    """Whether the letters abbreviate the name."""
+    """True if the letters abbreviate the name."""
     words = name.replace("-", " ").split()
     capitals = "".join(word[0] for word in words if word[0].isupper())
     initials = "".join(word[0] for word in words if word.lower() not in FUNCTION_WORDS).upper()
@@ -200,7 +200,7 @@ class NameTable:
                     continue
                 words = span.name.split()
                 self._inside.update(words[1:] if _opens(sentence, span.start) else words)
-                if span.type in _PLAIN and len(words) > 1 and not instructs(words):
+                if span.type in _PLAIN_KINDS and len(words) > 1 and not instructs(words):
                     self._note_parts(without_honorifics(span.name), span.type)
 
     def _note_parts(self, name: str, kind: str) -> None:
@@ -280,7 +280,7 @@ class NameTable:
         return self._vetted_start(span, first, rest)
 
     def _is_word(self, capitalised: str, sentence: str, end: int) -> bool:
-        """Whether a first word is one that the passage has in small letters, too, or a verb in front of its object."""
+        """True if a first word is one that the passage has in small letters, too, or a verb in front of its object."""
         if not capitalised[1:].islower():
             return False
         if self._uncapitalised is None:
@@ -312,7 +312,7 @@ class NameTable:
         resolved: tuple[str, str] | None = None
         if self._is_title(name):
             resolved = (self.title, self.kind or kind)
-        elif kind in _PLAIN or kind == "Location":
+        elif kind in _PLAIN_KINDS or kind == "Location":
             bare = without_honorifics(name) if kind == "Person" else name
             if " " not in bare or (len(bare.split()) < len(name.split()) and self._resolve_part(bare)):
                 resolved = self._resolve_part(bare) if kind != "Location" else None

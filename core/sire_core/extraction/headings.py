@@ -32,7 +32,7 @@ def _rank(word: str) -> int | None:
 
 
 def is_everyday(word: str) -> bool:
-    """Whether a word, in any case and inflection, is ordinary English prose rather than a name."""
+    """True if a word, in any case and inflection, is ordinary English prose rather than a name."""
     return _rank(word.lower()) is not None
 
 
@@ -53,7 +53,7 @@ WORD = re.compile(r"[^\W_][\w'\u2019-]*")
 STOP_WORDS = FUNCTION_WORDS | OPENERS | VAGUE_WORDS
 _CALL = re.compile(r"([A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,6})\(")
 _KIND = re.compile(r"\A(?:class|module|function|method|event|property|command|interface|type):? (?=\S)", re.IGNORECASE)
-_MARKS = re.compile(r"[=<>{}|;]")
+_CODE_MARKS = re.compile(r"[=<>{}|;]")
 _ENDINGS = FUNCTION_WORDS | frozenset("include includes contain contains provide provides".split())
 _DATES = WEEKDAYS | frozenset(MONTHS)
 CAPTIONS = frozenset("figure fig step table tab note tip example item".split())
@@ -84,7 +84,7 @@ def heading_term(heading: str, *, explained: bool = True) -> str:
     if call := _CALL.match(text):
         return call.group(1) if "." in call.group(1) else f"{call.group(1)}()"
     words = [word.lower().split("'")[0].split("\u2019")[0] for word in WORD.findall(text)]
-    if not words or len(words) > 5 or len(text) > 60 or text.endswith(("?", "!", ".")) or _MARKS.search(text):
+    if not words or len(words) > 5 or len(text) > 60 or text.endswith(("?", "!", ".")) or _CODE_MARKS.search(text):
         return ""
     is_question = (
         any(word in _LEADS for word in words) or words[0] in STOP_WORDS or words[0] in CAPTIONS or words[-1] in _ENDINGS
@@ -102,10 +102,10 @@ def heading_term(heading: str, *, explained: bool = True) -> str:
 
 
 def is_numbered(text: str) -> bool:
-    """Whether the words are like `Step 3` or `Table 12`."""
+    """True if the words are like `Step 3` or `Table 12`."""
     return bool(_STEP.match(text))
 
 
 def acts(word: str) -> bool:
-    """Whether a lower-case word is an action: a verb of instructions, a gerund or a participle."""
+    """True if a lower-case word is an action: a verb of instructions, a gerund or a participle."""
     return word in ACTIONS or (word.endswith(("ing", "ed")) and len(word) > 5 and is_everyday(word))

@@ -102,9 +102,9 @@ _ALIASES = (
     + '{"aliases":[["Mira Vale","M. Vale"]]}'
 )
 
-_TYPES = "Person, Organization, Location, Event, Product, Concept, Time"
+_TYPE_NAMES = "Person, Organization, Location, Event, Product, Concept, Time"
 _TYPED = (
-    f"Find the entities of the passage that are of one of these types: {_TYPES}. Give each once, with its name in "
+    f"Find the entities of the passage that are of one of these types: {_TYPE_NAMES}. Give each once, with its name in "
     "capitals where the language has them, its type, and a description of everything that the passage says it is and "
     "does.\n"
     + _EXAMPLE
@@ -385,7 +385,7 @@ class ModelExtractor:
         if types and self._way is not None:
             typed, _, _ = _TYPED.partition("\n")  # without the example, which has the paper's types
             way = f"{self._way.name}-{digest(types)[:8]}"
-            self._way = replace(self._way, name=way, first=typed.replace(_TYPES, types))
+            self._way = replace(self._way, name=way, first=typed.replace(_ENTITIES, types))
         self._given = known_entities
         self._workers = concurrency_of(language_model) if concurrency is None else concurrency
         self._max_chunk_tokens = max_chunk_tokens

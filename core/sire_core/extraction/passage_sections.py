@@ -70,7 +70,7 @@ def definition_of(sentence: str) -> Definition | None:
 
 
 def _may_name(term: str, *, article: bool) -> bool:
-    """Whether the words before `is a` are a term, not a pronoun, a clause or an everyday noun."""
+    """True if the words before `is a` are a term, not a pronoun, a clause or an everyday noun."""
     words = [word.lower() for word in WORD.findall(term)]
     if not words or words[0] in STOP_WORDS or words[0] in CAPTIONS or words[-1] in FUNCTION_WORDS | VAGUE_NOUNS:
         return False
@@ -179,7 +179,7 @@ _OPTION = re.compile(
 )
 # Most sentences hold no identifier. Every one has a mark that takes a fraction of the work to look for, or letters and
 # digits in an order that prose has not.
-_MARKS = ("_", "@", "--", "://", "www.")
+_ADDRESS_MARKS = ("_", "@", "--", "://", "www.")
 _HINT = re.compile(
     r"\((?<=[\w$]\()|/[\w.{}*:-]{1,60}/|[.:](?:(?<=\w\.)|:)[a-z_]\w|[A-Z](?:(?<=[a-z\d][A-Z])[a-z]|-\d\d|\d{3})|\.\d{1,5}\.\d"
     r"|v\d{1,4}\."
@@ -215,7 +215,7 @@ def without_backticks(sentence: str) -> tuple[str, list[tuple[int, int]]]:
 
 def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list[TextSpan], list[tuple[int, int]]]:
     """Identifiers of a sentence, and the spans of addresses, which contain no names."""
-    if not (ticked or any(mark in sentence for mark in _MARKS) or _HINT.search(sentence)):
+    if not (ticked or any(mark in sentence for mark in _ADDRESS_MARKS) or _HINT.search(sentence)):
         return [], []
     by_start = {span.start: span for start, end in ticked if (span := _code_name(sentence, start, end))}
     ranges = [(span.start, span.end) for span in by_start.values()]
@@ -296,7 +296,7 @@ _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _RULE = re.compile(r"[\s|:=*_+-]*$")
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\((?:[^()\s]|\([^()\s]*\)){0,500}(?:[ \t]+\"[^\"]{0,200}\")?\)")
 _REFERENCE = re.compile(r"\[([^\[\]]{1,200})\]\[[^\[\]]{0,100}\]")
-_TAG = re.compile(r"</?[a-zA-Z][\w-]{0,20}(?: [^<>`]{0,300})?/?>")
+_MARKUP_TAG = re.compile(r"</?[a-zA-Z][\w-]{0,20}(?: [^<>`]{0,300})?/?>")
 _ANCHOR = re.compile(r"[ \t]*\{[#:.][^{}\s]{1,100}\}")
 _STRONG = re.compile(r"(?<!\w)(\*{1,3}|__)(?=\S)([^*_\n]{1,200})(?<=\S)\1(?!\w)")
 _ENDS = (".", "!", "?", ":", ";", ",", "\u3002", "\uff01", "\uff1f", "\uff1a", "\uff0c", "\u3001")
@@ -330,7 +330,7 @@ def without_markup(text: str) -> str:
     if "](" in text or "][" in text:
         text = _REFERENCE.sub(r"\1", _LINK.sub(r"\1", text))
     if "<" in text:
-        text = _TAG.sub("", text)
+        text = _MARKUP_TAG.sub("", text)
     if "{" in text:
         text = _ANCHOR.sub("", text)
     if "**" in text or "__" in text or " *" in text or text[:1] == "*":
@@ -391,7 +391,7 @@ def _close_prose(prose: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _stands_alone(lines: list[str], row: int) -> bool:
-    """Whether the lines around one are blank, and something follows."""
+    """True if the lines around one are blank, and something follows."""
     return (row == 0 or not lines[row - 1].strip()) and _blank_follows(lines, row)
 
 
@@ -457,7 +457,7 @@ def _parts(pieces: Sequence[Piece]) -> Iterator[tuple[str, list[Piece]]]:
 
 
 def _explains(piece: Piece) -> bool:
-    """Whether a piece begins like a glossary entry."""
+    """True if a piece begins like a glossary entry."""
     return piece.kind == "prose" and piece.text.startswith(("A ", "An ", "The ", "Any ", "One "))
 
 

@@ -86,7 +86,9 @@ def from_json(text: str) -> ExtractionRecord:
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
-        raise StorageError(f"An extraction record is not valid JSON ({error}); delete it and build again.") from error
+        raise StorageError(
+            f"An extraction record is not valid JSON ({error}). Restore the file from a backup, or correct this line."
+        ) from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         schema = data.get("schema") if isinstance(data, dict) else type(data).__name__
         raise StorageError(f"An extraction record has schema {schema!r}, not {SCHEMA!r}; extract the chunk again.")
@@ -278,9 +280,9 @@ def _padded(text: str) -> str:
     return f" {phrase_words(text)} "
 
 
-_VERSION = "recorded/1"
-_BATCH = 256
-_WORD = re.compile(r"\w+")
+_RECORDED_VERSION = "recorded/1"
+_RECORDS_PER_BATCH = 256
+_RECORD_WORD = re.compile(r"\w+")
 
 
 class RecordedExtractor:
@@ -308,7 +310,7 @@ class RecordedExtractor:
         self._rows = _parse(text, Path(path))
         self._links_titles = link_titles
         models = dict.fromkeys(row["model"] for row in self._rows.values() if row["model"])
-        self._fingerprint = "+".join((_VERSION, *models, digest(text, size=6)))
+        self._fingerprint = "+".join((_RECORDED_VERSION, *models, digest(text, size=6)))
 
     @property
     def fingerprint(self) -> str:
@@ -322,8 +324,8 @@ class RecordedExtractor:
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
         """Yield one record per chunk, 256 at a time; failed ones for documents that are not in the file."""
-        for start in range(0, len(chunks), _BATCH):
-            batch = [item.chunk for item in chunks[start : start + _BATCH]]
+        for start in range(0, len(chunks), _RECORDS_PER_BATCH):
+            batch = [item.chunk for item in chunks[start : start + _RECORDS_PER_BATCH]]
             yield await asyncio.to_thread(self.records, batch)
 
     def records(self, chunks: Sequence[Chunk]) -> list[ExtractionRecord]:
@@ -334,7 +336,7 @@ class RecordedExtractor:
         row = self._rows.get(chunk.doc_id)
         if row is None:
             reason = f"The recording has no document {chunk.doc_id!r}; record it or leave it out of the corpus."
-            return ExtractionRecord(chunk.hash, self._fingerprint, _VERSION, status="failed", reason=reason)
+            return ExtractionRecord(chunk.hash, self._fingerprint, _RECORDED_VERSION, status="failed", reason=reason)
         names: dict[str, str] = {}
         for name in row["entities"]:
             names.setdefault(name_key(name), name)
@@ -347,8 +349,8 @@ class RecordedExtractor:
         entities = tuple(Entity(ids[key], names[key]) for key in ids if ids[key] in used)
         record = ExtractionRecord(
             hash=chunk.hash,
-            model=row["model"] or _VERSION,
-            prompt=_VERSION,
+            model=row["model"] or _RECORDED_VERSION,
+            prompt=_RECORDED_VERSION,
             entities=entities,
             facts=facts,
             keywords=keyphrases(chunk, sentences, [entity.name for entity in entities]),
@@ -385,9 +387,9 @@ def _parse(text: str, path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _is_triple(triple: Any) -> bool:
-    """Whether a triple has three non-empty strings; others are left out."""
+    """True if a triple has three non-empty strings; others are left out."""
     return (
         isinstance(triple, list)
         and len(triple) == 3
-        and all(isinstance(part, str) and _WORD.search(part) for part in triple)
+        and all(isinstance(part, str) and _RECORD_WORD.search(part) for part in triple)
     )

@@ -26,7 +26,7 @@ from sire_core.text.words import cached_key, phrase_words, visible_text
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
 _RUN = re.compile(r"(?<![\w'\u2019-])[a-z][a-z-]+(?: [a-z][a-z-]+)*(?![\w'\u2019])")
-_MOST = 5
+_MAX_KEYPHRASES = 5
 _MAX_RUN = 3
 _NAME_WEIGHT = 1.5  # names are what passages share; found by reading, not tuned
 _LENGTH_EXPONENT = 0.4
@@ -63,8 +63,8 @@ _VERB = re.compile(
     r"could|may|did|does|became|began|won|took|ran|made|came|went|left|met|led|lies|sold|told|got|grew|held|spent|\w{3,}ed\b|"
     r"\w{2,}[^s\W]s\b)"
 )
-_VERSION = "rules/6"
-_BATCH = 256
+_RULES_VERSION = "rules/6"
+_PASSAGES_PER_BATCH = 256
 # What may stand in front of a name that is the subject: an adverbial up to a comma, an article, a few plain words.
 _LEAD = re.compile(
     r"(?:[A-Z][^,]{0,60}, )?[\"\u201c(]?(?:(?!(?:in|on|at|from|of|by|for|with|to|into|near|is|was|were|are|has|had|and|"
@@ -73,7 +73,7 @@ _LEAD = re.compile(
 )
 _LEAD_REACH = 100
 _SHORTEST_UNSPACED = 6  # letters of a statement in Chinese or Japanese
-_WORD = re.compile(r"\w")
+_WORD_LETTER = re.compile(r"\w")
 _WORD_BETWEEN = re.compile(r"[\w'\u2019&%$-]+")
 _LINK_WORDS = frozenset(("and", "or", "as", "well", "the", "a", "an", "with", "both", "his", "her", "its", "their"))
 _MAX_WORDS = 8
@@ -100,7 +100,7 @@ def keyphrases(chunk: Chunk, sentences: Sequence[str], names: Iterable[str]) -> 
         scored.append((-weight * mean * count**0.5 * len(parts) ** _LENGTH_EXPONENT, order, words))
     scored.sort()
     text = f" {phrase_words(chunk.text)} "  # tidying may have joined what the passage has apart
-    return tuple(islice((forms[words] for _, _, words in scored if f" {words} " in text), _MOST))
+    return tuple(islice((forms[words] for _, _, words in scored if f" {words} " in text), _MAX_KEYPHRASES))
 
 
 def _runs(sentences: Sequence[str]) -> Iterable[str]:
@@ -221,7 +221,7 @@ class RulesExtractor:
 
     def __init__(self, tagger: Tagger | None = None) -> None:
         self._tagger = tagger
-        self._fingerprint = f"{_VERSION}+{tagger.fingerprint}" if tagger else _VERSION
+        self._fingerprint = f"{_RULES_VERSION}+{tagger.fingerprint}" if tagger else _RULES_VERSION
 
     @property
     def fingerprint(self) -> str:
@@ -245,8 +245,8 @@ class RulesExtractor:
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
         """Yield one record per chunk, 256 at a time; the work runs in a thread."""
-        for start in range(0, len(chunks), _BATCH):
-            batch = [item.chunk for item in chunks[start : start + _BATCH]]
+        for start in range(0, len(chunks), _PASSAGES_PER_BATCH):
+            batch = [item.chunk for item in chunks[start : start + _PASSAGES_PER_BATCH]]
             yield await asyncio.to_thread(self.records, batch)
 
     def records(self, chunks: Sequence[Chunk]) -> list[ExtractionRecord]:
@@ -276,7 +276,7 @@ class RulesExtractor:
         return ExtractionRecord(
             hash=chunk.hash,
             model=self._fingerprint,
-            prompt=_VERSION,
+            prompt=_RULES_VERSION,
             status="ok" if draft.facts or phrases else "empty",
             entities=entities,
             facts=tuple(draft.facts),
@@ -382,22 +382,22 @@ class _Draft:
 
 def _is_statement(sentence: str) -> bool:
     """Four words, or two without a colon behind the first letter of the last."""
-    words = list(islice(filter(_WORD.search, sentence.split()), 4))
+    words = list(islice(filter(_WORD_LETTER.search, sentence.split()), 4))
     if len(words) > 3 or (len(sentence) >= _SHORTEST_UNSPACED and has_unspaced_script(sentence)):
         return True
     if len(words) < 2:
         return False
-    last = _WORD.search(words[-1])
+    last = _WORD_LETTER.search(words[-1])
     return last is not None and ":" not in words[-1][last.start() :]
 
 
 def _is_short(name: str, title: str) -> bool:
-    """Whether a mention is a shorter form that the title may replace: `Kwan` for `Stanley Kwan`."""
+    """True if a mention is a shorter form that the title may replace: `Kwan` for `Stanley Kwan`."""
     return " " not in name and name != title and name in title.split()
 
 
 def _has_subject(sentence: str, mentions: Sequence[Mention]) -> bool:
-    """Whether a name stands where the subject is: near the start, and behind no verb or preposition."""
+    """True if a name stands where the subject is: near the start, and behind no verb or preposition."""
     names = (mention for mention in mentions if mention.type not in VALUES)
     return any(_LEAD.fullmatch(sentence, 0, mention.start) for mention in names if mention.start <= _LEAD_REACH)
 

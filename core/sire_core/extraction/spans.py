@@ -85,7 +85,7 @@ _INITIAL = re.compile(rf"[{UPPER}]\.")
 _TIGHT_BRACKET = re.compile(r"(?<=[\w\"])\((?=\w)")
 _TIGHT_AMPERSAND = re.compile(r"(?<=\w)& ")
 _SPLIT_HYPHEN = re.compile(r"(?<=\w)- (?!and |or |to )(?=\w)")
-_TAG = re.compile(r"</?[a-z]{1,12}>")
+_SHORT_TAG = re.compile(r"</?[a-z]{1,12}>")
 _UNFINISHED = re.compile(r"(?:^|[\s(])(?:c|b|d|r|fl|m|lit|pron|pop)\.$")
 _STOPPED = frozenset(("jr", "sr", "inc", "ltd", "co", "corp", "bros", "st"))
 _NOT_NAMES = FUNCTION_WORDS | OPENERS
@@ -105,7 +105,7 @@ def tidy(text: str) -> str:
     if "``" in text:
         text = text.replace("`` ", '"').replace("``", '"').replace(" ''", '"').replace("''", '"')
     if "<" in text:
-        text = _TAG.sub("", text)
+        text = _SHORT_TAG.sub("", text)
     if '"' in text:
         text = _mend_quotes(text)
     if "(" in text:
@@ -154,7 +154,7 @@ def _pieces(sentence: str) -> list[str]:
 
 
 def is_common(words: list[str]) -> bool:
-    """Whether the words name nothing: months, nationalities, ranks, function words."""
+    """True if the words name nothing: months, nationalities, ranks, function words."""
     for word in words:
         lower = word.lower().strip(".!'\u2019")
         if lower in _NOT_NAMES or lower in DEMONYMS or lower in HONORIFICS or lower in WEEKDAYS or lower in MONTHS:
@@ -205,7 +205,7 @@ def names_in(text: str) -> list[str]:
 
 
 def stands_free(text: str, start: int, end: int) -> bool:
-    """Whether no letter, digit or hyphen is in front of a span, and no letter or digit behind it."""
+    """True if no letter, digit or hyphen is in front of a span, and no letter or digit behind it."""
     before = text[start - 1 : start]
     return not (before.isalnum() or before == "-" or text[end : end + 1].isalnum())
 
@@ -342,11 +342,11 @@ _CHINESE_BREAK = re.compile(
 )
 _CHINESE = re.compile(rf"[{_KANJI}]+")
 _ORGANIZATIONS = tuple("公司 大学 学院 银行 出版社 研究所 医院 集团 工厂".split())
-_LONGEST = 10
+_MAX_TITLE_WORDS = 10
 
 
 def has_unspaced_script(text: str) -> bool:
-    """Whether a text holds letters of a script that puts no spaces between words."""
+    """True if a text holds letters of a script that puts no spaces between words."""
     return not text.isascii() and _UNSPACED.search(text) is not None
 
 
@@ -415,7 +415,7 @@ def _chinese(sentence: str) -> list[TextSpan]:
 
 
 def _short(sentence: str, start: int, end: int) -> list[TextSpan]:
-    if not 1 < end - start <= _LONGEST:
+    if not 1 < end - start <= _MAX_TITLE_WORDS:
         return []
     name = sentence[start:end]
     kind = "Organization" if name.endswith(_ORGANIZATIONS) else "Name"

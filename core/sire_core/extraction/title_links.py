@@ -180,7 +180,7 @@ def _short_forms(base: str) -> Iterator[str]:
 
 
 def _linkable(text: str) -> bool:
-    """Whether a form is specific enough: not short or common, not only function words."""
+    """True if a form is specific enough: not short or common, not only function words."""
     words = [word.lower() for word in WORD.findall(text)]
     if len(words) == 1:
         return len(words[0]) > 2 and words[0] not in _COMMON and not words[0].isdigit() and text[0].isupper()
@@ -188,7 +188,7 @@ def _linkable(text: str) -> bool:
 
 
 def _matches(text: str, word_spans: Sequence[tuple[int, int]], form: _Form, *, questions: bool, lowered: bool) -> bool:
-    """Whether words that match a form are really a mention of it."""
+    """True if words that match a form are really a mention of it."""
     start, end = word_spans[0][0], word_spans[-1][1]
     part = text[start:end]
     if len(word_spans) == 1:
@@ -205,7 +205,7 @@ def _matches(text: str, word_spans: Sequence[tuple[int, int]], form: _Form, *, q
 
 
 def _part_of_name(text: str, start: int, end: int) -> bool:
-    """Whether a capitalised word opens the sentence or is next to another one, as in `Paris Hilton`."""
+    """True if a capitalised word opens the sentence or is next to another one, as in `Paris Hilton`."""
     before = text[:start].rstrip(" \"'\u201c(")
     if not before or before[-1] in ".!?":
         return start < 1 or text[start - 1] not in '"\u201c'
@@ -221,7 +221,7 @@ def _continues(text: str, end: int) -> bool:
     return len(following) == 2 and following[0] in " -" and following[1].isupper()
 
 
-_BLOCK = 4096  # Texts per block; a block is searched and rewritten as one
+_TEXTS_PER_BLOCK = 4096  # Texts per block; a block is searched and rewritten as one
 _GONE = 4  # Texts are rewritten when more than one in this many belongs to a removed passage
 
 _ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # JSON escapes no letters here
@@ -309,11 +309,11 @@ def _remaining(blocks: Sequence[TextBlock], removed: Collection[str]) -> Iterato
 def _extended(blocks: Sequence[TextBlock], corpus: StoredCorpus, new: Iterable[str]) -> tuple[TextBlock, ...]:
     """Append passages, by their content hashes."""
     result, texts = list(blocks), dict[str, bytes]()
-    if result and len(result[-1].keys) < _BLOCK:
+    if result and len(result[-1].keys) < _TEXTS_PER_BLOCK:
         texts = result.pop().texts()
     for content_hash in new:
         texts[content_hash] = folded(corpus.chunk_by_id[corpus.units_by_hash[content_hash][0]].index_text)
-        if len(texts) == _BLOCK:
+        if len(texts) == _TEXTS_PER_BLOCK:
             result.append(TextBlock.of(texts))
             texts = {}
     return (*result, TextBlock.of(texts)) if texts else tuple(result)
@@ -398,7 +398,7 @@ class SurfaceForm:
         self._pattern = re.compile(rf'"\W*{_words_pattern(words)}\W*"' if single else _words_pattern(words))
 
     def occurs(self, text: str) -> bool:
-        """Whether a record contains it."""
+        """True if a record contains it."""
         return bool((self._written and self._written.search(visible_text(text))) or self._pattern.search(_folded(text)))
 
 

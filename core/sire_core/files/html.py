@@ -5,17 +5,29 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from html import escape
 from html.parser import HTMLParser
 from statistics import median
 from typing import Any
 
 from sire_core.documents.markdown_writing import without_comment_marks
+from sire_core.files.conversion import spend
+from sire_core.files.formulas import MathElement, mathml
 from sire_core.files.page_regions import PageRegions, is_imprint, is_site_name
+from sire_core.files.raised_text import END, LOWERED, RAISED, RUBY_BASE, RUBY_END, RUBY_READING, write_scripts
+from sire_core.files.xml_entities import without_entities
 
+LONGEST_REPEATED = 500
+"""Letters of a merged cell that is written in each of its rows; a longer one is a text beside the table."""
 _LONGEST_TERM, _FEWEST_TERMS, _LONG_DEFINITION = 200, 3, 200
 """Letters of a term that may be a heading; how many terms a list of such has, and letters of most definitions."""
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 
+_RAW_END = re.compile(r"</(script|style|textarea|title|noscript|iframe|xmp)[\s/][^<>]*>", re.IGNORECASE)
+"""The end of an element whose content is no markup; browsers do not mind what stands behind its name."""
+_SHORT_COMMENT = re.compile(r"<!--?>|<!--->|--!>")
+_CDATA = re.compile(r"<!\[CDATA\[((?:[^\]]|\](?!\]>)){0,100000})\]\]>")
+_DOCTYPE_START = re.compile(r"[^<]*(?:<(?!!DOCTYPE)[?!][^<>]*>[^<]*){0,9}<!DOCTYPE[^<>\[]*\[", re.IGNORECASE)
 _LONG_NUMBER = re.compile(r"&#([0-9]{20,})")
 _UNENDED = re.compile(
     r"""<(?!
@@ -45,11 +57,13 @@ _ENDS: dict[str, tuple[str, ...]] = {
     "tr": ("tr", *_CELLS),
     **dict.fromkeys(_GROUPS, (*_GROUPS, "tr", *_CELLS)),
     "option": ("option",),
+    **dict.fromkeys(("rt", "rp"), ("rt", "rp")),
+    "rb": ("rt", "rp", "rb"),
 }
 """Elements that a start tag closes implicitly."""
 _BLOCK = ""
 """Stands for block elements, which end tags of inline elements (`</b>`) do not close."""
-_BLOCK_TAGS = _SKIPPED | _ENDS.keys() | {"html", "head", "caption"}
+_BLOCK_TAGS = (_SKIPPED | _ENDS.keys() | {"html", "head", "caption"}) - {"rt", "rp", "rb"}
 _WALLS = {
     "p": ("table", "object", "template", "button"),
     "li": ("table", "object", "template", "ul", "ol"),
@@ -65,11 +79,21 @@ _BOX_NAMES = frozenset(
     "awsdocs-note".split()
 )
 """Classes and roles of boxes: what follows one belongs to the section around it."""
+_NESTING = 50
+"""Open elements of a formula that an end tag may close."""
 _NAMED_BY_BUTTONS = (*_HEADINGS, "summary", "dt")
+_SCRIPTS = {
+    "sup": (RAISED, END),
+    "sub": (LOWERED, END),
+    "ruby": (RUBY_BASE, ""),
+    "rt": (RUBY_READING, RUBY_END + RUBY_BASE),
+}
+"""Marks around what is raised, lowered, or says how letters are read."""
+_INLINE = frozenset(("title", "code", "a", *_SCRIPTS))
 _LISTS = ("ol", "ul")
 _ITEM = re.compile(r"- |\d+\. ")
 _IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*\)")
-_WORD = re.compile(r"[^\W_]+")
+_HTML_WORD = re.compile(r"[^\W_]+")
 _LABEL = re.compile(r"(?<![^\W_])[^\W_]+(?: [^\W_]+)?:")
 _STEP_LABEL = re.compile(r"\W{0,4}(?:next|prev|previous|up|back)\b", re.IGNORECASE)
 _STEPS = frozenset("prev previous next up".split())
@@ -176,7 +200,7 @@ def _without_long_numbers(page: str) -> str:
 def html_to_markdown(page: str) -> tuple[str, str]:
     """Convert a page to its title and Markdown in linear time, without scripts, controls and navigation."""
     parser = _Parser()
-    parser.read(page)
+    parser.read(_prepared(page))
     whole_page, landmarks = _read(parser.parts, frozenset())
     result = whole_page
     for left_out in (landmarks.navigation(), landmarks.navigation(by_name=False)):
@@ -186,24 +210,67 @@ def html_to_markdown(page: str) -> tuple[str, str]:
     return result
 
 
+def _prepared(page: str) -> str:
+    """A page with marks that the parser of the standard library reads otherwise than browsers."""
+    if _DOCTYPE_START.match(page):
+        page = without_entities(page, is_xml=False)
+    if "<![CDATA[" in page and page.lstrip("\ufeff \t\r\n").startswith("<?xml"):
+        page = _CDATA.sub(lambda match: escape(match[1]), page)
+    if "<!-" in page:
+        page = _SHORT_COMMENT.sub(lambda match: "-->" if match[0] == "--!>" else "", page)
+    return _RAW_END.sub(r"</\1>", page)
+
+
 class _Parser(LinearParser):
     """Parses a page once, to be read several times."""
 
     def __init__(self) -> None:
         super().__init__()
         self.parts: list[tuple[str, Any]] = []  # name and attributes of an element that begins; of one that ends None
+        self._formula: list[MathElement] = []  # the open elements of a formula
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note that an element begins."""
-        self.parts.append((tag, dict(attrs)))
+        name = tag.rpartition(":")[2]
+        if self._formula and tag in _BLOCK_TAGS:
+            self._end_formula()
+        if not self._formula and name != "math":
+            self.parts.append((tag, dict(attrs)))
+            return
+        element = MathElement(name, {}, [])
+        if self._formula:
+            self._formula[-1].children.append(element)
+        self._formula.append(element)
 
     def handle_endtag(self, tag: str) -> None:
         """Note that an element ends."""
-        self.parts.append((tag, None))
+        name = tag.rpartition(":")[2]
+        if not self._formula:
+            self.parts.append((tag, None))
+        elif name == "math" or tag in _BLOCK_TAGS:
+            self._end_formula()
+            if name != "math":
+                self.parts.append((tag, None))
+        elif any(element.name == name for element in self._formula[-_NESTING:]):
+            while self._formula.pop().name != name:
+                pass
 
     def handle_data(self, data: str) -> None:
         """Note text, as that of an element without a name."""
-        self.parts.append(("", data))
+        if self._formula:
+            self._formula[-1].children.append(data)
+        else:
+            self.parts.append(("", data))
+
+    def close(self) -> None:
+        """End the page, and a formula that has no end."""
+        super().close()
+        if self._formula:
+            self._end_formula()
+
+    def _end_formula(self) -> None:
+        formula, self._formula = self._formula[0], []
+        self.parts.append(("", mathml(formula)))
 
 
 def _read(parts: Sequence[tuple[str, Any]], left_out: frozenset[int]) -> tuple[tuple[str, str], PageRegions]:
@@ -221,18 +288,18 @@ def _read(parts: Sequence[tuple[str, Any]], left_out: frozenset[int]) -> tuple[t
 
 def _linked_words(text: str) -> list[str]:
     """Words in lower case, of an image its alternative text."""
-    return _WORD.findall(_IMAGE.sub(r" \1 ", text).lower())
+    return _HTML_WORD.findall(_IMAGE.sub(r" \1 ", text).lower())
 
 
 def _is_step_name(words: list[str]) -> bool:
-    """Whether words say where a link leads in a sequence of pages ("Next chapter", "Top", "2") and nothing else."""
+    """True if words say where a link leads in a sequence of pages ("Next chapter", "Top", "2") and nothing else."""
     return not _STEP_WORDS.isdisjoint(words) and all(
         word in _STEP_WORDS or word.isdigit() or len(word) == 1 for word in words
     )
 
 
 def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_list: bool) -> bool:
-    """Whether a block holds nothing but links to the pages before, behind and above, with their labels."""
+    """True if a block holds nothing but links to the pages before, behind and above, with their labels."""
     text = "\n".join(lines)
     if len(text) > _STEP_LETTERS or any(line.startswith("#") for line in lines):
         return False
@@ -251,13 +318,13 @@ def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_lis
 
 
 def _number(attributes: Mapping[str, str | None], name: str) -> int:
-    """How many rows or columns a cell has, at least 1 and below 100."""
+    """Number of rows or columns a cell has, at least 1 and below 100."""
     value = attributes.get(name) or ""
     return max(1, int(value)) if value.isascii() and value.isdigit() and len(value) < 3 else 1
 
 
 def _is_box(tag: str, attributes: Mapping[str, str | None]) -> bool:
-    """Whether an element is a note, an example, a quotation or a figure beside the text."""
+    """True if an element is a note, an example, a quotation or a figure beside the text."""
     if tag not in _BOX_TAGS:
         return tag in ("blockquote", "figure")
     names = f"{attributes.get('class') or ''} {attributes.get('role') or ''}".lower().split()
@@ -369,7 +436,7 @@ class _Reader:
             start = attributes.get("start") or "1"
             self._lists.append(int(start) if tag == "ol" and start.isdigit() and len(start) < 9 else int(tag == "ol"))
         self._is_layout |= tag == "table" and bool(self._boxes) and attributes.get("border") == "0"
-        if tag in ("title", "code", "a"):
+        if tag in _INLINE:
             self._begin_inline(tag, attributes)
         elif self._is_layout and tag in _OF_TABLES:
             self._flush()
@@ -397,6 +464,8 @@ class _Reader:
     def _begin_inline(self, tag: str, attributes: Mapping[str, str | None]) -> None:
         if tag == "title":
             self._in_title = True
+        elif tag in _SCRIPTS:
+            (self._text if self._code is None else self._code).append(_SCRIPTS[tag][0])
         elif tag == "code" and self._code is None:
             self._text.append("`")
         elif tag == "a" and attributes.get("href"):
@@ -406,11 +475,13 @@ class _Reader:
     def _end_inline(self, tag: str) -> None:
         if tag == "title":
             self._in_title = False
+        elif tag in _SCRIPTS:
+            (self._text if self._code is None else self._code).append(_SCRIPTS[tag][1])
         elif tag == "code" and self._code is None:
             self._text.append("`")
         elif tag == "a" and self._link is not None:
             start, is_step = self._link
-            self._links.append((text := "".join(self._text[start:]), is_step))
+            self._links.append((text := write_scripts("".join(self._text[start:])), is_step))
             self._link = None
             if is_step or (len(text) < _STEP_NAME and _is_step_name(_linked_words(text))):
                 self._last_step = len(self._links)
@@ -435,7 +506,7 @@ class _Reader:
 
     def _end(self, tag: str) -> None:
         """End an element whose content is kept."""
-        if tag in ("title", "code", "a"):
+        if tag in _INLINE:
             self._end_inline(tag)
         elif self._is_layout and tag in _OF_TABLES:
             self._flush()
@@ -444,12 +515,14 @@ class _Reader:
             self._repeat_above(self._row)
             text = self._take_text().replace("|", "\\|")
             (rows, columns), at = self._size, len(self._row)
-            self._spans |= {at + column: (rows - 1, "" if column else text) for column in range(columns) if rows > 1}
+            below = "" if len(text) > LONGEST_REPEATED else text
+            self._spans |= {at + column: (rows - 1, "" if column else below) for column in range(columns) if rows > 1}
             self._row += [text, *[""] * (columns - 1)]
+            spend(" | " * (columns - 1))
             if text:
                 self._cells.add("th" if self._places["thead"] else tag)
         elif tag == "pre" and self._code is not None:
-            code = "".join(self._code).strip("\n")
+            code = write_scripts("".join(self._code)).strip("\n")
             fence = fence_around(code)
             self._lines += ["", fence, code, fence, ""]
             self._code = None
@@ -526,7 +599,7 @@ class _Reader:
         if tag == "button" and any(self._places[name] for name in _NAMED_BY_BUTTONS):
             # what opens a part of a page is its name, unless it stands behind one
             return any(letter.isalpha() for text in self._text[-20:] for letter in text)
-        if tag in _SKIPPED or (tag == "label" and self._places["form"]):
+        if tag in _SKIPPED or tag == "rp" or (tag == "label" and self._places["form"]):
             return True
         # one of several panels shows at a time
         return attributes.get("role") != "tabpanel" and (
@@ -534,7 +607,7 @@ class _Reader:
         )
 
     def _take_text(self) -> str:
-        text = _SPACE.sub(" ", "".join(self._text)).strip()
+        text = _SPACE.sub(" ", write_scripts("".join(self._text))).strip()
         self._text.clear()
         return without_comment_marks(text)
 
@@ -614,7 +687,7 @@ class _Reader:
             more, text = self._spans.pop(len(row))
             if more > 1:
                 self._spans[len(row)] = more - 1, text
-            row.append(text)
+            row.append(spend(text))
 
     def _end_row(self) -> None:
         row, self._row = self._row, None

@@ -21,7 +21,7 @@ class FoundRecord(NamedTuple):
 
 
 def holds_question(record: Any) -> bool:
-    """Whether a JSON value is a benchmark question without passages."""
+    """True if a JSON value is a benchmark question without passages."""
     return isinstance(record, Mapping) and "question" in record and not is_official(record) and not _has_text(record)
 
 
@@ -110,7 +110,7 @@ class OfficialPassage(NamedTuple):
 
 
 def is_official(record: Any) -> bool:
-    """Whether a JSON value looks like a HotpotQA, 2WikiMultiHopQA or MuSiQue record."""
+    """True if a JSON value looks like a HotpotQA, 2WikiMultiHopQA or MuSiQue record."""
     if not isinstance(record, Mapping) or "question" not in record:
         return False
     return isinstance(record.get("paragraphs"), list) or isinstance(record.get("context"), list)

@@ -1,8 +1,9 @@
-"""Mails (`.eml`, `.msg`): sender, recipients, date, text, and attachments that are text."""
+"""Mails (`.eml`, `.msg`) and web archives (`.mht`): sender, recipients, date, text, and attachments that are text."""
 
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,15 +17,24 @@ from typing import Any, NamedTuple
 
 from sire_core.documents.markdown_sections import with_comments_as_code
 from sire_core.errors import CorpusError
+from sire_core.files.conversion import spend
 from sire_core.files.html import html_to_markdown
-from sire_core.files.source_files import check_readable, decode_as
+from sire_core.files.source_files import check_readable, declared_encoding, decode_any
 from sire_core.text.words import clean_text
 
-_SHOWN = ("from", "to", "cc", "date")
+_SHOWN_HEADERS = ("from", "to", "cc", "date")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LONGEST = 10_000
+_MAX_HEADER_LETTERS = 10_000
 """Longest header that is parsed; parsing is not linear."""
 _NOT_READ = "an attachment of type {} is not read; save it as a file"
+_LOOKS = ("text/css", "text/javascript", "text/x-amp-html")
+"""Types of parts that hold no text of a mail, or the same once more."""
+_TEXTS = (".txt", ".md", ".csv", ".log", ".html", ".htm", ".rst", ".text")
+_PAGE = re.compile(rb"\s*(?:<!doctype html|<html\b)", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
+_ADDRESS = re.compile(r"\]\([^()\s]*\)|<?https?://\S+")
+_BASE64 = re.compile(r"[A-Za-z0-9+/=\s]{40,}")
+_BOUNDARY = re.compile(r"^--([^\r\n\"]{1,70}?)[ \t]*\r?\n(?=[A-Za-z-]{2,40}:|\r?\n)", re.MULTILINE)
 _INLINE_PICTURE = re.compile(r"image\d+\.(?:png|jpe?g|gif)", re.IGNORECASE)
 """Names that Outlook gives to pictures within the text."""
 
@@ -47,9 +57,13 @@ class Mail:
 
 
 class _Part(NamedTuple):
+    """A part of a mail: the name of an attachment, its type, its text if that is read, and the title of a page."""
+
     name: str
     kind: str
     text: str | None
+    title: str = ""
+    is_attached: bool = False
 
 
 def read_mail(path: Path, max_bytes: int) -> Mail:
@@ -58,7 +72,7 @@ def read_mail(path: Path, max_bytes: int) -> Mail:
     try:
         message = message_from_bytes(path.read_bytes().removeprefix(_BYTE_ORDER_MARK))
         for part in message.walk():
-            for name in [name for name, value in part.raw_items() if len(value) > _LONGEST]:
+            for name in [name for name, value in part.raw_items() if len(value) > _MAX_HEADER_LETTERS]:
                 del part[name]
         headers = _headers(message)
         parts = list(_parts(message))
@@ -101,7 +115,11 @@ def _mail(headers: Mapping[str, str], sections: Sequence[str], unread: Sequence[
     return Mail(
         title=headers.get("subject", ""),
         text="\n\n".join(text.strip("\n") for text in (_header_lines(headers), *sections) if text),
-        fields={name: _date(headers[name]) if name == "date" else headers[name] for name in _SHOWN if name in headers},
+        fields={
+            name: _date(headers[name]) if name == "date" else headers[name]
+            for name in _SHOWN_HEADERS
+            if name in headers
+        },
         unread=tuple(unread),
     )
 
@@ -110,13 +128,13 @@ def _headers(message: Message[Any, Any]) -> dict[str, str]:
     """The first non-empty header of each name, names in lower case."""
     headers: dict[str, str] = {}
     for name, value in message.raw_items():
-        if name.lower() in ("subject", *_SHOWN) and (words := _words(str(value))):
+        if name.lower() in ("subject", *_SHOWN_HEADERS) and (words := _words(str(value))):
             headers.setdefault(name.lower(), words)
-    return {name: headers[name] for name in ("subject", *_SHOWN) if name in headers}
+    return {name: headers[name] for name in ("subject", *_SHOWN_HEADERS) if name in headers}
 
 
 def _header_lines(headers: Mapping[str, str]) -> str:
-    return "\n".join(f"{name.capitalize()}: {headers[name]}" for name in _SHOWN if name in headers)
+    return "\n".join(f"{name.capitalize()}: {headers[name]}" for name in _SHOWN_HEADERS if name in headers)
 
 
 def _words(value: str) -> str:
@@ -134,38 +152,125 @@ def _date(value: str) -> str:
         return value
 
 
+def read_web_archive(path: Path) -> tuple[str, str]:
+    """Title and Markdown of a page that a browser has saved with its pictures."""
+    return _web_archive(path.read_bytes())
+
+
+def web_archive_text(raw: bytes) -> str:
+    """Markdown of the pages in a web archive."""
+    return _web_archive(raw)[1]
+
+
+def _web_archive(raw: bytes) -> tuple[str, str]:
+    message = message_from_bytes(raw.removeprefix(_BYTE_ORDER_MARK))
+    pages = [part for part in _parts(message) if part.text and part.text.strip()]
+    title = next((part.title for part in pages if part.title), "") or _words(str(message["Subject"] or ""))
+    return title, "\n\n".join(part.text or "" for part in pages)
+
+
 def _parts(message: Message[Any, Any]) -> Iterator[_Part]:
     kind = message.get_content_type()
     payload: Any = message.get_payload()
     name = _words(message.get_filename() or "")
     if kind == "message/rfc822" and isinstance(payload, list):
-        for forwarded in payload:
+        for forwarded in map(_decoded, payload):
             headers = _headers(forwarded)
             yield _Part(headers.get("subject", "") or name, kind, _header_lines(headers))
             yield from _parts(forwarded)
     elif isinstance(payload, list) and kind.startswith("multipart/"):
         forms = [list(_parts(part)) for part in payload]
-        if kind == "multipart/alternative":
-            plain = (index for index, part in enumerate(payload) if part.get_content_type() == "text/plain")
-            best = next((index for index in plain if any((part.text or "").strip() for part in forms[index])), None)
-            best = len(forms) - 1 if best is None else best
-            # An attachment can stand beside any form of the text; it is no form of it.
-            forms = [
-                form if index == best else [part for part in form if part.name and source.is_multipart()]
-                for index, (form, source) in enumerate(zip(forms, payload, strict=True))
-            ]
-        for form in forms:
+        for form in _best_forms(payload, forms) if kind == "multipart/alternative" else forms:
             yield from form
-    elif kind.startswith("text/"):
-        yield _Part(name, kind, _text(message, kind))
+    elif kind.startswith("multipart/"):
+        yield from _parts_at_other_boundary(str(payload))
+    elif kind in _LOOKS:
+        return
+    elif kind.startswith("text/") or (kind == "application/octet-stream" and name.lower().endswith(_TEXTS)):
+        yield _text_part(name, kind, message)
     elif not (kind.endswith("-signature") or (kind.startswith("image/") and message["Content-ID"])):
         yield _Part(name, kind, None)
 
 
-def _text(part: Message[Any, Any], kind: str) -> str:
+def _decoded(forwarded: Message[Any, Any]) -> Message[Any, Any]:
+    """A forwarded mail; the content of one that is encoded as a whole."""
+    payload: Any = forwarded.get_payload()
+    if forwarded.keys() or not isinstance(payload, str) or not _BASE64.fullmatch(payload):
+        return forwarded
+    return message_from_bytes(b64decode(payload))
+
+
+def _best_forms(parts: Sequence[Message[Any, Any]], forms: list[list[_Part]]) -> list[list[_Part]]:
+    """One of the alternative forms of a text: the plain one, unless it has less than half of the words of another.
+
+    An attachment can stand beside any form of the text; it is no form of it.
+    """
+    words = [
+        set(
+            _WORD.findall(_ADDRESS.sub(" ", " ".join(part.text or "" for part in form if not part.is_attached)).lower())
+        )
+        for form in forms
+    ]
+    filled = [index for index, found in enumerate(words) if found]
+    plain = next((index for index in filled if parts[index].get_content_type() == "text/plain"), None)
+    richest = max(filled, key=lambda index: (len(words[index]), index), default=len(forms) - 1)
+    is_enough = plain is not None and 2 * len(words[plain] & words[richest]) >= len(words[richest])
+    best = plain if is_enough else richest
+    return [
+        form if index == best else [part for part in form if part.name and source.is_multipart()]
+        for index, (form, source) in enumerate(zip(forms, parts, strict=True))
+    ]
+
+
+def _parts_at_other_boundary(payload: str) -> Iterator[_Part]:
+    """Parts of a text in which the boundary that the header names does not occur."""
+    boundary = _BOUNDARY.search(payload)
+    raw = payload.encode("utf-8", "surrogateescape")
+    if boundary is None:
+        if payload.strip():
+            yield _text_part("", "text/plain", message_from_bytes(b"\n" + raw))
+        return
+    header = f'Content-Type: multipart/mixed; boundary="{boundary[1]}"\n\n'
+    message = message_from_bytes(header.encode("utf-8", "surrogateescape") + raw)
+    if isinstance(message.get_payload(), list):
+        yield from _parts(message)
+
+
+def _text_part(name: str, kind: str, part: Message[Any, Any]) -> _Part:
     raw = part.get_payload(decode=True)
     content = raw if isinstance(raw, bytes) else b""
-    text = decode_as(content, part.get_content_charset() or "utf-8")
-    text = clean_text(content.decode("utf-8", "replace") if text is None else text)
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return html_to_markdown(text)[1] if kind == "text/html" else with_comments_as_code(text)
+    is_attached = part.get_content_disposition() == "attachment"
+    is_page = kind == "text/html" or name.lower().endswith((".html", ".htm")) or _PAGE.match(content) is not None
+    declared = part.get_content_charset() or ""
+    text = decode_any(content, (declared and _usable(declared)) or (declared_encoding(content) if is_page else ""))
+    text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
+    if is_page:
+        title, text = html_to_markdown(text)
+        return _Part(name, kind, spend(text), title, is_attached)
+    if str(part.get_param("format") or "").lower() == "flowed":
+        text = _unflowed(text, delete_blank=str(part.get_param("delsp") or "").lower() == "yes")
+    return _Part(name, kind, spend(with_comments_as_code(text)), is_attached=is_attached)
+
+
+def _usable(charset: str) -> str:
+    """A charset that says something; mails without letters outside of ASCII say so."""
+    return "" if charset.lower() in ("us-ascii", "ascii", "unknown-8bit", "default", "x-unknown") else charset
+
+
+def _unflowed(text: str, *, delete_blank: bool) -> str:
+    """Paragraphs of a text in which a line that ends in a blank goes on in the next (RFC 3676)."""
+    paragraphs: list[list[str]] = []
+    depth_before, goes_on = -1, False
+    for line in text.split("\n"):
+        words = line.lstrip(">")
+        depth = len(line) - len(words)
+        words = words.removeprefix(" ")
+        if goes_on and depth == depth_before and words != "-- ":
+            paragraphs[-1].append(words)
+        else:
+            paragraphs.append([f"{'>' * depth} {words}" if depth else words])
+        goes_on = words.endswith(" ") and words != "-- "
+        if goes_on and delete_blank:
+            paragraphs[-1][-1] = paragraphs[-1][-1][:-1]
+        depth_before = depth
+    return "\n".join("".join(lines) for lines in paragraphs)

@@ -71,7 +71,7 @@ _SIGNS = {"Fl": "-", "Cm": "", "Ar": "", "Pa": "", "Ev": "", "Va": "", "Em": "",
 _PAIRS = {"Op": "[]", "Pq": "()", "Dq": "“”", "Sq": "‘’", "Ql": "‘’", "Qq": '""', "Bq": "[]", "Brq": "{}", "Aq": "<>"}
 _OPEN = {"Oo": "[", "Po": "(", "Do": "“", "So": "‘", "Bo": "[", "Bro": "{", "Ao": "<", "Qo": '"'}
 _CLOSE = {"Oc": "]", "Pc": ")", "Dc": "”", "Sc": "’", "Bc": "]", "Brc": "}", "Ac": ">", "Qc": '"'}
-_PLAIN = frozenset("No Nd Fn Ft Fa Fd In Vt Dv Er Tn Ms Lk Mt An Rv St At Bx Nx Ox Fx Cd Lb Sx Xo Xc Ux".split())
+_PLAIN_MACROS = frozenset("No Nd Fn Ft Fa Fd In Vt Dv Er Tn Ms Lk Mt An Rv St At Bx Nx Ox Fx Cd Lb Sx Xo Xc Ux".split())
 _LEFT_OUT = frozenset(
     "-tag -bullet -compact -offset -width -item -enum -dash -hang -diag -nosplit -split indent".split()
 )
@@ -188,7 +188,9 @@ class _Page:
             self._text(_inline(["Nm", *words], self._name))
         elif name.startswith("%"):
             self._text(" ".join(self._arguments(rest)))
-        elif name in _SIGNS or name in _PAIRS or name in _OPEN or name in _CLOSE or name in _PLAIN or name == "Xr":
+        elif (
+            name in _SIGNS or name in _PAIRS or name in _OPEN or name in _CLOSE or name in _PLAIN_MACROS or name == "Xr"
+        ):
             self._text(_inline([name, *self._arguments(rest)], self._name))
         else:
             self._expand(name, rest)
@@ -330,7 +332,7 @@ def _inline(words: Sequence[str], name: str) -> str:
         elif word == "Nm" and (place == last or words[place] in _CLOSES):
             parts.append(space + name)
             glued = False
-        elif word in _SIGNS or word in _PLAIN or word == "Nm":
+        elif word in _SIGNS or word in _PLAIN_MACROS or word == "Nm":
             sign = (sign if place > 1 and words[place - 2] == word else "") + _SIGNS.get(word, "")
             parts += [f"{space}UNIX"] if word == "Ux" else []
         elif word == "Ns":

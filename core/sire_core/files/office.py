@@ -1,47 +1,50 @@
-"""Word, PowerPoint and Excel files as Markdown, by python-docx, python-pptx and openpyxl; CSV and TSV as tables."""
+"""Word and PowerPoint files as Markdown, by python-docx and python-pptx."""
 
 from __future__ import annotations
 
-import csv
-import datetime as dt
 import io
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sire_core.documents.markdown_writing import list_item, plain_text, table, table_lines
+from sire_core.documents.markdown_writing import list_item, plain_text, table
 from sire_core.documents.titles import first_title
-from sire_core.errors import CorpusError
+from sire_core.files.charts import graphic_blocks, referred_graphic
+from sire_core.files.conversion import spend
+from sire_core.files.formulas import office_math
+from sire_core.files.html import LONGEST_REPEATED, html_to_markdown
+from sire_core.files.office_package import Source, parse_part, read_package
+from sire_core.files.raised_text import lowered, raised, ruby, write_scripts
+from sire_core.files.source_files import declared_encoding, decode_any
 
-_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
-_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 
-_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _PLACED = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _LEFT_OUT = frozenset(
-    f"{_WORD}{name}"
+    f"{_WORD_NAMESPACE}{name}"
     for name in "del moveFrom rPr pPr sdtPr sdtEndPr instrText delText delInstrText tblPr tblGrid trPr tcPr sectPr "
-    "annotationRef footnoteRef endnoteRef softHyphen lastRenderedPageBreak rubyPr".split()
+    "annotationRef footnoteRef endnoteRef softHyphen lastRenderedPageBreak rubyPr ffData".split()
 )
-_MARKS = {
-    f"{_WORD}tab": "\t",
-    f"{_WORD}ptab": "\t",
-    f"{_WORD}br": "\n",
-    f"{_WORD}cr": "\n",
-    f"{_WORD}noBreakHyphen": "-",
+_FIELD_MARKS = {
+    f"{_WORD_NAMESPACE}tab": "\t",
+    f"{_WORD_NAMESPACE}ptab": "\t",
+    f"{_WORD_NAMESPACE}br": "\n",
+    f"{_WORD_NAMESPACE}cr": "\n",
+    f"{_WORD_NAMESPACE}noBreakHyphen": "-",
 }
-_TEXTS = (f"{_WORD}t", f"{_MATH}t")
+_TEXTS = (f"{_WORD_NAMESPACE}t", f"{_MATH}t")
 _NOTES = {
-    f"{_WORD}footnoteReference": "footnotes",
-    f"{_WORD}endnoteReference": "endnotes",
-    f"{_WORD}commentReference": "comments",
+    f"{_WORD_NAMESPACE}footnoteReference": "footnotes",
+    f"{_WORD_NAMESPACE}endnoteReference": "endnotes",
+    f"{_WORD_NAMESPACE}commentReference": "comments",
 }
 _UNREAD_FIELDS = ("PAGE", "NUMPAGES", "SECTIONPAGES", "TOC", "INDEX", "PAGEREF")
 _HEADING = re.compile(r"heading ?([1-9])", re.IGNORECASE)
@@ -63,36 +66,27 @@ _DINGBATS = {
     0x4A: "☺",
     0xA7: "▪",
 }
+_SCRIPTS = {"superscript": raised, "subscript": lowered}
+_MOST_FILES_IN_FILES = 3
+_MIME = re.compile(rb"\s*(?:MIME-Version|From|Content-Type)\s*:", re.IGNORECASE)
+_HTML_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _SLIDES = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+_SLIDE_TEXTS = (f"{_DRAWING}t", f"{_MATH}t")
 _TITLES = ("title", "ctrTitle")
 _MARGINS = ("ftr", "hdr", "dt")
 _LISTS = ("body", "obj", None)
 """Placeholders whose paragraphs are items of a list unless they say otherwise; `type` is left out for `obj`."""
 _BULLETS = (f"{_DRAWING}buChar", f"{_DRAWING}buBlip")
 _HEADING_WORDS = 12
-_COLUMNS = 20_000
-"""Excel has 16,384. A file with more is no table that someone reads."""
-_LETTERS = 100_000_000
-"""A cell may repeat a long text that is stored once; so many letters are no table any more."""
-_PADDING = 4
-"""So many times as many cells as there are words in a table may be empty before its rows become lines of words."""
 
 
-def graphic_words(part: Any, graphic: Any) -> str:
-    """Words of a chart or diagram, which lie in a part of their own."""
-    from lxml import etree
-
-    names = [(element.tag, element) for element in graphic if element.tag in (f"{_CHART}chart", f"{_DIAGRAM}relIds")]
-    words: list[str] = []
-    for tag, element in names:
-        relation = element.get(f"{_RELATION}{'id' if tag == f'{_CHART}chart' else 'dm'}")
+def _graphics(part: Any, graphic: Any) -> Iterator[str]:
+    """Blocks of the charts and diagrams of an element, which lie in parts of their own."""
+    for relation in referred_graphic(graphic):
         if relation in part.rels and not part.rels[relation].is_external:
-            root = etree.fromstring(part.related_part(relation).blob, etree.XMLParser(resolve_entities=False))
-            known: dict[str, None] = {}  # each series of a chart names the categories again
-            for leaf in root.iter(f"{_DRAWING}t", f"{_CHART}v"):
-                known.setdefault((leaf.text or "").strip(), None)
-            words += [word for word in known if word]
-    return f"\n{'; '.join(words)}\n" if words else ""
+            with suppress(Exception):  # a chart that cannot be read never costs the file
+                root = parse_part(part.rels[relation].target_part.blob, mend=True)
+                yield from filter(None, graphic_blocks(root))
 
 
 _SYMBOLS |= dict(
@@ -120,29 +114,43 @@ class _Style(NamedTuple):
 
 def read_docx(path: Path) -> tuple[str, str]:
     """Title of the file's properties and Markdown of a Word file."""
+    return read_package(path, _read_word)
+
+
+def _read_word(source: Source, depth: int = 0) -> tuple[str, str]:
     import docx
 
-    document = docx.Document(str(path))
-    return first_title(document.core_properties.title, document.core_properties.subject), _Reader(document).text()
+    document = docx.Document(source if isinstance(source, io.BytesIO) else str(source))
+    return _properties_title(document), _Reader(document, depth).text()
+
+
+def _properties_title(document: Any) -> str:
+    with suppress(Exception):  # properties that cannot be read never cost the file
+        return first_title(document.core_properties.title, document.core_properties.subject)
+    return ""
 
 
 class _Reader:
     """Goes through a file once. What a paragraph refers to is read behind it."""
 
-    def __init__(self, document: Any) -> None:
+    def __init__(self, document: Any, depth: int = 0) -> None:
         self._document = document
+        self._depth = depth  # of files in files
         self._part = document.part
         self._lists = _Lists(document.part)
         self._styles = _styles(document.part)
+        self._raised = _raised_styles(document.part)
         self._notes = {kind: _notes(document.part, kind) for kind in ("footnotes", "endnotes", "comments")}
         self._blocks: list[tuple[bool, str]] = []  # whether an item of a list, and its Markdown
-        self._behind: list[Any] = []  # elements with paragraphs that follow this one
+        self._behind: list[Any] = []  # elements with paragraphs, and blocks, that follow this one
         self._fields: list[str | None] = []  # open fields: what is left out, None where the text counts
+        self._included: set[str] = set()  # names of the files in the file that are read
+        self._odd_marks: set[Any] = set()  # marks of fields that are no fields
 
     def text(self) -> str:
         """The whole file."""
         self._margins("header")
-        self._read(self._document.element.body)
+        self._read_story(self._document.element.body)
         self._margins("footer")
         parts: list[str] = []
         for number, (item, block) in enumerate(self._blocks):
@@ -157,32 +165,68 @@ class _Reader:
         for section in self._document.sections:
             for name in (f"first_page_{kind}", kind, f"even_page_{kind}"):
                 margin = getattr(section, name)
-                if margin.is_linked_to_previous:
-                    continue
                 start = len(self._blocks)
-                self._part = margin.part
-                self._read(margin._element)  # noqa: SLF001 (the only way to what python-docx has no class for)
+                with suppress(KeyError):  # a reference to a part that is not there
+                    if not margin.is_linked_to_previous and margin.part.partname not in self._included:
+                        self._included.add(margin.part.partname)
+                        self._part = margin.part
+                        self._read_story(margin._element)  # noqa: SLF001 (for what python-docx has no class)
                 self._part = self._document.part
                 new = [block for block in self._blocks[start:] if block[1] not in known]
                 self._blocks[start:] = new
                 known.update(text for _, text in new)
 
+    def _read_story(self, root: Any) -> None:
+        """Read the text of the file, a header, a note or a box, in which fields begin and end."""
+        outer, self._fields = self._fields, []
+        self._odd_marks.update(_odd_marks(root))
+        self._read(root)
+        self._fields = outer
+
     def _read(self, parent: Any) -> None:
         """Paragraphs and tables of an element."""
         for element in parent:
             tag = element.tag
-            if tag == f"{_WORD}p":
+            if tag == f"{_WORD_NAMESPACE}p":
                 self._paragraph(element)
-            elif tag == f"{_WORD}tbl":
+            elif tag == f"{_WORD_NAMESPACE}tbl":
                 self._table(element)
+            elif tag == f"{_WORD_NAMESPACE}altChunk":
+                self._blocks += [(False, text) for text in self._chunk(element.get(f"{_RELATION}id", "")) if text]
             elif isinstance(tag, str) and tag not in _LEFT_OUT:
                 self._read(element)
 
+    def _chunk(self, relation: str) -> Iterator[str]:
+        """Text of a whole file of another format that the file includes."""
+        if relation not in self._part.rels or self._part.rels[relation].is_external:
+            return
+        part = self._part.rels[relation].target_part
+        if part.partname in self._included:
+            return
+        self._included.add(part.partname)
+        kind, raw = str(part.content_type).lower(), part.blob
+        if raw[:2] == b"PK" and self._depth < _MOST_FILES_IN_FILES:
+            yield _read_word(io.BytesIO(raw), self._depth + 1)[1]
+        elif raw[:5] == rb"{\rtf":
+            from sire_core.files.other_formats import rtf_text
+
+            yield rtf_text(raw)
+        elif kind.startswith("message/") or _MIME.match(raw):
+            from sire_core.files.mail import web_archive_text
+
+            yield web_archive_text(raw)
+        elif "html" in kind or _HTML_START.match(raw):
+            yield html_to_markdown(decode_any(raw, declared_encoding(raw)))[1]
+        elif kind.startswith("text/") or kind == "application/txt":
+            yield plain_text(decode_any(raw))
+
     def _paragraph(self, paragraph: Any) -> None:
         style = self._style(paragraph)
+        if style.heading and self._fields and not style.contents:
+            self._fields = [None] * len(self._fields)  # no list of contents goes on over a heading
         words: list[str] = []
         self._collect(paragraph, words)
-        text = "" if style.contents else plain_text("".join(words))
+        text = "" if style.contents else plain_text(write_scripts("".join(words)))
         label = self._lists.label(style.number, style.level) if style.number and text else ""
         if text and style.heading:
             self._blocks.append((False, f"{'#' * min(style.heading, 6)} {' '.join(f'{label} {text}'.split())}"))
@@ -192,10 +236,13 @@ class _Reader:
             self._blocks.append((False, text))
         trailing, self._behind = self._behind, []
         for element in trailing:
-            self._read(element)
+            if isinstance(element, str):
+                self._blocks.append((False, element))
+            else:
+                self._read_story(element)
 
     def _style(self, paragraph: Any) -> _Style:
-        properties = paragraph.find(f"{_WORD}pPr")
+        properties = paragraph.find(f"{_WORD_NAMESPACE}pPr")
         name = _value(properties, "pStyle")
         known = _HEADING.fullmatch(name)  # of a file without styles
         style = self._styles.get(name, _Style(heading=int(known[1]) if known else 0))
@@ -204,7 +251,7 @@ class _Reader:
         outline = _value(properties, "outlineLvl")
         if outline.isdigit():
             style = style._replace(heading=int(outline) + 1 if int(outline) < 9 else 0)
-        numbers = properties.find(f"{_WORD}numPr")
+        numbers = properties.find(f"{_WORD_NAMESPACE}numPr")
         if numbers is not None:
             number, level = _value(numbers, "numId") or style.number, _value(numbers, "ilvl")
             style = style._replace(number="" if number == "0" else number, level=_small(level, style.level))
@@ -214,16 +261,16 @@ class _Reader:
         """Text of a paragraph, of a run, or of what stands between them."""
         for element in parent:
             tag = element.tag
-            if tag == f"{_WORD}fldChar":
-                self._field(element)
-            elif tag == f"{_WORD}instrText" and self._fields and self._fields[-1] is not None:
+            if tag == f"{_WORD_NAMESPACE}fldChar":
+                words.append(self._field(element))
+            elif tag == f"{_WORD_NAMESPACE}instrText" and self._fields and self._fields[-1] is not None:
                 self._fields[-1] += element.text or ""
             elif not isinstance(tag, str) or tag in _LEFT_OUT:
                 continue
             elif any(field is not None for field in self._fields):
                 self._collect(element, words)  # down to the end of the field
-            elif tag in _MARKS:
-                words.append(_MARKS[tag])
+            elif tag in _FIELD_MARKS:
+                words.append(_FIELD_MARKS[tag])
             elif tag in _TEXTS:
                 words.append(element.text or "")
             else:
@@ -231,50 +278,94 @@ class _Reader:
 
     def _collect_special(self, tag: str, element: Any, words: list[str]) -> None:
         """Text of what is more than letters, and of all around them."""
-        if tag == f"{_WORD}sym":
+        if tag == f"{_WORD_NAMESPACE}sym":
             words.append(_symbol(element))
         elif tag in _NOTES:
-            note = self._notes[_NOTES[tag]].get(element.get(f"{_WORD}id"))
+            note = self._notes[_NOTES[tag]].pop(
+                element.get(f"{_WORD_NAMESPACE}id"), None
+            )  # once, however often it is named
             self._behind += [] if note is None else [note]
-        elif tag == f"{_WORD}txbxContent":
+        elif tag == f"{_WORD_NAMESPACE}txbxContent":
             self._behind.append(element)
         elif tag == f"{_COMPATIBILITY}AlternateContent":
             self._collect(element[:1], words)  # the same a second time, for older programs
         elif tag == f"{_PLACED}docPr":
             words.append(f" {element.get('descr', '')} ")
-        elif tag == f"{_WORD}rt":
-            ruby: list[str] = []
-            self._collect(element, ruby)
-            words.append(f"({''.join(ruby)})")
-        elif not (tag == f"{_WORD}fldSimple" and _field_name(element.get(f"{_WORD}instr", "")) in _UNREAD_FIELDS):
-            words += [graphic_words(self._part, element)] if tag == f"{_DRAWING}graphicData" else []
+        elif tag == f"{_WORD_NAMESPACE}ruby":
+            words.append(ruby(*(self._text_of(part) for part in _ruby_parts(element))))
+        elif tag == f"{_MATH}oMath":
+            words.append(office_math(element, self._text_of))
+        elif tag == f"{_WORD_NAMESPACE}r" and (mark := self._script(element)):
+            words.append(mark(self._text_of(element)))
+        elif not (
+            tag == f"{_WORD_NAMESPACE}fldSimple"
+            and _field_name(element.get(f"{_WORD_NAMESPACE}instr", "")) in _UNREAD_FIELDS
+        ):
+            self._behind += _graphics(self._part, element) if tag == f"{_DRAWING}graphicData" else ()
             self._collect(element, words)
 
-    def _field(self, mark: Any) -> None:
-        """Begin the instruction of a field, its result, or end it. What an instruction is made of is no text."""
-        kind = mark.get(f"{_WORD}fldCharType")
+    def _text_of(self, element: Any) -> str:
+        """Text of a run, or of another element within a paragraph."""
+        if element.tag in _TEXTS:
+            return str(element.text or "")
+        words: list[str] = []
+        self._collect(element, words)
+        return "".join(words)
+
+    def _script(self, run: Any) -> Callable[[str], str] | None:
+        """How the letters of a run are marked: as raised or lowered ones."""
+        properties = run.find(f"{_WORD_NAMESPACE}rPr")
+        if properties is None:
+            return None
+        position = _value(properties, "vertAlign") or self._raised.get(_value(properties, "rStyle"), "")
+        return _SCRIPTS.get(position)
+
+    def _field(self, mark: Any) -> str:
+        """Begin the instruction of a field, its result, or end it; return the value of a box or list to choose from.
+
+        What an instruction is made of is no text.
+        """
+        kind = mark.get(f"{_WORD_NAMESPACE}fldCharType")
+        if mark in self._odd_marks:
+            return ""
         if kind == "begin":
+            chosen = "" if any(field is not None for field in self._fields) else _chosen(mark)
             self._fields.append("")
-        elif kind == "separate" and self._fields:
+            return chosen
+        if kind == "separate" and self._fields:
             name = _field_name(self._fields[-1] or "")
             self._fields[-1] = name if name in _UNREAD_FIELDS else None
         elif kind == "end" and self._fields:
             self._fields.pop()
+        return ""
 
     def _table(self, element: Any) -> None:
         rows: list[list[str]] = []
-        for row in _children(element, f"{_WORD}tr"):
-            before = _value(row.find(f"{_WORD}trPr"), "gridBefore")
+        merged: dict[int, str] = {}  # texts of the cells that go on below, by column
+        for row in _children(element, f"{_WORD_NAMESPACE}tr"):
+            before = _value(row.find(f"{_WORD_NAMESPACE}trPr"), "gridBefore")
             cells = [""] * _small(before, 0)
-            for cell in _children(row, f"{_WORD}tc"):
-                properties = cell.find(f"{_WORD}tcPr")
-                cells += [self._cell(cell), *[""] * (_small(_value(properties, "gridSpan"), 1) - 1)]
+            for cell in _children(row, f"{_WORD_NAMESPACE}tc"):
+                properties = cell.find(f"{_WORD_NAMESPACE}tcPr")
+                text = self._merged_cell(cell, properties, len(cells), merged)
+                cells += [text, *[""] * (_small(_value(properties, "gridSpan"), 1) - 1)]
             rows.append(cells)
-        look = element.find(f"{_WORD}tblPr/{_WORD}tblLook")
-        header = look is None or look.get(f"{_WORD}firstRow", "1") not in ("0", "false")
+        look = element.find(f"{_WORD_NAMESPACE}tblPr/{_WORD_NAMESPACE}tblLook")
+        header = look is None or look.get(f"{_WORD_NAMESPACE}firstRow", "1") not in ("0", "false")
         text = table(rows, header=header)
         if text:
             self._blocks.append((False, text))
+
+    def _merged_cell(self, cell: Any, properties: Any, column: int, merged: dict[int, str]) -> str:
+        """Text of a cell, of one that is merged with that above the same again."""
+        merge = None if properties is None else properties.find(f"{_WORD_NAMESPACE}vMerge")
+        if merge is not None and merge.get(f"{_WORD_NAMESPACE}val") != "restart" and column in merged:
+            return spend(merged[column])
+        text = self._cell(cell)
+        merged[column] = text if len(text) <= LONGEST_REPEATED else ""
+        if merge is None:
+            del merged[column]
+        return text
 
     def _cell(self, cell: Any) -> str:
         """Text of a cell; what stands in it, tables too, becomes one line."""
@@ -300,14 +391,75 @@ def _children(parent: Any, tag: str) -> Iterator[Any]:
         if element.tag == tag:
             yield element
         elif element.tag not in _LEFT_OUT and element.tag in (
-            *(f"{_WORD}sdt", f"{_WORD}sdtContent", f"{_WORD}ins", f"{_WORD}moveTo", f"{_WORD}customXml"),
+            *(
+                f"{_WORD_NAMESPACE}sdt",
+                f"{_WORD_NAMESPACE}sdtContent",
+                f"{_WORD_NAMESPACE}ins",
+                f"{_WORD_NAMESPACE}moveTo",
+                f"{_WORD_NAMESPACE}customXml",
+            ),
         ):
             yield from _children(element, tag)
 
 
+def _odd_marks(root: Any) -> Iterator[Any]:
+    """Marks of fields that have no end, or no result and an end in another paragraph."""
+    fields: list[list[Any]] = []
+    for mark in root.iter(f"{_WORD_NAMESPACE}fldChar"):
+        kind = mark.get(f"{_WORD_NAMESPACE}fldCharType")
+        if kind == "begin":
+            fields.append([mark])
+        elif kind == "separate" and fields:
+            fields[-1].append(mark)
+        elif kind == "end" and fields:
+            field = fields.pop()
+            if len(field) == 1 and _paragraph_of(field[0]) is not _paragraph_of(mark):
+                yield from [*field, mark]
+    yield from (mark for field in fields for mark in field)
+
+
+def _paragraph_of(element: Any) -> Any:
+    return next(element.iterancestors(f"{_WORD_NAMESPACE}p"), None)
+
+
+def _chosen(mark: Any) -> str:
+    """Value of a box to tick, or of a list to choose from, in a form."""
+    form = mark.find(f"{_WORD_NAMESPACE}ffData")
+    if form is None:
+        return ""
+    box, choices = form.find(f"{_WORD_NAMESPACE}checkBox"), form.find(f"{_WORD_NAMESPACE}ddList")
+    if box is not None:
+        state = box.find(f"{_WORD_NAMESPACE}checked")
+        state = box.find(f"{_WORD_NAMESPACE}default") if state is None else state
+        ticked = state is not None and state.get(f"{_WORD_NAMESPACE}val", "1") not in ("0", "false", "off")
+        return " \N{BALLOT BOX WITH X} " if ticked else " \N{BALLOT BOX} "
+    if choices is None:
+        return ""
+    entries = [entry.get(f"{_WORD_NAMESPACE}val", "") for entry in choices.iterfind(f"{_WORD_NAMESPACE}listEntry")]
+    number = _value(choices, "result") or _value(choices, "default") or "0"
+    return entries[int(number)] if number.isdigit() and int(number[:6]) < len(entries) else ""
+
+
+def _ruby_parts(element: Any) -> list[Any]:
+    """Base and reading of a ruby."""
+    from lxml import etree
+
+    parts = [element.find(f"{_WORD_NAMESPACE}{name}") for name in ("rubyBase", "rt")]
+    return [etree.Element("none") if part is None else part for part in parts]
+
+
+def _raised_styles(part: Any) -> dict[str, str]:
+    """Styles of letters that are raised or lowered, by their ids."""
+    return {
+        style.get(f"{_WORD_NAMESPACE}styleId", ""): position
+        for style in part.styles.element.iterfind(f"{_WORD_NAMESPACE}style[@{_WORD_NAMESPACE}type='character']")
+        if (position := _value(style.find(f"{_WORD_NAMESPACE}rPr"), "vertAlign")) in _SCRIPTS
+    }
+
+
 def _value(parent: Any, name: str) -> str:
-    element = None if parent is None else parent.find(f"{_WORD}{name}")
-    return "" if element is None else str(element.get(f"{_WORD}val", ""))
+    element = None if parent is None else parent.find(f"{_WORD_NAMESPACE}{name}")
+    return "" if element is None else str(element.get(f"{_WORD_NAMESPACE}val", ""))
 
 
 def _small(number: str, other: int) -> int:
@@ -321,46 +473,56 @@ def _field_name(instruction: str) -> str:
 
 def _symbol(element: Any) -> str:
     try:
-        code = int(element.get(f"{_WORD}char", ""), 16)
+        code = int(element.get(f"{_WORD_NAMESPACE}char", ""), 16)
     except ValueError:
         return ""
     code -= 0xF000 if 0xF000 <= code < 0xF100 else 0
-    font = str(element.get(f"{_WORD}font", "")).lower()
+    font = str(element.get(f"{_WORD_NAMESPACE}font", "")).lower()
     known = _SYMBOLS if font == "symbol" else _DINGBATS if font.startswith("wingdings") else {}
     return known.get(code) or (chr(code) if 0x20 <= code < 0xD800 else "\N{BULLET}")
 
 
 def _styles(part: Any) -> dict[str, _Style]:
-    """Styles of paragraphs by their id; `""` is the default one."""
-    elements = {style.get(f"{_WORD}styleId", ""): style for style in part.styles.element.iterfind(f"{_WORD}style")}
+    """Styles of paragraphs by their id."""
+    elements = {
+        style.get(f"{_WORD_NAMESPACE}styleId", ""): style
+        for style in part.styles.element.iterfind(f"{_WORD_NAMESPACE}style")
+    }
+    based_on = {name: _value(element, "basedOn") for name, element in elements.items()}
+    own = {name: _own_style(element) for name, element in elements.items()}
     styles: dict[str, _Style] = {}
-    for name, element in elements.items():
-        chain, seen = element, set()
-        style = _Style()
-        while chain is not None and id(chain) not in seen:
-            seen.add(id(chain))
-            style = _with_style(style, chain)
-            chain = elements.get(_value(chain, "basedOn"))
-        styles[name] = style
+    for style_id in elements:
+        name, chain = style_id, list[str]()
+        while name in own and name not in styles and name not in chain:
+            chain.append(name)
+            name = based_on[name]
+        style = styles.get(name, _Style())
+        for derived in reversed(chain):
+            style = styles[derived] = _over(own[derived], style)
     return styles
 
 
-def _with_style(style: _Style, element: Any) -> _Style:
-    """A style with what one that it is based on adds."""
+def _own_style(element: Any) -> _Style:
+    """What a style says itself."""
     label = _value(element, "name")
     match_ = _HEADING.fullmatch(label)
-    outline = _value(element.find(f"{_WORD}pPr"), "outlineLvl")
+    properties = element.find(f"{_WORD_NAMESPACE}pPr")
+    outline = _value(properties, "outlineLvl")
     if match_:
         level = int(match_[1])
     elif label.lower() == "title":
         level = 1
     else:
         level = int(outline) + 1 if outline.isdigit() else 0
-    numbers = element.find(f"{_WORD}pPr/{_WORD}numPr")
-    if numbers is not None and not style.number:
-        style = style._replace(number=_value(numbers, "numId"), level=_small(_value(numbers, "ilvl"), 0))
-    heading = style.heading or (level if level < 10 else 0)
-    return style._replace(heading=heading, contents=style.contents or label.lower().startswith("toc "))
+    numbers = None if properties is None else properties.find(f"{_WORD_NAMESPACE}numPr")
+    number, depth = ("", 0) if numbers is None else (_value(numbers, "numId"), _small(_value(numbers, "ilvl"), 0))
+    return _Style(level if level < 10 else 0, number, depth, label.lower().startswith("toc "))
+
+
+def _over(style: _Style, base: _Style) -> _Style:
+    """A style with what the one that it is based on adds."""
+    number, level = (style.number, style.level) if style.number else (base.number, base.level)
+    return _Style(style.heading or base.heading, number, level, style.contents or base.contents)
 
 
 def _notes(part: Any, kind: str) -> dict[str, Any]:
@@ -371,7 +533,11 @@ def _notes(part: Any, kind: str) -> dict[str, Any]:
         if relation.reltype == f"{_OFFICE}/{kind}" and not relation.is_external:
             parser = etree.XMLParser(resolve_entities=False, no_network=True)
             root = etree.fromstring(relation.target_part.blob, parser)
-            return {note.get(f"{_WORD}id"): note for note in root if note.get(f"{_WORD}type", "normal") == "normal"}
+            return {
+                note.get(f"{_WORD_NAMESPACE}id"): note
+                for note in root
+                if note.get(f"{_WORD_NAMESPACE}type", "normal") == "normal"
+            }
     return {}
 
 
@@ -387,18 +553,18 @@ class _Lists:
             return
         root = numbering.element
         shared = {
-            abstract.get(f"{_WORD}abstractNumId"): {
-                level.get(f"{_WORD}ilvl"): level for level in abstract.iterfind(f"{_WORD}lvl")
+            abstract.get(f"{_WORD_NAMESPACE}abstractNumId"): {
+                level.get(f"{_WORD_NAMESPACE}ilvl"): level for level in abstract.iterfind(f"{_WORD_NAMESPACE}lvl")
             }
-            for abstract in root.iterfind(f"{_WORD}abstractNum")
+            for abstract in root.iterfind(f"{_WORD_NAMESPACE}abstractNum")
         }
-        for number in root.iterfind(f"{_WORD}num"):
-            name, abstract = number.get(f"{_WORD}numId"), _value(number, "abstractNumId")
+        for number in root.iterfind(f"{_WORD_NAMESPACE}num"):
+            name, abstract = number.get(f"{_WORD_NAMESPACE}numId"), _value(number, "abstractNumId")
             levels = {int(key): _level(level) for key, level in shared.get(abstract, {}).items() if str(key).isdigit()}
-            overrides = number.findall(f"{_WORD}lvlOverride")
+            overrides = number.findall(f"{_WORD_NAMESPACE}lvlOverride")
             for override in overrides:
-                depth = _small(override.get(f"{_WORD}ilvl", ""), 0)
-                changed = override.find(f"{_WORD}lvl")
+                depth = _small(override.get(f"{_WORD_NAMESPACE}ilvl", ""), 0)
+                changed = override.find(f"{_WORD_NAMESPACE}lvl")
                 level = levels.get(depth, _Level("decimal", "%1.", 1)) if changed is None else _level(changed)
                 levels[depth] = level._replace(start=_small(_value(override, "startOverride"), level.start))
             self._levels[name] = levels
@@ -449,9 +615,13 @@ def _number_text(number: int, form: str) -> str:
 
 def read_pptx(path: Path) -> tuple[str, str]:
     """Title of the file's properties and Markdown of a PowerPoint file."""
+    return read_package(path, _read_slides)
+
+
+def _read_slides(source: Source) -> tuple[str, str]:
     import pptx
 
-    presentation = pptx.Presentation(str(path))
+    presentation = pptx.Presentation(source if isinstance(source, io.BytesIO) else str(source))
     margins: set[str] = set()
     slides: list[str] = []
     for slide in presentation.slides:
@@ -462,13 +632,11 @@ def read_pptx(path: Path) -> tuple[str, str]:
             notes = slide.notes_slide
             parts += [text for _, text in _blocks(notes.part, notes.shapes._spTree, margins)]  # noqa: SLF001 (as above)
         slides.append("\n\n".join(parts))
-    return first_title(presentation.core_properties.title, presentation.core_properties.subject), "\n\n".join(
-        filter(None, slides)
-    )
+    return _properties_title(presentation), "\n\n".join(filter(None, slides))
 
 
 def _blocks(part: Any, shapes: Any, margins: set[str]) -> Iterator[tuple[bool, str]]:
-    """Whether it is the title, and the text, of each shape that has words."""
+    """True if it is the title, and the text, of each shape that has words."""
     for shape in shapes:
         if shape.tag == f"{_COMPATIBILITY}AlternateContent":
             yield from _blocks(part, shape[0] if len(shape) else (), margins)  # what follows is for older programs
@@ -496,19 +664,32 @@ def _graphic(part: Any, frame: Any) -> Iterator[str]:
     for graphic in frame.iter(f"{_DRAWING}graphicData"):
         for grid in graphic.iterchildren(f"{_DRAWING}tbl"):
             look = grid.find(f"{_DRAWING}tblPr")
-            rows = [
-                [_paragraphs(cell, listed=False) for cell in row.iterchildren(f"{_DRAWING}tc")]
-                for row in grid.iterchildren(f"{_DRAWING}tr")
-            ]
+            merged: dict[int, str] = {}
+            rows = [_slide_cells(row, merged) for row in grid.iterchildren(f"{_DRAWING}tr")]
             yield from filter(None, [table(rows, header=look is None or look.get("firstRow") in ("1", "true"))])
-        yield from filter(None, [plain_text(graphic_words(part, graphic))])
+        yield from _graphics(part, graphic)
+
+
+def _slide_cells(row: Any, merged: dict[int, str]) -> list[str]:
+    """Texts of a row, of cells that are merged with those above the same again."""
+    cells: list[str] = []
+    for column, cell in enumerate(row.iterchildren(f"{_DRAWING}tc")):
+        if cell.get("vMerge") in ("1", "true"):
+            cells.append(spend(merged.get(column, "")))
+            continue
+        text = _paragraphs(cell, listed=False)
+        merged[column] = text if cell.get("rowSpan", "1") != "1" and len(text) <= LONGEST_REPEATED else ""
+        cells.append(text)
+    return cells
 
 
 def _paragraphs(body: Any, *, listed: bool) -> str:
     """Text of a shape or a cell: paragraphs and items of lists."""
     lines: list[str] = []
     counts: dict[int, int] = {}
-    paragraphs = [(p, text) for p in body.iter(f"{_DRAWING}p") if (text := plain_text("".join(_words(p))))]
+    paragraphs = [
+        (p, text) for p in body.iter(f"{_DRAWING}p") if (text := plain_text(write_scripts("".join(_words(p)))))
+    ]
     for paragraph, text in paragraphs:
         properties = paragraph.find(f"{_DRAWING}pPr")
         marks = () if properties is None else [child.tag for child in properties]
@@ -531,7 +712,7 @@ def _paragraphs(body: Any, *, listed: bool) -> str:
 
 
 def _is_bold_heading(paragraph: Any, text: str) -> bool:
-    """Whether a paragraph of a slide is a short line in bold letters that ends no sentence."""
+    """True if a paragraph of a slide is a short line in bold letters that ends no sentence."""
     runs = [run for run in paragraph.iterchildren(f"{_DRAWING}r") if "".join(run.itertext()).strip()]
     styles = [run.find(f"{_DRAWING}rPr") for run in runs]
     bold = bool(runs) and all(style is not None and style.get("b") in ("1", "true") for style in styles)
@@ -543,97 +724,18 @@ def _digit(level: str | None) -> int:
 
 
 def _words(paragraph: Any) -> Iterator[str]:
-    for element in paragraph.iter(f"{_DRAWING}t", f"{_DRAWING}br", f"{_MATH}t"):
+    """Text of a paragraph of a slide, with marks around raised and lowered letters."""
+    has_formula = next(paragraph.iter(f"{_MATH}oMath"), None) is not None
+    for element in paragraph.iter(f"{_DRAWING}t", f"{_DRAWING}br", f"{_MATH}oMath"):
         parent = element.getparent()
-        if parent.tag == f"{_DRAWING}fld" and parent.get("type") == "slidenum":
+        if element.tag == f"{_MATH}oMath":
+            yield office_math(element, lambda run: "".join(leaf.text or "" for leaf in run.iter(*_SLIDE_TEXTS)))
+        elif element.tag == f"{_DRAWING}br":
+            yield "\n"
+        elif has_formula and next(element.iterancestors(f"{_MATH}oMath"), None) is not None:
             continue
-        yield "\n" if element.tag == f"{_DRAWING}br" else element.text or ""
-
-
-def read_xlsx(path: Path) -> tuple[str, str]:
-    """Title of the file's properties and Markdown of a workbook: a section and a table for each sheet."""
-    import openpyxl
-
-    book = openpyxl.load_workbook(str(path), read_only=True, data_only=True, keep_links=False)
-    parts: list[str] = []
-    try:
-        for sheet in book:
-            if not hasattr(sheet, "_get_source"):  # a sheet that is a chart
-                parts.append(f"## {plain_text(sheet.title)}")
-                continue
-            rows = [dict(row) for row in _sparse_rows(book, sheet)]
-            parts += filter(None, [f"## {plain_text(sheet.title)}", _compact(rows.__iter__)])
-    finally:
-        book.close()
-    return first_title(book.properties.title, book.properties.subject), "\n\n".join(parts)
-
-
-def _sparse_rows(book: Any, sheet: Any) -> Iterator[list[tuple[int, str]]]:
-    """Cells with a value, by column, of each row that has any."""
-    from openpyxl.worksheet._reader import WorkSheetParser
-
-    with sheet._get_source() as source:  # noqa: SLF001 (see above)
-        parser = WorkSheetParser(
-            *(source, sheet._shared_strings),  # noqa: SLF001 (see above)
-            data_only=True,
-            epoch=book.epoch,
-            date_formats=book._date_formats,  # noqa: SLF001 (see above)
-            timedelta_formats=book._timedelta_formats,  # noqa: SLF001 (see above)
-        )
-        left = _LETTERS
-        for _, row in parser.parse():
-            cells = [(cell["column"], text) for cell in row if (text := _cell_value(cell["value"]))]
-            left -= sum(len(text) for _, text in cells)
-            if left < 0:
-                raise CorpusError(f"a sheet has more than {_LETTERS:,} letters; that is not a table")
-            if cells:
-                yield cells
-
-
-def _cell_value(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    if isinstance(value, dt.datetime):
-        return value.isoformat(" ").removesuffix(" 00:00:00")
-    return str(value).strip()
-
-
-def _compact(rows: Callable[[], Iterable[Mapping[int, str]]]) -> str:
-    """A table of the columns that hold anything; lines of words where nearly all cells of that would be empty.
-
-    `rows` gives the cells of each row that are not empty, by column, and is called twice: millions of them take memory.
-    """
-    held: set[int] = set()
-    number = cells = 0
-    for row in rows():
-        held.update(row)
-        number, cells = number + 1, cells + len(row)
-    columns = sorted(held)
-    if len(columns) * number > _PADDING * cells + 100:
-        return "\n".join(plain_text(" ; ".join(row[column] for column in sorted(row))) for row in rows())
-    return "\n".join(table_lines(([row.get(column, "") for column in columns] for row in rows()), len(columns)))
-
-
-def read_values(text: str, delimiter: str) -> str:
-    """Values between commas (or what stands in their place: `;`, tabs) as a Markdown table."""
-    head = text[:10_000].split("\n", 1)[0]
-    delimiter = delimiter or max(",;\t|", key=head.count)
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-
-    def rows() -> Iterator[Mapping[int, str]]:
-        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
-            if len(row) > _COLUMNS:
-                raise CorpusError(
-                    f"a row has {len(row):,} columns; that is not a table. Read it as text: rename it to .txt"
-                )
-            if cells := {number: cell.strip() for number, cell in enumerate(row) if cell.strip()}:
-                yield cells
-
-    try:
-        return _compact(rows)
-    except csv.Error as error:
-        raise CorpusError(f"cannot be read as a table: {error}") from error
+        elif parent.tag != f"{_DRAWING}fld" or parent.get("type") != "slidenum":
+            style = parent.find(f"{_DRAWING}rPr")
+            baseline = "" if style is None else style.get("baseline", "").rstrip("%")
+            words = element.text or ""
+            yield words if baseline.strip("-0.") == "" else lowered(words) if baseline[0] == "-" else raised(words)

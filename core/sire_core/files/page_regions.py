@@ -9,7 +9,7 @@ _NAVIGATION = frozenset(
     "nav navbar navigation navmenu breadcrumb breadcrumbs sidebar sidenav subnav topnav toc menu submenu pagination "
     "skip skiplink headerlink cookie cookies sphinxsidebar sphinxsidebarwrapper footer".split()
 )
-_KINDS = frozenset(
+_REGION_CLASSES = frozenset(
     "main site page post posts primary secondary tertiary top bottom side left right global local header mobile "
     "desktop link links list inner outer container wrapper wrap bar bars button btn toggle toggler brand collapse tree "
     "tabs pills md wy bd pst sphinx theme docs doc site app js bs mdc fixed sticky default light dark inverse vertical "
@@ -17,7 +17,7 @@ _KINDS = frozenset(
     "consent notice law info popup modal message next prev previous to of on this in chapters elems relations".split()
 )
 """Words that may join a navigation word in a class name without changing its meaning (`main-nav`)."""
-_ALL_NAVIGATION = _NAVIGATION | _KINDS
+_ALL_NAVIGATION = _NAVIGATION | _REGION_CLASSES
 _BACK = "backref"
 """In the class of a link around a heading, back to the table of contents."""
 _LAYOUTS = frozenset(
@@ -50,12 +50,12 @@ _LONGEST_TITLE = 300
 
 
 def is_imprint(text: str) -> bool:
-    """Whether a block is a notice about the page: its date, rights, licence or program, or cookies."""
+    """True if a block is a notice about the page: its date, rights, licence or program, or cookies."""
     return len(text) < _LONGEST_IMPRINT and _IMPRINT.match(text) is not None
 
 
 def is_site_name(name: str, heading: str, title: str) -> bool:
-    """Whether the title of a page consists of the name of its site and the heading below that, in either order."""
+    """True if the title of a page consists of the name of its site and the heading below that, in either order."""
     if not name or not heading or len(title) > _LONGEST_TITLE:
         return False
     name, heading, title = name.casefold(), heading.casefold(), title.casefold()
@@ -67,7 +67,7 @@ def is_site_name(name: str, heading: str, title: str) -> bool:
 
 
 def is_navigation(tag: str, attributes: Mapping[str, str | None], *, in_content: bool = False) -> bool:
-    """Whether the classes or the id of an element mark it as navigation."""
+    """True if the classes or the id of an element mark it as navigation."""
     if tag not in _TAGS:
         return False
     names = (attributes.get("class") or "").lower().split()
@@ -95,12 +95,12 @@ class _Region:
         self.rank = self.prose = self.linked = 0  # rank: of the best landmark inside
 
     def is_text(self) -> bool:
-        """Whether it holds running text rather than links."""
+        """True if it holds running text rather than links."""
         return self.tag != "a" and self.prose >= _SHORTEST_SENTENCE and self.prose > self.linked
 
 
 def _is_sentence(text: str, own: int, linked: int) -> bool:
-    """Whether a block is running text, by its letters outside of links and in them."""
+    """True if a block is running text, by its letters outside of links and in them."""
     if own < max(linked, _SHORTEST_SENTENCE):
         return False
     return own >= _LONG_BLOCK or _SENTENCE_END.search(text) is not None
@@ -123,7 +123,7 @@ class PageRegions:
 
     @property
     def in_content(self) -> bool:
-        """Whether `main` or `article` is open."""
+        """True if `main` or `article` is open."""
         return bool(self._landmarks) and self._landmarks[-1][1] >= _RANKS["article"]
 
     def begin(self, depth: int, number: int, tag: str, attributes: Mapping[str, str | None]) -> None:
@@ -147,7 +147,7 @@ class PageRegions:
             region.rank = rank
 
     def holds(self, depth: int, tag: str) -> bool:
-        """Whether the open element at a depth looks like navigation by its tag."""
+        """True if the open element at a depth looks like navigation by its tag."""
         return tag in _EDGE_TAGS and any(region.depth == depth for region in self._open)
 
     def add(self, text: str, *, linked: bool) -> None:

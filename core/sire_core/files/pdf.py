@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise, takewhile
+from pathlib import Path
 from statistics import median
 from threading import Lock
 from typing import Any
@@ -16,6 +17,7 @@ from sire_core.documents.markdown_cleaning import without_hyphenation
 from sire_core.documents.markdown_writing import plain_text
 from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
+from sire_core.files.pdf_forms import PageEntry, page_entries
 
 _LOCK = Lock()  # PDFium works in one thread at a time
 _HEADING_WORDS = 12
@@ -99,6 +101,11 @@ class _Line:
     page: int = 0
 
 
+def read_pdf(path: Path) -> tuple[str, str]:
+    """Title and Markdown of a file."""
+    return pdf_to_markdown(path.read_bytes())
+
+
 def pdf_to_markdown(raw: bytes) -> tuple[str, str]:
     """Title and Markdown of a file's content.
 
@@ -111,7 +118,9 @@ def pdf_to_markdown(raw: bytes) -> tuple[str, str]:
         document = pypdfium2.PdfDocument(raw)
         try:
             properties = document.get_metadata_dict()
-            pages = list(_pages(document, _FREE + _EXPANSION * len(raw)))
+            form = _form_environment(document)
+            entries: list[list[PageEntry]] = []
+            pages = list(_pages(document, _FREE + _EXPANSION * len(raw), entries, form))
         finally:
             document.close()
     for number, page in enumerate(pages):
@@ -121,11 +130,41 @@ def pdf_to_markdown(raw: bytes) -> tuple[str, str]:
     _drop_repeated_heads(pages)
     body = _body_size(pages)
     title = first_title(properties.get("Title"), properties.get("Subject")) or _title(pages, body)
+    for number, (page, on_page) in enumerate(zip(pages, entries, strict=True)):
+        _add_entries(page, on_page, body, number)
     blocks = [block for page in pages for block in _blocks(page)]
     return title, without_hyphenation("\n\n".join(_to_markdown(_join_blocks(blocks), body)))
 
 
-def _pages(document: Any, max_chars: int) -> Iterator[list[_Line]]:
+def _form_environment(document: Any) -> Any:
+    """The environment in which the form of a file can be read; None for a file without a form."""
+    import pypdfium2.raw as pdfium
+
+    if pdfium.FPDF_GetFormType(document) == pdfium.FORMTYPE_NONE:
+        return None
+    document.init_forms()
+    return document.formenv
+
+
+def _add_entries(page: list[_Line], entries: Sequence[PageEntry], size: float, number: int) -> None:
+    """Write the values of a form behind their labels, those of boxes before them, and notes below the page."""
+    for count, entry in enumerate(entries, 1):
+        level = [line for line in page if entry.bottom - 2 <= line.base <= entry.top + 2 and not line.running]
+        before = [line for line in level if line.left <= entry.left]
+        after = [line for line in level if line.left > entry.left]
+        if entry.is_box and after:
+            label = min(after, key=lambda line: line.left)
+            label.text = f"{entry.text} {label.text}"
+        elif entry.name and before:
+            label = max(before, key=lambda line: line.left)
+            label.text = f"{label.text} {entry.text}"
+        else:
+            text = f"{entry.name}: {entry.text}" if entry.name else entry.text
+            page.append(_Line(text, size, bold=False, left=entry.left, base=-100.0 * size * count, page=number))
+
+
+def _pages(document: Any, max_chars: int, entries: list[list[PageEntry]], form: Any) -> Iterator[list[_Line]]:
+    """Lines of each page; values and notes on it are added to `entries`."""
     for number in range(len(document)):
         page = document[number]
         text = page.get_textpage()
@@ -135,6 +174,7 @@ def _pages(document: Any, max_chars: int) -> Iterator[list[_Line]]:
                 raise CorpusError(
                     "the file has more letters than a document of its size; print it to a new PDF to read it"
                 )
+            entries.append(page_entries(page, form))
             yield list(_lines(text))
         finally:
             text.close()

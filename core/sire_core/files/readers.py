@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, TypeVar, Union
+from typing import Any, NamedTuple, Union
 
 from sire_core.documents.blocks import is_contents
 from sire_core.documents.chunker import SentenceChunker, chunk_document
@@ -23,21 +20,24 @@ from sire_core.documents.markdown_sections import (
     with_comments_as_code,
     with_contents_as_list,
 )
-from sire_core.documents.markdown_writing import table, undo_escapes, undo_inline
-from sire_core.documents.titles import first_title, header_title, opening_title, without_site_name
+from sire_core.documents.markdown_writing import undo_escapes, undo_inline
+from sire_core.documents.titles import header_title, opening_title, without_site_name
 from sire_core.documents.validation import DocumentPool
 from sire_core.errors import CorpusError, SireError
+from sire_core.files.conversion import conversion, note
+from sire_core.files.converters import Converted, with_extra
+from sire_core.files.delimited import read_values
+from sire_core.files.file_types import type_by_content
 from sire_core.files.html import html_to_markdown
 from sire_core.files.json_records import FoundRecord, holds_question, record_documents
-from sire_core.files.mail import read_mail, read_outlook_mail
+from sire_core.files.mail import Mail, read_mail
 from sire_core.files.man_pages import NAME as MAN_PAGE
 from sire_core.files.man_pages import read_man_page
-from sire_core.files.office import read_values
-from sire_core.files.pdf_process import one_process
+from sire_core.files.notations import NOTATIONS, read_notation, tex_letters
+from sire_core.files.reading_process import convert_limited, one_process
 from sire_core.files.reading_signs import reading_warnings
 from sire_core.files.restructured import read_rst
-from sire_core.files.rich_text import GAP, prepare_rtf
-from sire_core.files.source_code import NOTATIONS, SOURCES, read_notation, read_source
+from sire_core.files.source_code import SOURCES, read_source
 from sire_core.files.source_files import (
     DANGLING,
     DEFAULT_MAX_BYTES,
@@ -57,43 +57,15 @@ from sire_core.types import Document, Failure
 
 UNSUPPORTED = "unsupported type"
 """How the reason begins for which a file is skipped that holds no text, such as a picture."""
-READING = "files-14"
+READING = "files-15"
 """Version of the readers; changes whenever the same file may give another document."""
 
 CONVERTED = (
     *(".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".ppt", ".odp", ".xlsx", ".xls", ".ods"),
-    *(".epub", ".fb2", ".msg", ".ipynb", ".xml", ".opml"),
+    *(".epub", ".fb2", ".msg", ".ipynb", ".xml", ".opml", ".mht", ".mhtml"),
 )
 """Suffixes that need the extra `files`."""
 
-_BYTE_ORDER_MARK = re.compile(r"\A([\s|]*)\ufeff")
-_UNDERLINE = re.compile(r"\n{3,}")
-
-_READERS = {
-    ".pdf": ("pdf_process", "read_pdf"),
-    ".docx": ("office", "read_docx"),
-    ".pptx": ("office", "read_pptx"),
-    ".xlsx": ("office", "read_xlsx"),
-    ".epub": ("xml_files", "read_epub"),
-    **dict.fromkeys((".odt", ".odp", ".ods"), ("xml_files", "read_odt")),
-    ".opml": ("xml_files", "read_opml"),
-    ".xml": ("xml_files", "read_xml"),
-    ".fb2": ("xml_files", "read_xml"),
-    ".ipynb": ("source_code", "read_notebook"),
-}
-"""Modules and functions that read a format."""
-
-_NEWER = {".doc": ".docx", ".rtf": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".msg": ".eml"}
-"""Formats that the programs of older ones save, too, and that are read with all that they hold."""
-_MIDNIGHT = re.compile(r"(?<=^\d{4}-\d\d-\d\d) 00:00:00$")
-_PICTURE = re.compile(r"!\[image\]\(image_\d+\.\w+\)")
-
-_BLOCK = 1 << 20
-_ENTITY = b"<!ENTITY"
-_MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx", ".svg", ".fb2", ".opml")
-_MEMBERS = 100_000
-_RATIO, _SMALL = 100, 16 << 20
-"""How many times its size a file may expand to, above so many bytes; documents are packed to a tenth."""
 _MARKDOWN = (".md", ".markdown", ".mdx", ".rmd", ".qmd")
 _HTML = (".html", ".htm", ".xhtml")
 _RECORDS = (".jsonl", ".json")
@@ -111,143 +83,17 @@ _PLAIN = re.compile(
 )
 """Names of texts that have no suffix; `install` in small letters is a program."""
 _SAYS = re.compile(r"[^\W\d_]")
-_LISTED = 100
+_MAX_LISTED_NAMES = 100
 _SHOWN, _NAMED = 10, 3  # Reasons, and files of each
-_Item = Union[FoundRecord, Failure]
-_Content = TypeVar("_Content")
 
 
-def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
-    """Convert a file to its title and Markdown."""
-    refuse_expanding(path, max_bytes)
-    suffix = path.suffix.lower()
-    module, name = _READERS.get(suffix, ("readers", "_by_kreuzberg"))
-    title, text = with_extra(suffix, lambda: getattr(import_module(f"sire_core.files.{module}"), name)(path))
-    if len(text) > max_bytes:
-        raise CorpusError(f"its text is longer than max_bytes={max_bytes:,}; raise max_bytes or split the file")
-    text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
-    text = _BYTE_ORDER_MARK.sub(r"\1", text)  # Excel begins "CSV UTF-8" with one, and it stays in the first cell
-    if not text.strip():
-        raise CorpusError("holds no text; a scanned document needs text recognition first")
-    return clean_text(title), _UNDERLINE.sub("\n\n", text).strip()
+class _Note(NamedTuple):
+    """What people should know of the text of a file."""
+
+    words: str
 
 
-def with_extra(suffix: str, read: Callable[[], _Content]) -> _Content:
-    """Call a reader that needs the extra `files`."""
-    try:
-        return read()
-    except ImportError as error:
-        raise CorpusError(
-            f'files of type {suffix} need the extra "files", as new as this version: pip install -U "sire-rag[files]"'
-        ) from error
-    except CorpusError:
-        raise
-    except Exception as error:  # every format has errors of its own; one bad file must not stop a folder
-        advice = f"; save it as {_NEWER[suffix]} and read that" if suffix in _NEWER else ""
-        raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300].rstrip('.')}{advice}") from error
-
-
-def _by_kreuzberg(path: Path) -> tuple[str, str]:
-    """Title and Markdown of a file in one of the rarer formats."""
-    # Before 4.8 there is no ContentFilterConfig.
-    from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_bytes_sync, extract_file_sync
-
-    suffix = path.suffix.lower()
-    # What stands at the edge of a page is taken for a running header, and a title is there too: all of it stays. Of
-    # slides it is the words of the master ("Click to edit Master title style").
-    everything = ContentFilterConfig(
-        include_headers=suffix != ".ppt", include_footers=True, include_watermarks=True, strip_repeating_text=False
-    )
-
-    # Only the plain text of a .doc has its paragraphs.
-    form = "plain" if suffix == ".doc" else "markdown"
-    config = ExtractionConfig(output_format=form, content_filter=everything)
-    if suffix == ".rtf":
-        extracted = extract_bytes_sync(prepare_rtf(path.read_bytes()), "application/rtf", config=config)
-    else:
-        extracted = extract_file_sync(str(path), config=config)
-    metadata: dict[str, Any] = dict(extracted.metadata)
-    title = first_title(metadata.get("title"), metadata.get("subject"))
-    if suffix == ".doc":
-        return title, str(extracted.content).replace("\n", "\n\n")
-    if suffix == ".xls":
-        return title, _sheets(metadata.get("sheet_names", ()), extracted.tables)
-    return title, undo_escapes(_PICTURE.sub("", str(extracted.content).replace(GAP, "")))
-
-
-def _sheets(names: Sequence[str], tables: Sequence[Any]) -> str:
-    """Sheets as tables without empty rows and columns, days without the time that they do not have."""
-    rows = ([[_MIDNIGHT.sub("", cell) for cell in row] for row in found.cells] for found in tables)
-    filled = [(found.page_number, text) for found, cells in zip(tables, rows, strict=True) if (text := table(cells))]
-    return "\n\n".join(f"## {names[sheet - 1]}\n\n{text}" for sheet, text in filled)
-
-
-def refuse_expanding(path: Path, max_bytes: int) -> None:
-    """Refuse a file whose content is larger than a bound, or whose XML declares entities."""
-    with path.open("rb") as file:
-        head = file.read(4)
-        file.seek(0)
-        if head[:2] == b"PK":
-            _check_archive(file, max_bytes)
-        elif path.suffix.lower() in _MARKUP:
-            _check_markup(iter(lambda: file.read(_BLOCK), b""))
-
-
-def _check_archive(file: BinaryIO, max_bytes: int) -> None:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
-        raise CorpusError(f"cannot be opened: {error}") from error
-    if len(members) > _MEMBERS:
-        raise CorpusError(f"the file holds {len(members):,} members; that is not a document")
-    left = max_bytes
-    for member in members:
-        markup = Path(member.filename).suffix.lower() in _MARKUP
-        try:
-            left = _check_member(file, member, left, markup=markup)
-        except (OSError, ValueError, zlib.error) as error:
-            raise CorpusError(f"cannot be opened: {error}") from error
-        if left < 0:
-            raise CorpusError(f"the file expands to more than max_bytes={max_bytes:,}; raise max_bytes or split it")
-    packed, unpacked = file.seek(0, 2), max_bytes - left
-    if unpacked > _SMALL and unpacked > _RATIO * packed:
-        raise CorpusError(f"the file expands to {unpacked // packed:,} times its size; no document does that")
-
-
-def _check_member(file: BinaryIO, member: zipfile.ZipInfo, left: int, *, markup: bool) -> int:
-    """Return the remaining bytes after unpacking a member; negative if it needs more."""
-    file.seek(member.header_offset)
-    head = file.read(30)
-    file.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
-    if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        raise CorpusError(f"{member.filename[:80]!r} is compressed with an unsupported method")
-    unpack = zlib.decompressobj(-15) if member.compress_type == zipfile.ZIP_DEFLATED else None
-    tail = b""
-    packed = member.compress_size
-    while packed > 0 and left >= 0 and (block := file.read(min(_BLOCK, packed))):
-        packed -= len(block)
-        while block and left >= 0:
-            content = block if unpack is None else unpack.decompress(block, _BLOCK)
-            left -= len(content)
-            if markup:
-                tail = _check_block(tail, content)
-            block = b"" if unpack is None else unpack.unconsumed_tail
-    return left
-
-
-def _check_markup(blocks: Iterator[bytes]) -> None:
-    tail = b""
-    for block in blocks:
-        tail = _check_block(tail, block)
-
-
-def _check_block(tail: bytes, block: bytes) -> bytes:
-    """Refuse entities, also in UTF-16; return the overlap with the next block."""
-    content = tail + block.replace(b"\0", b"")
-    if _ENTITY in content:
-        raise CorpusError("the file declares XML entities, which may expand without end; take them out to read it")
-    return content[-len(_ENTITY) :]
+_Item = Union[FoundRecord, Failure, _Note]
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +108,7 @@ class LoadedDocuments:
         known: Files that were not read, as an index holds their documents; their names are the ids.
         whole: Files that were read as one document each, whose name is its id, without any failure.
         folders: Folders that ids are relative to, and what stands in front of them (`roots` of the next reading).
+        notes: Files that were read in another way than their names say, or not quite, and how.
     """
 
     documents: tuple[Document, ...]
@@ -271,6 +118,7 @@ class LoadedDocuments:
     known: tuple[SourceFile, ...] = ()
     whole: tuple[SourceFile, ...] = ()
     folders: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[Failure, ...] = ()
 
     def __iter__(self) -> Iterator[Document]:
         return iter(self.documents)
@@ -320,9 +168,10 @@ def read_documents(
     metadata), headers and footers of pages stand in the text once. Lines of a JSON Lines file (items of a JSON list)
     are documents `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys and flat lists become metadata;
     without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
-    passages. Files must be UTF-8, or HTML that declares its encoding. What cannot be used is listed in `failures` and
-    the rest is read. Scripts, search indexes and sources of pages (of XML those whose words the page beside them has)
-    that a site generator left in a folder are skipped and listed in `failures`; a file that is named itself is read,
+    passages. Files should be UTF-8, have a byte order mark, or be HTML that declares its encoding; another one is
+    guessed (`notes`). A file is read by its content where its name says another type. What cannot be used is listed
+    in `failures` and the rest is read. Scripts, search indexes and sources of pages (of XML those whose words the page
+    beside them has) that a site generator left in a folder are skipped and listed in `failures`; a file that is named itself is read,
     and whatever its suffix where it is text. Of files without a suffix, folders give those that have a well-known name
     (`README`, `LICENSE`).
 
@@ -345,13 +194,14 @@ def read_documents(
     failures = [Failure(_location(file), reason) for file, reason in left]
     unread = [file.name for file, reason in left if not reason.startswith(GENERATED)]
     pool = DocumentPool()
+    notes: list[Failure] = []
     known = {file: None for file in files if is_known is not None and is_known(file)}
     whole: list[SourceFile] = []
     waiting = [file for file in files if file not in known]
     while waiting:
         with one_process():
             for number, file in enumerate(waiting, 1):
-                failed, ids = _add_file(file, max_bytes, pool)
+                failed, ids = _add_file(file, max_bytes, pool, notes)
                 if progress is not None:
                     progress("reading", number, len(waiting))
                 failures.extend(_shortened(failed, file))
@@ -368,23 +218,27 @@ def read_documents(
         more = f"; and {count(len(reasons) - _SHOWN, 'other reason')}" if len(reasons) > _SHOWN else ""
         raise CorpusError(f"Nothing could be read. {'; '.join(reasons[:_SHOWN])}{more}.")
     read = tuple(unread), tuple(known), tuple(whole)
-    return LoadedDocuments(documents, tuple(failures), pool.duplicates, *read, folders)
+    return LoadedDocuments(documents, tuple(failures), pool.duplicates, *read, folders, tuple(notes))
 
 
 def _is_document(file: SourceFile) -> bool:
-    """Whether a file may be read, by its name."""
+    """True if a file may be read, by its name."""
     name = file.path.name
     patterns = (MAN_PAGE, _PLAIN)
     return file.is_given or file.path.suffix.lower() in _READ or any(pattern.fullmatch(name) for pattern in patterns)
 
 
-def _add_file(file: SourceFile, max_bytes: int, pool: DocumentPool) -> tuple[list[Failure], list[str]]:
+def _add_file(
+    file: SourceFile, max_bytes: int, pool: DocumentPool, notes: list[Failure]
+) -> tuple[list[Failure], list[str]]:
     """Read a file into a pool; return what failed, and the ids of its documents."""
     failed: list[Failure] = []
     ids: list[str] = []
     for item in _read_file(file, max_bytes):
         if isinstance(item, Failure):
             failed.append(item)
+        elif isinstance(item, _Note):
+            notes.append(Failure(_location(file), item.words))
         else:
             pool.add(item.document, item.origin)
             ids.append(item.document.id)
@@ -392,16 +246,16 @@ def _add_file(file: SourceFile, max_bytes: int, pool: DocumentPool) -> tuple[lis
 
 
 def _ends_at_boundary(doc_id: str, name: str) -> bool:
-    """Whether a file or folder name ends at a boundary of the id."""
+    """True if a file or folder name ends at a boundary of the id."""
     return doc_id[len(name) : len(name) + 1] in ("", "/", ":")
 
 
 def _shortened(failed: list[Failure], file: SourceFile) -> list[Failure]:
     """Limit the failures of one file; the last one counts the rest."""
-    if len(failed) <= _LISTED:
+    if len(failed) <= _MAX_LISTED_NAMES:
         return failed
-    rest = len(failed) - _LISTED
-    return [*failed[:_LISTED], Failure(_location(file), f"{count(rest, 'more record')} could not be used")]
+    rest = len(failed) - _MAX_LISTED_NAMES
+    return [*failed[:_MAX_LISTED_NAMES], Failure(_location(file), f"{count(rest, 'more record')} could not be used")]
 
 
 def _location(file: SourceFile) -> str:
@@ -422,35 +276,46 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
 
 
 def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
-    suffix = file.path.suffix.lower()
-    if suffix == ".jsonl":
-        yield from _read_records(file, _lines(file, max_bytes))
-    elif suffix == ".json":
-        yield from _read_records(file, _items(file, max_bytes))
-    elif suffix in _SUFFIXES or _PLAIN.fullmatch(file.path.name):
-        yield _read_prose(file, max_bytes)
-    elif suffix in (".eml", ".msg"):
-        yield from _read_mail(file, max_bytes)
-    elif suffix in _VALUES:
-        yield _with_title(file, read_values(read_text(file.path, max_bytes), _VALUES[suffix]), "", headings=False)
-    elif suffix in CONVERTED:
-        yield _convert(file, max_bytes)
-    elif MAN_PAGE.fullmatch(file.path.name):
+    """Items of a file by the type of its content, which may be another than its name says."""
+    named, name = file.path.suffix.lower(), file.path.name
+    is_plain, is_man_page = _PLAIN.fullmatch(name) is not None, MAN_PAGE.fullmatch(name) is not None
+    if named in _READ or is_plain or is_man_page or file.is_given:
         check_readable(file.path, max_bytes)
-        title, text = read_man_page(file.path, max_bytes)
-        yield _with_title(file, clean_text(text), clean_text(title))
     elif not file.path.is_file():
         yield Failure(_location(file), DANGLING if is_dangling(file.path) else "not a regular file")
-    elif file.is_given and holds_text(file.path):
-        yield _read_prose(file, max_bytes)
-    else:
-        reason = f"{UNSUPPORTED} '{suffix}'" if suffix else f"{UNSUPPORTED} (no suffix)"
-        reason = f"of {reason}" if file.is_given else reason  # whoever names a file expects it to be read
-        yield Failure(_location(file), f"{reason}; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines")
+        return
+    suffix = named if is_man_page else type_by_content(file.path, named)
+    with conversion(file.path.stat().st_size) as running:
+        if suffix != named:
+            note(f"named {named or 'without a suffix'}, but its content is that of {suffix}; read as such")
+        if suffix in _RECORDS:
+            yield from _read_records(file, (_lines if suffix == ".jsonl" else _items)(file, max_bytes))
+        elif suffix == ".eml":
+            yield from _mail_items(file, read_mail(file.path, max_bytes))
+        elif suffix in CONVERTED:
+            converted = convert_limited(file.path, suffix, max_bytes)
+            running.notes += converted.notes
+            yield from _mail_items(file, converted, is_mail=suffix == ".msg")
+        elif suffix in _VALUES:
+            text = read_values(read_text(file.path, max_bytes), _VALUES[suffix])
+            yield _with_title(file, text, "", headings=False)
+        elif is_man_page and suffix not in _SUFFIXES:
+            title, text = read_man_page(file.path, max_bytes)
+            yield _with_title(file, clean_text(text), clean_text(title))
+        elif suffix in _SUFFIXES or is_plain or (file.is_given and holds_text(file.path)):
+            yield _read_prose(file, suffix, max_bytes)
+        else:
+            yield _unsupported(file, named)
+        yield from map(_Note, running.notes)
 
 
-def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
-    suffix = file.path.suffix.lower()
+def _unsupported(file: SourceFile, suffix: str) -> Failure:
+    reason = f"{UNSUPPORTED} '{suffix}'" if suffix else f"{UNSUPPORTED} (no suffix)"
+    reason = f"of {reason}" if file.is_given else reason  # whoever names a file expects it to be read
+    return Failure(_location(file), f"{reason}; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines")
+
+
+def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:
     text = read_text(file.path, max_bytes, declares=suffix in _HTML)
     fields: dict[str, Any] = {}
     if suffix in _HTML:
@@ -469,6 +334,7 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
     elif suffix in SOURCES:
         title, text = file.path.name, read_source(text, suffix)
     elif suffix in _VERBATIM:
+        text = tex_letters(text) if suffix == ".bib" else text
         text = with_comments_as_code(text, headings=suffix == ".text")
         return _with_title(file, text, file.path.name, headings=False)
     else:
@@ -481,21 +347,10 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
     return _with_title(file, text, title, fields)
 
 
-def _read_mail(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
-    if file.path.suffix.lower() == ".msg":
-        check_readable(file.path, max_bytes)
-        mail = with_extra(".msg", lambda: read_outlook_mail(file.path))
-    else:
-        mail = read_mail(file.path, max_bytes)
-    yield _with_title(file, mail.text, mail.title, mail.fields, headings=False)
+def _mail_items(file: SourceFile, mail: Mail | Converted, *, is_mail: bool = True) -> Iterator[_Item]:
+    yield _with_title(file, mail.text, mail.title, mail.fields, headings=not is_mail)
     for name, reason in mail.unread:
         yield Failure(f"{_location(file)}: {name}", reason)
-
-
-def _convert(file: SourceFile, max_bytes: int) -> FoundRecord:
-    check_readable(file.path, max_bytes)
-    title, text = convert_file(file.path, max_bytes)
-    return _with_title(file, text, title)
 
 
 def _with_title(

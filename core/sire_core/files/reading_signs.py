@@ -16,13 +16,13 @@ _LOOKED_AT = 200_000
 _ENOUGH = 200
 _LONG_LINE = 20_000
 _NAMED = 3
-_WORD = re.compile(r"[^\W\d_]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _SYMBOLS = re.compile("[\u2200-\u23ff\u2460-\u24ff\u2600-\u27bf\u2900-\u2bff\ue000-\uf8ff]")
 _DRAWING = re.compile(r"[\u2190-\u21ff\u2500-\u25ff]|([!-/:-@\[-`{-~])\1{2,}")
 """Of diagrams and rules, which are no letters that were read badly: arrows, boxes, shapes, and rows of one mark."""
 _LETTER = re.compile(r"(?<!\S)[A-Za-z](?!\S)")
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1a]")
-_TAG = re.compile(
+_LEFT_TAG = re.compile(
     rf"</?(?:{ELEMENTS}|html|head|body|title|meta|link|script|style|form|input|button)\b[^<>]*>", re.IGNORECASE
 )
 """Of HTML: XML stands in manuals as an example."""
@@ -52,12 +52,12 @@ def reading_warnings(document: Document) -> Sequence[str]:
     if len(dense) < _ENOUGH:
         return ()
     signs: list[str] = []
-    words = _WORD.findall(text)
+    words = _LETTERS.findall(text)
     if text.count("\ufffd") * 200 > len(dense):
         signs.append("characters that could not be decoded")
     if 100 * len(_CONTROL.findall(dense)) > len(dense):
         signs.append("bytes that are no text")
-    if 4 * sum(map(len, _TAG.findall(text))) > len(text):
+    if 4 * sum(map(len, _LEFT_TAG.findall(text))) > len(text):
         signs.append("HTML tags")
     if 2 * sum(map(len, words)) < len(dense) and 5 * sum(map(str.isalnum, dense)) < 3 * len(dense):
         signs.append("few letters")

@@ -10,7 +10,8 @@ from typing import Any
 
 from sire_core.documents.markdown_writing import list_item, plain_text, table
 from sire_core.documents.titles import split_header
-from sire_core.files.html import fence_around
+from sire_core.files.html import LONGEST_REPEATED, fence_around
+from sire_core.files.raised_text import lowered, raised, write_scripts
 
 _LONGEST_PARAGRAPH = 20_000
 """Longer ones are read as they are written: docutils searches the rest of a paragraph for the end of each mark."""
@@ -293,23 +294,27 @@ class _Writer:
         )
 
     def _table(self, node: Any) -> str:
-        spans: dict[int, int] = {}  # rows that a cell above still takes, by column
+        spans: dict[int, tuple[int, str]] = {}  # by column, how many more rows have the cell above, and its text
         rows = [list(self._cells(row, spans)) for row in node.findall(lambda inner: inner.tagname == "row")]
         titles = [self._block(child) for child in node.children if child.tagname == "title"]
         header = any(True for _ in node.findall(lambda inner: inner.tagname == "thead"))
         return "\n\n".join(filter(None, [*titles, table(rows, header=header)]))
 
-    def _cells(self, row: Any, spans: dict[int, int]) -> Iterator[str]:
+    def _cells(self, row: Any, spans: dict[int, tuple[int, str]]) -> Iterator[str]:
         column = 0
-        for entry in row.children:
-            while spans.get(column, 0):
-                spans[column] -= 1
+        for entry in [*row.children, None]:
+            while spans.get(column, (0, ""))[0]:
+                more, text = spans[column]
+                spans[column] = more - 1, text
                 column += 1
-                yield ""
-            wide = 1 + int(entry.get("morecols", 0))
-            yield from [self.blocks(entry), *[""] * (wide - 1)]
-            for column_ in range(column, column + wide):
-                spans[column_] = int(entry.get("morerows", 0))
+                yield text
+            if entry is None:
+                return
+            wide, text = 1 + int(entry.get("morecols", 0)), self.blocks(entry)
+            yield from [text, *[""] * (wide - 1)]
+            below = text if len(text) <= LONGEST_REPEATED else ""
+            for number in range(wide):
+                spans[column + number] = int(entry.get("morerows", 0)), "" if number else below
             column += wide
 
 
@@ -324,7 +329,7 @@ def _inline(node: Any) -> str:
     parts: Sequence[Any] = node.children
     if not parts:
         return "" if node.tagname in _SILENT else node.astext() if node.tagname != "image" else str(node.get("alt", ""))
-    return "".join(_phrase(child) for child in parts)
+    return write_scripts("".join(_phrase(child) for child in parts))
 
 
 def _phrase(node: Any) -> str:
@@ -335,6 +340,8 @@ def _phrase(node: Any) -> str:
         return f"`{node.astext()}`" if "`" not in node.astext() else str(node.astext())
     if kind in ("footnote_reference", "citation_reference"):
         return f"[{node.astext()}]"
+    if kind in ("superscript", "subscript"):
+        return (raised if kind == "superscript" else lowered)(_inline(node))
     if kind == "problematic":
         return _PROBLEM.sub(r"\1", node.astext())
     return _inline(node)

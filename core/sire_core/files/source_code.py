@@ -1,7 +1,8 @@
-"""Source code with its definitions as headings, notations like Markdown (Org, AsciiDoc, LaTeX, Typst), notebooks."""
+"""Source code with its definitions as headings, and notebooks."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from sire_core.documents.markdown_cleaning import clean_markdown
 from sire_core.documents.markdown_writing import undo_escapes
 from sire_core.errors import CorpusError
-from sire_core.files.html import fence_around
+from sire_core.files.html import fence_around, html_to_markdown
 from sire_core.files.source_files import parse_json, read_text
 
 SOURCES = {
@@ -65,24 +66,16 @@ _INNER = ("python", "ruby", "java", "csharp", "kotlin", "scala", "swift", "php",
 """Languages in which members of a class have a heading, too."""
 _BRACES = ("c", "cpp", "java", "csharp", "dart", "objectivec")
 """Languages whose functions have no keyword."""
-_MARKS = re.compile(r"[*<&\[\\]")
+_MARKDOWN_MARKS = re.compile(r"[*<&\[\\]")
 """Characters that Markdown may read as markup; not so between backticks."""
 _CALLS = re.compile(r"\s*(?:if|for|while|switch|return|else|catch|do|using|lock)\b")
 
-NOTATIONS = (".org", ".adoc", ".asciidoc", ".tex", ".latex", ".typ", ".djot")
-"""Suffixes of texts with their own markup."""
-_MARKED = {
-    ".org": re.compile(r"(\*{1,6})[ \t]+(?=\S)"),
-    **dict.fromkeys((".adoc", ".asciidoc", ".typ"), re.compile(r"(={1,6})[ \t]+(?=\S)")),
-}
-_SECTIONS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
-_SECTION = re.compile(
-    r"[ \t]*\\(part|chapter|(?:sub){0,2}section|paragraph)\*?(?:\[[^\[\]]{0,200}\])?\{([^{}]{1,300})\}"
+_TERMINAL = re.compile(
+    r"\x1b(?:\[[0-?]{0,100}[ -/]{0,9}[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|[@-Z\\^_]|[()][A-Z0-9])"
 )
-_TITLE = re.compile(
-    r"^(?:#\+title:[ \t]*(?P<org>.+)|[ \t]*\\title(?:\[[^\[\]]{0,200}\])?\{(?P<tex>[^{}]{1,500})\})",
-    re.MULTILINE | re.IGNORECASE,
-)
+"""Colours, titles and movements of the cursor in what a program prints."""
+_OBJECT = re.compile(r"\s*<(?:[\w.]+ object(?: at 0x[0-9a-f]+)?|Figure size [^<>]{1,80}|[\w.]+ at 0x[0-9a-f]+)>\s*")
+"""The name of an object that a notebook shows in another form."""
 
 
 def read_source(text: str, suffix: str) -> str:
@@ -119,7 +112,7 @@ def _heading(line: str, language: str) -> str:
     if indent > (4 if language in _INNER else 0):
         return ""
     words = " ".join(definition["words"].rstrip(":").split())
-    words = f"`{words}`" if _MARKS.search(words) else words
+    words = f"`{words}`" if _MARKDOWN_MARKS.search(words) else words
     return f"{'###' if indent else '##'} {words}"
 
 
@@ -131,54 +124,77 @@ def _section(heading: str, code: str, language: str) -> str:
     return "\n\n".join(filter(None, [heading, f"{fence}{language}\n{code}\n{fence}"]))
 
 
-def read_notation(text: str, suffix: str) -> tuple[str, str]:
-    """Title and text, with headings as in Markdown; the rest stays as it is."""
-    title_match = _TITLE.search(text)
-    title = (
-        " ".join((title_match["org"] or title_match["tex"] or "").replace("\\\\", " ").split()) if title_match else ""
-    )
-    marked = _MARKED.get(suffix)
-    lines: list[str] = []
-    for line in text.split("\n"):
-        section = _SECTION.match(line) if suffix in (".tex", ".latex") else None
-        mark = marked.match(line) if marked else None
-        if section:
-            lines += ["", f"{'#' * _SECTIONS[section[1]]} {section[2]}", "", line[section.end() :]]
-        elif mark:
-            lines += ["", f"{'#' * len(mark[1])} {line[mark.end() :]}", ""]
-        else:
-            lines.append(line)
-    return title, re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
-
-
 def read_notebook(path: Path) -> tuple[str, str]:
     """Title and Markdown of a notebook; pictures in the outputs are left out."""
     notebook = parse_json(read_text(path))
     if not isinstance(notebook, Mapping):
         raise CorpusError("is not a notebook: it is not a JSON object")
     sheets = notebook.get("worksheets")  # of notebooks before version 4
-    cells = notebook.get("cells") or (sheets[0].get("cells") if isinstance(sheets, list) and sheets else None) or []
-    metadata = notebook.get("metadata") or {}
-    language = str((metadata.get("language_info") or metadata.get("kernelspec") or {}).get("name") or "")
+    sheet = sheets[0] if isinstance(sheets, list) and sheets and isinstance(sheets[0], Mapping) else {}
+    cells = notebook.get("cells") or sheet.get("cells")
+    cells = cells if isinstance(cells, list) else []
+    metadata = notebook.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    kernel = metadata.get("language_info") or metadata.get("kernelspec")
+    language = str(kernel.get("name") or "") if isinstance(kernel, Mapping) else ""
     language = "python" if language.startswith("python") else language
     return str(metadata.get("title") or ""), "\n\n".join(
         part for cell in cells for part in _cell(cell, language) if part
     )
 
 
-def _cell(cell: Mapping[str, Any], language: str) -> Iterator[str]:
+def _cell(cell: Any, language: str) -> Iterator[str]:
+    if not isinstance(cell, Mapping):
+        return
     text = _text(cell.get("source", cell.get("input")))
     if cell.get("cell_type") != "code":
         yield undo_escapes(clean_markdown(text)).strip("\n") if cell.get("cell_type") == "markdown" else text
         return
     yield _fenced(text, language)
-    for output in cell.get("outputs") or ():
-        data = output.get("data") or {}
-        printed = output.get("text") or data.get("text/plain")
-        if data.get("text/markdown"):
-            yield _text(data["text/markdown"])
-        elif output.get("output_type") != "error" and printed:
-            yield _fenced(_text(printed), "")
+    outputs = cell.get("outputs")
+    for output in outputs if isinstance(outputs, list) else ():
+        if isinstance(output, Mapping):
+            yield _output(output)
+
+
+def _output(output: Mapping[str, Any]) -> str:
+    """What a cell shows: Markdown, else the text, unless that only names an object; else a page, a formula, values."""
+    if output.get("output_type") in ("error", "pyerr"):
+        trace = output.get("traceback")
+        lines = "\n".join(map(str, trace)) if isinstance(trace, list) else ""
+        return _fenced(printed_text(lines or f"{output.get('ename', '')}: {output.get('evalue', '')}"), "")
+    data = output.get("data")
+    data = data if isinstance(data, Mapping) else {f"text/{name}": output.get(name) for name in ("html", "latex")}
+    shown = _text(output.get("text") or data.get("text/plain"))
+    if data.get("text/markdown"):
+        return _text(data["text/markdown"])
+    if shown.strip() and not _OBJECT.fullmatch(shown):
+        return _fenced(printed_text(shown), "")
+    if data.get("text/html"):
+        return html_to_markdown(_text(data["text/html"]))[1]
+    if data.get("text/latex"):
+        return _text(data["text/latex"]).strip()
+    values = data.get("application/json")
+    return _fenced(json.dumps(values, ensure_ascii=False, indent=1), "json") if values else ""
+
+
+def printed_text(text: str) -> str:
+    """What a terminal shows of a printed text: without colours, and of a line written again and again the last form."""
+    text = _TERMINAL.sub("", text).replace("\r\n", "\n")
+    if "\r" in text or "\b" in text:
+        text = "\n".join(_last_form(line) for line in text.split("\n"))
+    return text
+
+
+def _last_form(line: str) -> str:
+    line = next((form for form in reversed(line.split("\r")) if form.strip()), "")
+    letters: list[str] = []
+    for letter in line if "\b" in line else "":
+        if letter != "\b":
+            letters.append(letter)
+        elif letters:
+            letters.pop()
+    return "".join(letters) or line
 
 
 def _text(value: Any) -> str:

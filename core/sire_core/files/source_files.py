@@ -14,9 +14,12 @@ from html.parser import HTMLParser
 from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.files.conversion import note
 from sire_core.files.html import html_to_markdown
+from sire_core.files.text_encodings import guess_encoding
 from sire_core.text.words import clean_text
 
 _WITHIN = 1024
@@ -56,9 +59,13 @@ _ENCODINGS = frozenset(
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 _TO_A_WRONG_BYTE = 200
 """Characters to a byte that cannot be read; with more such bytes a page has another encoding than it declares."""
+_TO_A_WRONG_LETTER = 5
+"""Letters outside of ASCII that are UTF-8 to one that is not; with more of those a text has another encoding."""
 _BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+_WIDE_START = re.compile(rb"(?P<little>\s?<\0[\w!?]\0)|\0\s?\0?<\0[\w!?]")
+"""Markup in UTF-16 without a byte order mark."""
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 _LOOKED_AT = 8192
 DANGLING = "a link that points nowhere: the file that it names does not exist"
@@ -91,7 +98,7 @@ _PAGES_TO_A_SCRIPT = 5
 _SOURCES_LOOKED_AT = 100
 _OWN_SHARE, _OWN_WORDS = 0.05, 20
 """Words of the source of a page that the page does not have, such as the name of its section."""
-_TAG = re.compile(r"<[^<>]*>")
+_ANY_TAG = re.compile(r"<[^<>]*>")
 _PAGES = (".html", ".htm", ".xhtml")
 _PACKAGES = ("node_modules", "__pycache__", "site-packages")
 
@@ -119,6 +126,29 @@ def decode_as(raw: bytes, declared: str) -> str | None:
     except (LookupError, ValueError):
         return None
     return text if text.count("\ufffd") * _TO_A_WRONG_BYTE <= len(text) else None
+
+
+def decode_any(raw: bytes, declared: str = "") -> str:
+    """Decode a text by its byte order mark, the encoding that it declares, UTF-8, or, with a note, a guessed one."""
+    marks = [(_BOM, "utf-8-sig"), *((mark, "utf-32") for mark in _UTF32_BOMS), *((m, "utf-16") for m in _UTF16_BOMS)]
+    name = next((name for mark, name in marks if raw.startswith(mark)), "")
+    wide = _WIDE_START.match(raw)
+    name = name or ("" if wide is None else "utf-16-le" if wide["little"] else "utf-16-be")
+    if name:
+        return raw.decode(name, "replace")
+    text = decode_as(raw, declared) if declared else None
+    if text is not None:
+        return text
+    with suppress(UnicodeDecodeError):
+        return raw.decode("utf-8")
+    text = raw.decode("utf-8", "replace")
+    wrong = text.count("\ufffd")
+    if _TO_A_WRONG_LETTER * wrong <= sum(letter > "\x7f" for letter in text):
+        note(f"{wrong:,} bytes that are not UTF-8 are read as \ufffd")
+        return text
+    name = guess_encoding(raw)
+    note(f"not UTF-8, read as {name}, which is guessed; convert it to be sure (iconv -f {name} -t UTF-8)")
+    return raw.decode(name, "replace")
 
 
 class _Head(HTMLParser):
@@ -214,8 +244,15 @@ def find_files(
     names = Counter(places[file][1] for file in files if is_document(file))
     is_shared = any(folder in fresh and names[name] > 1 for folder, name in places.values())
     prefixes |= {folder: _label(folder, folders) if is_shared else "" for folder in fresh}
+    composed = Counter((folder, normalize("NFC", name)) for folder, name in places.values())
     named = {
-        file: file._replace(name=file_id(prefixes.get(folder, ""), name)) for file, (folder, name) in places.items()
+        file: file._replace(
+            name=file_id(
+                prefixes.get(folder, ""),
+                name if composed[folder, normalize("NFC", name)] > 1 else normalize("NFC", name),
+            )
+        )
+        for file, (folder, name) in places.items()
     }
     return FoundFiles([named[file] for file in files], [(named[file], reason) for file, reason in unread], prefixes)
 
@@ -266,7 +303,7 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
 
 
 def _is_generated(root: Path, path: Path, names: Sequence[str]) -> bool:
-    """Whether a file is a script, an index or source code of a site, or the source of a page that is there, too."""
+    """True if a file is a script, an index or source code of a site, or the source of a page that is there, too."""
     parts = path.relative_to(root).parts
     if _INDEXES.fullmatch(path.name) or (path.suffix == ".js" and "_static" in parts):
         return True
@@ -282,7 +319,7 @@ def _is_generated(root: Path, path: Path, names: Sequence[str]) -> bool:
 
 
 def _is_source_of_page(root: Path, path: Path, names: Sequence[str]) -> bool:
-    """Whether a page was made of a file: of an XML file beside it, or of one in the folder of sources of its site."""
+    """True if a page was made of a file: of an XML file beside it, or of one in the folder of sources of its site."""
     parts = path.relative_to(root).parts
     if path.suffix == ".xml":
         pages = (path.with_suffix(end) for end in _PAGES if f"{path.stem}{end}" in names)
@@ -298,15 +335,15 @@ def _is_source_of_page(root: Path, path: Path, names: Sequence[str]) -> bool:
 
 
 def _has_page(source: Path) -> bool:
-    """Whether there is a page that was made of a source in its place."""
+    """True if there is a page that was made of a source in its place."""
     page = source.with_name(re.sub(r"(?:\.(?:txt|rst|md))+$", "", source.name))
     return any(os.path.exists(f"{page}{suffix}") for suffix in (*_PAGES, "/index.html"))  # noqa: PTH110 (as above)
 
 
 def _holds_words_of(source: Path, page: Path) -> bool:
-    """Whether a page has nearly all words of a file in markup."""
+    """True if a page has nearly all words of a file in markup."""
     try:
-        texts = [unescape(_TAG.sub(" ", read_text(path, declares=True))).lower() for path in (source, page)]
+        texts = [unescape(_ANY_TAG.sub(" ", read_text(path, declares=True))).lower() for path in (source, page)]
     except CorpusError:  # which is reported when it is read
         return False
     words, others = (Counter(re.findall(r"\w+", text)) for text in texts)
@@ -314,7 +351,7 @@ def _holds_words_of(source: Path, page: Path) -> bool:
 
 
 def _is_generated_page(path: Path) -> bool:
-    """Whether a page, by its name and content, lists other pages, leads to one, or is for searching or for errors."""
+    """True if a page, by its name and content, lists other pages, leads to one, or is for searching or for errors."""
     leads_on = _REDIRECT.search(_head(path, _HEAD_OF_PAGE)) is not None
     place = f"{path.parent.name}/{path.name}"
     marks = [mark for name, mark in _INDEX_PAGES.items() if name.fullmatch(place)]
@@ -360,7 +397,7 @@ def _is_inside(path: Path, folder: str) -> bool:
 
 
 def is_dangling(path: Path) -> bool:
-    """Whether a path is a link to a file that does not exist."""
+    """True if a path is a link to a file that does not exist."""
     return path.is_symlink() and not os.path.exists(path)  # noqa: PTH110 (answers False without permission)
 
 
@@ -392,10 +429,20 @@ def read_text(path: Path, max_bytes: int = DEFAULT_MAX_BYTES, *, declares: bool 
     marked = raw.startswith((_BOM, *_UTF16_BOMS, *_UTF32_BOMS))
     declared = declared_encoding(raw) if declares and not marked else ""
     text = decode_as(raw, declared) if declared else None
-    text = clean_text(_decode(raw, 0, declared) if text is None else text).replace("\r\n", "\n").replace("\r", "\n")
+    text = _decoded_text(raw) if text is None else text
+    text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
         raise CorpusError("the file holds nothing but white space")
     return text
+
+
+def _decoded_text(raw: bytes) -> str:
+    """UTF-8, or what a byte order mark names; else an encoding that is guessed, with a note."""
+    with suppress(UnicodeDecodeError):
+        return raw.removeprefix(_BOM).decode("utf-8")
+    if not raw.startswith((*_UTF16_BOMS, *_UTF32_BOMS)) and _is_binary(raw[:_LOOKED_AT]):
+        raise CorpusError("the file is not text, despite its name; leave it out, or convert it (UTF-16 to UTF-8, too)")
+    return decode_any(raw)
 
 
 def json_lines(path: Path, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[JsonLine]:
@@ -430,7 +477,7 @@ def parse_json(text: str) -> Any:
 
 
 def holds_text(path: Path) -> bool:
-    """Whether a file begins like text, whatever its name."""
+    """True if a file begins like text, whatever its name."""
     with suppress(OSError), path.open("rb") as content:
         return not _is_binary(content.read(_LOOKED_AT))
     return False
@@ -440,8 +487,8 @@ def _is_binary(looked: bytes) -> bool:
     return b"\0" in looked or 50 * (len(looked) - len(looked.translate(None, _CONTROLS))) > len(looked)
 
 
-def _decode(raw: bytes, offset: int, declared: str = "") -> str:
-    """Decode a part of a file that starts at byte `offset`; `declared` is named in the error."""
+def _decode(raw: bytes, offset: int) -> str:
+    """Decode a line of a file that starts at byte `offset`."""
     if offset == 0 and raw.startswith((*_UTF16_BOMS, *_UTF32_BOMS)):
         name = "UTF-32" if raw.startswith(_UTF32_BOMS) else "UTF-16"
         raise CorpusError(f"byte 0 is not UTF-8: the file is {name}; convert it (iconv -f {name} -t UTF-8)")
@@ -454,9 +501,4 @@ def _decode(raw: bytes, offset: int, declared: str = "") -> str:
                 "the file is not text, despite its name; leave it out, or convert it (UTF-16 to UTF-8, too)"
             ) from error
         problem = f"byte {offset + skipped + error.start} is not UTF-8"
-        if declared:
-            raise CorpusError(
-                f"{problem}, and the file cannot be read as {clean_text(declared)[:40]!r}, which it declares; "
-                "convert it from its real encoding: iconv -f ENCODING -t UTF-8"
-            ) from error
         raise CorpusError(f"{problem}; convert the file, for example with iconv -f WINDOWS-1252 -t UTF-8") from error

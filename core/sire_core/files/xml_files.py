@@ -5,15 +5,24 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from sire_core.documents.markdown_writing import list_item, plain_text, table
 from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
-from sire_core.files.html import html_to_markdown
+from sire_core.files.conversion import note, spend
+from sire_core.files.formulas import MathElement, mathml
+from sire_core.files.html import LONGEST_REPEATED, html_to_markdown
+from sire_core.files.raised_text import END, LOWERED, RAISED, lowered, raised, ruby, write_scripts
+from sire_core.files.source_files import declared_encoding, decode_any
+from sire_core.files.xml_entities import without_entities
+from sire_core.text.pluralize import count, some
 
 _LEFT_OUT = frozenset("binary script style metadata tracked-changes sequence-decls forms".split())
 _HEADINGS = frozenset("title head heading subtitle".split())
@@ -24,20 +33,47 @@ _PROSE = frozenset(
 )
 _SECTIONS = frozenset("sec section sect1 sect2 sect3 sect4 chapter part".split())
 _LEVEL = 6
+_PAGES = (".xhtml", ".html", ".htm")
+_NAMED = 3
+_SCRIPTS = {name: (RAISED if "sup" in name else LOWERED, END) for name in ("sup", "sub", "superscript", "subscript")}
+_RUBY = ("ruby-base", "ruby-text")
+_FORMULA_DEPTH = 60
+_HEAD = 2000
+_DECLARATION = re.compile(r"\A\s*<\?xml[^<>]*\?>")
 _FOOTER = re.compile(r"<(/?)(?:\w+:)?footer\b", re.IGNORECASE)
 
 
-def _name(element: ET.Element) -> str:
+def _name(element: Any) -> str:
     """Local name of an element in lower case; empty for comments."""
     return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
-def _root(raw: bytes) -> ET.Element:
-    """Parse XML that was checked for entities."""
+def _root(raw: bytes) -> Any:
+    """Parse XML. What is not well-formed is read as far as that can be done, with a note."""
+    if b"<!ENTITY" not in raw.replace(b"\0", b""):
+        with suppress(ET.ParseError, ValueError, LookupError):
+            return ET.fromstring(raw)  # noqa: S314 (without entities, only its size matters, which is limited)
+    page = _DECLARATION.sub("", without_entities(decode_any(raw, declared_encoding(raw))), count=1)
     try:
-        return ET.fromstring(raw)  # noqa: S314 (files that declare entities are refused before)
-    except ET.ParseError as error:
-        raise CorpusError(f"is not well-formed XML ({error})") from error
+        return ET.fromstring(page)  # noqa: S314 (its entities are written out)
+    except (ET.ParseError, ValueError) as error:
+        root = _recovered(page)
+        if root is None:
+            raise CorpusError(f"is not well-formed XML ({error})") from error
+        note(f"is not well-formed XML ({error}), so some of it may be missing")
+        return root
+
+
+def _recovered(page: str) -> Any:
+    """Root of what can be read of a page that is not well-formed; None if that is nothing."""
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True, load_dtd=False)
+    try:
+        root = etree.fromstring(page.lstrip("\ufeff \t\r\n").encode("utf-8", "replace"), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+    return root if root is not None and any(text.strip() for text in root.itertext()) else None
 
 
 def read_xml(path: Path) -> tuple[str, str]:
@@ -47,9 +83,9 @@ def read_xml(path: Path) -> tuple[str, str]:
     return first_title(*titles[:1]), "\n\n".join(_blocks(root))
 
 
-def _blocks(root: ET.Element) -> Iterator[str]:
+def _blocks(root: Any) -> Iterator[str]:
     """Paragraphs, values and headings; iterative, since elements may be nested deeply."""
-    stack: list[tuple[ET.Element, int]] = [(root, 0)]
+    stack: list[tuple[Any, int]] = [(root, 0)]
     while stack:
         element, depth = stack.pop()
         name = _name(element)
@@ -73,8 +109,37 @@ def _blocks(root: ET.Element) -> Iterator[str]:
             stack += [(child, below) for child in reversed(element)]
 
 
-def _words(element: ET.Element) -> str:
-    return " ".join("".join(element.itertext()).split())
+def _words(element: Any) -> str:
+    return " ".join(write_scripts("".join(_letters(element))).split())
+
+
+def _letters(element: Any) -> Iterator[str]:
+    """Text of an element, with marks around raised and lowered letters; iterative, as above."""
+    stack: list[Any] = [element]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, str):
+            yield part
+            continue
+        name = _name(part)
+        begin, end = _SCRIPTS.get(name, ("", ""))
+        behind: list[Any] = [part.tail or ""] if part is not element else []
+        if name == "math":
+            stack += [*behind, mathml(_formula(part))]
+        elif name:
+            stack += [*behind, end, *reversed(part), part.text or "", begin]
+        else:
+            stack += behind  # a comment
+
+
+def _formula(element: Any, depth: int = 0) -> MathElement:
+    """A formula with its parts; those that lie too deep are text."""
+    children: list[Any] = [element.text or ""]
+    for child in element:
+        if _name(child):
+            children.append(_formula(child, depth + 1) if depth < _FORMULA_DEPTH else "".join(child.itertext()))
+        children.append(child.tail or "")
+    return MathElement(_name(element), {}, [child for child in children if child != ""])
 
 
 def read_opml(path: Path) -> tuple[str, str]:
@@ -95,92 +160,217 @@ def read_opml(path: Path) -> tuple[str, str]:
 
 def read_epub(path: Path) -> tuple[str, str]:
     """Title and Markdown of a book, its pages in reading order."""
-    with zipfile.ZipFile(path) as book:
-        container = _root(book.read("META-INF/container.xml"))
-        package_path = next(
-            element.get("full-path", "") for element in container.iter() if _name(element) == "rootfile"
-        )
-        package = _root(book.read(package_path))
+    with zipfile.ZipFile(path) as archive:
+        book = _Book(archive)
+        return first_title(book.title), "\n\n".join(filter(None, book.pages()))
+
+
+class _Book:
+    """An EPUB file: its title, and its pages, each of which is read once.
+
+    Attributes:
+        title: The title of the package.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._names = {name.lower(): name for name in archive.namelist()}
+        self.title = ""
+        self._hrefs: list[str] = []
+        self._folder = ""
+        for name in self._packages():
+            with suppress(KeyError, CorpusError, zipfile.BadZipFile, zlib.error, OSError):
+                self._read_package(name, _root(archive.read(name)))
+                break
+
+    def _packages(self) -> list[str]:
+        """Names of the package documents, that which the container names first."""
+        named: list[str] = []
+        with suppress(KeyError, CorpusError, zipfile.BadZipFile, zlib.error, OSError):
+            container = _root(self._archive.read(self._names["meta-inf/container.xml"]))
+            paths = (element.get("full-path", "") for element in container.iter() if _name(element) == "rootfile")
+            named = [name for path in paths if (name := self._target(path))]
+        return list(dict.fromkeys([*named, *(name for name in self._names.values() if name.lower().endswith(".opf"))]))
+
+    def _read_package(self, name: str, package: Any) -> None:
+        self._folder = posixpath.dirname(name)
         items = {e.get("id"): e for e in package.iter() if _name(e) == "item"}
-        order = [e.get("idref") for e in package.iter() if _name(e) == "itemref"]
-        title = next((_words(e) for e in package.iter() if _name(e) == "title"), "")
-        pages = []
-        for name in dict.fromkeys(order):
-            item = items.get(name)
-            if item is None or "nav" in (item.get("properties") or "").split():
+        order = [items[e.get("idref")] for e in package.iter() if _name(e) == "itemref" and e.get("idref") in items]
+        order = order or [item for item in items.values() if "html" in item.get("media-type", "")]
+        self.title = next((_words(e) for e in package.iter() if _name(e) == "title"), "")
+        self._hrefs = [
+            item.get("href") or ""
+            for item in order
+            if "nav" not in (item.get("properties") or "").split()
+            and not item.get("media-type", "").startswith(("image/", "audio/", "video/", "font/"))
+        ]
+
+    def _target(self, href: str) -> str:
+        """Name in the archive of what a reference leads to; empty if it is not there."""
+        plain = re.split("[#?]", href, maxsplit=1)[0]
+        for form in dict.fromkeys((href, plain, unquote(href), unquote(plain))):
+            joined = posixpath.normpath(posixpath.join("/", self._folder, form.replace("\\", "/"))).lstrip("/")
+            if joined.lower() in self._names:
+                return self._names[joined.lower()]
+        return ""
+
+    def pages(self) -> Iterator[str]:
+        """Markdown of the pages in reading order; without an order, of all pages by their names."""
+        targets = {href: self._target(href) for href in self._hrefs}
+        gone = [href for href, name in targets.items() if not name]
+        names = dict.fromkeys(filter(None, targets.values()))
+        if not names:
+            names = dict.fromkeys(sorted(name for name in self._names.values() if name.lower().endswith(_PAGES)))
+        for name in names:
+            try:
+                raw = self._archive.read(name)
+            except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError):
+                gone.append(name)
                 continue
-            target = posixpath.normpath(
-                posixpath.join(posixpath.dirname(package_path), unquote(item.get("href") or ""))
-            )
-            page = book.read(target).decode("utf-8-sig", "replace")
-            pages.append(html_to_markdown(_FOOTER.sub(r"<\1div", page))[1])  # of a book's page it is content
-    return first_title(title), "\n\n".join(filter(None, pages))
+            page = decode_any(raw, declared_encoding(raw))
+            yield spend(html_to_markdown(_FOOTER.sub(r"<\1div", page))[1])  # of a book's page it is content
+        if gone:
+            note(f"{count(len(gone), 'page')} of the book cannot be read: {some(gone, _NAMED)}")
 
 
 def read_odt(path: Path) -> tuple[str, str]:
     """Title and Markdown of an OpenDocument text, presentation or sheet."""
     with zipfile.ZipFile(path) as packed:
-        content = _root(packed.read("content.xml"))
-        meta = _root(packed.read("meta.xml")) if "meta.xml" in packed.namelist() else ET.Element("none")
-    titles = [_words(e) for name in ("title", "subject") for e in meta.iter() if _name(e) == name]
-    body = next((e for e in content.iter() if _name(e) == "body"), content)
-    return first_title(*titles), "\n\n".join(filter(None, _open_blocks(body, 0)))
+        document = _OpenDocument(packed)
+        return document.title(), "\n\n".join(filter(None, document.blocks()))
 
 
-def _open_blocks(parent: ET.Element, level: int) -> Iterator[str]:
-    for element in parent:
-        name = _name(element)
-        if name == "h":
-            deep = next((value for key, value in element.attrib.items() if key.endswith("outline-level")), "1")
-            yield f"{'#' * min(int(deep) if deep.isdigit() else 1, _LEVEL)} {' '.join(_open_words(element).split())}"
-            yield from _notes(element)
-        elif name == "p":
-            yield plain_text(_open_words(element))
-            yield from _notes(element)
-        elif name == "list":
-            items = ["\n".join(filter(None, _open_blocks(item, level + 1))) for item in element]
-            yield "\n".join(list_item(item, "-", 0) for item in items if item)
-        elif name == "table":
-            yield from _open_table(element)
-        elif name and name not in _LEFT_OUT:
-            yield from _open_blocks(element, level)
+class _OpenDocument:
+    """Goes through an OpenDocument file once; formulas and charts in it are read where they stand."""
+
+    def __init__(self, packed: zipfile.ZipFile) -> None:
+        self._packed = packed
+        self._names = set(packed.namelist())
+        self._content = _root(packed.read("content.xml"))
+        self._objects: set[str] = set()  # which are read
+        self._scripts = {
+            _attribute(style, "name"): raised if position.startswith(("super", *"123456789")) else lowered
+            for style in self._content.iter()
+            if _name(style) == "style"
+            for properties in style
+            if (position := _attribute(properties, "text-position")) and position[0] != "0"
+        }
+
+    def title(self) -> str:
+        """The title or subject in the file's properties."""
+        if "meta.xml" not in self._names:
+            return ""
+        meta = list(_root(self._packed.read("meta.xml")).iter())
+        return first_title(*(_words(e) for name in ("title", "subject") for e in meta if _name(e) == name))
+
+    def blocks(self) -> Iterator[str]:
+        """Markdown blocks of the whole file."""
+        body = next((e for e in self._content.iter() if _name(e) == "body"), self._content)
+        yield from (spend(block) for block in self._blocks(body, 0))
+
+    def _blocks(self, parent: Any, level: int) -> Iterator[str]:
+        for element in parent:
+            name = _name(element)
+            if name == "h":
+                deep = _attribute(element, "outline-level") or "1"
+                words = " ".join(write_scripts(self._words(element)).split())
+                yield f"{'#' * min(int(deep) if deep.isdigit() else 1, _LEVEL)} {words}"
+                yield from self._behind(element)
+            elif name == "p":
+                yield plain_text(write_scripts(self._words(element)))
+                yield from self._behind(element)
+            elif name == "list":
+                items = ["\n".join(filter(None, self._blocks(item, level + 1))) for item in element]
+                yield "\n".join(list_item(item, "-", 0) for item in items if item)
+            elif name == "table":
+                yield from self._table(element)
+            elif name == "object":
+                yield from self._object(element)
+            elif name and name not in _LEFT_OUT:
+                yield from self._blocks(element, level)
+
+    def _behind(self, paragraph: Any) -> Iterator[str]:
+        """Notes, comments, text boxes and charts of a paragraph."""
+        for element in paragraph.iter():
+            if _name(element) in ("note-body", "annotation", "text-box"):
+                yield from filter(None, self._blocks(element, 0))
+            elif _name(element) == "object":
+                yield from filter(None, self._object(element))
+
+    def _object(self, element: Any) -> Iterator[str]:
+        """Titles and values of a chart; a formula stands in its paragraph."""
+        root = self._object_root(element)
+        if root is not None and _name(root) != "math":
+            yield from self._blocks(root, 0)
+
+    def _formula(self, element: Any) -> str:
+        """A formula as a line; empty for another object."""
+        name = f"{posixpath.normpath(_attribute(element, 'href') or '.')}/content.xml"
+        if name in self._names and b"<math" in self._packed.read(name)[:_HEAD]:
+            root = self._object_root(element)
+            return "" if root is None else mathml(_formula(root))
+        return ""
+
+    def _object_root(self, element: Any) -> Any:
+        """Content of an object that is a part of the file, when it is met first."""
+        part = posixpath.normpath(_attribute(element, "href") or ".")
+        name = f"{part}/content.xml"
+        if name not in self._names or name in self._objects:
+            return None
+        self._objects.add(name)
+        try:
+            return _root(self._packed.read(name))
+        except (CorpusError, zipfile.BadZipFile, zlib.error):
+            note(f"{part} in the file cannot be read")
+            return None
+
+    def _table(self, element: Any) -> Iterator[str]:
+        merged: dict[int, list[Any]] = {}  # by column, how many more rows have the cell above, and its text
+        rows = [self._row(row, merged) for row in element.iter() if _name(row) == "table-row"]
+        name, text = _attribute(element, "name"), table(rows)
+        is_sheet = name and not name.startswith(("Table", "local-table"))
+        if text:
+            yield from [f"## {name}", text] if is_sheet else [text]
+
+    def _row(self, row: Any, merged: dict[int, list[Any]]) -> list[str]:
+        cells: list[str] = []
+        for cell in row:
+            above = merged.get(len(cells))
+            if _name(cell) == "covered-table-cell" and above and above[0]:
+                above[0] -= 1
+                cells.append(spend(above[1]))
+                continue
+            words = " ".join(filter(None, self._blocks(cell, 0)))
+            repeated, below = (
+                _attribute(cell, name)[:4] for name in ("number-columns-repeated", "number-rows-spanned")
+            )
+            is_short = 0 < len(words) <= LONGEST_REPEATED
+            if below.isdigit() and int(below) > 1 and is_short:
+                merged[len(cells)] = [int(below) - 1, words]
+            cells += [spend(words)] * (min(int(repeated), 64) if is_short and repeated.isdigit() else 1)
+        return cells
+
+    def _words(self, element: Any) -> str:
+        """Text of a paragraph with its tabs, line ends and runs of spaces."""
+        parts = [element.text or ""]
+        for child in element:
+            name = _name(child)
+            if name in ("tab", "s"):
+                parts.append(" ")
+            elif name == "line-break":
+                parts.append("\n")
+            elif name == "ruby":
+                parts.append(ruby(*("".join(self._words(e) for e in child if _name(e) == n) for n in _RUBY)))
+            elif name == "frame":
+                parts += [self._formula(e) for e in child.iter() if _name(e) == "object"]
+            elif name not in ("note", "annotation", "page-number", "page-count", "bookmark", "desc"):
+                mark = self._scripts.get(_attribute(child, "style-name"))
+                words = self._words(child)
+                parts.append(mark(words) if mark else words)
+            parts.append(child.tail or "")
+        return "".join(parts)
 
 
-def _notes(paragraph: ET.Element) -> Iterator[str]:
-    """Notes, comments and text boxes of a paragraph."""
-    for element in paragraph.iter():
-        if _name(element) in ("note-body", "annotation", "text-box"):
-            yield from (block for block in _open_blocks(element, 0) if block)
-
-
-def _open_table(element: ET.Element) -> Iterator[str]:
-    rows = []
-    for row in element.iter():
-        if _name(row) == "table-row":
-            cells: list[str] = []
-            for cell in row:
-                words = " ".join(filter(None, _open_blocks(cell, 0)))
-                repeated = next((value for key, value in cell.attrib.items() if key.endswith("columns-repeated")), "1")
-                cells += [words] * (min(int(repeated[:6]), 64) if words and repeated.isdigit() else 1)
-            rows.append(cells)
-    name = next((value for key, value in element.attrib.items() if key.endswith("}name")), "")
-    text = table(rows)
-    if text:
-        yield from (
-            [f"## {name}", text] if _name(element) == "table" and name and not name.startswith("Table") else [text]
-        )
-
-
-def _open_words(element: ET.Element) -> str:
-    """Text of a paragraph with its tabs, line ends and runs of spaces."""
-    parts = [element.text or ""]
-    for child in element:
-        name = _name(child)
-        if name in ("tab", "s"):
-            parts.append(" ")
-        elif name == "line-break":
-            parts.append("\n")
-        elif name not in ("note", "annotation", "frame", "page-number", "page-count", "bookmark", "desc"):
-            parts.append(_open_words(child))
-        parts.append(child.tail or "")
-    return "".join(parts)
+def _attribute(element: Any, name: str) -> str:
+    """Value of an attribute, in whatever namespace."""
+    return next((str(value) for key, value in element.attrib.items() if key.rpartition("}")[2] == name), "")

@@ -8,6 +8,7 @@ from sire_core.filters.conditions import (
     both,
     comparable,
     condition,
+    filter_mapping,
     filter_text,
     parse_filter,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "both",
     "comparable",
     "condition",
+    "filter_mapping",
     "filter_text",
     "parse_filter",
 ]

@@ -26,9 +26,9 @@ MOST_CONDITIONS = 500
 DEEPEST = 50
 JOINS = ("and", "or", "not")
 _ORDERED = ("lt", "lte", "gt", "gte")
-_LISTED = ("in", "nin")
+_LIST_OPERATORS = ("in", "nin")
 _TEXTUAL = ("text_match", "text_match_insensitive")
-_OPERATORS = ("eq", "ne", *_LISTED, *_ORDERED, "contains", "exists", *_TEXTUAL)
+_OPERATORS = ("eq", "ne", *_LIST_OPERATORS, *_ORDERED, "contains", "exists", *_TEXTUAL)
 # No two alternatives begin with the same character, so the text is read once, whatever it holds.
 _TOKEN = re.compile(
     r"""(?P<space>\s+)
@@ -39,10 +39,10 @@ _TOKEN = re.compile(
       | (?P<word>[^\s,()\[\]=<>!"'][^\s,()\[\]=<>!]*)""",
     re.VERBOSE | re.DOTALL,
 )
-_WORD = re.compile(r"[\w./*-]+")
+_UNQUOTED_VALUE = re.compile(r"[\w./*-]+")
 _WORD_OPERATORS = ("in", "nin", "contains", "text_match", "text_match_insensitive")
 _CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
-_NUMBER = re.compile(r"-?\d{1,300}(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?")
+_NUMERIC_VALUE = re.compile(r"-?\d{1,300}(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?")
 _CLOSING = {"(": ")", "[": "]"}
 
 _SYMBOLS = {"==": "eq", "=": "eq", "!=": "ne", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
@@ -72,12 +72,12 @@ class Condition:
             )
         value = self._checked()
         object.__setattr__(self, "value", value)
-        wanted = value if self.operator in _LISTED else [value]
+        wanted = value if self.operator in _LIST_OPERATORS else [value]
         object.__setattr__(self, "_wanted", frozenset(map(comparable, wanted)))
 
     def _checked(self) -> Any:
         name, value = self.operator, _plain(self.value)
-        if name in _LISTED:
+        if name in _LIST_OPERATORS:
             if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, (Sequence, set, frozenset)):
                 raise self._refusal("a list of values")
             return tuple(_scalar(item, self.key) for item in value)
@@ -99,7 +99,7 @@ class Condition:
         )
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a document with this metadata passes."""
+        """True if a document with this metadata passes."""
         name = self.operator
         if name == "exists":
             return (self.key in metadata) is self.value
@@ -158,7 +158,7 @@ class FilterGroup:
         object.__setattr__(self, "shape", (depth, conditions))
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a document with this metadata passes."""
+        """True if a document with this metadata passes."""
         if self.operator == "not":
             return not self.parts[0].matches(metadata)
         results = (part.matches(metadata) for part in self.parts)
@@ -183,10 +183,25 @@ def filter_text(where: Filter) -> str:
     return f"{where.key}{sign or f' {where.operator} '}{value}"
 
 
+def filter_mapping(where: Filter) -> dict[str, Any]:
+    """Return a filter as JSON values, from which `parse_filter` makes the same filter.
+
+    Raises:
+        ConfigurationError: It has a key that a mapping cannot name, such as "and".
+    """
+    if isinstance(where, FilterGroup):
+        parts = [filter_mapping(part) for part in where.parts]
+        return {where.operator: parts[0] if where.operator == "not" else parts}
+    if where.key in JOINS or where.key.startswith("$"):
+        raise ConfigurationError(f"A stored filter cannot name the key {shortened(where.key)}; pass it to each object.")
+    value = list(where.value) if isinstance(where.value, tuple) else where.value
+    return {where.key: {where.operator: value}}
+
+
 def _written(value: Any) -> str:
     if not isinstance(value, str):
         return json.dumps(value, default=str)
-    is_word = _WORD.fullmatch(value) and not _NUMBER.fullmatch(value) and value not in _CONSTANTS
+    is_word = _UNQUOTED_VALUE.fullmatch(value) and not _NUMERIC_VALUE.fullmatch(value) and value not in _CONSTANTS
     return value if is_word else json.dumps(value, ensure_ascii=False)
 
 
@@ -246,7 +261,7 @@ FIELDS = (*DOCUMENT_KEYS, *PASSAGE_KEYS, TITLE)
 
 
 def asks_for_fields(filter: Filter) -> bool:
-    """Whether a filter uses a key that may stand for a field."""
+    """True if a filter uses a key that may stand for a field."""
     return any(condition.key in FIELDS for condition in conditions(filter))
 
 
@@ -256,7 +271,7 @@ def filtered_title(of_document: str, own: str) -> str:
 
 
 def passes(filter: Filter, passages: Iterable[tuple[Mapping[str, Any], str, str, str]]) -> Iterator[bool]:
-    """Whether each passage passes a filter."""
+    """True if each passage passes a filter."""
     has_fields = asks_for_fields(filter)
     return (filter.matches(_with_fields(*passage) if has_fields else passage[0]) for passage in passages)
 
@@ -460,7 +475,7 @@ def _unquoted(text: str) -> Any:
     """An unquoted value as in JSON or Python, else a text; `007` is a text."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
-    if _NUMBER.fullmatch(text):
+    if _NUMERIC_VALUE.fullmatch(text):
         with suppress(ValueError):
             return json.loads(text)
     return text

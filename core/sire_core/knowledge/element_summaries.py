@@ -27,7 +27,7 @@ _TOKENS = 6_000
 """Maximum tokens of the passages of a call, estimated."""
 SHOWN_PASSAGES = 4
 """Maximum passages of an element in a prompt."""
-_INSTRUCTIONS = """\
+_ELEMENT_INSTRUCTIONS = """\
 The input lists elements of a knowledge graph, entities and relations, each with a number, a name and the numbers of \
 the passages that speak of it; the passages follow. For each element write one or two sentences that say what these \
 passages state about it: who or what it is, with names and dates in full. Leave out what they do not state. Use their \
@@ -100,7 +100,9 @@ async def _ask(batch: Sequence[Unit], texts: Mapping[str, str], model: LanguageM
         "passages": [texts[chunk] for chunk in chunks],
     }
     bound = with_sources(model, chunks)
-    answer = await bound.complete(Prompt(_INSTRUCTIONS, json.dumps(data, ensure_ascii=False)), schema=ElementSummaries)
+    answer = await bound.complete(
+        Prompt(_ELEMENT_INSTRUCTIONS, json.dumps(data, ensure_ascii=False)), schema=ElementSummaries
+    )
     summaries = {item.id: " ".join(item.summary.split()) for item in answer.parsed.summaries}
     return {element.id: summaries[i] for i, element in enumerate(batch) if summaries.get(i)}
 

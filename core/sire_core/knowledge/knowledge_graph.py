@@ -154,7 +154,7 @@ class Entities(Step):
 
     @property
     def settles(self) -> bool:  # type: ignore[override] # a unit names all of its passages
-        """Whether some entities can be skipped after a change."""
+        """True if some entities can be skipped after a change."""
         return not self.index_units
 
     def settled(
@@ -340,7 +340,7 @@ class KnowledgeGraph(Derivation):
 
     @property
     def needs_summaries(self) -> bool:
-        """Whether it writes summaries of its elements."""
+        """True if it writes summaries of its elements."""
         return self.summaries
 
     def describe(self) -> str:

@@ -52,7 +52,7 @@ class _Groups:
         self._types[one] = self._types[one] or self._types[other]
 
     def _is_doubtful(self, name: str, alias: str, one: str, other: str) -> bool:
-        """Whether a rule forbids a merge: several entities claim the alias, types contradict, too many names."""
+        """True if a rule forbids a merge: several entities claim the alias, types contradict, too many names."""
         types = self._types[one], self._types[other]
         return self._max_names is not None and (
             alias in self._ambiguous
@@ -78,7 +78,7 @@ def _ambiguous(groups: Iterable[Sequence[str]]) -> set[str]:
     return {alias for alias, names in claims.items() if len(names) > 1}
 
 
-_BLOCK = 65_536
+_PAIRS_PER_BLOCK = 65_536
 """Pairs whose cosines are computed in one step."""
 
 
@@ -106,7 +106,7 @@ def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], thresh
     import numpy as np
 
     searching = [row for row, name in enumerate(names) if sum(map(str.isalnum, name)) >= _MIN_CHARACTERS]
-    size, step = max(len(names), 1), max(1, _BLOCK * 64 // max(len(names), 1))
+    size, step = max(len(names), 1), max(1, _PAIRS_PER_BLOCK * 64 // max(len(names), 1))
     found: dict[int, float] = {}
     for start in range(0, len(searching), step):
         rows = np.asarray(searching[start : start + step])
@@ -154,8 +154,8 @@ def similar_names(
     pairs = np.unique(np.concatenate(codes)) if codes else np.empty(0, dtype=np.int64)
     first, second = np.divmod(pairs, max(size, 1))
     cosines = np.empty(len(pairs), dtype=np.float64)
-    for start in range(0, len(pairs), _BLOCK):
-        block = slice(start, start + _BLOCK)
+    for start in range(0, len(pairs), _PAIRS_PER_BLOCK):
+        block = slice(start, start + _PAIRS_PER_BLOCK)
         cosines[block] = np.einsum("id,id->i", vectors[first[block]], vectors[second[block]])
     is_similar = cosines >= threshold
     return first[is_similar], second[is_similar], cosines[is_similar]

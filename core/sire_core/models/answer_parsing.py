@@ -34,7 +34,7 @@ Ask = Callable[[ModelRequest], Awaitable[Completion]]
 """Sends one request and returns the raw answer."""
 
 _CHANNEL_TAG = r"<\|channel\|>[\w ]{1,40}<\|message\|>|<\|(?:end|return)\|>\s*\Z"
-_TAG = rf"</?(?:\w{{1,20}}:)?think(?:ing)?>|\u25c1/?think\u25b7|{_CHANNEL_TAG}"
+_THINKING_TAG = rf"</?(?:\w{{1,20}}:)?think(?:ing)?>|\u25c1/?think\u25b7|{_CHANNEL_TAG}"
 """Begins or ends thinking."""
 _WORD_TAG = re.compile(r"\s*<(thoughts?|reasoning|reflection)>", re.IGNORECASE)
 """Begins thinking only at the beginning of an answer, which may be about such words."""
@@ -48,7 +48,7 @@ _THOUGHT = "the model only thought, up to its length limit, and answered nothing
 def without_thinking(text: str, *, opened: bool = True, keep_open: bool = False) -> str:
     """The text without the blocks in which a model thought."""
     word = _WORD_TAG.match(text)
-    tags = f"{_TAG}|</?{word[1]}>" if word else _TAG
+    tags = f"{_THINKING_TAG}|</?{word[1]}>" if word else _THINKING_TAG
     kept: list[str] = []
     start, begin = 0, -1
     for tag in re.finditer(tags, text, re.IGNORECASE):
@@ -158,7 +158,7 @@ _PIECES = re.compile(
     r"|(?P<word>\b(?:True|False|None)\b)",
     re.DOTALL,
 )
-_QUOTES = dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f"), '"')
+_STRAIGHT_QUOTES = dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f"), '"')
 _BARE_NAME = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|(?<=[{,\s])(?P<name>[A-Za-z_]\w{0,40})(?=\s{0,20}:)', re.DOTALL)
 _ENDS_STRING = re.compile(r"\s{0,20}(?:[,:}\]]|\Z)")
 _BEGINS_JSON = re.compile(r"""[{\[]\s*["{\[]""")
@@ -247,7 +247,7 @@ def _double_quoted(text: str) -> str:
 
 def _plain_quotes(text: str) -> str:
     """The text with plain quotes in the place of typographic and escaped ones, and around names of fields."""
-    text = html.unescape(text) if "&quot;" in text else text.translate(_QUOTES)
+    text = html.unescape(text) if "&quot;" in text else text.translate(_STRAIGHT_QUOTES)
     return _BARE_NAME.sub(lambda match: match[0] if match["name"] is None else f'"{match["name"]}"', text)
 
 

@@ -38,7 +38,7 @@ _FORMS = (
     "fingerprint, dimension and async embed(texts, kind); in the adapters also an Embeddings object of LangChain or an "
     "embedding model of LlamaIndex"
 )
-_NAMED = ("onnx", "st", "openai", "file")
+_EMBEDDER_PREFIXES = ("onnx", "st", "openai", "file")
 
 
 def resolve_embedder(spec: str | Embedder | None) -> Embedder:
@@ -85,7 +85,7 @@ def refuse_other_embedder(before: str, embedder: Embedder) -> None:
 def _by_name(spec: str) -> Embedder:
     careful = is_from_folder(spec)
     form, _, rest = spec.partition(":")
-    if not rest or form not in _NAMED:
+    if not rest or form not in _EMBEDDER_PREFIXES:
         form, rest = "", spec
     if careful and is_elsewhere(rest):
         raise ConfigurationError(
@@ -115,7 +115,7 @@ def restore(thing: Any, role: str, fingerprint: str, store: CallStore) -> Any:
 
 
 def lacks_state(restored: Embedder, fingerprint: str) -> bool:
-    """Whether the stored state of the embedder of an index is lost."""
+    """True if the stored state of the embedder of an index is lost."""
     same = restored.fingerprint.split(":", 1)[0] == fingerprint.split(":", 1)[0]
     return same and not getattr(restored, "fitted", True)
 
@@ -164,7 +164,7 @@ def model_name(fingerprint: str) -> str:
 
 
 def same_model(one: str, other: str) -> bool:
-    """Whether two fingerprints name one model: equal, or their last part is what one model answers at two times."""
+    """True if two fingerprints name one model: equal, or their last part is what one model answers at two times."""
     left, right = _ANSWER.fullmatch(one), _ANSWER.fullmatch(other)
     if left is None or right is None or left["model"] != right["model"]:
         return one == other
@@ -187,7 +187,7 @@ class FrameworkEmbedder(ABC):
     """
 
     tells_texts_apart = True
-    """Whether the model gives different texts different vectors; see `check_vectors`."""
+    """True if the model gives different texts different vectors; see `check_vectors`."""
 
     def __init__(self, fingerprint: str | None = None) -> None:
         self._fingerprint = fingerprint

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.arrays.nearest_neighbors import unit_rows
-from sire_core.errors import EmbedderMismatchError, ModelError, SireError, StorageError
+from sire_core.errors import EmbedderMismatchError, ModelError, SireError
 from sire_core.protocols import Fittable
+from sire_core.storage.plain_files import write_error
 from sire_core.text.words import tokenize
 from sire_core.types import digest
 from sire_core.worker_pool import bounded_map
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from sire_core.storage.call_cache import CallStore
     from sire_core.types import Unit
 
-_SHOWN = 60
-_READ = 1000  # Models read at least so many characters
+_MAX_SHOWN_LETTERS = 60
+_MIN_READ_LETTERS = 1000  # Models read at least so many characters
 
 
 class TextError(ModelError):
@@ -57,9 +58,9 @@ def check_vectors(
         if not problem and knows_all and not vector.any() and any(map(str.isalnum, text)):
             problem = "a zero vector"
         if problem:
-            raise TextError(f"{name} returned {problem} for the text {text[:_SHOWN]!r}.")
+            raise TextError(f"{name} returned {problem} for the text {text[:_MAX_SHOWN_LETTERS]!r}.")
     matrix = np.stack(vectors) if vectors else np.empty((0, width), dtype=np.float32)
-    different = {" ".join(tokenize(text[:_READ])) for text in texts}
+    different = {" ".join(tokenize(text[:_MIN_READ_LETTERS])) for text in texts}
     if knows_all and len(different) > 1 and (matrix == matrix[0]).all() and matrix.any():
         raise BatchError(f"{name} returned the same vector for {len(different)} different texts.")
     return matrix
@@ -74,7 +75,7 @@ def _problem(vector: FloatArray, width: int) -> str:
     return "" if np.isfinite(vector).all() else "a vector with infinite or undefined numbers"
 
 
-_BATCH = 1024
+_TEXTS_PER_BATCH = 1024
 _DIFFERENT, _SAME = 8, 1e-7  # So many different texts do not all have vectors as close as that
 _HOPELESS = 16  # An embedder that failed for as many parts of a batch, and for no part did not, fails for all
 _IN_MEMORY = 1 << 23  # Bytes of vectors that are kept in memory; with more, all go to the file
@@ -105,10 +106,15 @@ class UnitEmbedder:
     # Units that could not be embedded, by id, with the reason; their vectors are zero: words find them
     failed: dict[str, tuple[Unit, str]] = field(default_factory=dict)
 
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors: of those that are stored or were made, else what the embedder says."""
+        return self._width or int(self._embedder.dimension)
+
     async def embed(self, units: Sequence[Unit | str]) -> FloatArray:
         """Unit-length vectors of the units' index texts, `[len(units), dimension]`."""
         if not units:
-            return np.empty((0, self._embedder.dimension), dtype=np.float32)
+            return np.empty((0, self.dimension), dtype=np.float32)
         by_id = await self.by_id(units)
         ids = [_id(unit) for unit in units]
         vectors = np.empty((len(ids), len(by_id[ids[0]])), dtype=np.float32)
@@ -131,12 +137,28 @@ class UnitEmbedder:
         for unit in given:
             text = digest("vector", unit.index_text)
             same[text] = (*same.get(text, ()), unit)
-        if self._store is not None:
-            for part in _parts(list(same)):
-                stored = self._store.vectors(self._embedder.fingerprint, part)
-                for text, vector in stored.items():
-                    self._made.put([unit.id for unit in same.pop(text)], vector)
-        await self._ask(same)
+        parts = _parts(list(same))
+        stored = {text for part in parts for text in self._stored(part)}
+        # First what has to be asked for: afterwards the length of vectors is known.
+        await self._ask({text: units for text, units in same.items() if text not in stored})
+        for part in parts if stored else ():
+            for text, vector in self._usable(self._stored(part)).items():
+                self._made.put([unit.id for unit in same[text]], vector)
+                stored.discard(text)
+        await self._ask({text: units for text, units in same.items() if text in stored})
+
+    def _stored(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
+        """Vectors that an unfinished run has stored, by hash of the text."""
+        return {} if self._store is None else self._store.vectors(self._embedder.fingerprint, texts)
+
+    def _usable(self, stored: Mapping[str, FloatArray]) -> Mapping[str, FloatArray]:
+        """Stored vectors that pass the checks of new ones."""
+        width = self._width or next((vector.size for vector in stored.values()), 0)
+        usable = {text: vector for text, vector in stored.items() if vector.any() and not _problem(vector, width)}
+        if not usable or self._are_alike(np.stack(list(usable.values()))):
+            return {}
+        self._width = self._width or width
+        return usable
 
     async def _ask(self, same: Mapping[str, tuple[Unit, ...]]) -> None:
         """Embed texts, given by hash the units that have it, in batches, a few at a time."""
@@ -146,10 +168,10 @@ class UnitEmbedder:
             self._progress("embedding", 0, len(same))
         async for number, embedded in self._batches([[same[text][0] for text in part] for part in parts]):
             part, failed = parts[number], embedded.failed
+            good = [row for row in range(len(part)) if row not in failed]
+            self._require_different(embedded.vectors[good])
             if self._store is not None:
-                good = [row for row in range(len(part)) if row not in failed]
                 self._store.put_vectors(self._embedder.fingerprint, [part[row] for row in good], embedded.vectors[good])
-            self._require_different(embedded)
             for row, (text, vector) in enumerate(zip(part, embedded.vectors, strict=True)):
                 self._made.put([unit.id for unit in same[text]], vector)
                 if row in failed:
@@ -157,14 +179,17 @@ class UnitEmbedder:
             done += len(part)
             self._progress("embedding", done, len(same))
 
-    def _require_different(self, embedded: _Embedded) -> None:
+    def _require_different(self, vectors: FloatArray) -> None:
         """Raise when all vectors of a batch are one and the same: that does not show in single calls."""
-        good = embedded.vectors[[row for row in range(len(embedded.vectors)) if row not in embedded.failed]]
-        if len(good) >= _DIFFERENT and self._knows_all() and np.ptp(good, axis=0).max() < _SAME:
+        if self._are_alike(vectors):
             raise ModelError(
-                f"The embedder {self._embedder.fingerprint} returned the same vector for {len(good)} different texts. "
-                "Check which model its server runs."
+                f"The embedder {self._embedder.fingerprint} returned the same vector for {len(vectors)} different "
+                "texts. Nothing was stored. Check which model its server runs."
             )
+
+    def _are_alike(self, vectors: FloatArray) -> bool:
+        """Whether vectors of different texts are all the same, although they must differ."""
+        return len(vectors) >= _DIFFERENT and self._knows_all() and bool(np.ptp(vectors, axis=0).max() < _SAME)
 
     async def _batches(self, parts: Sequence[list[Unit]]) -> AsyncGenerator[tuple[int, _Embedded], None]:
         """Vectors by number of the part, as they come."""
@@ -213,7 +238,7 @@ class UnitEmbedder:
         return _Embedded(vectors, failed)
 
     def _knows_all(self) -> bool:
-        """Whether different texts must have different vectors: not of a fitted embedder, nor of a known test double."""
+        """True if different texts must have different vectors: not of a fitted embedder, nor of a known test double."""
         return not isinstance(self._embedder, Fittable) and bool(getattr(self._embedder, "tells_texts_apart", True))
 
     def _declared(self) -> int | None:
@@ -275,7 +300,7 @@ class _Vectors(Mapping[str, "FloatArray"]):
 
 
 def _parts(texts: Sequence[str]) -> list[Sequence[str]]:
-    return [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
+    return [texts[start : start + _TEXTS_PER_BATCH] for start in range(0, len(texts), _TEXTS_PER_BATCH)]
 
 
 def _id(unit: Unit | str) -> str:
@@ -305,7 +330,7 @@ class VectorFile:
                 self._file.seek(self._rows * self._size)
                 self._file.write(content)
             except OSError as error:
-                raise StorageError(
+                raise write_error(error)(
                     f"Vectors cannot be kept until they are written ({error}): {self._rows + 1:,} of {self._size:,} "
                     "bytes each. Make room on the disk and run again."
                 ) from error

@@ -42,16 +42,16 @@ _ENGLISH = 0.75  # Share of a corpus' words that have to be known for their mean
 _GRAM_SHARE = 0.3
 _IDF_POWER = 1.5
 _FIT_WORDS = 100_000
-_BATCH = 2048
+_TEXTS_PER_BATCH = 2048
 _SLICE = 1024
 # A change of a corpus embeds a few dozen texts at a time, which have most words in common: up to 15 MB are remembered.
 _KEPT_WORDS = 8192
 _kept: dict[str, FloatArray] = {}
-_NAME = "lexical-svd/1"
+_MODEL_NAME = "lexical-svd/1"
 _FIT_TEXTS = 20_000
-_FEW = 16
+_SMALL_BATCH = 16
 _large: list[tuple[int, ThreadPoolExecutor]] = []  # The thread of large batches, by process: a fork has no threads
-_WORD = re.compile(r"\w+")
+_EMBEDDED_WORD = re.compile(r"\w+")
 _DIACRITIC = re.compile("[\u0300-\u036f]")
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _WRITTEN = re.compile(f"[{UNSPACED}\uff66-\uff9f]+")  # half-width kana, too: they are folded to the others
@@ -62,7 +62,7 @@ _BASE = np.uint64(0x100000001B3)
 def split_words(text: str) -> list[str]:
     """Lower-case words without diacritics; runs of a script without spaces become overlapping pairs of characters."""
     if text.isascii():
-        return _WORD.findall(text.lower())
+        return _EMBEDDED_WORD.findall(text.lower())
     folded = unicodedata.normalize("NFKC", text).casefold()
     folded = _DIACRITIC.sub("", unicodedata.normalize("NFD", bare_text(folded)))
     words = []
@@ -110,7 +110,7 @@ def count_words(texts: Sequence[str]) -> tuple[Counts, list[str]]:
 def _sums(rows: Counts, table: FloatArray) -> FloatArray:
     """Weighted sums of rows of a table, `[rows, table.shape[1]]`; to import scipy takes longer than to add a few."""
     data, columns, ends = rows
-    if len(ends) - 1 > _FEW:
+    if len(ends) - 1 > _SMALL_BATCH:
         from scipy import sparse
 
         return np.asarray(sparse.csr_matrix(rows, shape=(len(ends) - 1, len(table))) @ table)
@@ -173,7 +173,7 @@ class LexicalState:
 
     @property
     def by_meaning(self) -> bool:
-        """Whether words count by what they mean in English, not by topics."""
+        """True if words count by what they mean in English, not by topics."""
         return not self.topics.shape[1]
 
     def digest(self) -> str:
@@ -260,10 +260,10 @@ def _damped(counts: FloatArray) -> NDArray[np.float64]:
 def embed_texts(fitted: LexicalState, texts: list[str]) -> FloatArray:
     """Vectors of texts, batch by batch; see `LexicalEmbedder.embed`."""
     vectors = np.zeros((len(texts), SKETCH + TOPICS), dtype=np.float32)
-    for start in range(0, len(texts), _BATCH):
-        counts, words = count_words(texts[start : start + _BATCH])
+    for start in range(0, len(texts), _TEXTS_PER_BATCH):
+        counts, words = count_words(texts[start : start + _TEXTS_PER_BATCH])
         if words:
-            vectors[start : start + _BATCH] = _embed_counts(fitted, counts, words)
+            vectors[start : start + _TEXTS_PER_BATCH] = _embed_counts(fitted, counts, words)
     return vectors
 
 
@@ -326,8 +326,8 @@ def _unit(rows: FloatArray) -> FloatArray:
 
 
 def is_lexical(fingerprint: str) -> bool:
-    """Whether a fingerprint is that of a `LexicalEmbedder`."""
-    return fingerprint.split(":", 1)[0] == _NAME
+    """True if a fingerprint is that of a `LexicalEmbedder`."""
+    return fingerprint.split(":", 1)[0] == _MODEL_NAME
 
 
 class LexicalEmbedder:
@@ -350,11 +350,11 @@ class LexicalEmbedder:
 
     def __init__(self, state: LexicalState | None = None) -> None:
         self._state = state
-        self.fingerprint = _NAME if state is None else f"{_NAME}:{state.digest()}"
+        self.fingerprint = _MODEL_NAME if state is None else f"{_MODEL_NAME}:{state.digest()}"
 
     @property
     def fitted(self) -> bool:
-        """Whether it can embed."""
+        """True if it can embed."""
         return self._state is not None
 
     @property
@@ -397,7 +397,7 @@ class LexicalEmbedder:
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:  # noqa: ARG002 - the protocol's
         """Embed texts, questions and documents alike; float32 `[len(texts), dimension]`, rows of length 1 or 0."""
         fitted = self._fitted()
-        if len(texts) <= _FEW:
+        if len(texts) <= _SMALL_BATCH:
             return await asyncio.to_thread(embed_texts, fitted, list(texts))
         work = _large_batches()
         return await asyncio.get_running_loop().run_in_executor(work, embed_texts, fitted, list(texts))

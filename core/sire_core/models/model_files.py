@@ -105,7 +105,7 @@ def _places(name: str) -> list[str]:
 
 
 def _has_weights(folder: Path) -> bool:
-    """Whether a folder of the cache holds weights for torch: it may have been filled for an ONNX graph only."""
+    """True if a folder of the cache holds weights for torch: it may have been filled for an ONNX graph only."""
     return any(path.suffix in (".safetensors", ".bin") for path in folder.rglob("*"))
 
 

@@ -35,7 +35,7 @@ _ALIKE = {
 _UNSEEN = "\0"
 T = TypeVar("T")
 
-_NUMBER = re.compile(r"\d+")
+_ANSWER_NUMBER = re.compile(r"\d+")
 
 
 class _Seen(dict[int, str]):
@@ -127,5 +127,5 @@ def parse_order(answer: str, items: Sequence[T]) -> list[T]:
 
 def parse_numbers(answer: str, size: int) -> list[int]:
     """Read the numbers below `size` that a model's answer names, each once, in its order."""
-    numbers = (int(digits) for digits in _NUMBER.findall(answer) if len(digits) < 10)
+    numbers = (int(digits) for digits in _ANSWER_NUMBER.findall(answer) if len(digits) < 10)
     return list(dict.fromkeys(number for number in numbers if number < size))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
 _WEIGHTS = (".safetensors", ".bin", ".onnx")
-_PLAIN = ("Transformer", "Pooling", "Normalize", "Dense", "LayerNorm", "Dropout", "StaticEmbedding")
+_PLAIN_MODULES = ("Transformer", "Pooling", "Normalize", "Dense", "LayerNorm", "Dropout", "StaticEmbedding")
 
 
 class SentenceTransformerEmbedder:
@@ -149,7 +149,7 @@ def _refuse_code(folder: Path) -> None:
 
 def _is_plain(folder: Path, module: Any) -> bool:
     kind = str(module.get("type", "")) if isinstance(module, dict) else ""
-    if not kind.startswith("sentence_transformers.") or kind.rpartition(".")[2] not in _PLAIN:
+    if not kind.startswith("sentence_transformers.") or kind.rpartition(".")[2] not in _PLAIN_MODULES:
         return False
     settings = read_json(folder / str(module.get("path", "")) / "config.json", {})
     # A dense module calls the class that it names as its function.

@@ -55,7 +55,7 @@ def run_sync(coroutine: Awaitable[T]) -> T:
 
 
 def serves_sync_call() -> bool:
-    """Whether the running code serves a `run_sync` call: it is on the package's own loop, not on a loop of the user's.
+    """True if the running code serves a `run_sync` call: it is on the package's own loop, not on a loop of the user's.
 
     Adapters ask, because a framework's async connections belong to the loop of the user.
     """

@@ -41,7 +41,7 @@ def _stems() -> frozenset[str]:
 
 
 def is_english(word: str) -> bool:
-    """Whether a word, in small letters and any inflection, has a vector."""
+    """True if a word, in small letters and any inflection, has a vector."""
     import Stemmer
 
     return Stemmer.Stemmer("english").stemWord(word) in _stems()

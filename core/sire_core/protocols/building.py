@@ -67,7 +67,7 @@ class Extractor(Protocol):
 
     @property
     def links_titles(self) -> bool:
-        """Whether titles of other documents that a fact names become entities when records are read."""
+        """True if titles of other documents that a fact names become entities when records are read."""
 
     def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
         """Yield records in batches as they are ready, failed ones included; every chunk gets exactly one.
@@ -127,7 +127,7 @@ class TableStore(Protocol):
     """Tables of the steps of one organizer, as of the last commit. Names are those of steps."""
 
     def __contains__(self, name: str) -> bool:
-        """Whether a table was ever written."""
+        """True if a table was ever written."""
 
     def known(self, name: str) -> Any:
         """What the change that led to the last commit said is known of a table, if this process made it; else None."""
@@ -300,11 +300,11 @@ class Organizer(Protocol):
 
     @property
     def needs_records(self) -> bool:
-        """Whether it reads extraction records."""
+        """True if it reads extraction records."""
 
     @property
     def needs_summaries(self) -> bool:
-        """Whether it writes summaries."""
+        """True if it writes summaries."""
 
     def settings(self) -> Mapping[str, Any]:
         """Every setting that changes what is built; part of the build fingerprint."""
@@ -418,7 +418,7 @@ class Recipe:
 
     @property
     def needs_records(self) -> bool:
-        """Whether an extraction pass is needed."""
+        """True if an extraction pass is needed."""
         return any(organizer.needs_records for organizer in self.organizers)
 
     def check_embedder(self, embedder: Embedder) -> None:

@@ -176,7 +176,7 @@ class Fittable(Protocol):
 
     @property
     def fitted(self) -> bool:
-        """Whether `fit` or `from_state` has run."""
+        """True if `fit` or `from_state` has run."""
 
     def fit(self, texts: Sequence[str]) -> Fittable:
         """Return a fitted copy. Deterministic in `texts`."""

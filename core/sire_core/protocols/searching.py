@@ -23,7 +23,7 @@ class Similarities(Protocol):
     """Of one question with the units of a pool; those of a large pool are computed as far as they are read."""
 
     def __len__(self) -> int:
-        """How many units there are."""
+        """Number of units there are."""
 
     def all(self) -> FloatArray:
         """Those of all units, `[size]`."""
@@ -102,7 +102,7 @@ class View(Protocol):
 
     @property
     def asks_models(self) -> bool:
-        """Whether a language model may be asked; not when no call is left, say."""
+        """True if a language model may be asked; not when no call is left, say."""
 
     def named_model(self, setting: str, name: str) -> LanguageModel | None:
         """The model that a setting names, counted and bounded as the user's own; None when none may be asked.
@@ -130,7 +130,7 @@ class View(Protocol):
 
     @property
     def scans(self) -> bool:
-        """Whether `cosines` come from the pool's own vectors, not from a store of the user's."""
+        """True if `cosines` come from the pool's own vectors, not from a store of the user's."""
 
     def waiting(self) -> BoolArray:
         """Which units a store of the user's has not got yet, or not as they are, `[size]`."""

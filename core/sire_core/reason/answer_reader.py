@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from sire_core.errors import ConfigurationError
 from sire_core.models.answer_parsing import without_thinking
 from sire_core.reason.model_calls import Reply, StoppedError
-from sire_core.reason.output_parsing import AnswerText, abstains, numbered_findings, tidy_citations, without_citations
+from sire_core.reason.output_parsing import (
+    AnswerText,
+    abstains,
+    false_citations,
+    numbered_findings,
+    tidy_citations,
+    without_citations,
+)
 from sire_core.reason.prompts import READ, READ_ALWAYS, READ_BRIEF, READ_FINDINGS, READ_LONG, READ_OPTIONS, prompt
 from sire_core.reason.steps import Answer, AnswerPiece, ReasoningUsage
 from sire_core.search.extracts import extract_sentences
@@ -22,13 +29,16 @@ if TYPE_CHECKING:
     from sire_core.reason.model_calls import ModelCalls
     from sire_core.types import Hit
 
-_SHORT = 200  # Maximum tokens of a short answer, without thinking
+_SHORT_ANSWER_TOKENS = 200  # Maximum tokens of a short answer, without thinking
 
 _LONG = 500  # Maximum tokens of a paragraph
 
-_INSTRUCTIONS = {"ours": READ, "paper": READ_ALWAYS, "brief": READ_BRIEF, "long": READ_LONG}
+_READER_INSTRUCTIONS = {"ours": READ, "paper": READ_ALWAYS, "brief": READ_BRIEF, "long": READ_LONG}
 
 _AROUND = " .,;:!?\"'*()"  # Characters around an option
+
+UNSUPPORTED = "The answer cites no passage, so it counts as unsupported."
+"""End of the note on an answer without a valid citation."""
 
 INSUFFICIENT = "insufficient evidence"
 """The answer if the evidence does not contain it."""
@@ -56,8 +66,8 @@ class ReaderConfig:
     border: Literal["cut", "break", "skip"] = "cut"
 
     def __post_init__(self) -> None:
-        if self.prompt not in _INSTRUCTIONS:
-            names = ", ".join(map(repr, _INSTRUCTIONS))
+        if self.prompt not in _READER_INSTRUCTIONS:
+            names = ", ".join(map(repr, _READER_INSTRUCTIONS))
             raise ConfigurationError(f"The reader's prompt is one of {names}, not {self.prompt!r}.")
         if self.tokens is not None and self.tokens < 1:
             raise ConfigurationError(f"The reader needs at least 1 token of context, not {self.tokens}.")
@@ -69,12 +79,16 @@ class ReaderConfig:
 
 @dataclass(frozen=True, slots=True)
 class ReadAnswer:
-    """An answer, the numbers of the hits that it cites (from 1), whether they contain it, and findings it rests on."""
+    """An answer, the numbers of the hits that it cites (from 1), whether they contain it, and findings it rests on.
+
+    `note` says which citations were dropped, and that an answer without any valid one counts as unsupported.
+    """
 
     text: str = ""
     citations: tuple[int, ...] = ()
     sufficient: bool = False
     findings: tuple[str, ...] = ()
+    note: str = ""
 
 
 async def read(
@@ -97,7 +111,7 @@ async def read(
     free = how.prompt != "ours" or bool(options)
     findings = frozenset() if free else _findings(hits)
     reading_prompt = prompt(
-        READ_OPTIONS if options else _INSTRUCTIONS[how.prompt] + READ_FINDINGS * bool(findings),
+        READ_OPTIONS if options else _READER_INSTRUCTIONS[how.prompt] + READ_FINDINGS * bool(findings),
         question,
         [hit.unit for hit in hits],
         notes=list(notes),
@@ -105,7 +119,9 @@ async def read(
         options=options,
     )
     if free:
-        reply = await calls.ask(reading_prompt, last=True, max_tokens=_LONG if how.prompt == "long" else _SHORT)
+        reply = await calls.ask(
+            reading_prompt, last=True, max_tokens=_LONG if how.prompt == "long" else _SHORT_ANSWER_TOKENS
+        )
         answer = (
             _option(reply, how.options) if options else _forced_answer(reply, len(hits), whole=how.prompt == "long")
         )
@@ -205,21 +221,30 @@ def _answer(reply: Reply, hits: int, findings: frozenset[str] = frozenset()) -> 
     # With a passage that it stands on, "I Don't Know" is the name of a song.
     says_nothing = not cited and abstains(text)
     answer = cite(text, cited, hits, sufficient=reply.parsed.sufficient and not says_nothing)
-    used = dict.fromkeys(name for name in getattr(reply.parsed, "findings", ()) if name in findings)
-    return replace(answer, findings=tuple(used)) if answer.sufficient else answer
+    used = tuple(dict.fromkeys(name for name in getattr(reply.parsed, "findings", ()) if name in findings))
+    if used and answer.note.endswith(UNSUPPORTED):  # a finding is as good as a citation
+        return replace(answer, sufficient=True, findings=used, note=answer.note.removesuffix(UNSUPPORTED).strip())
+    return replace(answer, findings=used) if answer.sufficient else answer
 
 
 def cite(text: str, cited: Sequence[int], hits: int, *, sufficient: bool) -> ReadAnswer:
-    """Make text and citations consistent: all named passages are cited, and no missing ones."""
+    """Make text and citations consistent: all named passages are cited, and no missing ones.
+
+    An answer that cites no passage is not sufficient.
+    """
+    false = dict.fromkeys([*false_citations(text, hits), *(number for number in cited if not 1 <= number <= hits)])
+    note = f"Citations of passages that do not exist were dropped: {', '.join(map(str, false))}." if false else ""
     text, inside = tidy_citations(text, hits)
     text = text.strip()
     bare = normalize_answer(without_citations(text))
     if not sufficient or not bare or bare == INSUFFICIENT:
-        return ReadAnswer(text if bare else INSUFFICIENT, inside, sufficient=False)
+        return ReadAnswer(text if bare else INSUFFICIENT, inside, sufficient=False, note=note)
     missing = [number for number in dict.fromkeys(cited) if 1 <= number <= hits and number not in inside]
     if missing:
         text += " " * (not inside) + "".join(f"[{number}]" for number in missing)
-    return ReadAnswer(text, (*inside, *missing), sufficient=True)
+    citations = (*inside, *missing)
+    note = note if citations else f"{note} {UNSUPPORTED}".strip()
+    return ReadAnswer(text, citations, sufficient=bool(citations), note=note)
 
 
 def extract_answer(question: str, hits: Sequence[Hit]) -> Answer:

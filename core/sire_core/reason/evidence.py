@@ -150,22 +150,22 @@ class Evidence:
 
     @property
     def searches(self) -> int:
-        """How many searches were made."""
+        """Number of searches made."""
         return len(self._searches)
 
     @property
     def found(self) -> int:
-        """How many different units were found."""
+        """Number of different units found."""
         return len(self._collected)
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to find: nothing is indexed, or nothing passes the filter."""
+        """True if there is nothing to find: nothing is indexed, or nothing passes the filter."""
         return not self._collected
 
     @property
     def lexical(self) -> bool:
-        """Whether searches go by words alone."""
+        """True if searches go by words alone."""
         return self._searcher.lexical
 
     @property
@@ -174,7 +174,7 @@ class Evidence:
         return self._last
 
     def asked(self, query: str) -> bool:
-        """Whether this was searched for before."""
+        """True if this was searched for before."""
         return search_key(query) in self._asked
 
     async def retrieve(

@@ -101,12 +101,12 @@ class ModelCalls:
 
     @property
     def calls_left(self) -> float:
-        """How many calls may still be made, that of the answer among them."""
+        """Number of calls that may still be made, that of the answer among them."""
         return math.inf if self._limits.max_calls is None else self._limits.max_calls - self.usage.calls
 
     @property
     def kept_call_only(self) -> bool:
-        """Whether no call is left but the one that is kept back for the answer."""
+        """True if no call is left but the one that is kept back for the answer."""
         return self._keep and self.calls_left <= 1
 
     def metered(self, model: LanguageModel) -> LanguageModel:

@@ -44,12 +44,12 @@ _QUESTION_WORDS = frozenset({"who", "what", "when", "where", "why", "which", "ho
 
 
 def is_done(text: str) -> bool:
-    """Whether the reply means that nothing is left to search for: `DONE` in any form, or null."""
+    """True if the reply means that nothing is left to search for: `DONE` in any form, or null."""
     return text.strip(" \t\r\n.!\"'`*[](){}<>").casefold() in _DONE
 
 
 def abstains(text: str) -> bool:
-    """Whether a prose answer only says that there is none, such as "I do not know."."""
+    """True if a prose answer only says that there is none, such as "I do not know."."""
     normalized = " ".join(text.replace("\u2019", "'").casefold().split())
     return normalized.strip(" .!*\"'") in _NO_ANSWER or _ABSTAINS.match(normalized) is not None
 
@@ -78,12 +78,12 @@ def as_query(text: str) -> str:
 
 
 def is_factual(sentence: str) -> bool:
-    """Whether a sentence is a fact to search for: not a conclusion, not an equation."""
+    """True if a sentence is a fact to search for: not a conclusion, not an equation."""
     return not _CONCLUDES.match(sentence) and not _ARITHMETIC.search(sentence)
 
 
 def states_answer(sentence: str) -> bool:
-    """Whether a sentence states the answer."""
+    """True if a sentence states the answer."""
     return _ANSWER.search(" ".join(sentence.split())) is not None
 
 
@@ -100,7 +100,7 @@ def without_question_words(query: str) -> str:
 
 # Begins where white space does: otherwise a long run of it would be read once from each of its places.
 _CITATION = re.compile(r"(?<!\s)\s*\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
-_NUMBER = re.compile(r"\[(\d{1,3})\]")
+_CITED_NUMBER = re.compile(r"\[(\d{1,3})\]")
 _FINDING = re.compile(r"^\[(\d{1,2})\] ", re.MULTILINE)
 
 
@@ -120,6 +120,18 @@ def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
     return _CITATION.sub(tidy, text), tuple(dict.fromkeys(inside))
 
 
+def false_citations(text: str, hits: int) -> list[int]:
+    """Return cited numbers that no passage has, as far as `tidy_citations` drops them."""
+    cited = [[int(number) for number in re.findall(r"\d+", marks)] for marks in _CITATION.findall(text)]
+    return [
+        number
+        for numbers in cited
+        if any(1 <= number <= hits for number in numbers) or min(numbers) <= max(hits, 99)  # else a year in brackets
+        for number in numbers
+        if not 1 <= number <= hits
+    ]
+
+
 def numbered_findings(report: str) -> frozenset[int]:
     """Numbers of a report's findings: `[1] Both ships were built by ...`."""
     return frozenset(int(number) for number in _FINDING.findall(report))
@@ -137,7 +149,7 @@ def named_citations(text: str, names: Sequence[str]) -> str:
         number = int(match.group(1))
         return f"[{names[number - 1]}]" if 1 <= number <= len(names) else match.group(0)
 
-    return _NUMBER.sub(name, text)
+    return _CITED_NUMBER.sub(name, text)
 
 
 _BEGIN = re.compile(r'(?<!\\)"answer"\s*:\s*"')

@@ -111,7 +111,7 @@ class Run:
                 async with aclosing(reading) as parts:
                     async for part in parts:
                         if isinstance(part, ReadAnswer):
-                            answer = part
+                            answer, note = part, note or part.note
                         else:
                             yield part
             except StoppedError as stopped:

@@ -29,11 +29,11 @@ class Searcher(Protocol):
 
     @property
     def size(self) -> int:
-        """How many units there are at least; 0 means that there is nothing to search."""
+        """Number of units there are at least; 0 means that there is nothing to search."""
 
     @property
     def lexical(self) -> bool:
-        """Whether it ranks by words alone."""
+        """True if it ranks by words alone."""
 
     def with_models(self, wrap: WrapModel | None) -> Searcher:
         """The same, whose rankers and selectors ask every model through a wrapper; with None they ask none."""

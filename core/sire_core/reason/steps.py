@@ -121,9 +121,9 @@ class Answer:
         stop: Why the reasoning ended.
         hits: The final context, in order; also if the model failed.
         citations: Numbers of the hits that the text cites, from 1.
-        sufficient: Whether the reader found the evidence sufficient; False without an answer.
+        sufficient: Whether the reader found the evidence sufficient and cites it; False without an answer.
         usage: Calls, tokens and searches.
-        note: A description of what went wrong; empty if nothing did.
+        note: A description of what went wrong, such as citations that were dropped; empty if nothing did.
         findings: Findings of reports on which the answer is based: 3.2 is finding 2 of hit 3 (SMART, table 6). Empty
             unless reports by a model are among the hits.
     """

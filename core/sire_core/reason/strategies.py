@@ -147,7 +147,7 @@ async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[ReasoningSte
 
 _K = {"original": 6, "hipporag": 8, "indexrag": 20}
 _MERGE: dict[str, Merge] = {"original": "append", "hipporag": "max_score", "indexrag": "relative"}
-_STEPS = {"original": 10, "hipporag": 3, "indexrag": 3}
+_MAX_STEPS_BY_PROMPT = {"original": 10, "hipporag": 3, "indexrag": 3}
 _ALIKE = 0.9  # Minimum similarity of paragraphs that count as duplicates
 _COMPARED = 1000  # Characters of a text that are compared, to bound the time
 
@@ -225,7 +225,7 @@ def ircot(
     strategy = Strategy(
         "ircot",
         partial(_search_rounds if c.flavor == "indexrag" else _sentence_rounds, c=c),
-        steps=c.steps or _STEPS[c.flavor],
+        steps=c.steps or _MAX_STEPS_BY_PROMPT[c.flavor],
         k=None if c.flavor == "original" else HITS,
         merge=c.merge or _MERGE[c.flavor],
     )
@@ -316,7 +316,7 @@ async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Reasoning
 
 
 def nearly_equal(one: str, other: str) -> bool:
-    """Whether two texts agree in 90 % of their characters, ignoring case."""
+    """True if two texts agree in 90 % of their characters, ignoring case."""
     matcher = SequenceMatcher(None, one.casefold()[:_COMPARED], other.casefold()[:_COMPARED], autojunk=False)
     # Two upper bounds first: they settle almost every comparison.
     return all(share() >= _ALIKE for share in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio))

@@ -9,6 +9,7 @@ ellipsis where something is left out, rows of a table below its header.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,8 +50,8 @@ POOL = 30
 FEATURES = ("words", "title", "near", "rank", "furniture", "code", "links", "rerank")
 """Of a piece: share of the question's words in it, only in the title and headings above it, only in the pieces beside
 it, rare words counting more; logarithm of its passage's rank, negative; whether it is furniture or code; links per 20
-tokens; the reranker's score, standardized. Density, length, identifiers, rows, items, linking sentences and word
-vectors gave nothing more on left-out sets."""
+tokens; the reranker's score, in standard deviations of the others. Density, length, identifiers, rows, items, linking
+sentences and word vectors gave nothing more on left-out sets."""
 _PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
 _SMALL_PASSAGE_CHARS = 1_200  # Passages up to this length are joined with their neighbours in the document
 _MIN_CUT_TOKENS = 12  # Less room is not worth a part of a block
@@ -215,7 +216,7 @@ def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
         start = block.start if opened < 0 else opened
         opened = -1
         own = header if block.kind == ROW else (0, 0)
-        for first, end in _parts(text, start, block.end):
+        for first, end in spans_of(text, start, block.end, _PIECE_CHARS, _MAX_PIECE_CHARS):
             yield Piece(first, end, block.kind, above, own)
     if opened >= 0:
         yield Piece(opened, blocks[-1].end, HEADING)
@@ -232,16 +233,16 @@ def _headings_above(blocks: Sequence[Block], number: int, text: str, names: set[
     return tuple(reversed(spans))
 
 
-def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A span, cut at sentences and lines if it is long."""
-    if end - start > _MAX_PIECE_CHARS:
+def spans_of(text: str, start: int, end: int, size: int, longest: int) -> Iterator[tuple[int, int]]:
+    """A span; one longer than `longest` characters cut at sentences and lines into spans of about `size`."""
+    if end - start > longest:
         last = start
         for match in _SENTENCE_END.finditer(text, start, end):
-            if match.start() - start > _PIECE_CHARS and last > start:
+            if match.start() - start > size and last > start:
                 yield start, len(text[:last].rstrip())
                 start = last
             last = match.end()
-        if end - start > _MAX_PIECE_CHARS and last > start:
+        if end - start > longest and last > start:
             yield start, len(text[:last].rstrip())
             start = last
     if start < end:
@@ -328,7 +329,7 @@ class Candidates:
         spread = float(scores.std()) if len(scores) else 0.0
         column = np.full(len(values), _UNREAD)
         column[best] = (scores - scores.mean()) / spread if spread else 0.0
-        return values + learned_weights()["rerank"] * column
+        return values + learned_weights()["rerank"] * float(values[best].std() if len(best) else 0.0) * column
 
     def _heading(self, place: int) -> str:
         passage = self.passages[self.owner[place]].hit.unit
@@ -417,6 +418,16 @@ def context_text(evidence: Sequence[Evidence], label: Label = number_label) -> s
         parts.append(f"{label(number, one.hit)} {title}".rstrip() + f"\n{one.text}")
         last = source
     return "\n\n".join(parts)
+
+
+def evidence_json(evidence: Sequence[Evidence]) -> str:
+    """Evidence as a list in JSON."""
+    return json.dumps([one.as_dict() for one in evidence], ensure_ascii=False)
+
+
+def head_json(hit: Hit) -> str:
+    """What `evidence_json` says of a passage beside its text, about."""
+    return evidence_json([Evidence(hit, "", ((0, 0),))])
 
 
 @dataclass(frozen=True, slots=True)

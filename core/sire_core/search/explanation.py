@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
 
 _SESSION = re.compile(r"^[ \t]*```[^\n]*\n[ \t]*>>> (?:[^`]|`(?!``))*```[ \t]*$|^[ \t]*>>> [^\n]*$", re.MULTILINE)
-_SHOWN = 6
+_MAX_LISTED_CHILDREN = 6
 _EXCERPT = 400
 
 
@@ -104,4 +104,4 @@ def _route(hit: Hit, titles: _Titles, view: View) -> list[str]:
     if hit.unit.kind is UnitKind.CHUNK:
         return []
     children = [edge.target for edge in view.edges() if edge.kind == "child" and edge.source == hit.unit.id]
-    return [f"summarises: {some([titles.of(child) for child in children], _SHOWN)}"] if children else []
+    return [f"summarises: {some([titles.of(child) for child in children], _MAX_LISTED_CHILDREN)}"] if children else []

@@ -44,7 +44,7 @@ _NAMED_BONUS = 1.0  # Of what is said of an identifier that the question names
 _HEADED_BONUS, _HEADED = 1.0, 0.6  # Of the first sentence under a heading that is so like the question
 _FEWEST = 3  # Content words of a sentence without any of the question
 _REACHED_BONUS = 0.5  # Of the sentences of a hit to which a chosen sentence leads
-_LONGEST = 600  # Characters of a sentence that are quoted; longer ones are tables and lists in one line
+_MAX_SENTENCE_LETTERS = 600  # Characters of a sentence that are quoted; longer ones are tables and lists in one line
 FIT = {"question": 11.2, "sentence": 2.3, "turn": -0.8, "words": -0.4, "short": -1.1, "code": -0.4, "time": 3.0}
 """Of sentences of parts of documents, learned on even questions of `ops`, `frameworks` and `manuals` by
 `benchmarks/extracts.py`: share of the question in the sentence, its label and title; share of the sentence in the
@@ -216,7 +216,7 @@ def _judged(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
 
 
 def _begins(word: str, other: str) -> bool:
-    """Whether another word is a word and a part that begins with a capital: `PostgreSQL` of `Postgres`."""
+    """True if another word is a word and a part that begins with a capital: `PostgreSQL` of `Postgres`."""
     return other[len(word) :][:1].isupper() and other.lower().startswith(word.lower())
 
 
@@ -286,7 +286,7 @@ def _adding(asked: frozenset[str], candidates: Sequence[Candidate], n: int) -> l
 
 
 def _are_parts(hits: Sequence[Hit]) -> bool:
-    """Whether more than a quarter of the hits are parts of longer documents."""
+    """True if more than a quarter of the hits are parts of longer documents."""
     documents = Counter(document for hit in hits for document in hit.doc_ids)
     parts = [SEPARATOR in hit.unit.title or any(documents[one] > 1 for one in hit.doc_ids) for hit in hits]
     return 4 * sum(parts) > len(hits)
@@ -309,7 +309,7 @@ def _fitting(candidates: Sequence[Candidate], n: int) -> list[Extract]:
 
 
 def _says_no_more(words: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether the words of a sentence are among those of another, or are those and one more."""
+    """True if the words of a sentence are among those of another, or are those and one more."""
     more = words - others
     return not more or (len(more) == 1 and others <= words and not any(map(str.isdigit, more)))
 
@@ -320,7 +320,7 @@ def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit], asked: froze
     texts = {one.hit: _sentences(hits[one.hit - 1]) for one in chosen}
     for number, one in enumerate(chosen):
         sentences, length = texts[one.hit], len(one.text)
-        most, far = (_LONGEST, _FAR) if number < best else (_BLOCK, 0)
+        most, far = (_MAX_SENTENCE_LETTERS, _FAR) if number < best else (_BLOCK, 0)
         own_label = _SECTION_NUMBER.sub("", sentences[one.place].label)
         for place in _fields(one, sentences, asked):
             of_same = Extract(sentences[place].text, one.hit, place, own_label, sentences[place].block)
@@ -328,7 +328,7 @@ def _with_neighbors(chosen: Sequence[Extract], hits: Sequence[Hit], asked: froze
         for place in dict.fromkeys((*_beside(one, sentences), *_after(one, sentences, far))):
             beside = sentences[place]
             length += len(beside.text)
-            if length <= (most if beside.kind == "prose" else _LONGEST):
+            if length <= (most if beside.kind == "prose" else _MAX_SENTENCE_LETTERS):
                 label = beside.label if beside.label != sentences[one.place].label else ""
                 quoted.setdefault((one.hit, place), Extract(beside.text, one.hit, place, label, beside.block))
         lists |= {(one.hit, sentence.block) for sentence in sentences if sentence.kind == "item"}
@@ -426,12 +426,12 @@ def _fields(one: Extract, sentences: Sequence[Sentence], asked: frozenset[str]) 
 
 
 def _is_said_of(sentence: Sentence, label: str) -> bool:
-    """Whether a sentence is no heading and not said of something else."""
+    """True if a sentence is no heading and not said of something else."""
     return sentence.kind != "heading" and (sentence.label == label or sentence.text.startswith(sentence.label))
 
 
 def _leads(joined: Sequence[Extract], one: Extract) -> bool:
-    """Whether the last of those before leads to an extract."""
+    """True if the last of those before leads to an extract."""
     before = joined[-1] if joined and joined[-1].hit == one.hit else None
     return bool(before and one.label and before.text.removesuffix(":").endswith(one.label))
 
@@ -575,7 +575,9 @@ def _candidates(
         nearest = question.nearest(text)
         alike = question.alike(nearest, shared)
         if shared or alike or leads or is_headed or (is_reached and len(stems(text)) >= _FEWEST):
-            quoted = text if len(text) <= _LONGEST else cut_around(text, question.stems, _LONGEST)
+            quoted = (
+                text if len(text) <= _MAX_SENTENCE_LETTERS else cut_around(text, question.stems, _MAX_SENTENCE_LETTERS)
+            )
             extract, covered = (
                 Extract(quoted, number, place, label, sentence.block),
                 question.covered(sentence, title, nearest),
@@ -604,7 +606,7 @@ def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _can_answer(question: _Question, sentence: Sentence) -> bool:
-    """Whether a sentence is one that answers: no heading, no fragment, and code only where it is asked for."""
+    """True if a sentence is one that answers: no heading, no fragment, and code only where it is asked for."""
     if sentence.kind in ("heading", "head") or _FRAGMENT.search(sentence.text) or _KEYWORDS.match(sentence.label):
         return False
     return sentence.kind != "code" or bool(
@@ -615,7 +617,7 @@ def _can_answer(question: _Question, sentence: Sentence) -> bool:
 
 
 def _follows_a_mention(hit: Hit) -> bool:
-    """Whether the path goes on from a passage that was found as one of those that mention a name of the question."""
+    """True if the path goes on from a passage that was found as one of those that mention a name of the question."""
     named = {step.ids[0] for step in hit.path if step.step == "question"}
     steps = [step for step in hit.path if step.step == "entity"]
     return any(named.intersection(step.ids[1:-1]) for step in steps[:-1])
@@ -634,7 +636,7 @@ def _linking_sentences(hits: Sequence[Hit], order: Sequence[int]) -> dict[int, d
 
 
 def _has_kind_asked(question: str, asked: frozenset[str], sentence: str) -> bool:
-    """Whether a sentence has a number or a new name where the question asks for one."""
+    """True if a sentence has a number or a new name where the question asks for one."""
     if _ASKS_NUMBER.search(question):
         return bool(_NUMBER.search(sentence))
     return bool(_ASKS_NAME.search(question)) and any(not stems(name) & asked for name in _NAME.findall(sentence)[1:])

@@ -30,7 +30,7 @@ _ASKS_FOR_NO_NAME = re.compile(
 )
 _CITATION = re.compile(r"\[\d{1,4}(?:[.,]\s?\d{1,4}){0,20}\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n+")
-_INSTRUCTIONS = (
+_STANDALONE_INSTRUCTIONS = (
     "The data is a conversation and the user's next message. Write that message as one question that can be understood "
     "without the conversation: put names in the place of pronouns, add what it leaves out, and change nothing else. Do "
     "not answer it. If it stands alone already, repeat it."
@@ -89,7 +89,7 @@ def standalone_question(question: str, history: Sequence[Any]) -> str:
 
 
 def _refers_back(question: str) -> bool:
-    """Whether it has no words of its own, continues a sentence, or has a pronoun that nothing before it explains."""
+    """True if it has no words of its own, continues a sentence, or has a pronoun that nothing before it explains."""
     own = _content_words(question)
     if not own or (len(own) <= _FEW_WORDS and _CONTINUES.search(question)):
         return True
@@ -143,5 +143,5 @@ async def rewrite_question(question: str, history: Sequence[Any], model: Languag
     if not turns:
         return question
     data = "\n".join(f"{role}: {text[:_LONGEST_TURN]}" for role, text in [*turns, ("next message", question)])
-    answer = await model.complete(Prompt(_INSTRUCTIONS, data), schema=Rewritten, max_tokens=200)
+    answer = await model.complete(Prompt(_STANDALONE_INSTRUCTIONS, data), schema=Rewritten, max_tokens=200)
     return " ".join(answer.parsed.question.split()) or question

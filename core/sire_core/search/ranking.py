@@ -23,7 +23,9 @@ T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
 _STEP = 8
-_MANY = 4 * _STEP  # From so many times as many scores as are wanted, one in `_STEP` of them tells which are too low
+_PARTITION_FACTOR = (
+    4 * _STEP
+)  # From so many times as many scores as are wanted, one in `_STEP` of them tells which are too low
 
 
 def best_first(scores: FloatArray, n: int) -> IntArray:
@@ -53,7 +55,7 @@ def _at_least(scores: FloatArray, n: int) -> IntArray:
     size = len(scores)
     if n >= size:
         return np.arange(size)
-    if size < _MANY * n:
+    if size < _PARTITION_FACTOR * n:
         return np.flatnonzero(scores >= np.partition(scores, size - n)[size - n])
     # The n-th largest of some is not above the n-th largest of all: what is below it needs no partition.
     some = scores[::_STEP]

@@ -37,9 +37,9 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "gt": operator.gt,
     "gte": operator.ge,
 }
-_FEW = 5  # So many values of a key are listed where the one that was asked for is missing
-_LISTED = 20
-_LONGEST = 100
+_MAX_LISTED_VALUES = 5  # So many values of a key are listed where the one that was asked for is missing
+_MAX_LISTED_KEYS = 20
+_MAX_SHOWN_LETTERS = 100
 
 _AS_OF = 3  # How many times as many hits are looked at for those that are not superseded
 
@@ -75,8 +75,8 @@ def unknown_keys(where: Filter, known: Iterable[str]) -> str:
             hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
             said.append(f"No passage has the metadata key {_brief(key)}{hint}")
     if said:
-        more = f", and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
-        held = f"The keys are {', '.join(keys[:_LISTED])}{more}" if keys else "The documents have no metadata"
+        more = f", and {len(keys) - _MAX_LISTED_KEYS} more" if len(keys) > _MAX_LISTED_KEYS else ""
+        held = f"The keys are {', '.join(keys[:_MAX_LISTED_KEYS])}{more}" if keys else "The documents have no metadata"
         fields = [name for name in ("doc_id", "passage_id", TITLE) if name not in keys]
         named = " and ".join(fields).replace(" and ", ", ", len(fields) - 2)
         said.append(f"{held}; {named} can be filtered on, too." if fields else f"{held}.")
@@ -102,7 +102,7 @@ def _of_values(asked: Condition, values: Collection[Any]) -> list[str]:
         return [f"Values of the metadata key {asked.key!r} are {theirs}, and the filter compares with {ours}."]
     texts = [value for value in values if isinstance(value, str)]
     said = _not_among(asked, texts, f"No passage has {{}} under the metadata key {asked.key!r}.")
-    if said and len(different := sorted(set(texts))) <= _FEW:
+    if said and len(different := sorted(set(texts))) <= _MAX_LISTED_VALUES:
         return [*said, f"Its values are {', '.join(map(_brief, different))}."]
     return [*said, *_out_of_range(asked, values)]
 
@@ -128,7 +128,7 @@ def _not_among(asked: Condition, known: Collection[str], words: str) -> list[str
     missing = [name for name in wanted if isinstance(name, str) and name not in different]
     if not missing or len(missing) < len(wanted):  # where one of them is there, something else keeps passages out
         return []
-    said = [words.format(_brief(name)) for name in missing[:_LISTED]]
+    said = [words.format(_brief(name)) for name in missing[:_MAX_LISTED_KEYS]]
     if "*" in missing[0]:
         part = max(missing[0].split("*"), key=len)
         return [
@@ -141,7 +141,7 @@ def _not_among(asked: Condition, known: Collection[str], words: str) -> list[str
 
 def _brief(text: str) -> str:
     """A text in quotes, at most so long as a line: what a stranger asked for goes into answers and logs."""
-    return repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
+    return repr(text if len(text) <= _MAX_SHOWN_LETTERS else f"{text[:_MAX_SHOWN_LETTERS]} ...")
 
 
 def _types(value: object) -> set[str]:
@@ -255,7 +255,7 @@ class SearchSnapshot:
 
     @property
     def lexical(self) -> bool:
-        """Whether the recipe ranks by words alone."""
+        """True if the recipe ranks by words alone."""
         return isinstance(self.recipe.ranker, Lexical)
 
     @property

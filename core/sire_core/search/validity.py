@@ -47,7 +47,7 @@ def read_day(as_of: str | date) -> str:
 
 
 def _is_day(text: str) -> bool:
-    """Whether the calendar has the day (month, year) that an ISO text begins with."""
+    """True if the calendar has the day (month, year) that an ISO text begins with."""
     try:
         date.fromisoformat(f"{text[:10]}-01-01"[:10])
     except ValueError:

@@ -128,7 +128,7 @@ class DerivedCache:
         return made
 
     def intact(self, *, may_be_gone: bool = False) -> bool:
-        """Whether the files are unchanged since they were verified; see `DerivedFiles.intact`."""
+        """True if the files are unchanged since they were verified; see `DerivedFiles.intact`."""
         return all(files.intact(stamp, may_be_gone=may_be_gone) for files, stamp in self._mapped)
 
 
@@ -354,7 +354,7 @@ class PoolView(DerivedCache):
         return list(self._load_notes(prefix).values())
 
     def intact(self, *, may_be_gone: bool = False) -> bool:
-        """Whether nobody touched the files of this snapshot since they were verified. See `DerivedFiles.intact`."""
+        """True if nobody touched the files of this snapshot since they were verified. See `DerivedFiles.intact`."""
         return self.pool.intact(may_be_gone=may_be_gone) and super().intact(may_be_gone=may_be_gone)
 
     def model_records(self, units: Sequence[Unit]) -> list[ExtractionRecord]:
@@ -372,7 +372,7 @@ class PoolView(DerivedCache):
 
     @property
     def asks_models(self) -> bool:
-        """Whether a language model may be asked."""
+        """True if a language model may be asked."""
         return self._wraps is not None
 
     def named_model(self, setting: str, name: str) -> LanguageModel | None:
@@ -468,7 +468,7 @@ class PoolView(DerivedCache):
 
     @property
     def scans(self) -> bool:
-        """Whether similarities come from the pool's own vectors."""
+        """True if similarities come from the pool's own vectors."""
         return self._vectors is None
 
 

@@ -12,15 +12,16 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from sire_core.arguments import limits_of, similar_names
-from sire_core.documents.chunker import SentenceChunker, joined
-from sire_core.documents.document_names import check_cite_key, cited_names
+from sire_core.documents.document_names import check_cite_key, cited_names, documents_of
 from sire_core.errors import IndexMissingError, QueryError, SireError
 from sire_core.reason import PassageSource, extract_answer, reason, settings_of
 from sire_core.reason.model_calls import ReasoningLimits
 from sire_core.reason.steps import Answer
+from sire_core.search.context import ContextOptions, Evidence, context_text
 from sire_core.search.extracts import unanswered_note
 from sire_core.serve.outputs import (
     AskOutput,
+    EvidenceOutput,
     ExplainOutput,
     FetchOutput,
     HitOutput,
@@ -33,14 +34,14 @@ from sire_core.serve.outputs import (
     step_text,
 )
 from sire_core.text.pluralize import count, shorten
-from sire_core.text.words import clean_value
+from sire_core.text.words import clean_value, count_tokens
 
 if TYPE_CHECKING:
     from sire_core import filters
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.reason.steps import ReasoningStep
-    from sire_core.types import Document, Unit
+    from sire_core.types import Document, Hit, Unit
 
 Tell = Callable[[str], Awaitable[None]]
 """Reports progress in a sentence during a long call."""
@@ -65,7 +66,7 @@ _MISTAKES = {
 }
 """What is wrong with an argument by pydantic's name of the mistake."""
 
-_KEYS, _SAMPLES, _LONGEST = 30, 3, 40
+_KEYS, _SAMPLES, _MAX_VALUE_LETTERS = 30, 3, 40
 """Most metadata keys, values of each and characters of a value that a schema names."""
 
 SEARCHES = "Finds passages that answer a question, with the documents they come from in brackets."
@@ -127,8 +128,8 @@ class ToolArguments(BaseModel):
         return renamed
 
 
-class SearchArguments(ToolArguments):
-    """Arguments of `search`."""
+class QueryArguments(ToolArguments):
+    """Arguments that every tool with a query has."""
 
     query: str = Field(min_length=1, description="The question to find evidence for: complete, with names spelled out.")
     k: int | None = _K
@@ -136,7 +137,21 @@ class SearchArguments(ToolArguments):
     as_of: str | None = _AS_OF
 
 
-class ExplainArguments(SearchArguments):
+class SearchArguments(QueryArguments):
+    """Arguments of `search`."""
+
+    max_tokens: int | None = Field(
+        default=None,
+        ge=20,
+        le=100_000,
+        description=(
+            "Return the parts of the best passages that answer the query, in at most so many tokens altogether; k has "
+            "no effect then. Leave it out for whole passages."
+        ),
+    )
+
+
+class ExplainArguments(QueryArguments):
     """Arguments of `explain`: those of the search that it explains."""
 
 
@@ -152,7 +167,7 @@ class AnswerArguments(BaseModel):
     show_steps: bool = Field(default=False, description=_SHOW_STEPS)
 
 
-class AskArguments(SearchArguments):
+class AskArguments(QueryArguments):
     """Arguments of `ask`."""
 
     show_steps: bool = Field(default=False, description=_SHOW_STEPS)
@@ -247,8 +262,8 @@ def with_known_keys(schema: type[Arguments], metadata: Iterable[Mapping[str, Any
 
 def _sample(value: Any) -> str:
     """A metadata value as JSON; the beginning of a long text."""
-    cut = isinstance(value, str) and len(value) > _LONGEST
-    return json.dumps(f"{value[:_LONGEST]}..." if cut else value, ensure_ascii=False)
+    cut = isinstance(value, str) and len(value) > _MAX_VALUE_LETTERS
+    return json.dumps(f"{value[:_MAX_VALUE_LETTERS]}..." if cut else value, ensure_ascii=False)
 
 
 def search_arguments(index: Index, visible: filters.Filter | None) -> type[BaseModel]:
@@ -294,6 +309,11 @@ class ToolResult:
 
     text: str  # For the model to read, with the documents' ids in brackets
     output: BaseModel  # The same for programs
+
+    @property
+    def payload(self) -> str:
+        """Everything that the agent's side gets: the text, and the output as JSON."""
+        return f"{self.text}\n{json.dumps(self.output.model_dump(), ensure_ascii=False)}"
 
 
 class IndexTools:
@@ -409,6 +429,8 @@ class IndexTools:
 
     async def _search(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - quick; there is nothing to tell
         query = read_arguments(SearchArguments, arguments)
+        if query.max_tokens is not None:
+            return await self._context(query, query.max_tokens)
         hits = await self._index.asearch(query.query, query.k or _USUAL, filter=query.filter, as_of=query.as_of)
         hint = unanswered_note(query.query, hits) if hits else await self._index.afilter_hint(query.filter)
         found = hits_text(hits, self._cite_key)
@@ -418,6 +440,29 @@ class IndexTools:
                 hits=[HitOutput.of(hit) for hit in hits], warning=hint if hits else "", **self._searched(query)
             ),
         )
+
+    async def _context(self, query: SearchArguments, max_tokens: int) -> ToolResult:
+        """Evidence within a budget for text and structured output together; the text holds the quotes, once."""
+        searched = self._searched(query)
+
+        def result(evidence: Sequence[Evidence], more: Sequence[str] = ()) -> ToolResult:
+            text = context_text(evidence, lambda _, hit: f"[{documents_of(hit, self._cite_key)}]")
+            rest = f"\n\nFurther documents that match well: {', '.join(more)}" if more else ""
+            output = SearchOutput(hits=[], evidence=list(map(EvidenceOutput.of, evidence)), more=list(more), **searched)
+            return ToolResult(f"{text or 'Nothing was found.'}{rest}", output)
+
+        def head(hit: Hit) -> str:
+            empty = Evidence(hit, "", ((0, 0),))
+            return f"{context_text([empty])} {documents_of(hit)} {EvidenceOutput.of(empty).model_dump_json()}"
+
+        options = ContextOptions(write=lambda evidence: result(evidence).payload, head=head)
+        context = await self._index.acontext(
+            query.query, max_tokens, options=options, filter=query.filter, as_of=query.as_of
+        )
+        more = list(context.more)
+        while more and count_tokens(result(context.evidence, more).payload) > max_tokens:
+            more.pop()
+        return result(context.evidence, more)
 
     async def _explain(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
         query = read_arguments(ExplainArguments, arguments)
@@ -465,9 +510,7 @@ class IndexTools:
         if not documents:
             raise QueryError(self._no_document(query.doc_id))
         document = documents[0]
-        chunker = self._index.chunker
-        cutter = SentenceChunker() if isinstance(chunker, str) else chunker
-        whole = "\n\n".join(joined(each.passages, cutter) for each in documents)
+        whole = "\n\n".join(each.text for each in documents)
         part = whole[query.start : query.start + query.length]
         end = query.start + len(part)
         output = FetchOutput(
@@ -552,7 +595,7 @@ class IndexTools:
             ours, max_steps=_least(ours.max_steps, query.max_steps), timeout=_least(ours.timeout, query.timeout)
         )
 
-    def _searched(self, query: SearchArguments | AskArguments) -> dict[str, Any]:
+    def _searched(self, query: QueryArguments) -> dict[str, Any]:
         """Parameters of a search, for traces."""
         recipe = str(self._index.stats()["recipe"])
         return {"recipe": recipe, "k": query.k or _USUAL, "filter": query.filter, "as_of": query.as_of}

@@ -57,8 +57,26 @@ def compress_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def decompress_arrays(file: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of `compress_arrays`."""
+    """Return the arrays of `compress_arrays`; raise `ValueError` if they unpack to far more than any of ours."""
+    _require_bounded(zipfile.ZipFile(file), MAX_RATIO * file.stat().st_size)
     with np.load(file, allow_pickle=False) as archive:
+        return dict(archive)
+
+
+MAX_RATIO = 200
+"""How much longer compressed arrays may become; ours become 2 to 30 times as long."""
+
+
+def _require_bounded(archive: zipfile.ZipFile, max_bytes: int) -> None:
+    with archive:
+        if sum(member.file_size for member in archive.infolist()) > max_bytes:
+            raise ValueError(f"the arrays unpack to more than {max_bytes:,} bytes")
+
+
+def load_arrays(note: bytes) -> dict[str, NDArray[Any]]:
+    """Return copies of the arrays of `pack_arrays`, which are not compressed: they take no more than their bytes."""
+    _require_bounded(zipfile.ZipFile(io.BytesIO(note)), len(note))
+    with np.load(io.BytesIO(note), allow_pickle=False) as archive:
         return dict(archive)
 
 
@@ -84,6 +102,8 @@ def unpack_arrays(note: bytes, *, in_place: bool = False) -> dict[str, NDArray[A
             start = member.header_offset + _LENGTHS + 4 + name + extra
             header = _HEADER.match(note, start)
             if header is None:
+                if member.compress_type != zipfile.ZIP_STORED:
+                    raise ValueError("stored arrays are not compressed")
                 values = np.lib.format.read_array(io.BytesIO(archive.read(member)), allow_pickle=False)
             else:
                 size = int(header["size"])

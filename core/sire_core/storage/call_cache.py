@@ -5,9 +5,7 @@ Every row has a checksum. A damaged row counts as absent and is computed again; 
 
 from __future__ import annotations
 
-import io
 import logging
-import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,8 +16,10 @@ from numpy.typing import NDArray
 
 from sire_core.errors import StorageError
 from sire_core.extraction.record import from_json, to_json
+from sire_core.storage.array_file import load_arrays, pack_arrays
 from sire_core.storage.checksums import row_checksum
 from sire_core.storage.database import Database
+from sire_core.storage.derived import inflate
 from sire_core.types import ExtractionRecord
 
 _SCHEMA = """
@@ -46,7 +46,7 @@ _COLUMNS = {
 }
 """Columns that a checksum covers, by table."""
 
-_TYPES: dict[str, tuple[type, ...]] = {
+_COLUMN_TYPES: dict[str, tuple[type, ...]] = {
     "records": (str, str, str, bytes),
     "answers": (str, str, str, int, int),
     "answer_sources": (str, str),
@@ -66,11 +66,11 @@ def _compressed(record: str) -> bytes:
 def _decompressed(body: bytes) -> bytes:
     """Return a stored record as UTF-8."""
     try:
-        return zlib.decompress(body)
+        return inflate(body)
     except zlib.error as error:
         raise StorageError(
-            "calls.sqlite is damaged: a record is not what was written. Restore the file from a backup, or delete it: "
-            "then everything is extracted again."
+            "calls.sqlite is damaged: a record is not what was written. Restore the file from a backup. Without one, "
+            "move it away and keep it: what is in there is extracted, and paid for, again."
         ) from error
 
 
@@ -80,8 +80,8 @@ def _with_checksum(*row: object) -> tuple[object, ...]:
 
 
 def _is_intact(table: str, row: tuple[Any, ...]) -> bool:
-    """Whether a row, its checksum last, is what was written, and of the types that are written."""
-    return row[-1] == row_checksum(row[:-1]) and tuple(map(type, row[:-1])) == _TYPES[table]
+    """True if a row, its checksum last, is what was written, and of the types that are written."""
+    return row[-1] == row_checksum(row[:-1]) and tuple(map(type, row[:-1])) == _COLUMN_TYPES[table]
 
 
 def _intact_rows(table: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
@@ -247,18 +247,15 @@ class CallStore(Database):
             if not rows:
                 return None
             try:
-                with np.load(io.BytesIO(rows[0][1]), allow_pickle=False) as archive:
-                    self._fitted[name] = {key: archive[key] for key in archive.files}
-            except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile):  # as if it were not there
+                self._fitted[name] = load_arrays(rows[0][1])
+            except Exception:  # noqa: BLE001 - what was forged may raise anything: as if it were not there
                 return None
         return self._fitted[name]
 
     def put_fitted(self, name: str, state: Mapping[str, NDArray[Any]]) -> None:
         """Store arrays under a name."""
-        buffer = io.BytesIO()
-        np.savez(buffer, **dict(state))  # type: ignore[arg-type] # numpy's stub takes the keyword `allow_pickle` for an array
         with self.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO fitted VALUES (?,?,?)", _with_checksum(name, buffer.getvalue()))
+            connection.execute("INSERT OR REPLACE INTO fitted VALUES (?,?,?)", _with_checksum(name, pack_arrays(state)))
 
     def keep_fitted(self, names: Sequence[str]) -> None:
         """Delete all fitted arrays with other names."""

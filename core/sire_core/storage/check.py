@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,38 @@ class Finding:
 
 
 def check_folder(path: Path) -> list[Finding]:
-    """Read everything in an index folder and compare it with its checksums."""
+    """Read everything in an index folder and compare it with its checksums.
+
+    What is found while a writer changes the files is looked at again; damage is what stays.
+    """
+    before = _stamp(path)
+    findings = _findings(path)
+    for _ in range(_TRIES):
+        if not findings:
+            return []
+        again, after = _findings(path), _stamp(path)
+        findings = [finding for finding in findings if finding in again]
+        if before == after:
+            return again
+        before = after
+    return findings
+
+
+_TRIES = 8
+
+
+def _stamp(path: Path) -> list[tuple[str, int, int, int]]:
+    """Changes with every change of the files that writers replace or write to."""
+    stamp = []
+    for entry in sorted((*path.glob("*"), *path.glob("derived/*"))):
+        with suppress(OSError):
+            status = entry.lstat()
+            stamp.append((entry.name, status.st_ino, status.st_size, status.st_mtime_ns))
+    return [row for row in stamp if not row[0].endswith("-shm")]
+
+
+def _findings(path: Path) -> list[Finding]:
+    """Check everything once."""
     folder = Folder(path)
     if path.is_dir() and (wrong := sorted(misplaced(path))):
         return [Finding(entry.name, "it is a link, or no plain file or folder", _LINK) for entry in wrong]
@@ -66,17 +97,22 @@ def check_folder(path: Path) -> list[Finding]:
     except StorageError:
         findings.append(Finding("sources.json", "it is not what was written", _SOURCES))
     findings += [Finding(name, "it is not what was written", advice) for name, advice in damaged_adapter_files(path)]
+    return [*findings, *_derived(path)]
+
+
+def _derived(path: Path) -> Iterator[Finding]:
+    """Check the derived files. Those of a folder that a writer removes meanwhile do not count."""
     derived = path / "derived"
     for parent, names, _ in os.walk(derived):
         links = [Path(parent, name) for name in names if Path(parent, name).is_symlink()]
-        findings += [Finding(str(link.relative_to(path)), "it is a link", _LINK) for link in links]
-    for directory in sorted(file.parent for file in derived.rglob("checksums.json")) if derived.is_dir() else ():
+        yield from (Finding(str(link.relative_to(path)), "it is a link", _LINK) for link in links)
+    directories = [Path(parent) for parent, _, names in os.walk(derived) if "checksums.json" in names]
+    for directory in sorted(directories):
         if any(part.endswith(".partial") for part in directory.parts):
             continue  # what a killed process left; the next change tidies it away
-        findings += [
-            Finding(str(file.relative_to(path)), problem, _DERIVED) for file, problem in damaged_files(directory)
-        ]
-    return findings
+        damaged = list(damaged_files(directory))
+        if directory.is_dir():
+            yield from (Finding(str(file.relative_to(path)), problem, _DERIVED) for file, problem in damaged)
 
 
 def _of(check: Callable[[], Iterator[str]]) -> list[str]:

@@ -36,7 +36,7 @@ _BATCH = 2000  # Maximum number of rows in memory
 _VALUES = 900  # Maximum number of bound variables; SQLite allows at least 999
 
 
-_KINDS: dict[str, type] = {"t": str, "i": int, "r": float, "b": bytes}
+_VALUE_TYPES: dict[str, type] = {"t": str, "i": int, "r": float, "b": bytes}
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class CheckedTable:
     @cached_property
     def types(self) -> frozenset[tuple[type, ...]]:
         """Types that the values of a row may have together."""
-        choices = [(_KINDS[kind.lower()], *([type(None)] if kind.isupper() else [])) for kind in self.kinds]
+        choices = [(_VALUE_TYPES[kind.lower()], *([type(None)] if kind.isupper() else [])) for kind in self.kinds]
         return frozenset(product(*choices))
 
     @property
@@ -81,7 +81,7 @@ def row_checksum(row: SqlRow) -> int:
 
 
 def is_intact(row: SqlRow, table: CheckedTable) -> bool:
-    """Whether a row's columns, its checksum behind them, are what was written, and of the types that are written."""
+    """True if a row's columns, its checksum behind them, are what was written, and of the types that are written."""
     content = row[: len(table.columns)]
     return row[len(content)] == row_checksum(content) and tuple(map(type, content)) in table.types
 

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sire_core.errors import IndexLockedError, SnapshotExpiredError, StorageError
+from sire_core.errors import IndexLockedError, NoSpaceError, SnapshotExpiredError, StorageError
 from sire_core.fork_handlers import keep_for_parent, register_after_fork
-from sire_core.storage.plain_files import DATABASE_ENDS, require_plain, system_limit
+from sire_core.storage.plain_files import DATABASE_ENDS, require_plain, system_limit, write_error
 
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """Exceptions of SQLite; messages that quote damaged names may not be decodable."""
 
 _TRIES = 5
 _UNWRITABLE = ("readonly", "unable to open", "full", "disk I/O")
+_DAMAGE = ("not a database", "malformed", "file format", "no such", "decode", "UNIQUE", "too big")
+_DAMAGED_CALLS = (
+    "is damaged or not one of our files. Restore it from a backup. Without one, move it away and keep it: what models "
+    "answered is in there, and is asked for and paid for again."
+)
 _ADVICE = {
     ("full",): "has no space left. What was committed before is safe: free some space and run it again.",
     ("locked", "busy"): "is locked by another process. Wait until it has finished, then run it again.",
-    ("not a database", "malformed", "file format", "no such", "decode", "UNIQUE", "too big"): "is damaged or not one "
-    "of our files. Restore it from a backup, or delete this file and build again.",
+    _DAMAGE: "is damaged or not one of our files. Restore it from a backup, or delete this file and build again.",
     ("disk I/O",): "cannot be read or written: the disk may be full or failing. What was committed before is safe: "
     "make room and run it again.",
     ("readonly",): "cannot be written. Make the folder writable or free some space, or copy it to a place that is.",
@@ -44,6 +49,8 @@ def open_database(path: Path | None, mode: str, schema: str) -> tuple[sqlite3.Co
     except sqlite3.OperationalError as error:
         if not path.exists() or not any(word in str(error) for word in _UNWRITABLE):
             raise
+        if (fault := _unfinished(path, schema, error)) is not None:
+            raise fault from None
     # A read-only folder, or a full disk. A log that a killed process left behind still counts; without one, SQLite has
     # to know that it needs no files of its own.
     for _ in range(_TRIES):
@@ -102,10 +109,23 @@ def _prepared(connection: sqlite3.Connection, mode: str, schema: str, path: Path
     return connection
 
 
+def _tables(connection: sqlite3.Connection, schema: str) -> tuple[set[str], set[str]]:
+    """Return the tables of a file and those of a schema."""
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+    return tables, set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema))
+
+
+def _unfinished(path: Path, schema: str, error: sqlite3.OperationalError) -> sqlite3.OperationalError | None:
+    """Return why a file cannot be written if there is nothing to read in it, as its tables were never made."""
+    with suppress(sqlite3.Error), closing(_connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        tables, ours = _tables(connection, schema)
+        return None if ours <= tables else error
+    return None
+
+
 def _check_tables(connection: sqlite3.Connection, schema: str, path: Path | None) -> None:
     """Raise if the file is the database of another program."""
-    ours = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema))
-    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+    tables, ours = _tables(connection, schema)
     if tables and not tables & ours:
         raise StorageError(f"{path} is the database of another program. Name a new folder.")
 
@@ -115,9 +135,14 @@ def explained(error: Exception, path: Path | None) -> StorageError:
     name = str(path) if path else "The in-memory index"
     if advice := system_limit(error, path.parent if path else None):
         return StorageError(f"{name} {advice} (SQLite says: {error})")
+    if "readonly" in str(error) and path is not None and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        # Opened to be read, as nothing could be written.
+        return NoSpaceError(f"{name} has no space left to be changed: free some space and run it again.")
     for words, advice in _ADVICE.items():
         if any(word in str(error) for word in words):
-            return StorageError(f"{name} {advice} (SQLite says: {error})")
+            if words is _DAMAGE and name.endswith("calls.sqlite"):
+                return StorageError(f"{name} {_DAMAGED_CALLS} (SQLite says: {error})")
+            return write_error(error)(f"{name} {advice} (SQLite says: {error})")
     return StorageError(f"{name} failed: {error}. What was committed before is safe; run it again.")
 
 
@@ -172,7 +197,7 @@ class Database:
         return ()
 
     def replaced(self) -> bool:
-        """Whether another file has taken the place of the open one, so that it has to be opened again."""
+        """True if another file has taken the place of the open one, so that it has to be opened again."""
         if self.path is None or self._place() == self._file:
             return False
         with suppress(OSError):
@@ -180,7 +205,7 @@ class Database:
         return False
 
     def reading(self) -> bool:
-        """Whether this thread is inside a `snapshot`; waits for other threads that are."""
+        """True if this thread is inside a `snapshot`; waits for other threads that are."""
         with self._lock:
             return self._in_transaction()
 
@@ -228,7 +253,7 @@ class Database:
             self._known = stamp
 
     def trusted(self) -> bool:
-        """Whether only this connection has written to the file since `trust`."""
+        """True if only this connection has written to the file since `trust`."""
         with self._lock:
             return bool(self._known) and self._known == self.stamp()
 

@@ -8,13 +8,21 @@ import shutil
 import threading
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
 
-from sire_core.errors import StorageError
-from sire_core.storage.plain_files import is_plain, read_plain, remove, require_plain, sync_file, sync_folder
+from sire_core.errors import SireError, StorageError
+from sire_core.storage.plain_files import (
+    is_plain,
+    read_plain,
+    remove,
+    require_plain,
+    sync_file,
+    sync_folder,
+    write_error,
+)
 
 _CHECKSUMS = "checksums.json"
 BLOCK = 1 << 20
@@ -105,10 +113,41 @@ class DerivedFiles:
                 sync_folder(directory.parent)
         except Exception as error:  # libraries that write files may raise anything
             shutil.rmtree(partial, ignore_errors=True)
-            raise StorageError(
+            raise write_error(error)(
                 f"Cannot write {directory} ({error}). The index itself is safe; free some space or fix the "
                 "permissions, and open it again."
             ) from error
+
+
+MAX_INFLATED = 1 << 26
+"""Bytes that a compressed value may unpack to."""
+
+
+def inflate(body: bytes | memoryview) -> bytes:
+    """Return decompressed bytes, at most `MAX_INFLATED`.
+
+    Raises:
+        zlib.error: They are more, or not what was compressed.
+    """
+    stream = zlib.decompressobj()
+    content = stream.decompress(body, MAX_INFLATED)
+    if not stream.eof:
+        raise zlib.error(f"it is cut off, or unpacks to more than {MAX_INFLATED:,} bytes")
+    return content
+
+
+@contextmanager
+def derived_values(name: str) -> Iterator[None]:
+    """Raise `StorageError` where derived files hold something else than the code that reads them expects."""
+    try:
+        yield
+    except SireError:
+        raise
+    except Exception as error:  # forged content may raise anything
+        raise StorageError(
+            f"What is derived from the index is damaged or forged: {name} cannot be read ({type(error).__name__}: "
+            f"{error}). Delete the folder `derived` of the index; it is made again from index.sqlite."
+        ) from error
 
 
 def carried_folder(key: str) -> str:
@@ -125,10 +164,13 @@ def damaged_files(directory: Path) -> Iterator[tuple[Path, str]]:
         return
     for name, known in files.items():
         file = directory / name
-        if not os.path.lexists(file):
+        try:
+            if not _is_right(file, known):
+                yield file, "it is not what was written"
+        except FileNotFoundError:
             yield file, "it is missing"
-        elif not _is_right(file, known):
-            yield file, "it is not what was written"
+        except OSError as error:
+            yield file, f"it cannot be read ({error.strerror})"
 
 
 def _sync_files(folder: Path) -> None:

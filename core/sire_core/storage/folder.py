@@ -30,6 +30,7 @@ from sire_core.storage.plain_files import (
     require_plain,
     sync_folder,
     system_limit,
+    write_error,
 )
 
 FORMAT = 4
@@ -81,7 +82,7 @@ def _failed(folder: Path, error: sqlite3.Error) -> StorageError:
         return IndexLockedError(
             f"Another process is writing to {folder}. Readers may go on; wait for it to finish and run it again."
         )
-    return StorageError(
+    return write_error(error)(
         f"Cannot write to {folder} ({error}). Make the folder writable or free some space, or copy it to a place that "
         "is."
     )
@@ -175,7 +176,7 @@ class Folder:
             raise StorageError(f"Cannot make the folder {self.path}: {why}.") from error
 
     def exists(self) -> bool:
-        """Whether an index was committed or at least started here."""
+        """True if an index was committed or at least started here."""
         try:
             return self.index_file.exists()
         except OSError as error:
@@ -226,7 +227,7 @@ class Folder:
         except OSError as error:
             todo = "make room or fix the permissions, then open it again"
             why = TOO_MANY if has_few_descriptors(error) else f"{error.strerror}. The index itself is safe: {todo}"
-            raise StorageError(f"Cannot write {target}: {why}.") from error
+            raise write_error(error)(f"Cannot write {target}: {why}.") from error
 
     def clean(self, unwanted: Callable[[str], bool]) -> None:
         """Delete derived folders by name, and partial files of killed processes in the others."""
@@ -240,6 +241,18 @@ class Folder:
             else:
                 for left in entry.glob("*.partial"):
                     remove(left)
+
+    def is_being_written(self) -> bool:
+        """True if somebody holds the writer's lock."""
+        if not (self.path / "writer.lock").exists():
+            return False
+        try:
+            with file_lock(self.path, "writer.lock"):
+                return False
+        except IndexLockedError:
+            return True
+        except StorageError:  # of a folder that cannot be written nobody knows
+            return False
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -82,7 +82,7 @@ class IndexFiles:
 
     @staticmethod
     def _is_there(folder: Folder, lock: str = "") -> bool:
-        """Whether there is an index, and a lock of this name; both may be on their way here or being deleted."""
+        """True if there is an index, and a lock of this name; both may be on their way here or being deleted."""
         for _ in range(_LOOKS):
             if folder.exists() and (folder.path / lock).exists():
                 return True
@@ -164,7 +164,7 @@ class IndexFiles:
         self.store.require_sound(self._verified())
 
     def is_sound(self) -> bool:
-        """Whether everything in the store is verified already, so that a part of it can be looked up."""
+        """True if everything in the store is verified already, so that a part of it can be looked up."""
         return self.store.is_sound(self._verified())
 
     def _verified(self) -> Verified | None:
@@ -304,6 +304,11 @@ def require_built(files: IndexFiles) -> None:
     """Raise `IndexMissingError` if nothing was ever committed."""
     if not files.manifest().generation:
         name = files.folder.path if files.folder else "memory"
+        if files.folder is not None and files.folder.is_being_written():
+            raise IndexMissingError(
+                f"The index in {name} is being built by another process for the first time. Nothing can be searched "
+                "before that has finished: wait, and ask again."
+            )
         raise IndexMissingError(
             f"The index in {name} is empty: nothing was built, or the build did not finish. Build it."
         )

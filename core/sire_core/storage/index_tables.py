@@ -335,7 +335,7 @@ def vector_of(unit: object, blob: bytes) -> NDArray[np.float32]:
 
 
 def is_right_vector(blob: object) -> bool:
-    """Whether bytes are a vector with the right checksum."""
+    """True if bytes are a vector with the right checksum."""
     if not isinstance(blob, bytes) or len(blob) % 4:
         return False
     return zlib.crc32(blob[:-VECTOR_CHECKSUM]).to_bytes(VECTOR_CHECKSUM, "little") == blob[-VECTOR_CHECKSUM:]

@@ -11,6 +11,7 @@ from sire_core.settings import UntrustedText, from_folder
 from sire_core.types import digest
 
 if TYPE_CHECKING:
+    from sire_core.documents.chunker import SentenceChunker
     from sire_core.protocols import Recipe
 
 VECTORS = "vectors"
@@ -41,11 +42,11 @@ class BuiltRecipe:
 
     @property
     def extracted_by_model(self) -> bool:
-        """Whether a model alone wrote the records; where rules had a part, they found the names."""
+        """True if a model alone wrote the records; where rules had a part, they found the names."""
         return bool(self.extraction) and "rules/" not in self.extraction
 
     def builds_like(self, recipe: Recipe) -> bool:
-        """Whether a recipe would build what this one built."""
+        """True if a recipe would build what this one built."""
         wanted = tuple((o.name, dict(o.settings())) for o in recipe.organizers)
         return self.name == recipe.name and wanted == tuple((name, dict(s)) for name, s in self.organizers)
 
@@ -96,6 +97,12 @@ class Manifest:
     def recipe_names(self) -> list[str]:
         """Names of the recipes, the default first, then in the order of their builds."""
         return list(dict.fromkeys(built.name for built in (*self.recipes[-1:], *self.recipes)))
+
+    def chunker_object(self) -> SentenceChunker | None:
+        """Return the chunker of the folder; None if it takes documents whole."""
+        from sire_core.documents.chunker import SentenceChunker
+
+        return SentenceChunker(**self.chunker) if self.chunker else None
 
     def failed_count(self, built: BuiltRecipe) -> int:
         """Return how many passages, vectors, summaries, bridges and reports of a recipe failed."""
@@ -191,6 +198,10 @@ class Manifest:
         others = [r for r in self.recipes if r.owners != built.owners or r.name != built.name]
         others.insert(len(others) if is_default else len(others) - 1, built)
         return replace(self, recipes=tuple(others))
+
+    def with_chunker(self, chunker: SentenceChunker | None) -> Manifest:
+        """Return a manifest in which the folder's documents are cut by a chunker from now on."""
+        return replace(self, chunker=chunker.settings() if chunker else None)
 
     def with_default(self, name: str) -> Manifest:
         """Return a manifest in which the latest recipe of this name is the default."""

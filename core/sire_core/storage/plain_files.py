@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import stat
 import tempfile
 import zlib
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.atomic_files import replacing
-from sire_core.errors import StorageError
+from sire_core.errors import NoSpaceError, StorageError
 
 ADVICE = {
     "pending": (
@@ -58,12 +59,12 @@ _DERIVED = re.compile(r"[0-9a-f]{8,64}-(?:\d+|carried)(?:\.\d+-\d+\.partial)?")
 
 
 def is_derived_name(name: str) -> bool:
-    """Whether a folder inside `derived` has a name that we give."""
+    """True if a folder inside `derived` has a name that we give."""
     return _DERIVED.fullmatch(name) is not None
 
 
 def is_plain(path: Path, *, folder: bool = False) -> bool:
-    """Whether there is a plain file (or folder), and no link to one."""
+    """True if there is a plain file (or folder), and no link to one."""
     mode = path.lstat().st_mode
     return stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)
 
@@ -119,8 +120,19 @@ def system_limit(error: Exception, folder: Path | None) -> str:
     return ""
 
 
+_NO_SPACE = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+
+def write_error(error: BaseException) -> type[StorageError]:
+    """The class of our error for a file that cannot be written."""
+    if isinstance(error, OSError):
+        return NoSpaceError if error.errno in _NO_SPACE else StorageError
+    is_full = any(words in str(error) for words in ("disk is full", "disk I/O"))
+    return NoSpaceError if isinstance(error, sqlite3.Error) and is_full else StorageError
+
+
 def has_few_descriptors(error: OSError) -> bool:
-    """Whether the process or the machine has no file descriptor left."""
+    """True if the process or the machine has no file descriptor left."""
     return error.errno in (errno.EMFILE, errno.ENFILE)
 
 
@@ -142,7 +154,7 @@ def _has_few_descriptors() -> bool:
 
 
 def _has_no_locks(folder: Path) -> bool:
-    """Whether the file system refuses locks, tried on a file of our own."""
+    """True if the file system refuses locks, tried on a file of our own."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -208,7 +220,7 @@ def damaged_adapter_files(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _is_right(file: Path) -> bool:
-    """Whether a file is intact, or does not exist."""
+    """True if a file is intact, or does not exist."""
     try:
         read_checked(file)
     except FileNotFoundError:

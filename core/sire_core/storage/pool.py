@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from sire_core.errors import StorageError
 from sire_core.filters import comparable
 from sire_core.filters.conditions import filtered_title
 from sire_core.storage.checksums import stored_values
-from sire_core.storage.derived import BLOCK, DerivedFiles
+from sire_core.storage.derived import BLOCK, DerivedFiles, derived_values, inflate
 from sire_core.storage.store import CORPUS, Store
 from sire_core.types import BUILT_IN_KINDS, Unit, UnitKind
 
@@ -57,6 +57,8 @@ def differing_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, tuple[
             values.setdefault(comparable(source.get(key)), source.get(key))
     return {key: tuple(values.values()) for key, values in by_key.items()}
 
+
+T = TypeVar("T")
 
 MOST_LETTERS = 24
 """Of a unit's id, as `digest` makes them."""
@@ -177,8 +179,13 @@ class Pool:
 
     def unit(self, position: int, order: Sequence[int] | None = None) -> tuple[Unit, tuple[str, ...]]:
         """Return a unit and the ids of its documents, in order of its chunks."""
-        row = json.loads(zlib.decompress(self.rows[self.offsets[position] : self.offsets[position + 1]].data))
+        with derived_values("a unit"):
+            return self._unit(position, order)
+
+    def _unit(self, position: int, order: Sequence[int] | None) -> tuple[Unit, tuple[str, ...]]:
+        row = json.loads(inflate(self.rows[self.offsets[position] : self.offsets[position + 1]].data))
         chunk_ids, documents, source_ids = row["chunk_ids"], row["documents"], row["source_ids"]
+        _require_texts(row["id"], row["text"], row["title"], *chunk_ids, *row["entity_keys"], *documents, *source_ids)
         if order is not None:
             chunk_ids = [chunk_ids[i] for i in order]
             source_ids = [source_ids[i] for i in order] if source_ids else []
@@ -202,7 +209,17 @@ class Pool:
 
     def document_ids(self) -> list[str]:
         """Return ids of all documents by number, including those without text."""
-        return list(json.loads(self.documents))
+        return self._listed("documents", self.chunk_documents, str)
+
+    def _listed(self, name: str, numbers: NDArray[np.int64], form: type[T]) -> list[T]:
+        """Return a list of JSON values that chunks have the numbers of."""
+        with derived_values(name):
+            values = json.loads(getattr(self, name))
+            if not isinstance(values, list) or not set(map(type, values)) <= {form}:
+                raise TypeError(f"it is no list of {form.__name__}")
+            if len(numbers) and numbers.max() >= len(values):
+                raise IndexError("it is too short")
+            return values
 
     def source_ids(self) -> list[str]:
         """Return the user's own ids of passages by chunk number; empty where there is none."""
@@ -214,7 +231,7 @@ class Pool:
 
     def filtered_titles(self) -> list[str]:
         """Return the titles that filters compare, by chunk number; empty where there is none."""
-        titles: list[str] = json.loads(self.titles)
+        titles = self._listed("titles", self.chunk_documents, str)
         filtered = [titles[number] for number in self.chunk_documents.tolist()]
         if not all(filtered):  # reading all rows is slow, and seldom needed
             for numbers, unit in self._passages():
@@ -229,7 +246,7 @@ class Pool:
 
     def distinct_metadata(self) -> list[Mapping[str, Any]]:
         """Return the distinct metadata of chunks; `chunk_metadata` has the number of each chunk's."""
-        return list(json.loads(self.metadata))
+        return self._listed("metadata", self.chunk_metadata, dict)
 
     @classmethod
     def load(cls, files: DerivedFiles, generation: int, *, written: bool = False) -> Pool:
@@ -238,15 +255,38 @@ class Pool:
         if not written:
             files.verify()
         directory = files.directory
-        try:
+        with derived_values(str(directory)):
             parts: dict[str, Any] = {name: np.asarray(np.load(directory / f"{name}.npy", "r")) for name in _ARRAYS}
             parts["matrix"] = np.asarray(np.load(directory / MATRIX, "r"))
             parts["rows"] = np.asarray(np.memmap(directory / ROWS, dtype=np.uint8, mode="r"))
             parts |= {name: (directory / f"{name}.json").read_bytes() for name in _TEXTS}
             parts["kind_names"] = tuple(json.loads((directory / "kinds.json").read_bytes()))
-        except (OSError, ValueError, EOFError) as error:  # deleted since
-            raise StorageError(f"The derived files in {directory} cannot be read ({error}).") from error
-        return cls(generation=generation, files=files, stamp=stamp, **parts)
+            pool = cls(generation=generation, files=files, stamp=stamp, **parts)
+            if not written:
+                pool.require_sound()
+        return pool
+
+    def require_sound(self) -> None:
+        """Raise `StorageError` if arrays do not fit each other: files that were forged have the right checksums."""
+        count, chunks = len(self.ids), len(self.chunk_ids)
+        longs = (self.indptr, self.indices, self.offsets, self.chunk_documents, self.chunk_metadata)
+        short = (self.kinds, self.levels, self.ranks, self.rows)
+        right = all(array.dtype == np.int64 and array.ndim == 1 for array in longs)
+        right = right and all(array.dtype == np.uint8 and array.ndim == 1 for array in short)
+        right = right and self.matrix.dtype == np.float32 and self.matrix.ndim == 2 and len(self.matrix) == count
+        right = right and all(
+            array.dtype == np.dtype(ID_TYPE) and array.ndim == 1 and _is_ascii(array)
+            for array in (self.ids, self.chunk_ids)
+        )
+        right = right and {len(self.kinds), len(self.levels), len(self.ranks)} == {count}
+        right = right and {len(self.chunk_documents), len(self.chunk_metadata)} == {chunks}
+        right = right and _are_bounds(self.indptr, count, len(self.indices))
+        right = right and _are_bounds(self.offsets, count, len(self.rows))
+        right = right and _is_within(self.indices, chunks) and bool((np.diff(self.indptr) > 0).all())
+        right = right and _is_within(self.kinds, len(self.kind_names))
+        right = right and min(self.chunk_documents.min(initial=0), self.chunk_metadata.min(initial=0)) >= 0
+        if not right or self.kind_names[: len(BUILT_IN_KINDS)] != BUILT_IN_KINDS:
+            raise StorageError("The arrays of the pool do not fit each other.")
 
     @classmethod
     def make(cls, store: Store, owners: Sequence[str], generation: int) -> Pool:
@@ -265,8 +305,27 @@ class Pool:
         (directory / ROWS).write_bytes(self.rows.data if len(self.rows) else b" ")
 
     def intact(self, *, may_be_gone: bool = False) -> bool:
-        """Whether the files are unchanged since they were verified; true in memory. See `DerivedFiles.intact`."""
+        """True if the files are unchanged since they were verified; true in memory. See `DerivedFiles.intact`."""
         return self.files is None or self.files.intact(self.stamp, may_be_gone=may_be_gone)
+
+
+def _is_ascii(ids: NDArray[np.bytes_]) -> bool:
+    return not ids.size or bool(np.ascontiguousarray(ids).view(np.uint8).max() < 128)
+
+
+def _is_within(numbers: NDArray[Any], size: int) -> bool:
+    return not numbers.size or bool(numbers.min() >= 0 and numbers.max() < size)
+
+
+def _are_bounds(bounds: NDArray[np.int64], count: int, size: int) -> bool:
+    """Whether bounds divide so many items into so many parts."""
+    right = len(bounds) == count + 1 and bounds[0] == 0 and (np.diff(bounds) >= 0).all()
+    return bool(right and (bounds[-1] == size or (not count and size <= 1)))  # an empty file holds a space
+
+
+def _require_texts(*values: object) -> None:
+    if not set(map(type, values)) <= {str}:
+        raise TypeError("it has something else where a text belongs")
 
 
 def save_columns(directory: Path, columns: Mapping[str, Any]) -> None:
@@ -535,7 +594,7 @@ class Pools:
         self._open: dict[str, tuple[DerivedFiles | None, Pool]] = {}
 
     def expected(self, generation: int) -> bool:
-        """Whether a generation was committed just now, and its writer is deriving the pool."""
+        """True if a generation was committed just now, and its writer is deriving the pool."""
         if self._folder is None or self._published() >= generation:
             return False
         file = self._folder.index_file

@@ -60,7 +60,7 @@ CORPUS = "corpus"
 
 _CHUNK = ", ".join(f"c.{name}" for name in (*CHUNKS.columns, "checksum"))
 _PAGE = 16384  # Bytes of a page: units have vectors, of which a page of 4 kB would hold one and be half empty
-_MANY = 1000  # So many vectors are found by reading all; fewer are looked up one by one
+_SCAN_FROM_VECTORS = 1000  # So many vectors are found by reading all; fewer are looked up one by one
 _MAX_CACHED = 200_000  # Maximum number of passages in the cache, at 1.7 kB each
 _MAX_FOLLOWED = 1000
 """Maximum number of documents of a commit that the cache follows; after larger ones the next change reads all."""
@@ -142,7 +142,7 @@ class Store(Database):
         self._sound = True
 
     def is_sound(self, known: Verified | None = None) -> bool:
-        """Whether nothing has to be verified: see `require_sound`, and nobody else has written since."""
+        """True if nothing has to be verified: see `require_sound`, and nobody else has written since."""
         if self.path is None or (self._sound and self.trusted()):
             return True
         return known is not None and known.stamp == self.stamp() and 0 <= int(time.time()) - known.at < _WEEK
@@ -242,7 +242,7 @@ class Store(Database):
 
     def vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Return vectors of units by id, without unknown ids."""
-        if len(ids) < _MANY:
+        if len(ids) < _SCAN_FROM_VECTORS:
             rows = self.read_in("SELECT id, vector FROM units WHERE id IN ({marks})", ids)
             return {str(unit): vector_of(unit, blob) for unit, blob in rows}
         wanted = set(ids)

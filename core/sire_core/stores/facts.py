@@ -21,14 +21,14 @@ from sire_core.filters.conditions import FIELDS
 if TYPE_CHECKING:
     from sire_core.filters import Filter
 
-_LONGEST = 200
+_MAX_KEYWORD_LETTERS = 200
 _ORDERED = ("lt", "lte", "gt", "gte")
 _EXACT = 2**53  # Whole numbers up to this one are floating-point numbers as well
 
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """Whether an entry has one of some facts."""
+    """True if an entry has one of some facts."""
 
     facts: tuple[str, ...]
     wanted: bool = True  # False turns it round
@@ -81,7 +81,7 @@ def numbers_of(metadata: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _is_held(value: float) -> bool:
-    """Whether floating point holds a number as it is; NaN is none that can be compared."""
+    """True if floating point holds a number as it is; NaN is none that can be compared."""
     return abs(value) < _EXACT
 
 
@@ -156,6 +156,6 @@ def _is_number(value: Any) -> bool:
 
 def _plain(fact: str) -> str:
     """A short text that every database takes: no NUL, no half of a surrogate pair."""
-    if len(fact) <= _LONGEST and fact.isprintable():
+    if len(fact) <= _MAX_KEYWORD_LETTERS and fact.isprintable():
         return fact
     return f"{fact[0]}{hashlib.sha256(fact.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"

@@ -75,7 +75,7 @@ class LanceStore:
         await self._change(lambda table: table.delete(f"id IN ({wanted})"))
 
     async def holds(self, unit: str, vector: NDArray[Any]) -> bool:  # noqa: ARG002 - the store is asked for the id
-        """Whether a unit is there."""
+        """True if a unit is there."""
         where = f"id = {_quoted(unit)}"
         return bool(await self._change(lambda table: table.count_rows(where)))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NAME = re.compile(r"[a-z_][a-z0-9_]{0,50}")
+_TABLE_NAME = re.compile(r"[a-z_][a-z0-9_]{0,50}")
 _WIDEST = 2000  # Longest vectors that pgvector's HNSW takes
 _MOST_LISTED = 1000  # Most candidates that its HNSW keeps
 _SIGNS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
@@ -47,7 +47,7 @@ class PostgresStore:
     """
 
     def __init__(self, place: str, table: str = "sire_units", *, width: int = 400) -> None:
-        if not _NAME.fullmatch(table):
+        if not _TABLE_NAME.fullmatch(table):
             raise ConfigurationError(f"The name of a table has small letters, digits and underscores, not {table!r}.")
         try:
             import psycopg  # noqa: F401
@@ -79,7 +79,7 @@ class PostgresStore:
         await self._change(f"DELETE FROM {self._table} WHERE id=ANY(%s)", [ids])
 
     async def holds(self, unit: str, vector: NDArray[Any]) -> bool:  # noqa: ARG002 - the store is asked for the id
-        """Whether a unit is there."""
+        """True if a unit is there."""
         sql = f"SELECT 1 FROM {self._table} WHERE id=%s"
         return await self._run(lambda db: bool(self._held(db)) and bool(db.execute(sql, [unit]).fetchall()))
 

@@ -73,7 +73,7 @@ class QdrantStore:
         await self._run(lambda: self._there() and self._client.delete(self._collection, names))
 
     async def holds(self, unit: str, vector: NDArray[Any]) -> bool:  # noqa: ARG002 - the store is asked for the id
-        """Whether a unit is there."""
+        """True if a unit is there."""
         found = await self._run(lambda: self._there() and self._client.retrieve(self._collection, [to_uuid(unit)]))
         return bool(found)
 

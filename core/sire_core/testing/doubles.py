@@ -132,7 +132,7 @@ def _filled(node: Mapping[str, Any], root: Mapping[str, Any], text: str) -> Any:
     return {"integer": 1, "number": 1.0, "boolean": False, "null": None}.get(str(kind), text)
 
 
-_WORD = re.compile(r"\S+\s*|\s+")
+_STREAMED_WORD = re.compile(r"\S+\s*|\s+")
 
 
 class ScriptedModel(CheckedModel):
@@ -188,7 +188,7 @@ class ScriptedModel(CheckedModel):
     async def pieces(self, request: ModelRequest) -> AnswerParts:
         """The same, word by word."""
         answer = await self.send(request)
-        for word in _WORD.findall(answer.text if answer.finish == "stop" else ""):
+        for word in _STREAMED_WORD.findall(answer.text if answer.finish == "stop" else ""):
             yield word
             await asyncio.sleep(self._gap)
         yield answer

@@ -18,7 +18,7 @@ def kind_name(kind: str) -> str:
 
 
 def count_units(units: Mapping[str, int], passages: int = 0) -> str:
-    """How many passages there are, or units by kind: `1 passage`, `32 units (31 aggregates, 1 passage)`."""
+    """Number of passages there are, or units by kind: `1 passage`, `32 units (31 aggregates, 1 passage)`."""
     words = {kind: kind_name(kind) for kind in sorted(units)}
     parts = [count(units[kind], word, f"{word[:-1]}ies" if word.endswith("y") else "") for kind, word in words.items()]
     if set(units) <= {_PASSAGE}:

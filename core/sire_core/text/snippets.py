@@ -150,7 +150,7 @@ def _cut(block: str) -> list[str]:
 
 
 def _goes_on(parts: Sequence[str]) -> bool:
-    """Whether a sentence is a number so far, or ends in the number of a section: what follows belongs to it."""
+    """True if a sentence is a number so far, or ends in the number of a section: what follows belongs to it."""
     last = " ".join(parts[-4:])
     is_whole = len(parts) <= 4 and len(last) <= 60
     return bool((is_whole and _NUMBER_ONLY.match(last)) or _ENDS_IN_NUMBER.search(last[-60:]))
@@ -200,7 +200,7 @@ def _blocks(text: str) -> list[tuple[str, str]]:
 
 
 def _is_code(line: str, before: tuple[str, str]) -> bool:
-    """Whether a line is code without a fence: behind a prompt, or set off from the block before, which leads to it."""
+    """True if a line is code without a fence: behind a prompt, or set off from the block before, which leads to it."""
     words, kind = before
     is_led_to = kind == "code" or (words.endswith(":") and not _STARTS_BLOCK.match(line))
     is_set_off = line.startswith(_CODE_INDENT_OF_ITEM if kind == "item" else _CODE_INDENT)
@@ -269,7 +269,7 @@ def form_stem(word: str) -> str:
 
 
 def has_form(word: str, words: Collection[str]) -> bool:
-    """Whether lower-case words with the stem of a word have a form of it: "found" is none of "founded"."""
+    """True if lower-case words with the stem of a word have a form of it: "found" is none of "founded"."""
     own, form = stem(word.lower()), form_stem(word.lower())
     forms = {form_stem(other) for other in words}
     return form in forms or (form == own and own not in {stem(other) for other in words})

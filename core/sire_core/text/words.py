@@ -70,7 +70,7 @@ def _special() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def is_plain(text: str, start: int = 0, end: int | None = None) -> bool:
-    r"""Whether `\w+` finds the words of a part of a text: it has no signs, and no script without spaces."""
+    r"""True if `\w+` finds the words of a part of a text: it has no signs, and no script without spaces."""
     if text.isascii():
         return True
     end = len(text) if end is None else end
@@ -151,7 +151,7 @@ _WORD = re.compile(r"\w+")
 _SPACE = re.compile(r"\s+")
 _BY_SHAPE = "sire_core.shape"
 _LATIN = bytes(range(256)).decode("latin-1")
-_MARKS = bytes(ord(letter) for letter in _LATIN if _TOKEN.match(letter) and not _WORD.match(letter))
+_LATIN_MARKS = bytes(ord(letter) for letter in _LATIN if _TOKEN.match(letter) and not _WORD.match(letter))
 _SHAPES = bytes(ord("w" if _WORD.match(letter) else " ") for letter in _LATIN)
 _LOOKED_AT = 40
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -163,7 +163,7 @@ _BOUNDARY = re.compile(rf"(?<![{_FINAL}])([{_FINAL}]+)([\"'\u201d\u2019)\]]*)(\s
 
 
 def stop_ends_sentence(before: str, after: str) -> bool:
-    """Whether a full stop ends a sentence."""
+    """True if a full stop ends a sentence."""
     words = before.split()
     last = words[-1].strip("(\"'\u201e\u00ab[") if words else ""
     low = last.lower()
@@ -189,7 +189,7 @@ def count_tokens(text: str) -> int:
         return len(token_pattern().findall(text))
     # Faster than finding the tokens: marks are counted by leaving them out, words by where they begin.
     raw = text.encode("latin-1", _BY_SHAPE)
-    marks = len(raw) - len(raw.translate(None, _MARKS))
+    marks = len(raw) - len(raw.translate(None, _LATIN_MARKS))
     return marks + (b" " + raw.translate(_SHAPES)).count(b" w")
 
 
@@ -327,13 +327,13 @@ def clean_value(value: Any) -> Any:
 T = TypeVar("T")
 
 _NO_SPACE = re.compile(r"\S+")
-_LETTERS = 8
+_MAX_TOKEN_LETTERS = 8
 """Letters that count as a token at least: some languages write without spaces, and some texts are one endless word."""
 
 
 def text_length(text: str) -> int:
     """Tokens of a text; a long run of letters counts as several."""
-    return max(count_tokens(text), -(-len(text) // _LETTERS))
+    return max(count_tokens(text), -(-len(text) // _MAX_TOKEN_LETTERS))
 
 
 def packed(items: Iterable[T], size: Callable[[T], int], room: int, most: int | None = None) -> Iterator[list[T]]:
@@ -376,7 +376,7 @@ def _cut_sentence(sentence: str, room: int) -> Iterator[str]:
     start = end = spent = 0
     for left, right in _word_spans(sentence, room):
         tokens = count_tokens(sentence[left:right])
-        if end and (spent + tokens > room or right - start > room * _LETTERS):
+        if end and (spent + tokens > room or right - start > room * _MAX_TOKEN_LETTERS):
             yield sentence[start:end]
             start, spent = left, 0
         end, spent = right, spent + tokens

@@ -367,3 +367,17 @@ def test_information_is_corrected_for_chance():
     assert corrected_information(one, two) < 0.05
     assert corrected_information(one, one[::1]) == pytest.approx(1)
     assert corrected_information(np.zeros(5, int), np.zeros(5, int)) == 0
+
+
+def test_corrected_information_is_adjusted_mutual_information_with_chance_from_shuffles():
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(5)
+    apart = []
+    for _ in range(60):
+        size, first, second = int(rng.integers(40, 200)), int(rng.integers(2, 12)), int(rng.integers(2, 12))
+        one = rng.integers(first, size=size)
+        other = np.where(rng.random(size) < rng.random(), one % second, rng.integers(second, size=size))
+        exact = max(0.0, metrics.adjusted_mutual_info_score(one, other))
+        apart.append(abs(corrected_information(one, other) - exact))
+    assert max(apart) < 0.05
+    assert max(apart) > 0  # an estimate, not the exact expectation

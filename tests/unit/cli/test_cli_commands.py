@@ -10,6 +10,7 @@ from sire_core import Document, Index
 from sire_core.cli.options import manifest_of
 from sire_core.recipes import REGISTRY
 from sire_core.storage.folder import Folder
+from sire_core.text.words import count_tokens
 from support.command import run
 
 RECORDS = [
@@ -438,3 +439,17 @@ def test_pictures_are_skipped_and_not_reported_as_failures(tmp_path):
     assert "1 file could not be read and was skipped:" in result.stderr
     assert "Skipped 2 files of types that are not read (2 .png)." in result.stderr
     assert "logo.png" not in result.stderr
+
+
+def test_query_prints_evidence_within_a_number_of_tokens(index):
+    question = "Where did Brackwater Press stand?"
+    result = run("query", index, question, "--max-tokens", 40, "--more")
+    assert result.stdout.startswith("[1] Brackwater Press\nBrackwater Press stood in Lindle.")
+    assert count_tokens(result.stdout) <= 40
+    for max_tokens in (10, 60, 90, 500):
+        printed = run("query", index, question, "--max-tokens", max_tokens, "--json").stdout
+        assert count_tokens(printed) <= max_tokens
+        assert all(one["text"] for one in json.loads(printed))
+    assert json.loads(printed)[0]["doc_ids"] == ["m-2"]
+    for wrong in (["--more"], ["--max-tokens", 9, "--explain"], ["--max-tokens", 9, "--json", "--more"]):
+        assert run("query", index, question, *wrong, code=1).stderr

@@ -59,7 +59,7 @@ PAGE = f"""<html><head><title>Head</title><style>p {{}}</style></head><body><h1>
 <figcaption>Figure 1</figcaption></figure><aside>no</aside><script>no()</script><p><span hidden>no</span>Foot note<sup>1</sup>.</p></body></html>"""
 PAGE_WORDS = [
     *("Trial & error <1>", *WORDS, "one two bold deep", "1. first", "Name Size a b <5", "A link, H2O, gone new, line break."),
-    *("Said so. Term Means.", "A chart Figure 1", "Foot note1."),
+    *("Said so. Term Means.", "A chart Figure 1", "Foot note^1."),
 ]  # fmt: skip
 
 PACKAGE = """<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="d"><dc:title>Book &amp; more</dc:title></metadata>

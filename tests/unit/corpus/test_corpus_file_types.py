@@ -101,7 +101,7 @@ def test_files_of_many_types_become_documents_with_titles(tmp_path):
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "page.html").write_text(HTML)
-    (tmp_path / "broken.docx").write_bytes(b"no archive")
+    (tmp_path / "broken.docx").write_bytes(b"PK\x03\x04 no archive")
     found = read_documents(tmp_path)
     documents = {document.id: document for document in found.documents}
     assert {name: document.title for name, document in documents.items()} == {

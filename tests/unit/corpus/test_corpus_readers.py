@@ -150,8 +150,7 @@ def test_a_folder_with_broken_files_of_each_kind(tmp_path):
     (tmp_path / "ok.txt").write_text("fine")
     (tmp_path / "empty.txt").touch()
     (tmp_path / "blank.md").write_text(" \n")
-    (tmp_path / "latin.txt").write_bytes("abc caf\u00e9 au lait".encode("latin-1"))
-    (tmp_path / "wide.txt").write_text("wide", encoding="utf-16")
+    (tmp_path / "bare.txt").write_bytes(b"\xff\x01\x02wide" * 99)
     (tmp_path / "wide.jsonl").write_text('{"text": "wide"}\n' * 3, encoding="utf-16")
     (tmp_path / "broken.json").write_text('[{"id": "a",\n "text": }]')
     (tmp_path / "blank.jsonl").write_text("\n\n")
@@ -167,8 +166,7 @@ def test_a_folder_with_broken_files_of_each_kind(tmp_path):
     expected = {
         "empty.txt": "empty",
         "blank.md": "white space",
-        "latin.txt": "byte 7 is not UTF-8; convert the file, for example with iconv",
-        "wide.txt": "UTF-16",
+        "bare.txt": "the file is not text, despite its name",
         "wide.jsonl": "UTF-16",
         "broken.json": "line 2 column 10",
         "blank.jsonl": "no records",
@@ -347,18 +345,18 @@ def test_what_only_speaks_of_an_encoding_declares_none(tmp_path, said):
     (tmp_path / "page.html").write_bytes(f"{said}<meta charset=iso-8859-1><p>Café “Größe”</p>".encode("cp1252"))
     (tmp_path / "other.html").write_bytes(f"{said}<p>Café “Größe”</p>".encode("cp1252"))
     found = read_documents(tmp_path)
-    (document,) = found.documents
-    assert "Café “Größe”" in document.text
-    (failure,) = found.failures
-    assert "is not UTF-8; convert the file" in failure.reason
+    assert ["Café “Größe”" in document.text for document in found] == [True, True]
+    (said_of_other,) = found.notes
+    assert said_of_other.where.endswith("other.html")
+    assert "not UTF-8, read as cp1252, which is guessed" in said_of_other.reason
 
 
 @pytest.mark.parametrize("declared", ["utf-8", "euc-jp", "unicode_escape", "nonsense", "utf-16"])
-def test_html_that_declares_another_encoding_than_it_has_is_left_out(tmp_path, declared):
-    (tmp_path / "page.html").write_bytes(f'<meta charset="{declared}"><p>Caf'.encode() + b"\xe9 \xff.")
-    with pytest.raises(CorpusError, match=f"is not UTF-8, and the file cannot be read as '{declared}'") as caught:
-        read_documents(tmp_path)
-    assert "WINDOWS-1252" not in str(caught.value)
+def test_html_that_declares_another_encoding_than_it_has_is_read_with_a_note(tmp_path, declared):
+    (tmp_path / "page.html").write_bytes(f'<meta charset="{declared}"><p>Caf'.encode() + b"\xe9 gr\xfcn.")
+    found = read_documents(tmp_path)
+    assert [document.text for document in found] == ["Café grün."]
+    assert ["which is guessed" in note.reason for note in found.notes] == [True]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "euc-jp"])

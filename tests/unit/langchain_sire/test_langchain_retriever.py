@@ -68,7 +68,9 @@ def test_trap_unknown_constructor_arguments_are_refused_with_the_nearest_known_o
 async def test_unknown_arguments_of_a_call_are_refused(retriever, question):
     with pytest.raises(TypeError, match=r"SireRetriever.invoke\(\) has no argument 'filtr'; did you mean 'filter'"):
         retriever.invoke(question, filtr={"a": 1})
-    with pytest.raises(TypeError, match=r"no argument 'n'; known are .*, k \(or top_k or similarity_top_k\), recipe"):
+    with pytest.raises(
+        TypeError, match=r"no argument 'n'; known are .*, k \(or top_k or similarity_top_k\), max_tokens, recipe"
+    ):
         retriever.invoke(question, n=3)
     with pytest.raises(TypeError, match="no argument 'score_threshold'"):
         await retriever.ainvoke(question, score_threshold=3)

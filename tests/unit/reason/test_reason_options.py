@@ -16,7 +16,7 @@ from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.reason import ReasoningLimits, collect, ircot, iterate_sync, self_ask, single
-from sire_core.reason.answer_reader import INSUFFICIENT, ReadAnswer, ReaderConfig, cite, read
+from sire_core.reason.answer_reader import INSUFFICIENT, UNSUPPORTED, ReadAnswer, ReaderConfig, cite, read
 from sire_core.reason.evidence import MergedRanking, Search
 from sire_core.reason.model_calls import ModelCalls
 from sire_core.recipes import flat, recipe_by_name, smart
@@ -275,9 +275,9 @@ def test_reading_further_never_changes_what_was_read(rows, k, merge):
         ("Varn [2] Harbour [1]", [3], True, ("Varn [2] Harbour [1][3]", (2, 1, 3), True)),
         ("Varn Harbour [1, 3]", [], True, ("Varn Harbour [1][3]", (1, 3), True)),
         ("Varn Harbour [7][2]", [9], True, ("Varn Harbour[2]", (2,), True)),
-        ("Varn Harbour [7]", [], True, ("Varn Harbour", (), True)),
+        ("Varn Harbour [7]", [], True, ("Varn Harbour", (), False)),
         ("born [1931] in Varn [1]", [], True, ("born [1931] in Varn [1]", (1,), True)),
-        ("Varn Harbour", [0, -1], True, ("Varn Harbour", (), True)),
+        ("Varn Harbour", [0, -1], True, ("Varn Harbour", (), False)),
         ("insufficient evidence", [1], True, (INSUFFICIENT, (), False)),
         ("Insufficient evidence. [1]", [], True, ("Insufficient evidence. [1]", (1,), False)),
         ("", [1], True, (INSUFFICIENT, (), False)),
@@ -288,6 +288,26 @@ def test_reading_further_never_changes_what_was_read(rows, k, merge):
 def test_text_and_citations_agree(text, named, sufficient, expected):
     answer = cite(text, named, 3, sufficient=sufficient)
     assert (answer.text, answer.citations, answer.sufficient) == expected
+
+
+DROPPED = "Citations of passages that do not exist were dropped: "
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "note"),
+    [
+        ("The Moon [9].", [], f"{DROPPED}9. {UNSUPPORTED}"),
+        ("The Moon", [0, 12], f"{DROPPED}0, 12. {UNSUPPORTED}"),
+        ("The Moon", [], UNSUPPORTED),
+        ("The Moon [1][9]", [7], f"{DROPPED}9, 7."),
+        ("Since [1969] the Moon [2]", [], ""),
+        ("The Moon [2]", [2], ""),
+    ],
+)
+def test_what_was_dropped_is_said(text, named, note):
+    answer = cite(text, named, 3, sufficient=True)
+    assert answer.note == note
+    assert answer.sufficient == bool(answer.citations)
 
 
 @given(

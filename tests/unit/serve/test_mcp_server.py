@@ -15,6 +15,7 @@ from sire_core.errors import IndexMissingError, ModelError
 from sire_core.reason import ReasoningLimits
 from sire_core.serve.mcp_server import make_server
 from sire_core.testing.doubles import ScriptedModel
+from sire_core.text.words import count_tokens
 
 DOCUMENTS = [
     Document("m-1", "Ada Holm founded Brackwater Press.", "Ada Holm", {"year": 1901, "lang": "en"}),
@@ -56,12 +57,12 @@ async def test_the_tools_explain_themselves(index):
         assert tool.input_schema["additionalProperties"] is False
         assert all(given["description"] for given in tool.input_schema["properties"].values())
     assert tools["search"].input_schema["required"] == ["query"]
-    assert list(tools["search"].input_schema["properties"]) == ["query", "k", "filter", "as_of"]
+    assert list(tools["search"].input_schema["properties"]) == ["query", "k", "filter", "as_of", "max_tokens"]
     assert list(tools["ask"].input_schema["properties"]) == [
         *("query", "k", "filter", "as_of", "show_steps", "via", "flavor", "max_steps", "timeout")
     ]
     assert {name: list(tool.output_schema["properties"])[-1] for name, tool in tools.items()} == {
-        "search": "hits",
+        "search": "more",
         "ask": "note",
         "explain": "explanation",
         "fetch": "next_start",
@@ -203,7 +204,7 @@ async def test_explain_gives_reasons(call, index):
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("search", {}, "query is missing. The arguments are query, k, filter, as_of."),
+        ("search", {}, "query is missing. The arguments are query, k, filter, as_of, max_tokens."),
         ("search", {"query": "x", "size": 3}, "there is no argument size. The arguments are"),
         ("search", {"query": "x", "k": 0}, "k must be at least 1."),
         ("search", {"query": "x", "k": 51}, "k must be at most 50."),
@@ -427,3 +428,16 @@ def test_without_the_sdk_one_error_says_what_to_install(missing):
     assert done.stderr.strip().splitlines()[-1] == (
         'ImportError: The MCP server needs the MCP SDK, version 2: pip install "sire-rag[mcp]"'
     )
+
+
+@pytest.mark.parametrize("max_tokens", [60, 120, 400])
+async def test_a_budget_holds_for_text_and_data_together(call, index, max_tokens):
+    result = await call("search", {"query": "Who founded Brackwater Press?", "max_tokens": max_tokens})
+    data = result.structured_content
+    payload = f"{text_of(result)}\n{json.dumps(data, ensure_ascii=False)}"
+    assert count_tokens(payload) <= max_tokens
+    texts = {unit.id: unit.text for unit in index.snapshot().view.units(range(index.stats()["units"]))}
+    quotes = [texts[one["id"]][start:end] for one in data["evidence"] for start, end in one["spans"]]
+    assert all(quote in text_of(result) for quote in quotes)
+    assert bool(quotes) == (max_tokens > 60)
+    assert data["hits"] == []

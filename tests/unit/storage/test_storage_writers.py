@@ -199,6 +199,35 @@ def test_a_full_disk_can_be_searched_by_a_new_process(folder, mount, run, ids, d
     assert "free some space" in refusal or "make room" in refusal
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
+def test_a_search_on_a_full_disk_leaves_out_changes_that_cannot_be_indexed(folder, run, opened):
+    with opened(folder) as index:
+        index.defer([Document("new", "Zora lives in Drava 9."), Document("d1", "Zora moved.")], delete=["d3"])
+    script = """
+        import resource, signal, sys
+        from sire_core import Index
+        from sire_core.testing.doubles import HashEmbedder
+
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        with Index(sys.argv[1], embedder=HashEmbedder()) as index:
+            print(*sorted({name for hit in index.search("Who lives in Drava 3?", 9) for name in hit.doc_ids}))
+            print(index.snapshot().size)
+    """
+    done = run(script, folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "d0 d2 d4"
+    assert "Searches leave out 3 documents of which changes wait" in done.stderr
+    with opened(folder) as index:  # with room they are indexed
+        assert sorted({name for hit in index.search("Who lives?", 9) for name in hit.doc_ids}) == [
+            "d0",
+            "d1",
+            "d2",
+            "d4",
+            "new",
+        ]
+
+
 def test_a_read_only_file_system_can_be_searched(folder, mount, ids, opened):
     expected = ids(folder)
     place = mount("4m")

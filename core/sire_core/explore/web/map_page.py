@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sire_core.explore.web.explorer import Explorer
     from sire_core.search.snapshot import SearchSnapshot
 
-_TITLES, _LETTERS = 100, 40
+_TITLES, _MAX_MAP_TITLE_LETTERS = 100, 40
 """Points whose titles are asked for at once, and letters of a title on the map."""
 _STYLE = """
 .sire-map{position:relative;width:100%;padding:0;background:none}
@@ -84,7 +84,7 @@ def _documents(
 ) -> list[dict[str, object]]:
     """Titles of points and the addresses of their documents."""
     titled = [corpus_map.title(snapshot, point) for point in points]
-    labels = compact_titles(snapshot, [title for _, title in titled], _LETTERS)
+    labels = compact_titles(snapshot, [title for _, title in titled], _MAX_MAP_TITLE_LETTERS)
     return [
         {"point": point, "title": title, "short": short, "address": address(recipe, "document", name)}
         for point, (name, title), short in zip(points, titled, labels, strict=True)
@@ -121,7 +121,7 @@ async def _find(snapshot: SearchSnapshot, corpus_map: CorpusMap, question: str, 
     points, steps = await asyncio.to_thread(corpus_map.walks, snapshot, hits)
     seen: dict[int, dict[str, Any]] = {}  # hits first, then what is passed on the way
     shown = [point for point in dict.fromkeys((*points, *chain(*steps))) if point >= 0]
-    labels = compact_titles(snapshot, [corpus_map.title(snapshot, point)[1] for point in shown], _LETTERS)
+    labels = compact_titles(snapshot, [corpus_map.title(snapshot, point)[1] for point in shown], _MAX_MAP_TITLE_LETTERS)
     for point, label in zip(shown, labels, strict=True):  # several hits of one document are one point
         ranks = [rank for rank, other in enumerate(points, 1) if other == point]
         seen[point] = {"point": point, "ranks": ranks, "title": label}

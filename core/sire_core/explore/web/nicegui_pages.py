@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
 
 
-_AT_ONCE = 0.08  # Seconds after which a page is painted, complete or not
+_PAINT_SECONDS = 0.08  # Seconds after which a page is painted, complete or not
 _NONE = "(none)"
 _MOST_LISTED = 200
 _OPTIONS = "if (localStorage.sireOptions) document.querySelector('.sire-options').open = true"
@@ -261,7 +261,7 @@ async def render_with_timeout(show: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _painted(client: Client) -> None:
-    await asyncio.sleep(_AT_ONCE)
+    await asyncio.sleep(_PAINT_SECONDS)
     await client.connected()
 
 

@@ -54,7 +54,7 @@ _HEADERS = (
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """True if only this machine can reach an address."""
     return host in LOOPBACK
 
 
@@ -121,7 +121,7 @@ class Guard:
 
 
 def _from_elsewhere(headers: MutableMapping[bytes, str]) -> bool:
-    """Whether another page made the browser ask. Browsers that do not say so (before 2023) may name that page."""
+    """True if another page made the browser ask. Browsers that do not say so (before 2023) may name that page."""
     site = headers.get(b"sec-fetch-site")
     if site is not None:
         return site not in ("same-origin", "none")
@@ -130,7 +130,7 @@ def _from_elsewhere(headers: MutableMapping[bytes, str]) -> bool:
 
 
 def _is_link(headers: MutableMapping[bytes, str]) -> bool:
-    """Whether a person follows a link or types an address, in a window of its own."""
+    """True if a person follows a link or types an address, in a window of its own."""
     return headers.get(b"sec-fetch-mode", "navigate") == "navigate" and (
         headers.get(b"sec-fetch-dest", "document") == "document"
     )

@@ -19,6 +19,7 @@ from sire_core.models.openai.endpoint import OpenAIEndpoint, RequestForm
 from sire_core.models.openai.faults import (
     CONTEXT_WORDS,
     FORM_WORDS,
+    SYSTEM_WORDS,
     RetryPolicy,
     is_timeout,
     status_of,
@@ -48,7 +49,7 @@ FORMATS = ("json_schema", "json_object", "none")
 """Forms of structured output, strongest first."""
 
 _UNKNOWN_WORDS = re.compile(r"unsupported|unrecognized|unknown|not support|extra", re.IGNORECASE)
-_SILENT_REFUSALS = frozenset({400, 415, 422, 500, 501})
+_SILENT_REFUSALS = frozenset({400, 415, 422, 500, 501, 503})
 _AT_MOST = re.compile(r"(?:at most|maximum(?: value)?(?: of| is|:)?|<=|less than or equal to|up to)\D{0,12}(\d{1,7})")
 _TOKEN_WORDS = re.compile(r"max_tokens|max_completion_tokens", re.IGNORECASE)
 
@@ -64,7 +65,7 @@ class Features:
     fixed: bool = False  # Whether the user chose the format; then it is not changed
     # Name of the answer's length limit; newer models want `max_completion_tokens`
     token_key: str = "max_tokens"  # noqa: S105 - tokens of text
-    # Parameters that the server refuses (`temperature`, `stop`, `stream_options`, `stream`)
+    # What the server refuses (`temperature`, `stop`, `stream_options`, `stream`, messages of the role `system`)
     left_out: set[str] = field(default_factory=set)
     slow: bool = False  # Whether a whole answer took longer than one waits without news; then answers are streamed
     confirmed: int = -1  # Index of the weakest format that the server has answered; -1 for none
@@ -100,10 +101,9 @@ class Features:
             return False
         if ("max_tokens" in body or "max_completion_tokens" in body) and _TOKEN_WORDS.search(message):
             return self._other_token_key(body, message)
-        for name in ("temperature", "stop", "stream_options", "stream"):
-            if name in body and re.search(rf"\b{name}(?:ing)?\b", message):  # "streaming is not supported"
-                self.left_out.add(name)
-                return True
+        if refused := _refused(body, message):
+            self.left_out.add(refused)
+            return True
         used = body.get("response_format", {}).get("type")
         if used is None or self.fixed:
             return False
@@ -134,6 +134,16 @@ class Features:
         used = body.get("response_format", {}).get("type")
         if used is not None:
             self.confirmed = max(self.confirmed, FORMATS.index(used))
+
+
+def _refused(body: dict[str, Any], message: str) -> str:
+    """The part of a request that a message refuses and that may be left out; empty if there is none."""
+    if SYSTEM_WORDS.search(message) and any(each["role"] == "system" for each in body.get("messages", ())):
+        return "system"
+    for name in ("temperature", "stop", "stream_options", "stream"):
+        if name in body and re.search(rf"\b{name}(?:ing)?\b", message):  # "streaming is not supported"
+            return name
+    return ""
 
 
 class OpenAIChat(OpenAIEndpoint, CheckedModel):
@@ -272,7 +282,7 @@ class _ChatForm(RequestForm):
 
     @property
     def streams(self) -> bool:
-        """Whether a stream is asked for. Of a slow server always: while pieces come, it is at work."""
+        """True if a stream is asked for. Of a slow server always: while pieces come, it is at work."""
         return (self._pass_on or self._features.slow) and bool(self._features.streaming())
 
     def prepare(self) -> None:
@@ -281,7 +291,9 @@ class _ChatForm(RequestForm):
         rendered = render(prompt, suffix="" if schema is None or native else schema_hint(schema))
         self.body = {
             "model": self._model,
-            "messages": _messages(rendered.system, rendered.user, prompt.images),
+            "messages": _messages(
+                rendered.system, rendered.user, prompt.images, has_system="system" not in self._features.left_out
+            ),
             **self._features.body(self._request),
             **self._extra,
             **(self._features.streaming() if self.streams else {}),
@@ -317,7 +329,12 @@ def _instruction_tokens(text: str) -> int:
     return estimate_tokens(text)
 
 
-def _messages(system: str, user: str, images: Sequence[bytes]) -> list[dict[str, Any]]:
+def _messages(system: str, user: str, images: Sequence[bytes], *, has_system: bool) -> list[dict[str, Any]]:
+    """The messages of a prompt; without a role for instructions they stand before what the user says."""
+    if not has_system and user:
+        system, user = "", f"{system}\n\n{user}"
+    elif not has_system and images:
+        system, user = "", system
     if not user and not images:
         return [{"role": "user", "content": system}]
     content: Any = user
@@ -325,7 +342,8 @@ def _messages(system: str, user: str, images: Sequence[bytes]) -> list[dict[str,
         content = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in images]
         if user:
             content.insert(0, {"type": "text", "text": user})
-    return [{"role": "system", "content": system}, {"role": "user", "content": content}]
+    instructions = [{"role": "system", "content": system}] if system else []
+    return [*instructions, {"role": "user", "content": content}]
 
 
 def data_url(image: bytes) -> str:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-_PLAIN = frozenset(
+_PLAIN_OPTIONS = frozenset(
     {"timeout", "max_retries", "organization", "project", "azure_endpoint", "api_version", "azure_deployment"}
 )
 """Options of the official client that hold no keys."""
@@ -95,7 +95,7 @@ class Connections:
 
     def _given_keys(self) -> list[Any]:
         """Arguments that may hold keys."""
-        return [self._api_key, *(value for name, value in self._settings.items() if name not in _PLAIN)]
+        return [self._api_key, *(value for name, value in self._settings.items() if name not in _PLAIN_OPTIONS)]
 
     def _make_redactor(self) -> Redactor:
         headers = self._settings.get("default_headers") or {}
@@ -114,7 +114,7 @@ class Connections:
                 "is not sent to another process: the message would hold the key. Set OPENAI_API_KEY in "
                 "both processes and leave the key out, or make the model there."
             )
-        settings = {name: value for name, value in self._settings.items() if name in _PLAIN}
+        settings = {name: value for name, value in self._settings.items() if name in _PLAIN_OPTIONS}
         return Connections, (self._base_url, None, settings, self._bounds, self._concurrency)
 
     async def get(self) -> tuple[Any, AdaptiveGate]:
@@ -408,7 +408,7 @@ class OpenAIEndpoint:
         status, is_last, asked = status_of(fault), tries >= self._retry.max_retries, retry_after(headers or {})
         is_refused = is_bad_request(fault, form.body)
         if is_last:  # what it cannot do, time and again, may be the form of the answer, or one of the texts
-            is_refused |= bool(status == 500 and "response_format" in form.body and tries)
+            is_refused |= bool(status in (500, 503) and "response_format" in form.body and tries)
             is_refused |= "input" in form.body and spoils_an_answer(fault)
         if form.adapts(fault, is_refused=is_refused):
             return 0

@@ -30,13 +30,19 @@ _NOT_OF_THE_FORM = frozenset({401, 402, 403, 407, 408, 429})
 _TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 524, 529})
 _READ_FAULTS = frozenset({"TransportError", "ClientError"})  # of httpx, httpx2 and aiohttp, while a body is read
 _WRAPPED = 8
-_SHOWN = 300  # Most characters of a server's words in an error
+_MAX_SHOWN_LETTERS = 300  # Most characters of a server's words in an error
 
 FORM_WORDS = re.compile(
     r"response_format|json_schema|json_object|json mode|structured|schema|grammar|guided|xgrammar|outlines",
     re.IGNORECASE,
 )
 """Refusals of the requested form of the answer."""
+SYSTEM_WORDS = re.compile(
+    r"system (?:role|message|prompt|instruction)|developer instruction|roles? must alternate|"
+    r"only (?:the )?user(?:,| and)[a-z, ]{0,30} roles?|(?:role|roles) [`'\"]?system",
+    re.IGNORECASE,
+)
+"""Refusals of messages with instructions, by models whose template has no role for them (Gemma 2, some of Mistral)."""
 CONTEXT_WORDS = re.compile(
     r"context[ _]?(?:length|window|size)|maximum (?:context|model) len|max_model_len|n_ctx|prompt is too long|"
     r"too many (?:input )?tokens|input (?:is too|length)|longer than the model|maximum (?:sequence|input) length|"
@@ -44,8 +50,8 @@ CONTEXT_WORDS = re.compile(
     re.IGNORECASE,
 )
 """Refusals of a prompt that is longer than the model's context."""
-_TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)\s*>|<[^<>]{0,500}>", re.IGNORECASE | re.DOTALL)
-_NUMBER = re.compile(r"\d+(\.\d+)?")
+_HTML_TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)\s*>|<[^<>]{0,500}>", re.IGNORECASE | re.DOTALL)
+_HEADER_NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 class UnacceptableResponseError(Exception):
@@ -74,29 +80,31 @@ def server_words(body: object) -> str:
     if isinstance(body, str | bytes):
         return _plain(body.decode("utf-8", "replace") if isinstance(body, bytes) else body)
     if isinstance(body, list):
-        return "; ".join(filter(None, map(server_words, body[:5])))[:_SHOWN]
+        return "; ".join(filter(None, map(server_words, body[:5])))[:_MAX_SHOWN_LETTERS]
     if not isinstance(body, Mapping):
         return ""
     fields = {str(name).lower(): value for name, value in body.items()}
     words = ": ".join(dict.fromkeys(filter(None, (server_words(fields.get(name)) for name in _WORDS))))
     field = fields.get("loc")  # FastAPI says which field
     named = f"{'.'.join(map(str, field))}: " if "msg" in fields and isinstance(field, list) and words else ""
-    return f"{named}{words}"[:_SHOWN]
+    return f"{named}{words}"[:_MAX_SHOWN_LETTERS]
 
 
 def words_or_all(body: object) -> str:
     """The reason in the body of an error; where no field of a known name has one, the whole body."""
-    return server_words(body) or (json.dumps(body, ensure_ascii=False, default=str)[:_SHOWN] if body else "")
+    return server_words(body) or (
+        json.dumps(body, ensure_ascii=False, default=str)[:_MAX_SHOWN_LETTERS] if body else ""
+    )
 
 
 def _plain(text: str) -> str:
-    text = text[: 20 * _SHOWN].strip()
+    text = text[: 20 * _MAX_SHOWN_LETTERS].strip()
     if text.startswith(("{", "[")):
         with suppress(ValueError, RecursionError):  # text that only looks like JSON is shown as it is
-            return server_words(json.loads(text)) or text[:_SHOWN]
+            return server_words(json.loads(text)) or text[:_MAX_SHOWN_LETTERS]
     if text.startswith("<"):
-        text = html.unescape(_TAG.sub(" ", text))
-    return " ".join(text.split())[:_SHOWN]
+        text = html.unescape(_HTML_TAG.sub(" ", text))
+    return " ".join(text.split())[:_MAX_SHOWN_LETTERS]
 
 
 def words_of(fault: Exception) -> str:
@@ -105,7 +113,9 @@ def words_of(fault: Exception) -> str:
         return words
     if isinstance(fault, json.JSONDecodeError):
         return (
-            f"the response is no JSON: {_plain(fault.doc[:_SHOWN])!r}" if fault.doc.strip() else "the response is empty"
+            f"the response is no JSON: {_plain(fault.doc[:_MAX_SHOWN_LETTERS])!r}"
+            if fault.doc.strip()
+            else "the response is empty"
         )
     text = str(fault)
     return "" if text.startswith("Error code:") or not status_of(fault) else _plain(text)
@@ -131,16 +141,17 @@ def status_of(fault: Exception) -> int:
 
 
 def is_bad_request(fault: Exception, body: Mapping[str, Any]) -> bool:
-    """Whether a server refuses the form of a request, which another form may mend."""
+    """True if a server refuses the form of a request, which another form may mend."""
     status, words = status_of(fault), words_of(fault)
     if status < 400 or status in _REQUEST_FAULTS | _NOT_OF_THE_FORM:
         return status in _REQUEST_FAULTS
     form = "response_format" in body and FORM_WORDS.search(words) is not None
-    return form or CONTEXT_WORDS.search(words) is not None
+    has_system = "messages" in body and SYSTEM_WORDS.search(words) is not None
+    return form or has_system or CONTEXT_WORDS.search(words) is not None
 
 
 def is_transient(fault: Exception) -> bool:
-    """Whether the same request may succeed later."""
+    """True if the same request may succeed later."""
     import openai
 
     if status_of(fault):
@@ -159,13 +170,13 @@ def is_transient(fault: Exception) -> bool:
 
 
 def spoils_an_answer(fault: Exception) -> bool:
-    """Whether a server is there and fails at this request, or answers it with something else than an answer."""
+    """True if a server is there and fails at this request, or answers it with something else than an answer."""
     is_broken = isinstance(fault, ValueError | RecursionError | BrokenResponseError) and not status_of(fault)
     return is_broken or status_of(fault) in (500, 502, 504)
 
 
 def is_timeout(fault: Exception) -> bool:
-    """Whether the server took the request and nothing came for as long as one waits."""
+    """True if the server took the request and nothing came for as long as one waits."""
     import openai
 
     timed_out = any(type(cause).__name__ == "ReadTimeout" for cause in _causes(fault))
@@ -206,7 +217,9 @@ def explain_fault(fault: Exception) -> str:
     cause = f" ({detail[:200]})" if fault.__cause__ is not None and not status else ""
     words = words_of(fault) or ("the server gave no reason" if status else str(fault) or type(fault).__name__)
     advice = _advice(status, words, fault)
-    return f"{f'HTTP {status}: ' if status else ''}{words[:_SHOWN]}{cause}{f' ({advice})' if advice else ''}"
+    return (
+        f"{f'HTTP {status}: ' if status else ''}{words[:_MAX_SHOWN_LETTERS]}{cause}{f' ({advice})' if advice else ''}"
+    )
 
 
 def _advice(status: int, words: str, fault: Exception) -> str:
@@ -231,13 +244,13 @@ _KEY = re.compile(r"\b(?:sk|pk|rk|gsk|hf)[-_][A-Za-z0-9_-]{16,}|(?<=[Bb]earer )[
 _MASK = "[key removed]"
 _DEEP = 20
 _LEAST_KEY = 6
-_WORD = 16
+_MIN_SECRET_LETTERS = 16
 _PLACEHOLDERS = frozenset({"lm-studio", "not-needed", "no-key-required", "sk-no-key-required", "your-api-key"})
 
 
 def _is_secret(key: str) -> bool:
-    """Whether a key is one: servers of one's own take words like `ollama`, `unused` and `EMPTY`."""
-    is_word = key.isalpha() and len(key) < _WORD
+    """True if a key is one: servers of one's own take words like `ollama`, `unused` and `EMPTY`."""
+    is_word = key.isalpha() and len(key) < _MIN_SECRET_LETTERS
     return len(key) >= _LEAST_KEY and not is_word and key.lower() not in _PLACEHOLDERS
 
 
@@ -331,10 +344,10 @@ class RetryPolicy:
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """Seconds that a response asks to wait: `retry-after-ms`, or `retry-after` in seconds or as an HTTP date."""
     milliseconds = headers.get("retry-after-ms", "").strip()
-    if _NUMBER.fullmatch(milliseconds):
+    if _HEADER_NUMBER.fullmatch(milliseconds):
         return float(milliseconds) / 1000.0
     value = headers.get("retry-after", "").strip()
-    if _NUMBER.fullmatch(value):
+    if _HEADER_NUMBER.fullmatch(value):
         return float(value)
     if not value:
         return None

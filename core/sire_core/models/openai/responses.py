@@ -163,7 +163,7 @@ class StreamedAnswer:
         return piece
 
     def ends_circle(self) -> bool:
-        """Whether the answer repeats itself again and again; it then counts as cut off here, at a limit of length."""
+        """True if the answer repeats itself again and again; it then counts as cut off here, at a limit of length."""
         if len(self.text) < self._looked_at + _CIRCLE:
             return False
         self._looked_at = len(self.text)
@@ -206,5 +206,5 @@ def finish_of(choice: Mapping[str, Any]) -> str:
 def require_good(answer: Mapping[str, Any]) -> None:
     """Raise when a response of status 200 holds an error, or an answer that broke off."""
     finish_of(choice_of(answer))
-    if "choices" in answer and answer["choices"] is None:
+    if "choices" in answer and not answer["choices"]:
         raise BrokenResponseError(f"the response has no message: {words_or_all(answer)}")

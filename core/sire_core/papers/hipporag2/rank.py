@@ -146,7 +146,7 @@ def _ends(triples: IntArray, number: IntArray, pairs: IntArray) -> IntArray:
     return ends
 
 
-_INSTRUCTIONS = (
+_FILTER_INSTRUCTIONS = (
     "The data holds a question and numbered facts that a search found for it. Keep the facts that help to answer the "
     "question, also those that are only one step on the way to the answer. Answer with their numbers only, the most "
     "helpful first, joined by #, for example 2#0. If no fact helps, answer: none."
@@ -319,7 +319,7 @@ async def recognized(query: str, facts: Sequence[str], model: LanguageModel) -> 
     data = json.dumps({"question": query, "facts": numbered(facts)}, ensure_ascii=False, indent=1)
 
     async def ask() -> list[int]:
-        answer = await model.complete(Prompt(_INSTRUCTIONS, data), max_tokens=10 + 5 * len(facts))
+        answer = await model.complete(Prompt(_FILTER_INSTRUCTIONS, data), max_tokens=10 + 5 * len(facts))
         kept = parse_numbers(answer.text, len(facts))
         if not kept and "none" not in answer.text.lower():
             raise ModelError(f"expected numbers of facts or 'none', got {answer.text[:80]!r}")

@@ -172,7 +172,7 @@ def _stored_phrases(view: View, positions: IntArray) -> PassagePhrases:
     return stored
 
 
-_INSTRUCTIONS = (
+_KEYWORD_INSTRUCTIONS = (
     "The data is a question. List all the topics and keywords it covers, as they stand in the question: names, works, "
     "places, things. Do not answer the question."
 )
@@ -193,7 +193,7 @@ async def ask_keywords(query: str, model: LanguageModel) -> list[str]:
 
         keywords: list[str] = Field(default_factory=list)
 
-    answer = await model.complete(Prompt(_INSTRUCTIONS, query), schema=QuestionKeywords, max_tokens=300)
+    answer = await model.complete(Prompt(_KEYWORD_INSTRUCTIONS, query), schema=QuestionKeywords, max_tokens=300)
     return [" ".join(keyword.split()) for keyword in answer.parsed.keywords if keyword.strip()]
 
 
@@ -256,7 +256,7 @@ def _phrases(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _is_keyword(phrase: str, *, lowered: bool) -> bool:
-    """Whether a phrase of the index can be a keyword of a question."""
+    """True if a phrase of the index can be a keyword of a question."""
     words = phrase.split()
     common = [word.lower() in FUNCTION_WORDS or word.lower() in OPENERS for word in words]
     if all(common):

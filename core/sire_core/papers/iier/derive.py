@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Lists = tuple[NDArray[np.int64], NDArray[np.float64]]
 
-_BLOCK = 4096
+_KEYWORD_ROWS_PER_BLOCK = 4096
 """Rows of the keyword co-occurrence matrix in memory at once."""
 _RECORDS = 4096
 """Passages whose extraction records are in memory at once."""
@@ -76,8 +76,8 @@ def keyword_pairs(
     has = csr_array((ones, (nodes[keep], numbers[keep])), shape=(count, len(frequency)))
     inverted = has.T.tocsr()
     parts, counts = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for start in range(0, count, _BLOCK):
-        shared = (has[start : start + _BLOCK] @ inverted).tocoo()
+    for start in range(0, count, _KEYWORD_ROWS_PER_BLOCK):
+        shared = (has[start : start + _KEYWORD_ROWS_PER_BLOCK] @ inverted).tocoo()
         left, right = shared.coords[0].astype(np.int64) + start, shared.coords[1].astype(np.int64)
         wanted = (left < right) & (shared.data >= min_shared)
         parts.append(np.stack([left[wanted], right[wanted]], axis=1))

@@ -191,7 +191,7 @@ def _linear(weights: Mapping[str, NDArray[np.float32]], name: str, rows: NDArray
 
 
 def _shapes_match(shapes: Mapping[str, tuple[int, ...]]) -> bool:
-    """Whether shapes of weights match each other and the features."""
+    """True if shapes of weights match each other and the features."""
     try:
         (inner, edges), (outer, between) = shapes["edge.0.weight"], shapes["edge.2.weight"]
         (hidden, joined), (one, last) = shapes["score.0.weight"], shapes["score.2.weight"]

@@ -114,7 +114,7 @@ def deterministic(seed: int, threads: int | None = 1) -> Iterator[None]:
 
 _EDGE = 3
 """Weights of an edge: structural, semantic, keyword (eq. 2)."""
-_BATCH = 64
+_TEXTS_PER_BATCH = 64
 """Texts of a batch in inference."""
 _UNBOUNDED = 1_000_000
 _LOADING = frozenset(("attn_implementation", "auto_map", "quantization_config", "use_kernels", "trust_remote_code"))
@@ -224,7 +224,8 @@ class EncoderScorer(nn.Module):
         """`embed` without learning, in batches, float32 `[n, size]`."""
         with torch.inference_mode():
             parts = [
-                self.embed(texts[at : at + _BATCH], keep_end=keep_end).numpy() for at in range(0, len(texts), _BATCH)
+                self.embed(texts[at : at + _TEXTS_PER_BATCH], keep_end=keep_end).numpy()
+                for at in range(0, len(texts), _TEXTS_PER_BATCH)
             ]
         return np.concatenate(parts)
 

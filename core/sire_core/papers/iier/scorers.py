@@ -180,7 +180,7 @@ def count_bits(bits: NDArray[np.uint64]) -> NDArray[np.int64]:
     return np.asarray(np.unpackbits(octets, axis=1).sum(axis=1), dtype=np.int64)
 
 
-_INSTRUCTIONS = (
+_SCORER_INSTRUCTIONS = (
     "The data holds a question, the passages of a chain of evidence found so far, and numbered passages. Name the "
     "number of the passage that continues the chain best towards the answer. Answer with the number only."
 )
@@ -226,5 +226,5 @@ async def _ask(model: LanguageModel, query: str, chain: Sequence[str], candidate
     """Return the index of the candidate that the model chooses; one call."""
     data = {"question": query, "chain": list(chain), "passages": numbered(candidates)}
     text = json.dumps(data, ensure_ascii=False, indent=1)
-    answer = await model.complete(Prompt(_INSTRUCTIONS, text), max_tokens=10)
+    answer = await model.complete(Prompt(_SCORER_INSTRUCTIONS, text), max_tokens=10)
     return parse_order(answer.text, range(len(candidates)))[0]

@@ -45,7 +45,7 @@ class RowMapping:
 
     @property
     def in_order(self) -> bool:
-        """Whether the passages that stayed keep their order."""
+        """True if the passages that stayed keep their order."""
         return bool((np.diff(self.new_rows[self.new_rows >= 0]) > 0).all())
 
 

@@ -213,7 +213,7 @@ def _joined(name: str, left: _Weighed, right: _Weighed, words: PaddedWords) -> B
 
 _MAX_CHARS = 400
 """Maximum length of a fact that the model writes."""
-_INSTRUCTIONS = """\
+_BRIDGE_INSTRUCTIONS = """\
 Several documents name the same entity. Write bridging facts: each is one sentence that joins what at least two of the \
 documents say, so that a question whose answer needs both can be answered from the sentence alone. Name everybody and \
 everything in full, no pronouns and no mention of the documents. State only what follows from the given facts, without \
@@ -249,7 +249,7 @@ class ModelBridges:
     async def _one(self, evidence: BridgeEvidence) -> tuple[BridgeFact, ...] | Failure:
         model = with_sources(self._model, evidence.chunk_ids)
         try:
-            answer = await model.complete(Prompt(_INSTRUCTIONS, _data(evidence)), schema=BridgesAnswer)
+            answer = await model.complete(Prompt(_BRIDGE_INSTRUCTIONS, _data(evidence)), schema=BridgesAnswer)
         except ModelError as error:
             return Failure(f"bridging facts about {evidence.name!r}", f"{type(error).__name__}: {error}"[:500])
         texts = [" ".join(text.split()) for text in answer.parsed.facts]

@@ -41,12 +41,12 @@ class AtomicKnowledge(Derivation):
 
     @property
     def needs_records(self) -> bool:
-        """Whether it reads facts."""
+        """True if it reads facts."""
         return self.stage1 == "qa"
 
     @property
     def needs_summaries(self) -> bool:
-        """Whether it writes summaries."""
+        """True if it writes summaries."""
         return self.stage1 == "summary"
 
     def settings(self) -> Mapping[str, Any]:

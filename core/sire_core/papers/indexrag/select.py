@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QuotaRange:
-    """How many places of a context a group gets at most."""
+    """Number of places of a context a group gets at most."""
 
     high: int | None = None  # maximum entries; None for no limit, 0 leaves the group out
     max_tokens: int | None = None  # maximum tokens of all its entries together; None for no limit

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, FloatArray, IntArray, LanguageModel, Ranking, View
 
-_INSTRUCTIONS = (
+_RECALL_INSTRUCTIONS = (
     "The data is a question. List the named entities it names (people, places, works, organizations, dates) and the "
     "relations it asks about, each relation as a short statement of head, predicate and tail with the unknown end as a "
     "plain noun, for example: The Long Tide directed by person."
@@ -42,7 +42,7 @@ class QuestionItems(BaseModel):
 
 async def find_items(query: str, model: LanguageModel) -> QuestionItems:
     """Ask a model for the entities and relations of a question; one call, and a second one if it is unreadable."""
-    answer = await model.complete(Prompt(_INSTRUCTIONS, query), schema=QuestionItems, max_tokens=300)
+    answer = await model.complete(Prompt(_RECALL_INSTRUCTIONS, query), schema=QuestionItems, max_tokens=300)
     return QuestionItems(entities=_clean(answer.parsed.entities), relations=_clean(answer.parsed.relations))
 
 
@@ -50,7 +50,7 @@ def _clean(items: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(" ".join(item.split()) for item in items if item.strip()))[:_MAX_ITEMS]
 
 
-_SHOWN = 5
+_MAX_PATH_VOTES = 5
 """Maximum votes in a path."""
 _TIE = 1e-4
 """Weight of the cosine among passages with equal votes."""
@@ -256,7 +256,7 @@ class _Reasons:
         """Return a step per vote, then the cosine."""
         view = self.view
         steps = []
-        ordered = sorted(self.voters.get(position, ()), key=lambda item: self.recalled[item][1])[:_SHOWN]
+        ordered = sorted(self.voters.get(position, ()), key=lambda item: self.recalled[item][1])[:_MAX_PATH_VOTES]
         for item, unit in zip(ordered, view.units(ordered), strict=True):
             kind, hop = self.recalled[item]
             what = "itself" if item == position else repr(unit.text)

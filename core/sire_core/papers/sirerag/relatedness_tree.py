@@ -67,7 +67,7 @@ class RelatednessTree(Derivation):
 
     @property
     def needs_summaries(self) -> bool:
-        """Whether summaries are written."""
+        """True if summaries are written."""
         return self.summaries
 
     def describe(self) -> str:
@@ -184,7 +184,7 @@ class _Aggregates(Step):
         return Output({"head": head.item, "hidden": [_to_json(unit) for unit in units]})
 
     def _repeats_passage(self, aggregate: Aggregate, lines: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether an aggregate says hardly more than one passage."""
+        """True if an aggregate says hardly more than one passage."""
         tokens = lines[0]["passage"]
         if (
             self.settings.copy_share is None

@@ -28,7 +28,7 @@ _logger = logging.getLogger(__name__)
 _WINDOW = 120
 """Sentences per call."""
 
-_INSTRUCTIONS = """\
+_GROUPING_INSTRUCTIONS = """\
 Cut the numbered sentences of the data into groups of neighbours that are about one thing; every sentence is in one \
 group. For each group give the numbers of its sentences, its topic in a few words, and its abstractiveness: high when \
 its sentences give an overview of the topic, low when they tell details of it."""
@@ -78,7 +78,7 @@ async def _cut_groups(title: str, sentences: Sequence[str], model: LanguageModel
     numbered = [{"number": number, "text": text} for number, text in enumerate(sentences, 1)]
     data = json.dumps({**({"title": title} if title else {}), "sentences": numbered}, ensure_ascii=False)
     try:
-        groups = (await model.complete(Prompt(_INSTRUCTIONS, data), schema=_Groups)).parsed.groups
+        groups = (await model.complete(Prompt(_GROUPING_INSTRUCTIONS, data), schema=_Groups)).parsed.groups
     except ModelError as error:
         _logger.warning("Sentences of %r were not grouped and are one passage: %s", title, error)
         groups = [_Group(sentences=[])]

@@ -259,7 +259,7 @@ def _entity_keys(vertices: Ints, keys: Hashes, size: int) -> Hashes:
 
 
 _GRAPH = "knowledge_graph"
-_BATCH = 512
+_PASSAGES_PER_BATCH = 512
 """Passages whose records are in memory at once."""
 
 
@@ -279,8 +279,8 @@ class NetworkChange:
         units = view.chunk_units
         changed = [unit for unit in units if unit.id in stale or versions.get(unit.id) != passage_version(unit)]
         rows: dict[str, PassageRows] = {}
-        for start in range(0, len(changed), _BATCH):
-            batch = changed[start : start + _BATCH]
+        for start in range(0, len(changed), _PASSAGES_PER_BATCH):
+            batch = changed[start : start + _PASSAGES_PER_BATCH]
             records, mentions = view.records({unit.chunk_ids[0] for unit in batch}), _mentions(view, batch)
             for unit in batch:
                 named = mentions[unit.id]

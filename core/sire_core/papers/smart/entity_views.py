@@ -24,7 +24,7 @@ _OF_KIND = "relations of kind "
 _NEAREST = 8  # similar entities that each is joined with
 _WINDOW, _WIDTH = 4, 64  # adjacent rows that are compared; signs of a sketch
 _MIN_COSINE, _DECIMALS = 0.3, 6
-_BLOCK = 1024
+_ROWS_PER_BLOCK = 1024
 _MAX_DEGREE = 32  # an entity with more neighbours is a hub, and sharing it does not count
 _FAMILIES, _MIN_SHARE, _FAINT = 3, 0.1, 0.1  # families with a view, their share of the weight, weight of other families
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -114,7 +114,7 @@ def _similar_entities(network: EntityNetwork, known: UndirectedGraph, kinds: tup
     described = np.flatnonzero(lengths > 0)
     sums, lengths = vectors[described].astype(np.int32), lengths[described]  # sums of whole numbers: exact
     pairs = _adjacent_pairs(sums)
-    blocks = np.array_split(pairs, len(pairs) // _BLOCK + 1)  # in the cache of a processor, not in memory
+    blocks = np.array_split(pairs, len(pairs) // _ROWS_PER_BLOCK + 1)  # in the cache of a processor, not in memory
     products = [np.einsum("ij,ij->i", sums[block[:, 0]], sums[block[:, 1]]) for block in blocks]
     cosines = (np.concatenate(products) / (lengths[pairs[:, 0]] * lengths[pairs[:, 1]])).round(_DECIMALS)
     similar = cosines >= _MIN_COSINE

@@ -158,7 +158,7 @@ def _sums(weights: Mapping[int, float], vertices: NDArray[np.int64], sizes: NDAr
     return np.bincount(runs, weights=dense[vertices], minlength=len(sizes)).astype(np.float64)
 
 
-_INSTRUCTIONS = """\
+_REPORT_INSTRUCTIONS = """\
 The input describes a community of entities: its entities, what passages state of them and, where there are any, \
 reports on its parts. Write a report on the community as a whole. `title`: a short name that holds its main entities. \
 `summary`: one or two sentences, how its entities are related and what matters most about them. `findings`: up to \
@@ -272,7 +272,7 @@ async def ask_report(language_model: LanguageModel, max_tokens: int, evidence: R
     """Let a model write a report on a community."""
     model = with_sources(language_model, evidence.chunk_ids)
     words = max(20, round(max_tokens * _WORDS_PER_TOKEN))
-    prompt = Prompt(_INSTRUCTIONS.format(words=words, findings=_MAX_FINDINGS), evidence.data)
+    prompt = Prompt(_REPORT_INSTRUCTIONS.format(words=words, findings=_MAX_FINDINGS), evidence.data)
     answer_tokens = round(max_tokens * _ANSWER_SLACK) + _JSON_TOKENS
     try:
         answer = (await model.complete(prompt, schema=ReportAnswer, max_tokens=answer_tokens)).parsed

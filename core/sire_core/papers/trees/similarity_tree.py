@@ -41,7 +41,7 @@ class SimilarityTree(OrganizerBase):
 
     @property
     def needs_records(self) -> bool:
-        """Whether entities or abstractiveness are read."""
+        """True if entities or abstractiveness are read."""
         return self.entity_clusters or self.hierarchy
 
     def settings(self) -> Mapping[str, Any]:
@@ -119,8 +119,8 @@ def by_abstractiveness(view: BuildView) -> tuple[list[Unit], list[Unit]]:
     return [u for u, value in labeled if value != "high"], [u for u, value in labeled if value == "high"]
 
 
-_NUMBER = re.compile(r"\b\d[\d.,:/-]*")
-_NAME = re.compile(r"(?<=[\w,;:)] )[A-Z][\w'\u2019-]*")
+_DIGITS = re.compile(r"\b\d[\d.,:/-]*")
+_CAPITALIZED_NAME = re.compile(r"(?<=[\w,;:)] )[A-Z][\w'\u2019-]*")
 _QUOTE = re.compile(r"[\"\u201c\u201d]")
 _OVERVIEW = re.compile(
     r"\b(?:overall|in (?:general|summary|short|conclusion)|generally|usually|typically|broadly|commonly|overview|"
@@ -138,7 +138,7 @@ def abstractiveness(text: str) -> str:
     tokens = count_tokens(text)
     if tokens < _MIN_TOKENS:
         return "low"
-    details = len(_NUMBER.findall(text)) + len(_NAME.findall(text)) + len(_QUOTE.findall(text)) / 2
+    details = len(_DIGITS.findall(text)) + len(_CAPITALIZED_NAME.findall(text)) + len(_QUOTE.findall(text)) / 2
     density = details / tokens
     general = len(_OVERVIEW.findall(text)) >= len(split_sentences(text))
     return "high" if density < _FEW_DETAILS or (general and density < _SOME_DETAILS) else "low"

@@ -412,7 +412,7 @@ class Drift:
 
     @property
     def too_far(self) -> bool:
-        """Whether all clusters have to be made again."""
+        """True if all clusters have to be made again."""
         return self.share >= 1
 
     @property

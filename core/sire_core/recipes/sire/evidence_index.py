@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-_NAME = "evidence-15"
-_FILE = "arrays.bin"
+_DERIVED_NAME = "evidence-15"
+_ARRAYS_FILE = "arrays.bin"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
 """As many letters as `start_index` may say: the largest number of an array."""
 _AT_ONCE = 1 << 16
-_RECURS, _RUN, _WORD = 3, 5, 10
+_RECURS, _RUN, _MIN_RARE_LETTERS = 3, 5, 10
 """A short line recurs in so many documents; so many such lines in a row are a menu; a word alone recurs in so many."""
 _PROSE, _MANY, _SHARE = 8, 20, 0.1
 """A sentence of so many words, or a line of code, is boilerplate only in so many documents and such a share of all."""
@@ -92,7 +92,7 @@ class EvidenceIndex:
     @classmethod
     def of(cls, view: View, *, boilerplate: bool = False) -> EvidenceIndex:
         """The arrays of a pool, with or without boilerplate: made once per generation and kept in files."""
-        name = f"{_NAME}-whole" if boilerplate else _NAME
+        name = f"{_DERIVED_NAME}-whole" if boilerplate else _DERIVED_NAME
         return view.cached_on_disk(name, lambda: cls._read(view, boilerplate=boilerplate), _save, _load)
 
     @classmethod
@@ -300,7 +300,7 @@ def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
     A short line is where it stands in half of the documents, or recurs in `_RECURS` and is one of `_RUN` lines that do
     and follow one another. Facts that several documents state alike (a row of a table, an author, a default, a heading)
     stand between lines that only their document has, and are searched; a single word (`bash`, a number of a list) only
-    if fewer than `_WORD` documents have it as a line.
+    if fewer than `_MIN_RARE_LETTERS` documents have it as a line.
     """
     fragments = passages.parts["fragments"]
     owners = source[fragments.groups()]
@@ -324,7 +324,7 @@ def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
     begins[1:] = (same[1:] != same[:-1]) | (document[1:] != document[:-1])
     run = np.cumsum(begins) - 1
     alone = lines[np.bincount(run)[run] < _RUN]
-    often = np.minimum(_HALF * width, np.where(fragments["lengths"] == 1, _WORD, np.inf))
+    often = np.minimum(_HALF * width, np.where(fragments["lengths"] == 1, _MIN_RARE_LETTERS, np.inf))
     recurring[alone] &= (is_prose | (counts >= often))[alone]
     return np.asarray(recurring)
 
@@ -475,8 +475,8 @@ def _bm25(passages: Numbers, words: Numbers, size: int, count: int) -> tuple[Lis
 
 
 def _save(index: EvidenceIndex, directory: Path) -> None:
-    save_arrays(directory / _FILE, arrays_of(index))
+    save_arrays(directory / _ARRAYS_FILE, arrays_of(index))
 
 
 def _load(directory: Path) -> EvidenceIndex:
-    return record_of(EvidenceIndex, map_arrays(directory / _FILE))
+    return record_of(EvidenceIndex, map_arrays(directory / _ARRAYS_FILE))

@@ -111,7 +111,7 @@ class Vocabulary:
     caseless: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # as in Arabic
 
     def __len__(self) -> int:
-        """How many words."""
+        """Number of words."""
         return len(self.words)
 
     def followed_by(self, words: Sequence[str]) -> Vocabulary:
@@ -309,7 +309,7 @@ def _name(title: str, text: str) -> str:
     return base_title(title) if title else opening_name(text)
 
 
-_FILE = "words.npz"
+_WORDS_FILE = "words.npz"
 _OF_WORDS = ("keys", "stems", "plain", "caseless")
 
 
@@ -320,11 +320,11 @@ def _save(passages: PassageWords, directory: Path) -> None:
     arrays |= {name: getattr(passages.vocabulary, name) for name in _OF_WORDS}
     for name, texts in (("names", passages.names), ("spelled", passages.vocabulary.words)):
         arrays[name] = np.frombuffer(json.dumps(texts).encode(), dtype=np.uint8)
-    compress_arrays(directory / _FILE, arrays)
+    compress_arrays(directory / _WORDS_FILE, arrays)
 
 
 def _load(directory: Path) -> PassageWords:
-    arrays = decompress_arrays(directory / _FILE)
+    arrays = decompress_arrays(directory / _WORDS_FILE)
     parts = {name: _part(name, arrays) for name in _PARTS}
     names, words = (json.loads(arrays[name].tobytes()) for name in ("names", "spelled"))
     return PassageWords(arrays["ids"], parts, names, Vocabulary(words, *(arrays[name] for name in _OF_WORDS)))

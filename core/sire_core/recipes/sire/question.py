@@ -12,6 +12,7 @@ import numpy as np
 from sire_core.arrays.grouping import ranges, run_starts
 from sire_core.arrays.lists import word_keys
 from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, name_words, phrase_keys, stem_keys
+from sire_core.recipes.sire.trust import BEST_BY_WORDS
 from sire_core.search.ranking import best_first
 from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
 from sire_core.text.words import word_pattern
@@ -235,7 +236,7 @@ def _spans(question: str) -> list[tuple[int, int]]:
 
 
 def _spellings(question: str, words: list[str]) -> list[bool]:
-    """Whether the words of a question look like parts of a name."""
+    """True if the words of a question look like parts of a name."""
     raw = [part for part in question.replace("&", " and ").split() if part]
     marks: list[bool] = []
     for part in raw:
@@ -356,7 +357,10 @@ _MOST_ABOUT = 40
 
 
 class QueryFeatures:
-    """Features of a question and passages; `pool` of the best by vectors, and as many by words, are candidates."""
+    """Features of a question and passages; `pool` of the best by vectors, and as many by words, are candidates.
+
+    `vector_share`, 0 to 1, of what the vectors say counts (see `trust.vector_reliability`); what they lose, words gain.
+    """
 
     def __init__(
         self,
@@ -366,9 +370,11 @@ class QueryFeatures:
         vectors: FloatArray,
         allowed: BoolArray | None,
         pool: int,
+        vector_share: float = 1.0,
     ) -> None:
         self.index = index
         self._vectors = vectors
+        self._vector_share = vector_share
         self._allowed = allowed
         spelled = linked_entities(question, index)
         self.linked = {entity: sure for entity, (sure, _) in spelled.items()}
@@ -389,14 +395,18 @@ class QueryFeatures:
         named = self._best(self._names, 0.0, pool // 4), self._best(self._titled, 0.0, pool)
         self.candidates = np.unique(np.concatenate([by_vectors, by_words, *named]))
         self._fused = np.zeros(len(index.chunks))
-        for order in (by_vectors[:_DEPTH], by_words[:_DEPTH]):
-            self._fused[order] += _CONSTANT / (_CONSTANT + np.arange(len(order)))
+        for order, share in ((by_vectors[:_DEPTH], vector_share), (by_words[:_DEPTH], 2.0 - vector_share)):
+            self._fused[order] += share * _CONSTANT / (_CONSTANT + np.arange(len(order)))
         sure = self._titled[self.candidates] * self._rarest[self.candidates]
         # 0..1: how unsure it is that the question names what a passage is about
         self.unsure = 1.0 - min(1.0, float(sure.max(initial=0.0)))
-        self.known = max(self.texts.known(allowed), min(1.0, float(self._rarest[self.candidates].max(initial=0.0))))
+        known = self.texts.known(allowed)
+        self.known = max(known, min(1.0, float(self._rarest[self.candidates].max(initial=0.0))))
         self._mean, self._spread = _moments(self._cosine(self.candidates))
         self._mean_words, self._spread_words = _moments(self._words[self.candidates])
+        shared = self.texts.share(self.texts.passages[by_words[:BEST_BY_WORDS]])
+        shared_mean = known * float(shared.mean()) if len(shared) else 0.0
+        self.gates = np.array([np.log1p(len(name_words(question))), shared_mean, self.unsure, 1.0])  # `trust.GATES`
 
     def _mask_names(self, question: str) -> None:
         """Count words that the question has only in a name for passages that have the whole name.
@@ -425,7 +435,7 @@ class QueryFeatures:
         return self._cosines.at(passages).astype(np.float64)
 
     def _vector(self, passages: Ints) -> Floats:
-        return (self._cosine(passages) - self._mean) / self._spread
+        return self._vector_share * (self._cosine(passages) - self._mean) / self._spread
 
     def _bm25(self, passages: Ints) -> Floats:
         return np.asarray((self._words[passages] - self._mean_words) / self._spread_words)
@@ -470,7 +480,7 @@ class QueryFeatures:
         return np.where(self.is_cut(passages), self._scale + self.unit * of_document, scores)
 
     def is_cut(self, passages: Ints) -> BoolArray:
-        """Whether passages are parts of documents that have several."""
+        """True if passages are parts of documents that have several."""
         return np.asarray(self.index.members.lengths(self.index.source[passages]) > 1)
 
     def hybrid(self, passages: Ints) -> Floats:
@@ -526,7 +536,7 @@ class QueryFeatures:
         return Hops(sources[from_row], sentences[held], entities[held], targets, scores[from_row], features)
 
     def _is_linked(self, entities: Ints) -> BoolArray:
-        """Whether the question names some entities."""
+        """True if the question names some entities."""
         return np.asarray(self._linked[np.searchsorted(self._linked, entities)] == entities, dtype=bool)
 
     def _alike(self, sources: Ints, rows: Ints, targets: Ints) -> Floats:

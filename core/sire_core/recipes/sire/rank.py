@@ -14,7 +14,7 @@ from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.extraction.headings import is_everyday
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.passage_arrays import name_words, passage_headings
-from sire_core.recipes.sire.question import NO_HOPS, Hops, QueryFeatures
+from sire_core.recipes.sire.question import NO_HOPS, OWN, Hops, QueryFeatures
 from sire_core.recipes.sire.weights import Weights
 from sire_core.search.passages import titled_sentences
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first, cosine_step
@@ -53,7 +53,7 @@ def unit_sentences(unit: Unit) -> list[str]:
 class EvidenceReasons:
     """How a passage was reached; worked out for the hits only."""
 
-    def __init__(self, view: View, scored: _ScoredPassages, cosines: Similarities, rounds: int) -> None:
+    def __init__(self, view: View, scored: ScoredPassages, cosines: Similarities, rounds: int) -> None:
         self._view = view
         self._rounds = rounds
         self._scored = scored
@@ -78,7 +78,7 @@ class EvidenceReasons:
         passages = np.searchsorted(self._index.chunks, positions)
         cut = self._evidence.is_cut(passages)
         leads = ["" if part else self._lead(passage) for passage, part in zip(passages.tolist(), cut, strict=True)]
-        return np.where(cut, _READ, _READ * max(_LEAST_READ, self._evidence.unsure)), leads
+        return np.where(cut, _READ_WEIGHT, _READ_WEIGHT * max(_LEAST_READ, self._evidence.unsure)), leads
 
     def _lead(self, passage: int) -> str:
         """The sentence of the best step to a passage; empty if it is there by itself."""
@@ -139,7 +139,7 @@ class EvidenceReasons:
         return tuple(steps)
 
     def _needs_no_way(self, way: list[int]) -> bool:
-        """Whether the question by itself leads to a passage.
+        """True if the question by itself leads to a passage.
 
         The passage has all words of the question that its way begins with, others in its title, or the last name is
         one of the question.
@@ -159,7 +159,7 @@ class EvidenceReasons:
         return shorten(unit.title or unit.text.strip().partition("\n")[0], _LONGEST_TITLE)
 
     def _is_named(self, passage: int) -> bool:
-        """Whether the question names what a passage is about: no step has to lead there."""
+        """True if the question names what a passage is about: no step has to lead there."""
         return self._evidence.linked.get(int(self._index.own[passage]), 0.0) >= _SURE
 
     def _unit(self, passage: int) -> Unit:
@@ -210,7 +210,7 @@ class EvidenceReasons:
 
 
 def _is_other_word(name: str, sentence: str) -> bool:
-    """Whether a sentence has a name of one word only in small letters or in a longer word: `non-aligned`, `Aligned`."""
+    """True if a sentence has a name of one word only in small letters or in a longer word: `non-aligned`, `Aligned`."""
     is_there = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", sentence)
     return " " not in name and not is_there and name.lower() in sentence.lower()
 
@@ -230,7 +230,7 @@ class _EvidenceRanking(ReachedRanking):
     parts: Callable[[IntArray], Mapping[str, Floats]]
 
 
-_READ = 2.0  # how much what a model reads counts for a part of a document
+_READ_WEIGHT = 2.0  # how much what a model reads counts for a part of a document
 _LEAST_READ = 0.3  # share of that for a document that the question surely names; on musique-more, 2Wiki, HotpotQA
 _SHOWN_LIFT = 0.5
 _COPY = 2.0  # what a passage loses whose text one that ranks before it has; and a table of contents
@@ -239,6 +239,7 @@ _FIT = 2.0  # weight of how well the end of a step fits what was read with the q
 _LEAST_KNOWN = 1e-6
 _ENOUGH = 1 / 3  # where less of the question is known to the corpus, its words alone do not decide
 _SUPPORT = 4.0  # how steeply steps fall with what their beginning lacks of the question, were none of it known
+_VECTOR, _WORDS = OWN.index("vector"), OWN.index("words")
 _BEHIND = -1000.0  # what was never a candidate comes behind all that were, by cosine
 
 
@@ -294,20 +295,20 @@ class EvidencePaths:
 
     def _score(
         self, query: str, cosines: Similarities, view: View, allowed: BoolArray | None
-    ) -> tuple[_ScoredPassages | None, Ranking]:
+    ) -> tuple[ScoredPassages | None, Ranking]:
         """The candidates and the steps to them, None when there are no passages; and the ranking that they make."""
         index = EvidenceIndex.of(view, boilerplate=self.boilerplate)
         if not len(index.chunks):
             return None, ScoredRanking(cosines.all(), allowed, lambda _: ())
         inside = None if allowed is None else allowed[index.chunks]
         among = cosines if len(index.chunks) == view.size else KnownSimilarities(cosines.all()[index.chunks])
-        evidence = QueryFeatures(query, index, among, view.matrix, inside, self.pool)
-        weights = Weights.of(view.embedder_fingerprint)
+        weights = Weights.of(view, index)
+        evidence = QueryFeatures(query, index, among, view.matrix, inside, self.pool, weights.vector_share)
         passages, own, hops = self.evidence(evidence, weights)
-        scored = _ScoredPassages.of(evidence, passages, own, hops, weights)
+        scored = ScoredPassages.of(evidence, passages, own, hops, weights)
         return scored, scored.ranking(view, cosines, allowed, self.rounds)
 
-    async def _read(self, query: str, scored: _ScoredPassages, view: View) -> _ScoredPassages:
+    async def _read(self, query: str, scored: ScoredPassages, view: View) -> ScoredPassages:
         """Steps whose ends fit the question and the sentence together count for more."""
         read = best_first(scored.steps.astype(np.float32), self.read_steps)
         index, hops = scored.evidence.index, scored.hops
@@ -343,12 +344,12 @@ class EvidencePaths:
             reached = np.isin(known, evidence.candidates) | np.isin(known, ends)
             passages, own = known[reached], evident[reached]
             if last > 1:
-                scores = _ScoredPassages.of(evidence, passages, own, hops, weights).scores()
+                scores = ScoredPassages.of(evidence, passages, own, hops, weights).scores()
         return passages, own, hops
 
 
 @dataclass(frozen=True, slots=True)
-class _ScoredPassages:
+class ScoredPassages:
     """Passages and the steps that lead to them."""
 
     evidence: QueryFeatures  # what the question says of all passages
@@ -357,11 +358,12 @@ class _ScoredPassages:
     hops: Hops  # the steps
     target: Ints  # row of `passages` at the end of each step, `[steps]`
     steps: Floats  # scores of the steps, `[steps]`; those to parts of documents include the passage's own
+    trusted: Floats  # what vectors or words add, as far as they are trusted, `[passages]`
     repeat: float  # what a passage loses for every passage of its document that ranks before it
     shown: float  # what a step to a part of a document has to add to be named as the reason
 
     @classmethod
-    def of(cls, evidence: QueryFeatures, passages: Ints, own: Floats, hops: Hops, weights: Weights) -> _ScoredPassages:
+    def of(cls, evidence: QueryFeatures, passages: Ints, own: Floats, hops: Hops, weights: Weights) -> ScoredPassages:
         """Scores of passages with the evidence `own`, `[passages, features]`, and of steps between them."""
         target = np.searchsorted(passages, hops.targets)
         steps = hops.features @ weights.step + (own @ weights.target)[target]
@@ -375,8 +377,11 @@ class _ScoredPassages:
         is_named = evidence.index.own[hops.targets] == hops.entities
         lifted = np.where(is_named, np.maximum(alone[target], np.minimum(lifted, hops.begun - _BEHIND_IT)), lifted)
         steps = np.where(evidence.is_cut(passages)[target], lifted, steps)
+        trusted = weights.trust.added(
+            evidence.gates, (own[:, _VECTOR], own[:, _WORDS]), evidence.is_cut(passages), evidence.unit
+        )
         repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * _SHOWN_LIFT
-        return cls(evidence, passages, alone, hops, target, steps, repeat, shown)
+        return cls(evidence, passages, alone, hops, target, steps, trusted, repeat, shown)
 
     def scores(self) -> Floats:
         """Scores of all passages, `[passages]`; see `_totals`."""
@@ -388,8 +393,8 @@ class _ScoredPassages:
         totals, of_document, is_less = self._totals()
         rows = np.searchsorted(self.evidence.index.chunks[self.passages], positions)
         parts: dict[str, Floats] = {
-            "its own words, names and similarity": self.alone,
-            "sentences that lead to it": totals - self.alone,
+            "its own words, names and similarity": self.alone + self.trusted,
+            "sentences that lead to it": totals - self.alone - self.trusted,
             "passages of its document that come before it": -self.repeat * of_document,
             "a text that stands elsewhere, or lists others": -self.evidence.unit * _COPY * is_less.astype(np.float64),
         }
@@ -398,7 +403,8 @@ class _ScoredPassages:
     def _totals(self) -> tuple[Floats, Floats, BoolArray]:
         """Own evidence and steps in one score, `[passages]`: the logarithm of the sum of their exponentials.
 
-        Parts of documents have the score of the best step instead, where any leads to them.
+        Parts of documents have the score of the best step instead, where any leads to them. Vectors or words
+        add what they say as far as they are trusted.
         Of a question that is mostly in words that the corpus lacks, hybrid search has a share in the sum.
         """
         most = self.alone.copy()
@@ -410,13 +416,14 @@ class _ScoredPassages:
         if share < 1.0:
             similar = self.evidence.hybrid(self.passages) + np.logaddexp.reduce(totals) + np.log(1.0 - share)
             totals = np.logaddexp(totals + np.log(share), similar)
+        totals = totals + self.trusted
         index = self.evidence.index
         of_document = self._places(totals, index.source[self.passages])
         is_copy = self._places(totals, index.copied[self.passages]) > 0
         return totals, of_document, is_copy | index.contents[self.passages]
 
     def _places(self, scores: Floats, groups: Ints) -> Floats:
-        """How many passages of the same group come before each passage, `[passages]`."""
+        """Number of passages of the same group that come before each passage, `[passages]`."""
         order = np.lexsort((self.passages, -scores, groups))
         ranks = np.empty(len(order))
         ranks[order] = np.arange(len(order)) - np.searchsorted(groups[order], groups[order])

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     from sire_core.knowledge.entity_graph import EntityGraph
 
-_FILE = "names.npz"
+_NAMES_FILE = "names.npz"
 _AT_ONCE = 5000
 """Lists whose names are words in memory at once."""
 _COLUMNS = {"keys": np.uint64, "lengths": np.int32, "whole": np.bool_}
@@ -78,11 +78,11 @@ def beginnings(words: Keys, lengths: Ints) -> tuple[Keys, Ints]:
 
 
 def _save(keys: NameKeys, directory: Path) -> None:
-    compress_arrays(directory / _FILE, arrays_of(keys))
+    compress_arrays(directory / _NAMES_FILE, arrays_of(keys))
 
 
 def _load(directory: Path) -> NameKeys:
-    return record_of(NameKeys, decompress_arrays(directory / _FILE), parsed=0)
+    return record_of(NameKeys, decompress_arrays(directory / _NAMES_FILE), parsed=0)
 
 
 def _parsed(lists: Sequence[Sequence[str]]) -> Ragged:
@@ -135,7 +135,7 @@ class SpelledText:
         )
 
     def __len__(self) -> int:
-        """How many words."""
+        """Number of words."""
         return len(self.words)
 
     def of_passages(self, wanted: NDArray[np.bool_]) -> SpelledText:
@@ -227,7 +227,7 @@ def _low(keys: Keys) -> Ints:
 
 
 def stands_alone(texts: SpelledText, starts: Ints) -> NDArray[np.bool_]:
-    """Whether capitalised words stand beside no other, as in `Paris Hilton`, and are neither short nor numbers."""
+    """True if capitalised words stand beside no other, as in `Paris Hilton`, and are neither short nor numbers."""
     last = len(texts) - 1
     after, before = np.minimum(starts + 1, last), np.maximum(starts - 1, 0)
     words = texts.vocabulary
@@ -239,7 +239,7 @@ def stands_alone(texts: SpelledText, starts: Ints) -> NDArray[np.bool_]:
 
 
 def _named_beside(texts: SpelledText, beside: Ints, starts: Ints) -> NDArray[np.bool_]:
-    """Whether a word of the same sentence is capitalised."""
+    """True if a word of the same sentence is capitalised."""
     capital = texts.capital[beside] & ~texts.vocabulary.caseless[texts.words[beside]]
     return np.asarray(capital & (texts.sentences[beside] == texts.sentences[starts]), dtype=bool)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,16 @@ import numpy as np
 
 from sire_core.models.lexical_embedder import is_lexical
 from sire_core.recipes.sire.question import OWN, STEP
+from sire_core.recipes.sire.trust import GATES, Trust, vector_reliability
 from sire_core.settings import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from sire_core.protocols import View
+    from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
 
 @cache
@@ -50,22 +54,28 @@ class Weights:
     step: NDArray[np.float64]  # of a step, `[len(STEP)]`
     target: NDArray[np.float64]  # of a passage at the end of a step, `[len(OWN)]`
     document: DocumentWeights  # of parts of longer documents
+    trust: Trust  # how far vectors and words are trusted beside that
+    vector_share: float = 1.0  # share of what the vectors say that counts
 
     @classmethod
-    def of(cls, embedder: str) -> Weights:
-        """Weights for vectors of an embedder: those of words alone say less beside the words than neural ones."""
-        return weights_of(neural=not is_lexical(embedder))
+    def of(cls, view: View, index: EvidenceIndex) -> Weights:
+        """Weights for the vectors of an index: those of words alone say less beside the words than neural ones."""
+        if is_lexical(view.embedder_fingerprint):
+            return weights_for(0.0)
+        reliability = view.derived("vector reliability", lambda: vector_reliability(index, view.matrix))
+        return replace(weights_for(reliability), vector_share=reliability)
 
 
 @cache
-def weights_of(*, neural: bool) -> Weights:
-    """Return the weights, once for each kind of embedder."""
+def weights_for(reliability: float) -> Weights:
+    """Return the weights for vectors between those of words alone (0) and those of a reliable neural embedder (1)."""
     tables = learned_weights()
 
     def table(name: str, features: Sequence[str]) -> NDArray[np.float64]:
-        added = tables.get(f"neural_{name}", {}) if neural else {}
-        return np.array([tables[name].get(feature, 0.0) + added.get(feature, 0.0) for feature in features])
+        added = tables.get(f"neural_{name}", {})
+        return np.array([tables[name].get(each, 0.0) + reliability * added.get(each, 0.0) for each in features])
 
-    return Weights(
-        table("own", OWN), table("step", STEP), table("target", OWN), DocumentWeights(table("document", OWN))
-    )
+    vectors, parts, words = (table(f"trust_{name}", GATES) for name in ("vectors", "document_vectors", "words"))
+    trust = Trust(vectors, parts, words, reliability)
+    document = DocumentWeights(table("document", OWN))
+    return Weights(table("own", OWN), table("step", STEP), table("target", OWN), document, trust)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, View
     from sire_core.types import Unit
 
-_INSTRUCTIONS = (
+_RERANK_INSTRUCTIONS = (
     "The data holds a question and numbered passages. Name the {named} passages that together help most to answer the "
     "question, the most helpful one first. Answer with their numbers only, joined by #, for example 2#0."
 )
@@ -84,7 +84,7 @@ class Rerank:
 async def ask_order(model: LanguageModel, query: str, texts: Sequence[str], named: int = 2) -> list[int]:
     """Ask a language model which texts help most; one call."""
     data = json.dumps({"question": query, "passages": numbered(texts)}, ensure_ascii=False, indent=1)
-    prompt = Prompt(_INSTRUCTIONS.format(named=min(named, len(texts))), data)
+    prompt = Prompt(_RERANK_INSTRUCTIONS.format(named=min(named, len(texts))), data)
     answer = await model.complete(prompt, max_tokens=10 + 5 * named)
     return parse_order(answer.text, range(len(texts)))
 

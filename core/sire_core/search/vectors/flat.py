@@ -30,19 +30,19 @@ _REACH = 100
 _DEPTH = 1000
 _DEPTH_READ = 400  # Of many rows: reading more from the file takes longer than the search
 _FEWEST = 10 * _DEPTH
-_FILE = "codes.faiss"
+_CODES_FILE = "codes.faiss"
 _TRAINED_ON = 20_000
-_BLOCK = 65_536
+_ROWS_PER_BLOCK = 65_536
 _ROWS_PER_CELL = 40  # Centers of cells are learned from so many rows each
 _ASKED = 200
 _FOUND = 10
-_SHARE = 0.99
+_SAME_HITS_SHARE = 0.99
 _MOST_READ = 0.5
 CELLS_FROM = 200_000
 
 
 def pq_pays(rows: int, dimension: int) -> bool:
-    """Whether codes pay: below ten thousand rows, the exact scan is as fast as ranking candidates again."""
+    """True if codes pay: below ten thousand rows, the exact scan is as fast as ranking candidates again."""
     return rows >= _FEWEST and dimension >= 16 and dimension % 2 == 0
 
 
@@ -124,13 +124,13 @@ class PQRanking:
 def _load(directory: Path) -> Any:
     import faiss
 
-    return faiss.read_index(str(directory / _FILE))
+    return faiss.read_index(str(directory / _CODES_FILE))
 
 
 def _save(index: Any, directory: Path) -> None:
     import faiss
 
-    faiss.write_index(index, str(directory / _FILE))
+    faiss.write_index(index, str(directory / _CODES_FILE))
 
 
 def coded(matrix: FloatArray, cells_from: int = CELLS_FROM) -> Any:
@@ -154,8 +154,8 @@ def coded(matrix: FloatArray, cells_from: int = CELLS_FROM) -> Any:
 def _fill(index: Any, matrix: FloatArray, trained_on: int) -> None:
     # Evenly spread rows: chunks come first in a pool, and every kind of unit has to be known.
     index.train(np.ascontiguousarray(matrix[:: max(1, len(matrix) // trained_on)][:trained_on]))
-    for start in range(0, len(matrix), _BLOCK):
-        index.add(np.ascontiguousarray(matrix[start : start + _BLOCK]))
+    for start in range(0, len(matrix), _ROWS_PER_BLOCK):
+        index.add(np.ascontiguousarray(matrix[start : start + _ROWS_PER_BLOCK]))
 
 
 def _cells_read(index: Any, matrix: FloatArray) -> int:
@@ -174,7 +174,7 @@ def _cells_read(index: Any, matrix: FloatArray) -> int:
     place = np.empty_like(order)
     np.put_along_axis(place, order, np.arange(index.nlist)[None], axis=1)
     reached = np.take_along_axis(place, cell_of[nearest], axis=1)
-    return int(np.quantile(reached, _SHARE)) + 1
+    return int(np.quantile(reached, _SAME_HITS_SHARE)) + 1
 
 
 def _nearest(matrix: FloatArray, questions: FloatArray, besides: IntArray) -> IntArray:

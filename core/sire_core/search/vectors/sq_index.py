@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import FloatArray, IntArray, View
 
-_NAME = "bytes-1"
+_DERIVED_NAME = "bytes-1"
 _FEWEST = 1 << 21
 """Numbers of a matrix: as many bytes stay in the caches of a machine with other work, four times as many do not."""
 _LEVELS = 127
-_BLOCK = 512  # Rows that are rounded at once: they stay in the cache
+_ROUNDED_ROWS = 512  # Rows that are rounded at once: they stay in the cache
 _ROUNDING = 1e-5  # of float32 products
 _REACH, _WIDER, _SHARE = 5, 4, 8
 _FILES = ("codes.faiss", "rounding.npy")
 
 
 def sq_pays(rows: int, dimension: int) -> bool:
-    """Whether bytes pay: a smaller matrix is multiplied as fast as its candidates are ranked again."""
+    """True if bytes pay: a smaller matrix is multiplied as fast as its candidates are ranked again."""
     if rows * dimension < _FEWEST:
         return False
     import faiss
@@ -64,7 +64,7 @@ class SQIndex:
             mapped = 0 if os.name == "nt" else getattr(faiss, "IO_FLAG_MMAP_IFC", 0)
             return cls(view.matrix, faiss.read_index(str(codes), mapped), *np.load(rounding).tolist())
 
-        return view.cached_on_disk(_NAME, lambda: cls.make(view.matrix), _save, load)
+        return view.cached_on_disk(_DERIVED_NAME, lambda: cls.make(view.matrix), _save, load)
 
     @classmethod
     def prepare(cls, view: View) -> None:
@@ -82,8 +82,8 @@ class SQIndex:
         codes = faiss.IndexScalarQuantizer(dimension, kind, faiss.METRIC_INNER_PRODUCT)
         scale = max(float(matrix.max(initial=0.0)), -float(matrix.min(initial=0.0))) / _LEVELS or 1.0
         error = 0.0
-        for start in range(0, rows, _BLOCK):
-            block = np.asarray(matrix[start : start + _BLOCK])
+        for start in range(0, rows, _ROUNDED_ROWS):
+            block = np.asarray(matrix[start : start + _ROUNDED_ROWS])
             levels = block / np.float32(scale)
             np.rint(levels, out=levels)
             codes.add(levels)
@@ -138,7 +138,7 @@ def _save(index: SQIndex, directory: Path) -> None:
     np.save(rounding, np.array([index.scale, index.error]))
 
 
-_FEW = 8  # Below one row in so many, rows are read one by one
+_MAX_ROW_SHARE = 8  # Below one row in so many, rows are read one by one
 _FIRST = 30  # So many are found about as fast as one
 
 
@@ -155,7 +155,7 @@ class KnownSimilarities:
         self._known = known
 
     def __len__(self) -> int:
-        """How many units there are."""
+        """Number of units there are."""
         return len(self._known)
 
     def all(self) -> FloatArray:
@@ -184,7 +184,7 @@ class ReadSimilarities(KnownSimilarities):
         self._best: tuple[IntArray, FloatArray] | None = None
 
     def __len__(self) -> int:
-        """How many units there are."""
+        """Number of units there are."""
         return self._view.size
 
     def all(self) -> FloatArray:
@@ -195,7 +195,7 @@ class ReadSimilarities(KnownSimilarities):
 
     def at(self, positions: IntArray, rows: FloatArray | None = None) -> FloatArray:
         """Those of some units."""
-        if len(self._known) or (rows is None and len(positions) * _FEW > len(self)):
+        if len(self._known) or (rows is None and len(positions) * _MAX_ROW_SHARE > len(self)):
             return super().at(positions)
         return row_products(self._view.matrix[positions] if rows is None else rows, self._question)
 

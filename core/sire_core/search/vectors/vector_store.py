@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, FloatArray, IntArray, RankedSource, Ranking, VectorIndex, View
 
 _BEHIND = 1e3  # Far below any score or negative distance of a store, and still fine enough to tell cosines apart
-_LISTED = 200  # So many units are asked of the store at least: seeds of graph recipes are among the first ten
+_MIN_LISTED_UNITS = 200  # So many units are asked of the store at least: seeds of graph recipes are among the first ten
 _EXACT = 1000
-_BLOCK = 65_536
+_ROWS_PER_BLOCK = 65_536
 _TIE = 1e-4  # What stores that compute with other numbers make of equal cosines
 
 
@@ -44,18 +44,20 @@ class Bytes:
         """Compress unit-length rows `[n, d]`."""
         codes = np.empty(matrix.shape, dtype=np.int8)
         scales = np.empty(len(matrix), dtype=np.float32)
-        for start in range(0, len(matrix), _BLOCK):
-            rows = np.asarray(matrix[start : start + _BLOCK])
+        for start in range(0, len(matrix), _ROWS_PER_BLOCK):
+            rows = np.asarray(matrix[start : start + _ROWS_PER_BLOCK])
             scale = np.maximum(np.abs(rows).max(axis=1, initial=0.0), 1e-12) / 127
-            codes[start : start + _BLOCK] = np.rint(rows / scale[:, None])
-            scales[start : start + _BLOCK] = scale
+            codes[start : start + _ROWS_PER_BLOCK] = np.rint(rows / scale[:, None])
+            scales[start : start + _ROWS_PER_BLOCK] = scale
         return cls(codes, scales)
 
     def products(self, question: FloatArray) -> FloatArray:
         """Inner products `[n]` with a vector `[d]`."""
         scores = np.empty(len(self.codes), dtype=np.float32)
-        for start in range(0, len(scores), _BLOCK):
-            scores[start : start + _BLOCK] = self.codes[start : start + _BLOCK].astype(np.float32) @ question
+        for start in range(0, len(scores), _ROWS_PER_BLOCK):
+            scores[start : start + _ROWS_PER_BLOCK] = (
+                self.codes[start : start + _ROWS_PER_BLOCK].astype(np.float32) @ question
+            )
         return scores * self.scales
 
     def save(self, directory: Path) -> None:
@@ -136,7 +138,7 @@ async def _listed(
     allowed: BoolArray,
 ) -> IntArray:
     """Positions that the store lists, nearest first, of those that are looked for."""
-    wanted = max(1, min(_LISTED, int(np.count_nonzero(allowed))))
+    wanted = max(1, min(_MIN_LISTED_UNITS, int(np.count_nonzero(allowed))))
     asked, position_of = wanted, view.places()
     while True:
         names = await index.top(query, question, asked, where)

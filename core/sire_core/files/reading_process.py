@@ -1,8 +1,8 @@
-"""Reads PDF files in a process of its own, whose time and memory are limited for each file.
+"""Converts files in a process of its own, whose time and memory are limited for each file.
 
-A small PDF may unpack to gigabytes or loop without end, and only the parser knows; so none is parsed in the caller's
-process. The process is started isolated: it imports nothing from the current folder or from `PYTHONPATH`, and sees none
-of the caller's environment.
+A small file may unpack to gigabytes or loop without end, and only the parser knows; so no file of a format that a
+library reads is parsed in the caller's process. The process is started isolated: it imports nothing from the current
+folder or from `PYTHONPATH`, and sees none of the caller's environment.
 """
 
 from __future__ import annotations
@@ -14,34 +14,43 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sire_core.errors import CorpusError
-from sire_core.files.pdf import pdf_to_markdown
+from sire_core.files.converters import Converted, check_libraries, convert
 
 SECONDS, SECONDS_PER_MB = 10, 10
 """CPU time of a file."""
 MEMORY, MEMORY_PER_BYTE = 256 << 20, 40
 """Bytes of memory of a file, beside what the process had before it."""
+_MOST_KEPT = 512 << 20
+"""Bytes of address space with which a process goes on; what a file took is not always given back."""
 _WALL_TIME = 6
 """Times the CPU time after which a file is given up by the clock."""
 _INHERITED = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Variables without which some systems cannot start Python."""
+_SETTINGS = {"MALLOC_ARENA_MAX": "2"}
+"""Every thread of a library would reserve memory of its own."""
+_LIBRARIES = ("pypdfium2", "docx", "pptx", "openpyxl", "kreuzberg")
 _START = (
-    "import sys; sys.path += sys.argv[1:]; import sire_core.files.pdf_process as process; process.answer_requests()"
+    "import sys; place = next((n for n, path in enumerate(sys.path) if path.endswith('-packages')), len(sys.path)); "
+    "sys.path[place:place] = sys.argv[1:]; import sire_core.files.reading_process as process; "
+    "process.answer_requests()"
 )
+"""This package is imported from the caller's folder, but no module of it before those of Python."""
 _OPEN = threading.local()
 
 
 @contextmanager
 def one_process() -> Iterator[None]:
-    """Read all PDF files of a block with one process, which ends with the block."""
+    """Convert all files of a block with one process, which ends with the block."""
     if getattr(_OPEN, "process", None) is not None:
         yield
         return
-    _OPEN.process = _PdfProcess()
+    _OPEN.process = _ReadingProcess()
     try:
         yield
     finally:
@@ -49,28 +58,28 @@ def one_process() -> Iterator[None]:
         _OPEN.process = None
 
 
-def read_pdf(path: Path) -> tuple[str, str]:
-    """Return title and Markdown of a file.
+def convert_limited(path: Path, suffix: str, max_bytes: int) -> Converted:
+    """Convert a file; see `convert`.
 
     Raises:
         CorpusError: The file cannot be parsed, or needs more time or memory than a document does.
     """
-    find_spec("pypdfium2") or __import__("pypdfium2")  # the missing extra is named as for every other format
+    check_libraries(suffix)
     with one_process():
-        answer: dict[str, str] = _OPEN.process.read(path)
+        answer: dict[str, Any] = _OPEN.process.read(path, suffix, max_bytes)
     if "error" in answer:
         raise CorpusError(answer["error"])
-    return answer["title"], answer["text"]
+    return Converted(**{**answer, "unread": [(name, reason) for name, reason in answer["unread"]]})
 
 
-class _PdfProcess:
+class _ReadingProcess:
     """The process, started when it is first needed and again after a file that ended it."""
 
     def __init__(self) -> None:
         self._running: subprocess.Popen[bytes] | None = None
 
-    def read(self, path: Path) -> dict[str, str]:
-        """Title and text of a file, or an error."""
+    def read(self, path: Path, suffix: str, max_bytes: int) -> dict[str, Any]:
+        """The conversion of a file, or an error."""
         seconds = _seconds(path.stat().st_size)
         if self._running is None or self._running.poll() is not None:
             self.close()
@@ -81,15 +90,18 @@ class _PdfProcess:
         timer = threading.Timer(_WALL_TIME * seconds, process.kill)
         timer.start()
         try:
-            process.stdin.write(json.dumps(str(path.resolve())).encode() + b"\n")
+            process.stdin.write(json.dumps([str(path.absolute()), suffix, max_bytes]).encode() + b"\n")
             process.stdin.flush()
-            answer: dict[str, str] = json.loads(process.stdout.readline())
+            answer: dict[str, Any] = json.loads(process.stdout.readline())
         except (OSError, ValueError):  # the process has ended, in the middle of a line or before it
             self.close()
             reason = f"the file needs more time ({seconds} seconds) or memory than a document does"
-            raise CorpusError(f"{reason}; print it to a new PDF to read it") from None
+            advice = "print it to a new PDF" if suffix == ".pdf" else "split it, or save it anew"
+            raise CorpusError(f"{reason}; {advice} to read it") from None
         finally:
             timer.cancel()
+        if answer.pop("ends"):
+            self.close()
         return answer
 
     def close(self) -> None:
@@ -102,17 +114,17 @@ class _PdfProcess:
 
 def _start() -> subprocess.Popen[bytes]:
     """Start the process: isolated, in Python's own folder, with the packages that this process has imported."""
-    origins = [find_spec(name) for name in (__name__.partition(".")[0], "pypdfium2")]
+    origins = [find_spec(name) for name in (__name__.partition(".")[0], *_LIBRARIES)]
     folders = dict.fromkeys(str(Path(spec.origin).resolve().parent.parent) for spec in origins if spec and spec.origin)
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    environment = {name: text for name, text in inherited.items() if all(map(os.path.isabs, text.split(os.pathsep)))}
+    paths = {name: text for name, text in inherited.items() if all(map(os.path.isabs, text.split(os.pathsep)))}
     return subprocess.Popen(  # noqa: S603 (this interpreter and this module)
         [_interpreter(), "-I", "-c", _START, *folders],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=sys.prefix,
-        env=environment,
+        env={**_SETTINGS, **paths},
     )
 
 
@@ -132,38 +144,49 @@ def answer_requests() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
     for line in sys.stdin.buffer:
-        path = Path(json.loads(line))
-        answers.write(json.dumps(_read(path)).encode() + b"\n")
+        name, suffix, max_bytes = json.loads(line)
+        answer = _converted(Path(name), suffix, max_bytes)
+        answer["ends"] = _address_space() > _MOST_KEPT
+        answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _converted(path: Path, suffix: str, max_bytes: int) -> dict[str, Any]:
+    size = path.stat().st_size
+
+    @contextmanager
+    def unlimited() -> Iterator[None]:
+        _limit(None)
+        yield
+        _limit(size)
+
     try:
-        raw = path.read_bytes()
-        _limit(len(raw))
-        title, text = pdf_to_markdown(raw)
+        return asdict(convert(path, suffix, max_bytes, unlimited))
     except MemoryError:
         raise
+    except CorpusError as error:
+        return {"error": str(error)}
     except Exception as error:  # noqa: BLE001 (the caller raises it: what a library raises is no interface)
-        return {"error": str(error) if isinstance(error, CorpusError) else f"cannot be converted: {error}"}
-    return {"title": title, "text": text}
+        return {"error": f"cannot be converted: {error}"}
 
 
-def _limit(size: int) -> None:
-    """Limit this process while it reads a file of so many bytes, beside what it has used so far."""
+def _limit(size: int | None) -> None:
+    """Limit this process while it reads a file of so many bytes, beside what it has used; None lifts the limit."""
     if sys.platform == "win32":  # there, only the time is limited
         return
     import resource
 
     used = resource.getrusage(resource.RUSAGE_SELF)
+    bytes_read = size or 0
     limits = {
-        resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + _seconds(size),
-        resource.RLIMIT_AS: _address_space() + MEMORY + MEMORY_PER_BYTE * size,
+        resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + _seconds(bytes_read),
+        resource.RLIMIT_AS: _address_space() + MEMORY + MEMORY_PER_BYTE * bytes_read,
         resource.RLIMIT_CORE: 0,
     }
     for limit, most in limits.items():
         highest = resource.getrlimit(limit)[1]
-        within = most if highest == resource.RLIM_INFINITY else min(most, highest)
+        is_free = size is None and limit == resource.RLIMIT_AS
+        within = highest if is_free else most if highest == resource.RLIM_INFINITY else min(most, highest)
         resource.setrlimit(limit, (within, highest))
 
 

@@ -1,0 +1,214 @@
+"""Recall of required evidence within budgets of tokens of what is delivered; what is judged took no part in learning.
+
+The weights of `search/context.toml` are learned for each set on the even-numbered questions of the others (listwise
+softmax over the pieces of the first passages; a need's share is the sum over the pieces that hold its quote), and
+judged on all questions of that set: whole passages of BM25 and of `sire`, BM25 over pieces of 450 characters, the
+context that is chosen from passages of `sire`, and the same over chunks of LangChain's splitters and nodes of
+LlamaIndex. Labels and headings count. The last lines are what contexts gain over the best row that is not ours, with a
+95 % interval of paired bootstrap.
+
+    python benchmarks/evidence.py [--rerank MODEL] [--work FOLDER] [--learn] [SET ...]
+
+A set is a folder of SIRE_DATA with `docs/` and `needs`. `--rerank colbert:FOLDER` adds contexts whose best 40 pieces
+that model scored. `--work` keeps the indexes. `--learn` prints the weights that all sets give, and judges nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import minimize
+
+from sire_core import Index
+from sire_core.evaluate import load_dataset
+from sire_core.evaluate.delivered import as_pieces, delivered_recall, whole_evidence
+from sire_core.evaluate.rows import fold, passage_names
+from sire_core.recipes import recipe_by_name
+from sire_core.search import context
+from sire_core.search.context import FEATURES, POOL, Candidates, ContextOptions, select_context, with_neighbors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sire_core.evaluate.datasets import DataSet
+    from sire_core.protocols import Recipe
+    from sire_core.questions import Question
+    from sire_core.types import Document, Hit
+
+    Ranked = list[list[context.RankedPassage]]
+
+DATA = Path(os.environ.get("SIRE_DATA", "../shared/data"))
+SETS = ("ops", "frameworks", "manuals")
+WAYS_IN = {"passages": "", "LangChain's chunks": "langchain", "LlamaIndex's nodes": "llama-index"}
+BUDGETS = (300, 1000, 2000, 4000)
+HITS = 100
+PENALTY = 0.02
+LEARNED = FEATURES[:-1]
+"""All features but the reranker's, whose weight is 1: as much as the others together say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Features of a question's candidates, `[pieces, features]`, and for each need the pieces that hold its quote."""
+
+    features: np.ndarray
+    needs: list[np.ndarray]
+
+
+def opened(work: Path, name: str, documents: Sequence[Document], recipe: Recipe | str, *, whole: bool) -> Index:
+    """An index of a set, built if it is not there yet."""
+    index = Index(work / name, recipe=recipe, chunker="sentences" if whole else None)
+    index.update(() if (work / name / "manifest.json").exists() else documents)
+    return index
+
+
+def passages_of(index: Index, questions: Sequence[Question]) -> tuple[list[list[Hit]], Ranked]:
+    """The first hits of each question, and the passages that contexts are chosen from."""
+    snapshot = index.snapshot()
+    hits = [snapshot.search(question.question, HITS) for question in questions]
+    return hits, [with_neighbors(snapshot, found[:POOL]) for found in hits]
+
+
+def example(question: Question, passages: list[context.RankedPassage]) -> Example:
+    """Features of the pieces of a question's passages; quotes may reach from one piece into the next."""
+    candidates = Candidates.of(question.question, passages)
+    names = [passage_names(one.hit.unit, one.hit.doc_ids) for one in passages]
+    texts = [fold(candidates.text(place)) for place in range(len(candidates.owner))]
+    needs = []
+    for need in question.needs:
+        rows: set[int] = set()
+        for quote in need:
+            wanted = fold(quote.text)
+            of_document = [place for place, row in enumerate(candidates.owner) if quote.doc in names[row]]
+            whole = {place for place in of_document if wanted in texts[place]}
+            over = {place for place in of_document[:-1] if wanted in " ".join(texts[place : place + 2])}
+            rows |= whole or {place + more for place in over for more in (0, 1)}
+        needs.append(np.array(sorted(rows), dtype=np.int64))
+    return Example(candidates.features[:, : len(LEARNED)], needs)
+
+
+def learn(examples: Sequence[Example]) -> dict[str, float]:
+    """Weights that maximise the share of what meets a need in the sum over the candidates, every question alike."""
+    examples = [one for one in examples if any(map(len, one.needs))]
+    spread = np.concatenate([one.features for one in examples]).std(axis=0) + 1e-9
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        total, slope = PENALTY * weights @ weights, 2 * PENALTY * weights
+        for one in examples:
+            columns = one.features / spread
+            scores = columns @ weights
+            whole = np.logaddexp.reduce(scores)
+            pull = np.exp(scores - whole)
+            for rows in filter(len, one.needs):
+                part = np.logaddexp.reduce(scores[rows])
+                share = 1.0 / len(one.needs) / len(examples)
+                total += share * (whole - part)
+                slope = slope + share * (pull @ columns - np.exp(scores[rows] - part) @ columns[rows])
+        return float(total), slope
+
+    found = minimize(loss, np.zeros(len(LEARNED)), jac=True, method="L-BFGS-B").x / spread
+    return {name: round(weight, 2) for name, weight in zip(LEARNED, found.tolist(), strict=True)}
+
+
+def whole_recalls(questions: Sequence[Question], hits: list[list[Hit]]) -> np.ndarray:
+    """Recall of whole hits, 0..100, `[budgets, questions]`."""
+    pairs = list(zip(questions, hits, strict=True))
+    return np.array([[100.0 * (delivered_recall(q, whole_evidence(h, b)) or 0) for q, h in pairs] for b in BUDGETS])
+
+
+def context_recalls(
+    questions: Sequence[Question], passages: Ranked, weights: Mapping[str, float], rerank: str | None = None
+) -> np.ndarray:
+    """Recall of contexts that some weights choose, 0..100, `[budgets, questions]`."""
+    shipped, options = context.learned_weights, ContextOptions(rerank=rerank)
+    context.learned_weights = lambda: {**weights, "rerank": shipped()["rerank"]}
+    try:
+        pairs = list(zip(questions, passages, strict=True))
+        chosen = [[select_context(q.question, p, b, options).evidence for q, p in pairs] for b in BUDGETS]
+    finally:
+        context.learned_weights = shipped
+    return np.array(
+        [[100.0 * (delivered_recall(q, e) or 0) for q, e in zip(questions, row, strict=True)] for row in chosen]
+    )
+
+
+def gain(found: np.ndarray, best: np.ndarray) -> str:
+    """Mean difference of paired questions, with a 95 % interval."""
+    difference = found - best
+    drawn = np.random.default_rng(0).integers(len(difference), size=(2000, len(difference)))
+    low, high = np.percentile(difference[drawn].mean(axis=1), [2.5, 97.5])
+    return f"{difference.mean():+.1f} [{low:.1f}, {high:.1f}]"
+
+
+class Measured:
+    """A set: rankings of all ways in, and what to learn from."""
+
+    def __init__(self, name: str, work: Path) -> None:
+        self.files: DataSet = load_dataset(DATA / name)
+        self.questions = self.files.questions
+        self.rows: dict[str, np.ndarray] = {}
+        self.passages: dict[str, Ranked] = {}
+        bm25 = recipe_by_name("flat", ranker="bm25")
+        for title, chunks in WAYS_IN.items():
+            dataset = load_dataset(DATA / name, chunks) if chunks else self.files
+            folder = f"{name}@{chunks}" if chunks else name
+            with opened(work, folder, dataset.documents, "sire", whole=dataset.whole) as index:
+                hits, self.passages[title] = passages_of(index, self.questions)
+                documents = index.documents() if not chunks else []
+            self.rows[f"`sire`, {title}"] = whole_recalls(self.questions, hits)
+            flats = {f"BM25, {title}": (folder, dataset.documents, dataset.whole)}
+            if not chunks:
+                flats["BM25, pieces"] = (f"{name}@pieces", as_pieces(documents), False)
+            for row, (own, texts, whole) in flats.items():
+                with opened(work, own, texts, bm25, whole=whole) as index:
+                    found = [index.search(question.question, HITS) for question in self.questions]
+                self.rows[row] = whole_recalls(self.questions, found)
+        even = list(zip(self.questions, self.passages["passages"], strict=True))[::2]
+        self.examples = [example(question, passages) for question, passages in even]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", default=SETS)
+    parser.add_argument("--rerank", default=None)
+    parser.add_argument("--work", type=Path, default=None, help="a folder that keeps the indexes")
+    parser.add_argument("--learn", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        measured = {name: Measured(name, options.work or Path(temporary)) for name in options.sets}
+    if options.learn:
+        print(learn([one for own in measured.values() for one in own.examples]))
+        return
+    for name, own in measured.items():
+        weights = learn([one for other, rows in measured.items() if other != name for one in rows.examples])
+        begin = time.process_time()
+        for title, passages in own.passages.items():
+            own.rows[f"**context**, {title}"] = context_recalls(own.questions, passages, weights)
+        spent = (time.process_time() - begin) / len(own.questions) / len(BUDGETS) / len(WAYS_IN)
+        if options.rerank:
+            reranked = context_recalls(own.questions, own.passages["passages"], weights, options.rerank)
+            own.rows["**context**, passages, reranked"] = reranked
+        print(f"\n{name}: {len(own.questions)} questions; {1000 * spent:.1f} ms of CPU a context; {weights}\n")
+        print(f"| row | {' | '.join(f'{budget:,}' for budget in BUDGETS)} |\n|---|{'--:|' * len(BUDGETS)}")
+        for title in sorted(own.rows, key=lambda title: (title[0] == "*", title[0] == "`")):
+            print(f"| {title} | {' | '.join(f'{value:.1f}' for value in own.rows[title].mean(axis=1))} |", flush=True)
+    print(f"\n| gain of | over | {' | '.join(f'{budget:,}' for budget in BUDGETS)} |\n|---|---|{'--:|' * len(BUDGETS)}")
+    rows = {title: np.concatenate([own.rows[title] for own in measured.values()], axis=1) for title in own.rows}
+    theirs = [rows[title] for title in rows if title.startswith("BM25")]
+    best = [max((row[budget] for row in theirs), key=np.mean) for budget in range(len(BUDGETS))]
+    for title in (title for title in rows if title.startswith("*")):
+        whole = rows[f"`sire`, {title.split(', ')[1]}"]
+        for words, other in (("the best row of BM25", best), ("whole ones of `sire`", whole)):
+            gains = [gain(rows[title][budget], other[budget]) for budget in range(len(BUDGETS))]
+            print(f"| {title} | {words} | {' | '.join(gains)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""The conversion of a file that runs now: how much text it may still give, and notes for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from sire_core.errors import CorpusError
+
+_FREE, _PER_BYTE = 5_000_000, 10
+"""Letters that every file may give, and more for each byte that it unpacks to: cells and notes repeat some text."""
+
+
+class ExpansionError(CorpusError):
+    """A file unpacks to more than a document does; no other reader tries it."""
+
+
+@dataclass(slots=True)
+class Conversion:
+    """A running conversion.
+
+    Attributes:
+        letters_left: How many letters it may still give.
+        notes: What people should know of the text: parts that were left out, an encoding that was guessed.
+    """
+
+    letters_left: int
+    notes: list[str] = field(default_factory=list)
+
+
+_RUNNING: ContextVar[Conversion | None] = ContextVar("_RUNNING", default=None)
+
+
+@contextmanager
+def conversion(size: int) -> Iterator[Conversion]:
+    """Convert a file that unpacks to so many bytes."""
+    running = Conversion(_FREE + _PER_BYTE * size)
+    token = _RUNNING.set(running)
+    try:
+        yield running
+    finally:
+        _RUNNING.reset(token)
+
+
+def spend(text: str) -> str:
+    """Count a piece of text, and return it.
+
+    Raises:
+        CorpusError: The file gives more text than a document of its size.
+    """
+    running = _RUNNING.get()
+    if running is not None:
+        running.letters_left -= len(text)
+        if running.letters_left < 0:
+            raise ExpansionError("the file repeats its text more often than a document does; split it, or save it anew")
+    return text
+
+
+def note(words: str) -> None:
+    """Note what people should know of the text."""
+    running = _RUNNING.get()
+    if running is not None and words not in running.notes:
+        running.notes.append(words)

@@ -1,0 +1,120 @@
+"""How far vectors are trusted: those of an index as a whole, and for a question beside words, names and links.
+
+People who ask in their own words share few telling words with the passage that answers them; there a good embedder
+knows best. Questions written with the page open share its words, and names lead on from passage to passage; there
+vectors are one voice among others. And an embedder may be worth nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.search.ranking import best_first
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.protocols import BoolArray, FloatArray
+    from sire_core.recipes.sire.evidence_index import EvidenceIndex
+
+    Floats = NDArray[np.float64]
+
+SAMPLED_PASSAGES, SAMPLED_OTHERS = 64, 2000
+FEWEST_PASSAGES = 32
+"""Fewer passages say nothing about an embedder, which is trusted then."""
+RAREST_WORDS, NEAREST = 40, 5
+UNRELIABLE_AGREEMENT, RELIABLE_AGREEMENT = 0.15, 0.27
+"""Of vectors with words: 0 for random vectors, .11 to .22 for letter n-grams in 64 dimensions, .29 to .58 for models"""
+BEST_BY_WORDS = 3
+GATES = ("length", "shared", "unsure", "bias")
+"""What decides how far vectors, or words, are trusted for a question: the logarithm of one more than its number of
+words; the share of it that the three best passages by words have on average (where many passages have nearly all of
+it, words do not tell them apart); how unsure it is that the question names what a passage is about."""
+
+
+def vector_reliability(index: EvidenceIndex, vectors: FloatArray) -> float:
+    """How far the vectors of an index know what its passages share, from 0 (not at all) to 1.
+
+    Passages that share rare words have to be nearer to each other than to others. Over a sample of passages, the mean
+    standard score of the cosines with those that share most words, divided by that of BM25, is compared with that of
+    known embedders. Needs no call of the embedder.
+
+    Args:
+        index: The passages.
+        vectors: Unit-length vectors of all units of the pool, `[size, dimension]`.
+    """
+    count = len(index.chunks)
+    if count < FEWEST_PASSAGES:
+        return 1.0
+    others = np.unique(np.linspace(0, count - 1, min(count, SAMPLED_OTHERS)).astype(np.int64))
+    compared = np.asarray(vectors[index.chunks[others]], dtype=np.float64)
+    agreement = []
+    for passage in np.unique(np.linspace(0, count - 1, min(count, SAMPLED_PASSAGES)).astype(np.int64)).tolist():
+        by_words = _shared_words(index, passage)
+        near = best_first(by_words, NEAREST)
+        near = near[by_words[near] > 0]
+        if not len(near):
+            continue
+        vector = np.asarray(vectors[index.chunks[passage]], dtype=np.float64)
+        related = np.asarray(vectors[index.chunks[near]], dtype=np.float64) @ vector
+        is_other = others != passage
+        agreement.append(
+            (
+                _standard_score(related, compared[is_other] @ vector),
+                _standard_score(by_words[near], by_words[others[is_other]]),
+            )
+        )
+    by_vectors, by_bm25 = np.mean(agreement, axis=0).tolist() if agreement else (0.0, 0.0)
+    if by_bm25 <= 0.0:
+        return 1.0  # no passage shares words with another
+    span = RELIABLE_AGREEMENT - UNRELIABLE_AGREEMENT
+    return min(1.0, max(0.0, (by_vectors / by_bm25 - UNRELIABLE_AGREEMENT) / span))
+
+
+def _standard_score(values: Floats | FloatArray, others: Floats | FloatArray) -> float:
+    spread = float(others.std())
+    return float(values.mean() - others.mean()) / spread if spread > 0 else 0.0
+
+
+def _shared_words(index: EvidenceIndex, passage: int) -> FloatArray:
+    """BM25 of all passages for the rarest words of one, `[passages]`; 0 for itself and for its copies."""
+    sentences, _ = index.sentences_of(np.array([passage]))
+    words = np.unique(index.sentence_words.take(sentences)[1])
+    words = words[index.passages.lengths(words) > 1]
+    words = words[best_first(np.asarray(index.idf[words], dtype=np.float32), RAREST_WORDS)]
+    scores = np.zeros(len(index.chunks), dtype=np.float32)
+    for word in words.tolist():
+        start, end = index.passages.starts[word], index.passages.starts[word + 1]
+        scores[index.passages.values[start:end]] += index.impacts[start:end]
+    scores[index.copied == index.copied[passage]] = 0.0
+    return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Weights of `GATES`, `[len(GATES)]` each: how much a standard score adds to the score of a passage, at least 0."""
+
+    vectors: Floats  # of the cosine, to a passage that is a document by itself
+    document_vectors: Floats  # of the cosine, to a part of a longer document
+    words: Floats  # of BM25, as far as the vectors of an index are not reliable
+    reliability: float = 0.0  # of the vectors of an index, 0 for vectors of words
+
+    def added(self, gates: Floats, standard_scores: tuple[Floats, Floats], is_cut: BoolArray, unit: float) -> Floats:
+        """What a question adds to the scores of passages, `[passages]`.
+
+        Args:
+            gates: `GATES` of the question.
+            standard_scores: Of the cosines, and of BM25, `[passages]` each.
+            is_cut: Which passages are parts of longer documents, `[passages]`.
+            unit: What 1 in the scores of those is on the scale of the others.
+        """
+        whole, part, by_words = (max(0.0, float(gates @ table)) for table in self._tables())
+        cosines, words = standard_scores
+        added = self.reliability * np.where(is_cut, part, whole) * cosines + (1.0 - self.reliability) * by_words * words
+        return np.asarray(np.where(is_cut, unit, 1.0) * added)
+
+    def _tables(self) -> tuple[Floats, Floats, Floats]:
+        return self.vectors, self.document_vectors, self.words

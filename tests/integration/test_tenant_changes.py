@@ -1,0 +1,190 @@
+"""What `allow=` hides is not deleted, not replaced and not named, whatever door a change comes through."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.indexing import InMemoryRecordManager
+from langchain_core.indexing import index as langchain_index
+from llama_index.core import Document as LlamaIndexDocument
+
+from langchain_sire import SireRetriever as LangChainRetriever
+from langchain_sire import SireVectorStore
+from llama_index_sire import SireRetriever as LlamaIndexRetriever
+from sire_core import Document, Index
+from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.types import Passage
+from support.command import run
+
+A, B = {"tenant": "a"}, {"tenant": "b"}
+SECRET = "The vault of Kemi is behind the mill."
+CORPUS = [
+    Document("person", SECRET, "Kemi", B),
+    Document("mine", "Ann Hask was born in Lindle.", "Ann", A),
+    Document("both", chunks=(Passage("Shown part.", "both-a", metadata=A), Passage("Hidden part.", "both-b", "", B))),
+    Document("empty", "", "Nothing", B),
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with Index(tmp_path / "ix", recipe="flat") as index:
+        index.build(CORPUS)
+    return tmp_path / "ix"
+
+
+def hidden(folder):
+    """What the tenant does not see, as it is stored."""
+    with Index(folder) as index:
+        texts = {(document.id, passage.text) for document in index.documents() for passage in document.passages}
+        names = {document.id for document in index.documents()}
+    return {pair for pair in texts if pair[1] in (SECRET, "Hidden part.")} | (names & {"empty"})
+
+
+KEPT = {("person", SECRET), ("both", "Hidden part."), "empty"}
+
+
+def python(folder):
+    return Index(folder, allow="tenant=a")
+
+
+def langchain(folder):
+    return LangChainRetriever.load(folder, allow="tenant=a")
+
+
+def store(folder):
+    return SireVectorStore(path=folder, allow="tenant=a")
+
+
+def llama(folder):
+    return LlamaIndexRetriever.from_persist_dir(folder, allow="tenant=a")
+
+
+def doc(name, metadata):
+    return Document(name, "Other text.", metadata=metadata)
+
+
+def lc(name, metadata):
+    return LangChainDocument(id=name, page_content="Other text.", metadata=metadata)
+
+
+def li(name, metadata):
+    return LlamaIndexDocument(id_=name, text="Other text.", metadata=metadata)
+
+
+PUTS = {
+    "add": (python, lambda door, name, metadata: door.add([doc(name, metadata)])),
+    "update": (python, lambda door, name, metadata: door.update([doc(name, metadata)])),
+    "build": (python, lambda door, name, metadata: door.build([doc(name, metadata)])),
+    "defer": (python, lambda door, name, metadata: door.defer([doc(name, metadata)])),
+    "using": (python, lambda door, name, metadata: door.using("flat").update([doc(name, metadata)])),
+    "add_documents": (langchain, lambda door, name, metadata: door.add_documents([lc(name, metadata)])),
+    "replace_all": (langchain, lambda door, name, metadata: door.replace_all([lc(name, metadata)])),
+    "upsert": (langchain, lambda door, name, metadata: door.upsert([lc(name, metadata)])),
+    "store": (store, lambda door, name, metadata: door.add_documents([lc(name, metadata)])),
+    "insert": (llama, lambda door, name, metadata: door.insert([li(name, metadata)])),
+    "refresh": (llama, lambda door, name, metadata: door.refresh([li(name, metadata)])),
+    "replace_nodes": (llama, lambda door, name, metadata: door.replace_all([li(name, metadata)])),
+}
+
+
+@pytest.mark.parametrize("how", PUTS)
+def test_hidden_documents_are_not_replaced_and_ids_are_refused_in_the_same_words(how, folder):
+    opened, put = PUTS[how]
+    errors = {}
+    for name, metadata in [("person", A), ("both", A), ("empty", A), ("free", B), ("mine", B)]:
+        with pytest.raises(CorpusError) as error:
+            put(opened(folder), name, metadata)
+        errors[name] = type(error.value), str(error.value).replace(name, "ID")
+        assert hidden(folder) == KEPT
+    assert len(set(errors.values())) == 1, errors
+    assert not any(word in errors["person"][1].lower() for word in ("exist", "already", "taken", "kemi", "hidden"))
+    put(opened(folder), "free", A)
+    assert hidden(folder) == KEPT
+    with Index(folder, allow="tenant=a") as index:
+        assert "free" in {document.id for document in index.documents()}
+
+
+DELETES = {
+    "delete": (python, lambda door, ids: door.delete(ids, missing_ok=True)),
+    "defer": (python, lambda door, ids: door.defer(delete=ids)),
+    "passages": (python, lambda door, ids: door.delete_passages([*ids, "both-a", "both-b"])),
+    "build": (python, lambda door, ids: door.build([])),
+    "delete_documents": (langchain, lambda door, ids: door.delete_documents(ids, missing_ok=True)),
+    "by filter": (langchain, lambda door, ids: door.delete_documents(filter="doc_id in [person, mine, both]")),
+    "langchain": (langchain, lambda door, ids: door.delete(ids)),
+    "replace_all": (langchain, lambda door, ids: door.replace_all([])),
+    "store": (store, lambda door, ids: door.delete(ids)),
+    "delete_ref_doc": (llama, lambda door, ids: [door.delete_ref_doc(name) for name in ids]),
+    "delete_nodes": (llama, lambda door, ids: door.delete_nodes([*ids, "both-a", "both-b"])),
+    "replace_nodes": (llama, lambda door, ids: door.replace_all([])),
+}
+
+
+@pytest.mark.parametrize("how", DELETES)
+def test_hidden_documents_and_passages_are_not_deleted(how, folder):
+    opened, delete = DELETES[how]
+    delete(opened(folder), ["person", "mine", "both", "empty", "never"])
+    assert hidden(folder) == KEPT
+    with Index(folder, allow="tenant=a") as index:
+        left = [document.id for document in index.documents()]
+    assert left == (["mine"] if how in ("passages", "delete_nodes") else [])
+
+
+@pytest.mark.parametrize(
+    "delete",
+    [
+        lambda folder, ids: python(folder).delete(ids),
+        lambda folder, ids: langchain(folder).delete_documents(ids),
+        lambda folder, ids: llama(folder).delete(ids),
+    ],
+)
+def test_a_hidden_id_is_an_unknown_one(delete, folder):
+    said = set()
+    for name in ("person", "nobody"):
+        with pytest.raises(CorpusError) as error:
+            delete(folder, [name])
+        said.add(str(error.value).replace(name, "ID"))
+    assert len(said) == 1
+    assert hidden(folder) == KEPT
+
+
+def test_index_of_langchain_cleans_up_what_the_tenant_sees(folder):
+    manager = InMemoryRecordManager(namespace="tenant")
+    manager.create_schema()
+    for texts in (["One.", "Two."], ["Two."]):
+        documents = [LangChainDocument(page_content=text, metadata={**A, "source": "s"}) for text in texts]
+        langchain_index(
+            documents, manager, langchain(folder), cleanup="full", source_id_key="source", key_encoder="sha256"
+        )
+    with Index(folder, allow="tenant=a") as index:
+        assert sorted(document.text for document in index.documents()) == [
+            "Ann Hask was born in Lindle.",
+            "Shown part.",
+            "Two.",
+        ]
+    assert hidden(folder) == KEPT
+
+
+def test_reports_and_settings_are_limited_too(folder):
+    with python(folder) as index:
+        report = index.add([doc("new", A)])
+        assert (report.added, sum(report.units.values())) == (1, 3)
+        for change in (
+            lambda: index.drop_recipe("flat"),
+            lambda: index.set_default_recipe("flat"),
+            lambda: index.set_chunker(None),
+            lambda: index.forget(["mine"]),
+        ):
+            with pytest.raises(ConfigurationError, match="allow"):
+                change()
+
+
+def test_an_object_without_allow_writes_across_and_commands_that_change_take_no_allow(folder):
+    with Index(folder) as index:
+        index.update([doc("person", A)])
+        index.delete(["both"])
+    with python(folder) as index:
+        assert [document.id for document in index.documents()] == ["person", "mine"]
+    for command in (["delete", folder, "mine"], ["add", folder, __file__], ["update", folder, __file__]):
+        assert "No such option" in run(*command, "--allow", "tenant=a", code=2).output

@@ -1,0 +1,129 @@
+"""How far `sire` trusts vectors: those of an index as a whole, and for a question."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from sire_core import Document, Index
+from sire_core.recipes.sire.evidence_index import EvidenceIndex
+from sire_core.recipes.sire.trust import GATES, Trust, vector_reliability
+from sire_core.recipes.sire.weights import weights_for
+
+TOPICS = (
+    "heart valve surgery",
+    "maple syrup harvest",
+    "tram line signals",
+    "glacier lake survey",
+    "violin varnish recipe",
+)
+ASPECTS = ("cost", "risk", "duration", "tools", "training", "history", "noise", "weather", "licence", "repair")
+
+
+def pages() -> list[Document]:
+    return [
+        Document(
+            f"{topic}-{aspect}", f"About {topic}: its {aspect} matters, and {aspect} of {topic} is described here."
+        )
+        for topic in TOPICS
+        for aspect in ASPECTS
+    ]
+
+
+def hashed(texts: list[str]) -> np.ndarray:
+    """Vectors that know nothing of their texts."""
+    seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") for text in texts]
+    return np.array([np.random.default_rng(seed).normal(size=48) for seed in seeds])
+
+
+def knowing(texts: list[str]) -> np.ndarray:
+    """Vectors of the topic and the aspect of a text, with a little noise."""
+    known = np.array([[word in text.lower() for word in (*TOPICS, *ASPECTS)] for text in texts], dtype=float)
+    return np.concatenate([known + 0.01, 0.05 * hashed(texts)], axis=1)
+
+
+class RandomEmbedder:
+    """An embedder that is worth nothing."""
+
+    fingerprint = "random-48"
+    dimension = 48
+
+    async def embed(self, texts: Sequence[str], kind: str = "document") -> np.ndarray:
+        return hashed(list(texts)).astype(np.float32)
+
+
+def test_a_poor_embedder_buries_nothing_that_words_find() -> None:
+    questions = {f"What is the {aspect} of a {topic}?": f"{topic}-{aspect}" for topic in TOPICS for aspect in ASPECTS}
+    with Index(recipe="sire", embedder=RandomEmbedder()) as index:
+        index.build(pages())
+        first = [index.search(question, 1)[0].doc_ids[0] == answer for question, answer in questions.items()]
+    assert np.mean(first) >= 0.95
+
+
+def reliability(embed) -> float:
+    with Index(recipe="sire", embedder="lexical") as index:
+        index.build(pages())
+        view = index.snapshot().view
+        vectors = embed([unit.text for unit in view.units(list(range(view.size)))])
+        return vector_reliability(EvidenceIndex.of(view), vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def test_vectors_that_know_what_passages_share_are_reliable() -> None:
+    assert reliability(knowing) == 1.0
+
+
+def test_random_vectors_are_not_reliable() -> None:
+    assert reliability(hashed) == 0.0
+
+
+def test_equal_vectors_are_not_reliable() -> None:
+    assert reliability(lambda texts: np.ones((len(texts), 4))) == 0.0
+
+
+@pytest.mark.parametrize("pages", [[], [Document("a", "One page about trams.")]])
+def test_few_passages_say_nothing_about_an_embedder(pages) -> None:
+    with Index(recipe="sire", embedder="lexical") as index:
+        index.build([*pages, Document("b", "Another page.")])
+        view = index.snapshot().view
+        assert vector_reliability(EvidenceIndex.of(view), view.matrix) == 1.0
+
+
+def gates(length: int, shared: float, unsure: float) -> np.ndarray:
+    return np.array([np.log1p(length), shared, unsure, 1.0])
+
+
+def added(trust: Trust, at: np.ndarray, *, cut: bool = False) -> float:
+    scores = (np.array([1.0]), np.array([0.0]))
+    return float(trust.added(at, scores, np.array([cut]), 1.0)[0])
+
+
+def test_a_short_question_whose_words_many_passages_have_is_left_to_vectors() -> None:
+    trust = weights_for(1.0).trust
+    asked_in_own_words, written_with_the_page_open = gates(8, 0.8, 1.0), gates(35, 0.4, 1.0)
+    for cut in (False, True):
+        assert added(trust, asked_in_own_words, cut=cut) > 1.0
+        assert added(trust, written_with_the_page_open, cut=cut) == 0.0
+
+
+def test_vectors_of_words_add_nothing_and_words_as_much_as_vectors_lack() -> None:
+    at = gates(8, 0.8, 1.0)
+    assert added(weights_for(0.0).trust, at) == 0.0
+    words = (np.array([0.0]), np.array([1.0]))
+    whole, half = (weights_for(r).trust.added(at, words, np.array([False]), 1.0)[0] for r in (0.0, 0.5))
+    assert whole > 0
+    assert half == pytest.approx(whole / 2)
+    assert weights_for(1.0).trust.added(at, words, np.array([False]), 1.0)[0] == 0.0
+
+
+def test_parts_of_documents_are_on_their_own_scale() -> None:
+    trust, at, scores = weights_for(1.0).trust, gates(8, 0.8, 1.0), (np.array([1.0]), np.array([0.0]))
+    cut = np.array([True])
+    assert trust.added(at, scores, cut, 2.0)[0] == pytest.approx(2 * trust.added(at, scores, cut, 1.0)[0])
+
+
+def test_gates_are_as_many_as_their_weights() -> None:
+    trust = weights_for(1.0).trust
+    assert all(len(table) == len(GATES) for table in (trust.vectors, trust.document_vectors, trust.words))
