@@ -14,7 +14,7 @@ import typer
 
 from sire_core.cli import option_groups
 from sire_core.cli.option_groups import grouped, option
-from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, chunker_of, open_index
+from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index
 from sire_core.cli.output import check_writable, note, say, say_json, write_text
 from sire_core.errors import QueryError
 from sire_core.models.sync import run_sync
@@ -194,13 +194,13 @@ def export(
     check_folder(folder)
     if to is not None:
         check_writable("--output", to)
-    wanted, chunker = parse_filter(filter), chunker_of(IndexOptions(folder=folder))
+    wanted = parse_filter(filter)
 
     def lines() -> Iterator[str]:
         with open_index(IndexOptions(folder=folder)) as index:
             for document in index.documents():
                 if wanted is None or any(passes(wanted, filter_fields(document))):
-                    text = joined(document.passages, chunker)
+                    text = joined(document.passages)
                     row = {"id": document.id, "title": document.title, "text": text, "metadata": document.metadata}
                     yield json.dumps(row, ensure_ascii=False, default=str)
 
