@@ -74,8 +74,8 @@ class Example:
     needs: list[np.ndarray]
 
 
-def gold(index: Index, dataset: DataSet, arrays: EvidenceIndex) -> dict[str, list[np.ndarray]]:
-    """For each need of the questions to learn from the passages that meet it."""
+def gold(index: Index, dataset: DataSet, arrays: EvidenceIndex, part: slice) -> dict[str, list[np.ndarray]]:
+    """By question of a part, for each of its needs the passages that meet it."""
     view = index.snapshot().view
     blank = ScoredRanking(np.zeros(view.size, dtype=np.float32), None, lambda _: ())
     hits = view.hits(arrays.chunks, np.zeros(len(arrays.chunks), dtype=np.float32), blank)
@@ -85,7 +85,7 @@ def gold(index: Index, dataset: DataSet, arrays: EvidenceIndex) -> dict[str, lis
         for name in {hit.unit.id, *hit.doc_ids}:
             of_name.setdefault(name, []).append(row)
     found: dict[str, list[np.ndarray]] = {}
-    for question in dataset.questions[halves(dataset.name)[0]]:
+    for question in dataset.questions[part]:
         needs = quoted.get(question.id) or [{name} for name in question.supporting]
         found[question.id] = [np.array(sorted(row for name in need for row in of_name.get(name, ()))) for need in needs]
     return found
@@ -94,13 +94,14 @@ def gold(index: Index, dataset: DataSet, arrays: EvidenceIndex) -> dict[str, lis
 def examples(index: Index, dataset: DataSet, features: Sequence[str]) -> Iterator[Example]:
     """What `DocumentWeights` see of the questions to learn from, of passages that documents were cut into."""
     view, ranker = index.snapshot().view, EvidencePaths()
-    arrays, weights = EvidenceIndex.of(view), shipped.Weights.of(view.embedder_fingerprint)
-    needs = gold(index, dataset, arrays)
+    arrays = EvidenceIndex.of(view)
+    weights = shipped.Weights.of(view, arrays)
+    needs = gold(index, dataset, arrays, halves(dataset.name)[0])
     unit_steps = replace(weights.document, step=1.0)
     for question in dataset.questions[halves(dataset.name)[0]]:
         cosines = run_sync(view.similarities(question.question, run_sync(view.embed_query(question.question)), None))
         among = KnownSimilarities(np.asarray(cosines.all())[arrays.chunks])
-        evidence = QueryFeatures(question.question, arrays, among, view.matrix, None, ranker.pool)
+        evidence = QueryFeatures(question.question, arrays, among, view.matrix, None, ranker.pool, weights.vector_share)
         passages, own, hops = ranker.evidence(evidence, weights)
         lifts = np.zeros(len(passages))
         np.maximum.at(lifts, np.searchsorted(passages, hops.targets), unit_steps.lift(hops.features))
@@ -139,15 +140,15 @@ def learn(questions: Sequence[Example], features: Sequence[str]) -> dict[str, fl
 @contextmanager
 def with_weights(found: Mapping[str, float]) -> Iterator[None]:
     """Search with other weights of documents."""
-    before = shipped.weights_of
+    before = shipped.weights_for
     own = np.array([found.get(name, 0.0) for name in OWN])
     others = {name: found[name] for name in ("path", "step")}
-    learned = replace(before(neural="vector" in found).document, own=own, **others)
-    shipped.weights_of = lambda *, neural: replace(before(neural=neural), document=learned)
+    learned = replace(before(float("vector" in found)).document, own=own, **others)
+    shipped.weights_for = lambda reliability: replace(before(reliability), document=learned)
     try:
         yield
     finally:
-        shipped.weights_of = before
+        shipped.weights_for = before
 
 
 def halves(name: str) -> tuple[slice, slice]:

@@ -5,7 +5,8 @@
     python benchmarks/reproduce.py --list
 
 `claims.toml` lists pages, commands, and which cell of a page's table is which cell of the command's. `DATA` in a
-command is the folder SIRE_DATA. A figure holds when both cells differ by at most the claim's `within` (1 if left out).
+command is the folder SIRE_DATA, `MANUALS` the folder SIRE_MANUALS of unpacked Debian packages (`tried_manuals.py`). A
+figure holds when both cells differ by at most the claim's `within` (1 if left out).
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = os.environ.get("SIRE_DATA", "../shared/data")
+FOLDERS = {
+    "DATA": os.environ.get("SIRE_DATA", "../shared/data"),
+    "MANUALS": os.environ.get("SIRE_MANUALS", "../manuals"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Figure:
     def measured(self) -> float:
         """The number that the command prints now."""
         words = [sys.executable if word == "python" else word for word in shlex.split(self.command)]
-        words = [re.sub(r"^DATA\b", DATA, word) for word in words]
+        words = [re.sub(r"^(DATA|MANUALS)\b", lambda match: FOLDERS[match[0]], word) for word in words]
         done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
         return number(done.stdout, self.printed_row, self.printed_column)
 

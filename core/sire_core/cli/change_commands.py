@@ -1,4 +1,4 @@
-"""`sire index`, `add`, `update`, `delete`, `forget`, `sync`: an index is made and changed."""
+"""`sire index`, `add`, `update`, `delete`, `reextract`, `sync`: an index is made and changed."""
 
 from __future__ import annotations
 
@@ -288,13 +288,18 @@ def _changed_settings(recipe: str, before: Manifest, after: Manifest) -> str:
 
 
 def _note_embedder(semantic: bool) -> None:
-    """After a first build, where a model is on this machine: which embedder was taken, and why."""
+    """Say after a first build which embedder was taken and why, or what a model would add."""
     from sire_core.models.onnx_embedder import semantic_choice
 
     if choice := semantic_choice():
         spec, why = choice
         default = "" if semantic else "lexical, the default. --embedder semantic takes "
         note(f"Embedder {default}{spec}: {why}.")
+    elif not semantic:
+        note(
+            "Embedder lexical, the default. On questions in people's own words a model of 34 MB finds 11 to 20 points "
+            'more: pip install "sire-rag[onnx]", then sire reembed DIR --embedder onnx:Xenova/bge-small-en-v1.5.'
+        )
 
 
 def _seconds(report: BuildReport) -> str:
@@ -494,7 +499,7 @@ def delete(
 
 
 @grouped
-def forget(
+def reextract(
     folder: option_groups.Folder,
     doc_ids: Annotated[
         list[str], typer.Argument(metavar="DOC_ID", help="Ids of the documents, or the paths of their files.")
@@ -511,7 +516,7 @@ def forget(
     updates everything derived. The documents stay. If it is interrupted, the next change asks. With --llm, the expected
     cost of extraction is shown and you are asked before anything is deleted or spent.
 
-    Example: sire forget my-index guides/queue.md --llm gpt-4o-mini
+    Example: sire reextract my-index guides/queue.md --llm gpt-4o-mini
     """
     options = existing_index(folder, doc_ids[0], spending, ReadingOptions(embedder=embedder, extractions=extractions))
     pay = spending.approval()
@@ -525,7 +530,7 @@ def forget(
             with open_index(replace(options, folder=None, recipe=manifest_of(folder).recipes[-1].name)) as alone:
                 pay(alone, index.documents(names))
 
-    run_change(options, lambda index, _: index.forget(ids_of(doc_ids, folder)), as_json=as_json, approve=approve)
+    run_change(options, lambda index, _: index.reextract(ids_of(doc_ids, folder)), as_json=as_json, approve=approve)
 
 
 @grouped
@@ -714,3 +719,28 @@ def index(
         return report
 
     run_change(options, change, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+
+
+@grouped
+def import_(
+    sources: option_groups.Sources,
+    to: Annotated[Path, option("--to DIR", "The index folder; created if it does not exist.")],
+    reading: ReadingOptions,
+    spending: SpendingOptions,
+    built: RecipeOptions,
+    as_json: option_groups.AsJson = False,
+) -> None:
+    """Index what `sire export` wrote.
+
+    The same as `sire index`.
+
+    Example: sire import documents.jsonl --to my-index
+    """
+    options = _options(to, spending.model(), spending, reading, replaces=False, **built.as_given())
+    run_change(
+        options,
+        put(Index.update, options),
+        sources=sources,
+        as_json=as_json,
+        approve=approval(spending, with_documents),
+    )

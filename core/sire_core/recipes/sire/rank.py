@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.arrays.grouping import distinct
-from sire_core.documents.markdown_sections import SEPARATOR
+from sire_core.documents.markdown_sections import SEPARATOR, heading_texts
 from sire_core.extraction.headings import is_everyday
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.passage_arrays import name_words, passage_headings
@@ -53,7 +53,7 @@ def unit_sentences(unit: Unit) -> list[str]:
 class EvidenceReasons:
     """How a passage was reached; worked out for the hits only."""
 
-    def __init__(self, view: View, scored: _ScoredPassages, cosines: Similarities, rounds: int) -> None:
+    def __init__(self, view: View, scored: ScoredPassages, cosines: Similarities, rounds: int) -> None:
         self._view = view
         self._rounds = rounds
         self._scored = scored
@@ -94,10 +94,10 @@ class EvidenceReasons:
         words = [word for word in self._evidence.texts.words_in(passage) if has_form(word, own_words)]
         if not words:
             return "shares no word"
-        headings = passage_headings(unit.title, unit.text)
+        headings = passage_headings(unit)
         asked = [sum(word in words for word in name_words(heading)) for heading in headings]
         best = headings[int(np.argmax(asked))] if any(asked) else ""
-        is_heading = best in unit.title.split(SEPARATOR) or f"# {best}" in unit.text
+        is_heading = best in (*unit.title.split(SEPARATOR), *heading_texts(unit.text, unit.blocks))
         also = f" (also in the {'heading' if is_heading else 'line'} '{shorten(best, _LONGEST_TITLE)}')" if best else ""
         spelled = ", ".join(word + _other_form(word, own_words) for word in words)
         return f"shares the word{'s' if len(words) > 1 else ''} {spelled}{also}"
@@ -295,7 +295,7 @@ class EvidencePaths:
 
     def _score(
         self, query: str, cosines: Similarities, view: View, allowed: BoolArray | None
-    ) -> tuple[_ScoredPassages | None, Ranking]:
+    ) -> tuple[ScoredPassages | None, Ranking]:
         """The candidates and the steps to them, None when there are no passages; and the ranking that they make."""
         index = EvidenceIndex.of(view, boilerplate=self.boilerplate)
         if not len(index.chunks):
@@ -305,10 +305,10 @@ class EvidencePaths:
         weights = Weights.of(view, index)
         evidence = QueryFeatures(query, index, among, view.matrix, inside, self.pool, weights.vector_share)
         passages, own, hops = self.evidence(evidence, weights)
-        scored = _ScoredPassages.of(evidence, passages, own, hops, weights)
+        scored = ScoredPassages.of(evidence, passages, own, hops, weights)
         return scored, scored.ranking(view, cosines, allowed, self.rounds)
 
-    async def _read(self, query: str, scored: _ScoredPassages, view: View) -> _ScoredPassages:
+    async def _read(self, query: str, scored: ScoredPassages, view: View) -> ScoredPassages:
         """Steps whose ends fit the question and the sentence together count for more."""
         read = best_first(scored.steps.astype(np.float32), self.read_steps)
         index, hops = scored.evidence.index, scored.hops
@@ -344,12 +344,12 @@ class EvidencePaths:
             reached = np.isin(known, evidence.candidates) | np.isin(known, ends)
             passages, own = known[reached], evident[reached]
             if last > 1:
-                scores = _ScoredPassages.of(evidence, passages, own, hops, weights).scores()
+                scores = ScoredPassages.of(evidence, passages, own, hops, weights).scores()
         return passages, own, hops
 
 
 @dataclass(frozen=True, slots=True)
-class _ScoredPassages:
+class ScoredPassages:
     """Passages and the steps that lead to them."""
 
     evidence: QueryFeatures  # what the question says of all passages
@@ -363,7 +363,7 @@ class _ScoredPassages:
     shown: float  # what a step to a part of a document has to add to be named as the reason
 
     @classmethod
-    def of(cls, evidence: QueryFeatures, passages: Ints, own: Floats, hops: Hops, weights: Weights) -> _ScoredPassages:
+    def of(cls, evidence: QueryFeatures, passages: Ints, own: Floats, hops: Hops, weights: Weights) -> ScoredPassages:
         """Scores of passages with the evidence `own`, `[passages, features]`, and of steps between them."""
         target = np.searchsorted(passages, hops.targets)
         steps = hops.features @ weights.step + (own @ weights.target)[target]
