@@ -32,7 +32,7 @@ from sire_core.evaluate.delivered import as_pieces, delivered_recall, whole_evid
 from sire_core.evaluate.rows import fold, passage_names
 from sire_core.recipes import recipe_by_name
 from sire_core.search import context
-from sire_core.search.context import FEATURES, POOL, Candidates, ContextOptions, select_context, with_neighbors
+from sire_core.search.context import FEATURES, POOL, Candidates, ContextOptions, select_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ def passages_of(index: Index, questions: Sequence[Question]) -> tuple[list[list[
     """The first hits of each question, and the passages that contexts are chosen from."""
     snapshot = index.snapshot()
     hits = [snapshot.search(question.question, HITS) for question in questions]
-    return hits, [with_neighbors(snapshot, found[:POOL]) for found in hits]
+    return hits, [snapshot.with_neighbors(found[:POOL]) for found in hits]
 
 
 def example(question: Question, passages: list[context.RankedPassage]) -> Example:

@@ -85,7 +85,7 @@ class HitMetadata(dict[str, Any]):
 
     @property
     def about(self) -> dict[str, Any]:
-        """What is readable beside the items."""
+        """Values that can be read beside the items."""
         return dict(self._about)
 
     def __missing__(self, key: str) -> Any:
@@ -479,7 +479,7 @@ def evidence_content(evidence: Sequence[Evidence]) -> str:
 
 
 def evidence_head(hit: Hit) -> str:
-    """What LlamaIndex writes of a passage beside its text."""
+    """Metadata of a passage as LlamaIndex writes it for a model."""
     return node_of(hit).node.get_metadata_str(MetadataMode.LLM)
 
 

@@ -84,6 +84,10 @@ class Configuration:
         )
 
     def __post_init__(self) -> None:
+        if self.path is not None:
+            from sire_core.storage.plain_files import check_path
+
+            check_path(self.path)
         if self.workers < 1:
             raise ConfigurationError(f"workers must be at least 1, not {self.workers}.")
         if not self.lock_timeout >= 0:

@@ -251,17 +251,17 @@ class Index:
         """See `delete_passages`."""
         return await self._writer.delete_passages(passage_ids)
 
-    def forget(self, doc_ids: Iterable[str]) -> BuildReport:
+    def reextract(self, doc_ids: Iterable[str]) -> BuildReport:
         """Ask the models about some documents again: for answers that are valid and bad, which would stay for ever.
 
         Deletes and repeats their extractions, all answers that were made from them among others, and what was derived.
         What fails is asked again by the next change. `CorpusError`: unknown id; `ConfigurationError` as in `reembed`.
         """
-        return run_sync(self.aforget(doc_ids))
+        return run_sync(self.areextract(doc_ids))
 
-    async def aforget(self, doc_ids: Iterable[str]) -> BuildReport:
-        """See `forget`."""
-        return await self._writer.forget(doc_ids)
+    async def areextract(self, doc_ids: Iterable[str]) -> BuildReport:
+        """See `reextract`."""
+        return await self._writer.reextract(doc_ids)
 
     def drop_recipe(self, name: str) -> None:
         """Remove a recipe, unless it is the only one, and everything derived only for it. Documents stay."""
@@ -344,7 +344,8 @@ class Index:
         """Find evidence for a question.
 
         Args:
-            query: The question. Search time grows linearly with its length. Of long texts, some recipes compare the
+            query: The question. Search time grows linearly with its length; of more than 8,000 characters the first are
+                searched for, and a warning says so. Of long texts, some recipes compare the
                 vector of the whole text and only the first 64 different words or names that occur in the corpus.
             k: Number of passages or units; fewer are returned only if fewer match the filter.
             filter: On the metadata of passages; see `parse_filter`. A derived unit matches if all its sources match.
@@ -438,14 +439,12 @@ class Index:
         **search: Unpack[SearchOptions],
     ) -> Context:
         """See `context`."""
-        from sire_core.search.context import index_context
-
         if history:
             from sire_core.search.history import standalone_question
 
             query = standalone_question(query, history)
         return await self._search(
-            lambda snapshot, **how: index_context(snapshot, query, max_tokens, options, **how), pinned=False, **search
+            lambda snapshot, **how: snapshot.acontext(query, max_tokens, options, **how), pinned=False, **search
         )
 
     async def afilter_hint(self, filter: FilterLike) -> str:

@@ -371,9 +371,7 @@ class Reader:
                 raise
             stored = []
         documents = with_changes(stored, changes, wanted, self._configuration.allow) if changes else stored
-        files = self.open_files()
-        chunker = None if files is None else files.manifest().chunker_object()
-        return [each if each.text else replace(each, text=joined(each.passages, chunker)) for each in documents]
+        return [each if each.text else replace(each, text=joined(each.passages)) for each in documents]
 
     def _stored_documents(self, wanted: set[str] | None) -> list[Document]:
         from sire_core.documents.stored_corpus import to_documents

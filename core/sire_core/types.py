@@ -7,10 +7,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sire_core.errors import ConfigurationError
 from sire_core.text.words import without_link_targets
+
+if TYPE_CHECKING:
+    from sire_core.documents.blocks import Block
 
 _UNIT = 24
 _DIGITS = 32
@@ -122,12 +125,16 @@ class Passage:
         id: Your id of the passage, returned with results; empty if there is none.
         title: Used before the text instead of the document's title; empty means the document's title.
         metadata: Added to the document's metadata; on equal keys, its values win.
+        blocks: Structure of the text; it is read from the text if there are none.
+        repeated: Number of letters at its beginning that repeat the end of the passage before.
     """
 
     text: str
     id: str = ""
     title: str = ""
     metadata: Metadata = field(default_factory=dict)
+    blocks: tuple[Block, ...] = field(default=(), compare=False, repr=False)
+    repeated: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +147,7 @@ class Document:
         title: Used before the text by embedders and models; may be empty.
         metadata: JSON-serialisable; filters apply to it.
         chunks: The text already split into passages, as strings or `Passage` objects.
+        blocks: Structure of the text; it is read from the text if there are none.
     """
 
     id: str
@@ -147,6 +155,7 @@ class Document:
     title: str = ""
     metadata: Metadata = field(default_factory=dict)
     chunks: tuple[str | Passage, ...] = ()
+    blocks: tuple[Block, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -166,6 +175,7 @@ class Chunk:
         text: The passage.
         metadata: The document's metadata and the passage's own.
         source_id: Your id of the passage; empty if there is none.
+        layout: Its blocks as they are stored.
     """
 
     id: str
@@ -175,6 +185,14 @@ class Chunk:
     text: str
     metadata: Metadata = field(default_factory=dict)
     source_id: str = ""
+    layout: str = field(default="", repr=False)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Structure of the text."""
+        from sire_core.documents.blocks import stored_blocks
+
+        return stored_blocks(self.text, self.layout)
 
     @property
     def hash(self) -> str:
@@ -260,6 +278,7 @@ class Unit:
         title: Title line (chunks) or display name (aggregates); may be empty.
         metadata: The passage's metadata, or that of the organizer.
         source_ids: For a passage, your ids in the order of `chunk_ids`; empty if there are none.
+        layout: Blocks of a passage as they are stored.
     """
 
     id: str
@@ -272,6 +291,14 @@ class Unit:
     title: str = ""
     metadata: Metadata = field(default_factory=dict)
     source_ids: tuple[str, ...] = ()
+    layout: str = field(default="", repr=False)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Structure of the text."""
+        from sire_core.documents.blocks import stored_blocks
+
+        return stored_blocks(self.text, self.layout)
 
     @property
     def source_id(self) -> str:
@@ -350,7 +377,7 @@ class Hit:
         """
         from sire_core.text.snippets import snippet
 
-        return snippet(self.unit.text, question, length, self.led_by)
+        return snippet(self.unit.text, question, length, self.led_by, self.unit.blocks)
 
     @property
     def led_by(self) -> str:
@@ -402,6 +429,23 @@ class BuildReport:
     generation: int = 0
     dropped: tuple[str, ...] = ()
     learned_again: bool = False
+
+    def __str__(self) -> str:
+        """Return the changes in a sentence."""
+        from sire_core.text.pluralize import count
+
+        numbers = {"added": self.added, "updated": self.updated, "removed": self.removed, "unchanged": self.unchanged}
+        changes = [f"{number:,} {word}" for word, number in numbers.items() if number]
+        parts = [f"{', '.join(changes)} (documents)" if changes else "Nothing changed"]
+        if units := sum(self.units.values()):
+            parts.append(f"the index has {count(units, 'unit')}")
+        if self.calls:
+            parts.append(f"{count(self.calls, 'model call')}, {self.input_tokens + self.output_tokens:,} tokens")
+        if self.failures:
+            parts.append(f"{count(len(self.failures), 'failure')}, first {self.failures[0].where}")
+        if self.dropped:
+            parts.append(f"recipes dropped: {', '.join(self.dropped)}")
+        return f"{'; '.join(parts)}."
 
 
 def to_uuid(unit: str) -> str:

@@ -18,7 +18,7 @@ with atheris.instrument_imports(include=["sire_core"]):
     from sire_core.documents.chunker import SentenceChunker
     from sire_core.documents.markdown_blocks import markdown_blocks
     from sire_core.documents.markdown_cleaning import clean_markdown
-    from sire_core.documents.markdown_sections import sections_of_markdown
+    from sire_core.documents.markdown_sections import paths_of
     from sire_core.documents.media import split_media
     from sire_core.errors import SireError
     from sire_core.extraction.answer_schemas import ExtractionAnswer
@@ -55,8 +55,7 @@ def extraction(data):
 
 def markdown(data):
     text = data.decode("utf-8", "replace")
-    for section in sections_of_markdown(clean_markdown(text)):
-        assert section
+    paths_of(clean_markdown(text))
     markdown_blocks(text)
     html_to_markdown(text)
     split_media([Document("d", text)])

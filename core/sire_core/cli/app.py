@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sire_core.cli.change_commands import add, delete, forget, index, sync, update
-from sire_core.cli.choice_commands import advise, estimate, questions, recipes
+from sire_core.cli.change_commands import add, delete, import_, index, reextract, sync, update
+from sire_core.cli.choice_commands import advise, compare, estimate, questions, recipes
 from sire_core.cli.eval_command import eval_
 from sire_core.cli.folder_commands import backup, check, documents, reembed, stats
+from sire_core.cli.inspect_commands import doctor, explain, export, models, skill
 from sire_core.cli.option_groups import GroupedCommand
 from sire_core.cli.output import note, on_terminal, say
 from sire_core.cli.query_commands import ask, demo, query
@@ -48,12 +49,22 @@ def _explain_usage(error: Any) -> None:
     takes = (
         {parameter.name for parameter in error.ctx.command.params} if getattr(error, "ctx", None) is not None else ()
     )
-    if getattr(error, "option_name", None) and "question" in takes:
+    if owners := _commands_with(error):
+        ask = " To have a model answer a question, use `sire ask`." if "question" in takes and "ask" in owners else ""
+        error.message += f". It belongs to other commands: {', '.join(f'sire {name}' for name in owners)}.{ask}"
+    elif getattr(error, "option_name", None) and "question" in takes:
         error.message += f'. A question that begins with a dash goes behind two of them: -- "{error.option_name} ..."'
     elif getattr(error, "option_name", None) == "--to" and {"folder", "sources"} <= set(takes):
         error.message += f". Write: sire {error.ctx.command.name} DIR FILE"
     elif "unexpected extra argument" in getattr(error, "message", ""):
         error.message += ". Put a question or a value of several words in quotes."
+
+
+def _commands_with(error: Any) -> list[str]:
+    """Other commands that have the option which an error is about."""
+    group = getattr(getattr(getattr(error, "ctx", None), "parent", None), "command", None)
+    option, commands = getattr(error, "option_name", None), getattr(group, "commands", {})
+    return [name for name, command in commands.items() if any(option in part.opts for part in command.params)]
 
 
 def _close_output() -> None:
@@ -104,7 +115,8 @@ def _root(
 
 
 for _command in (
-    *(demo, index, query, ask, explore, stats, documents, sync, add, update, delete, forget, check, backup, reembed),
-    *(recipes, advise, estimate, questions, eval_, mcp, train_chains, export_training),
+    *(demo, index, query, ask, explain, explore, stats, documents, sync, add, update, delete, export, import_, backup),
+    *(check, doctor, reextract, reembed, recipes, models, compare, advise, estimate, questions, eval_, mcp, skill),
+    *(train_chains, export_training),
 ):
     app.command(_command.__name__.strip("_").replace("_", "-"), cls=GroupedCommand)(_command)

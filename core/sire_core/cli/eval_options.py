@@ -258,9 +258,9 @@ class EvalAnswerOptions:
     context_border: Annotated[
         str,
         option(
-            "--context-border cut|break|skip",
+            "--context-border cut|break|skip|choose",
             "What happens to the hit that crosses the limit: cut it there, end the context before it (as in "
-            "RAPTOR's code), or skip it.",
+            "RAPTOR's code), or skip it. `choose` reads the parts of all hits that answer the question.",
         ),
     ] = "cut"
     answers: Annotated[

@@ -20,11 +20,17 @@ HEADING, PARAGRAPH, ITEM, ROW, CODE = "heading", "paragraph", "item", "row", "co
 QUOTE, FIELD, CAPTION, FURNITURE = "quote", "field", "caption", "furniture"
 KINDS = (HEADING, PARAGRAPH, ITEM, ROW, CODE, QUOTE, FIELD, CAPTION, FURNITURE)
 
+_LETTERS = dict(zip(KINDS, "hpircqfau", strict=True))
+_KINDS_BY_LETTER = {letter: kind for kind, letter in _LETTERS.items()}
+_STORED_BLOCK = re.compile(r"(?:@(\d+))?([a-z])(\d)(\d+),(\d+)")
+_MAX_STORED_LEVEL = 9  # one digit
 BRACKETS = "{}[](); "
 """A line of nothing else is no heading."""
 _MAX_NESTING = 20  # levels of Markdown; deeper text becomes paragraphs, so that hostile text takes linear time
 _MAX_UNDERLINED_CHARS = 200
 _MIN_UNDERLINE_DASHES = 3
+_WORD = re.compile(r"\w+")
+_MIN_LISTED = 4  # headings of a text that lists some of them first
 _MIN_LINKS = 3  # links side by side, or below each other, that make a menu
 _MIN_REPEATED_PAGES = 3
 _MAX_PAGE_LINE_CHARS = 120
@@ -38,6 +44,7 @@ _ATX = re.compile(r"[ \t\f]*#{1,6}[ \t]+")
 _MARKER = re.compile(r"(?:[ \t]*>)*[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
 _QUOTE_MARK = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _FENCE = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*(`{3,}|~{3,})")
+_BARE_ROW = re.compile(r" {0,3}\|[^\n]*\|[ \t]*\Z")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _LINK = re.compile(r"!?\[[^\[\]\n]{0,300}\]\((?:[^()\s]|\([^()\s]{0,100}\)){0,1000}(?:[ \t]+\"[^\"\n]{0,200}\")?\)")
 _IMAGE = re.compile(r"!\[[^\[\]\n]{0,1000}\]\([^()\n]{0,1000}\)\s*\Z")
@@ -138,12 +145,15 @@ def read_blocks(text: str, *, markdown: bool = True) -> tuple[Block, ...]:
         head = _front_matter_lines(text, lines)
         body = [*[""] * head, *lines[head:]] if head else lines
         leaves = [*_head_leaves(lines, head), *_leaves(body, _parser(markdown=True))]
+        if (stop := _end_of_cut_code(leaves, lines)) and not head:
+            rest = _leaves([*[""] * stop, *lines[stop:]], _parser(markdown=True))
+            leaves = [_Leaf(CODE, 0, stop), *rest]
     elif markdown or "\n" not in text:
         leaves = _paragraphs(text, starts)
     else:
         leaves = list(_leaves(lines, _parser(markdown=False)))
     opening = next((row for row, line in enumerate(lines) if line.strip()), 0)
-    leaves = [leaf for part in _joined(_with_gaps(leaves, lines)) for leaf in _fields(part, lines, opening)]
+    leaves = [leaf for part in _joined(_with_gaps(leaves, lines)) for leaf in _by_lines(part, lines, opening)]
     pages = _pages(text, leaves, starts) if "\f" in text else [0] * len(leaves)
     return _placed(_with_furniture(leaves, lines, pages), pages, lines, starts)
 
@@ -171,6 +181,60 @@ def _without_closing_hashes(words: str) -> str:
     bare = words.strip()
     open_end = bare.rstrip("#")
     return open_end.rstrip() if not open_end or open_end[-1].isspace() else bare
+
+
+def layout_of(blocks: Iterable[Block], repeated: int = 0) -> str:
+    """Blocks as a text of about eight letters each, for storage; `blocks_of` and `repeated_of` read it.
+
+    Args:
+        blocks: Blocks of a passage.
+        repeated: Number of letters that the passage repeats of the one before.
+    """
+    parts = [f"{repeated}+"] if repeated else []
+    end = page = 0
+    for block in blocks:
+        feed = f"@{block.page}" if block.page != page else ""
+        level = min(block.level, _MAX_STORED_LEVEL)
+        parts.append(f"{feed}{_LETTERS[block.kind]}{level}{block.start - end},{block.end - block.start}")
+        end, page = block.end, block.page
+    return "".join(parts)
+
+
+def blocks_of(layout: str) -> tuple[Block, ...]:
+    """Blocks that `layout_of` wrote."""
+    blocks: list[Block] = []
+    headings: list[tuple[int, int]] = []
+    end = page = 0
+    for feed, letter, level, gap, length in _STORED_BLOCK.findall(layout):
+        page = int(feed) if feed else page
+        start = end + int(gap)
+        end = start + int(length)
+        path = _heading_above(headings, letter == _LETTERS[HEADING], int(level), len(blocks))
+        blocks.append(Block(_KINDS_BY_LETTER[letter], start, end, int(level), path, page))
+    return tuple(blocks)
+
+
+def stored_blocks(text: str, layout: str) -> tuple[Block, ...]:
+    """Blocks of a text; read anew where the stored ones are missing or of another text."""
+    blocks = blocks_of(layout)
+    fits = bool(blocks) and blocks[-1].end <= len(text) and not text[blocks[-1].end :].strip()
+    return blocks if fits else read_blocks(text)
+
+
+def repeated_of(layout: str) -> int:
+    """Number of letters that a passage repeats of the one before."""
+    repeated, mark, _ = layout.partition("+")
+    return int(repeated) if mark else 0
+
+
+def _heading_above(headings: list[tuple[int, int]], is_heading: bool, level: int, number: int) -> int:
+    """Number of the heading that a block stands under; a heading joins `headings`, the levels and numbers around."""
+    while is_heading and headings and headings[-1][0] >= level:
+        headings.pop()
+    path = headings[-1][1] if headings else -1
+    if is_heading:
+        headings.append((level, number))
+    return path
 
 
 def row_cells(text: str, block: Block) -> list[str]:
@@ -264,6 +328,19 @@ def _leaves(lines: Sequence[str], parser: MarkdownIt) -> Iterator[_Leaf]:
             item = -1
 
 
+def _end_of_cut_code(leaves: Sequence[_Leaf], lines: Sequence[str]) -> int:
+    """Number of lines of code that a passage begins within: up to a fence behind it that nothing closes; 0 for none."""
+    for leaf in leaves:
+        if leaf.kind != CODE or not (opened := _FENCE.match(lines[leaf.first])):
+            continue
+        bare = lines[leaf.first].strip() == opened[1]
+        behind_code = leaf.first > 0 and bool(lines[leaf.first - 1].strip())
+        above_text = leaf.first + 1 < len(lines) and not lines[leaf.first + 1].strip()
+        is_open = not code_fences("\n".join(lines[leaf.first : leaf.stop]))[1]
+        return leaf.first + 1 if bare and behind_code and above_text and is_open else 0
+    return 0
+
+
 def _leaf(token: Token, lines: Sequence[str], *, is_head: bool, is_inside: bool) -> _Leaf | None:
     """Block of a token; None for tokens that hold or end others."""
     first, stop = _rows(token)
@@ -327,21 +404,26 @@ def _with_gaps(leaves: Sequence[_Leaf], lines: Sequence[str]) -> Iterator[_Leaf]
         row = max(row, leaf.stop)
 
 
-def _fields(leaf: _Leaf, lines: Sequence[str], opening: int) -> Iterator[_Leaf]:
-    """A leaf, or one field for each line of `Name: value` if it is the head of a mail or of the text."""
+def _by_lines(leaf: _Leaf, lines: Sequence[str], opening: int) -> Iterator[_Leaf]:
+    """A leaf; one row for each line of a table without a header, one field for each of the head of a mail or page."""
+    if leaf.kind != PARAGRAPH or leaf.level:
+        yield leaf
+        return
+    if all(_BARE_ROW.match(lines[row]) for row in range(leaf.first, leaf.stop)):
+        yield from (_Leaf(ROW, row, row + 1) for row in range(leaf.first, leaf.stop))
+        return
     names: list[str] = []
     first_rows: list[int] = []
-    if leaf.kind == PARAGRAPH and not leaf.level:
-        for row in range(leaf.first, leaf.stop):
-            line = lines[row]
-            if match := _FIELD_LINE.match(line):
-                names.append(match["name"].lower())
-                first_rows.append(row)
-            elif not (names and line[:1] in (" ", "\t")):
-                yield leaf
-                return
+    for row in range(leaf.first, leaf.stop):
+        line = lines[row]
+        if match := _FIELD_LINE.match(line):
+            names.append(match["name"].lower())
+            first_rows.append(row)
+        elif not (names and line[:1] in (" ", "\t")):
+            yield leaf
+            return
     of_mail = len(_MAIL_FIELDS.intersection(names))
-    if of_mail > 1 or (leaf.first == opening and (of_mail or len(names) > 1)):
+    if of_mail > 1 or (leaf.first == opening and (of_mail or "title" in names)):
         for first, stop in zip(first_rows, [*first_rows[1:], leaf.stop], strict=True):
             yield _Leaf(FIELD, first, stop)
     else:
@@ -353,7 +435,7 @@ def _with_furniture(leaves: list[_Leaf], lines: Sequence[str], pages: Sequence[i
     texts = ["\n".join(lines[leaf.first : leaf.stop]).strip() for leaf in leaves]
     kinds = [_kind_of(leaf, words) for leaf, words in zip(leaves, texts, strict=True)]
     _mark_menus(kinds, texts)
-    _mark_contents(kinds, texts)
+    _mark_contents(kinds, [leaf.level for leaf in leaves], texts)
     if FIELD in kinds:
         _mark_signatures(kinds, leaves, texts)
     if any(pages):
@@ -422,8 +504,9 @@ def _mark_signatures(kinds: list[str], leaves: Sequence[_Leaf], texts: Sequence[
             room = 0
 
 
-def _mark_contents(kinds: list[str], texts: Sequence[str]) -> None:
+def _mark_contents(kinds: list[str], levels: Sequence[int], texts: Sequence[str]) -> None:
     """Items and short lines below a heading that announces contents, up to the next heading; it too if all are such."""
+    _mark_listed_headings(kinds, levels, texts)
     heads = [number for number, kind in enumerate(kinds) if kind == HEADING]
     for number, stop in pairwise([*heads, len(kinds)]):
         if not is_contents(texts[number].partition("\n")[0].strip("# \t")):
@@ -434,6 +517,21 @@ def _mark_contents(kinds: list[str], texts: Sequence[str]) -> None:
                 kinds[below] = FURNITURE
         if stop > number + 1 and all(kind == FURNITURE for kind in kinds[number + 1 : stop]):
             kinds[number] = FURNITURE
+
+
+def _mark_listed_headings(kinds: list[str], levels: Sequence[int], texts: Sequence[str]) -> None:
+    """Headings that list contents: several above no text whose words come again below."""
+    heads = [number for number, kind in enumerate(kinds) if kind == HEADING]
+    if len(heads) < _MIN_LISTED:
+        return
+    keys = {number: " ".join(_WORD.findall(texts[number].casefold())) for number in heads}
+    last = {key: number for number, key in keys.items()}
+    announced = {one for one, below in pairwise(heads) if below == one + 1 and one < last[keys[one]]}
+    for level, group in groupby(heads, lambda number: levels[number] if number in announced else 0):
+        listed = list(group)
+        if level and len(listed) > 1:
+            for number in listed:
+                kinds[number] = FURNITURE
 
 
 def _mark_page_lines(kinds: list[str], texts: Sequence[str], pages: Sequence[int]) -> None:
@@ -468,7 +566,7 @@ def _placed(
 ) -> tuple[Block, ...]:
     """Blocks of leaves: spans in characters, and the heading above."""
     blocks: list[Block] = []
-    open_headings: list[tuple[int, int]] = []  # levels and numbers of the headings around
+    headings: list[tuple[int, int]] = []  # levels and numbers of the headings around
     for leaf, page in zip(leaves, pages, strict=True):
         filled = [row for row in range(leaf.first, leaf.stop) if lines[row].strip()]
         if not filled:
@@ -476,25 +574,29 @@ def _placed(
         line, last = lines[filled[0]], filled[-1]
         start = starts[filled[0]] + (0 if leaf.kind == CODE else len(line) - len(line.lstrip()))
         end = starts[last] + len(lines[last].rstrip())
-        if leaf.kind == HEADING:
-            while open_headings and open_headings[-1][0] >= leaf.level:
-                open_headings.pop()
-        path = open_headings[-1][1] if open_headings else -1
-        if leaf.kind == HEADING:
-            open_headings.append((leaf.level, len(blocks)))
+        path = _heading_above(headings, leaf.kind == HEADING, leaf.level, len(blocks))
         blocks.append(Block(leaf.kind, start, end, leaf.level, path, page))
     return tuple(blocks)
 
 
 def _code_text(span: str) -> str:
     lines = _LINE_END.split(span)
-    opened = _FENCE.match(lines[0])
-    if opened:
-        lines = lines[1:-1] if len(lines) > 1 and _closes(lines[-1], opened[1]) else lines[1:]
+    fence, is_closed = code_fences(span)
+    if fence:
+        lines = lines[1:-1] if is_closed else lines[1:]
+    elif not lines[-1].strip(" \t`~"):
+        lines = lines[:-1]
     indents = [len(line) - len(line.lstrip()) for line in lines if line.strip()]
     return "\n".join(line[min(indents, default=0) :] for line in lines)
 
 
-def _closes(line: str, mark: str) -> bool:
-    bare = line.strip(" \t>")
-    return bare.startswith(mark) and not bare.strip(mark[0])
+def code_fences(span: str) -> tuple[str, bool]:
+    """The fence that opens a piece of code, indented as it stands, and whether one closes it; empty without fences."""
+    first, *lines = _LINE_END.split(span)
+    opened = _FENCE.match(first)
+    if opened is None:
+        return "", False
+    column = len(first[: opened.start(1)].expandtabs(4))
+    last = lines[-1].strip(" \t>") if lines else ""
+    is_closed = last.startswith(opened[1]) and not last.strip(opened[1][0])
+    return f"{' ' * column}{first[opened.start(1) :].rstrip()}", is_closed

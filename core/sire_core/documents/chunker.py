@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
 from typing import NamedTuple
 
-from sire_core.documents.markdown_blocks import block_runs, fence_of, is_closed
+from sire_core.documents.blocks import CODE, ROW, Block, code_fences, layout_of, read_blocks, repeated_of
 from sire_core.documents.markdown_cleaning import clean_markdown
-from sire_core.documents.markdown_sections import (
-    independent_headings,
-    is_cut,
-    path_of,
-    section_title,
-    sections_of_markdown,
-)
+from sire_core.documents.markdown_sections import independent_headings, is_cut, path_of, section_title, sections_of
 from sire_core.documents.titles import header_title
 from sire_core.errors import ConfigurationError
 from sire_core.text.words import LINK_TARGET, is_plain, packed, split_sentences, token_pattern
@@ -34,8 +27,6 @@ _RUN_OF_LETTERS = re.compile(r"\S+")
 _LINE = re.compile(r"[^\n]+")
 _PAGE_END = "\f"
 _LINE_PAGE_END = re.compile(r"\f+(?=\n|\Z)|(?:(?<=\n)|\A)\f+")
-_HEAD, _REACH = 80, 100_000
-"""How much of a passage is looked for to find its page, and how far behind where the one before begins."""
 
 
 class Slice(NamedTuple):
@@ -99,7 +90,7 @@ class SentenceChunker:
     @property
     def fingerprint(self) -> str:
         """Name of the method and its settings; equal fingerprints cut a text equally."""
-        return f"sections-5(max={self.max_tokens},overlap={self.overlap_tokens})"
+        return f"sections-6(max={self.max_tokens},overlap={self.overlap_tokens})"
 
     def fingerprint_of(self, text: str) -> str:
         """Fingerprint for one text: differs from `fingerprint` for scripts whose letters count as tokens."""
@@ -109,11 +100,11 @@ class SentenceChunker:
         """Cut a text into chunks."""
         return [piece.text for piece in self.slices(text)]
 
-    def slices(self, text: str) -> Iterator[Slice]:
-        """Cut a text into chunks with their positions."""
+    def slices(self, text: str, blocks: Sequence[Block] | None = None) -> Iterator[Slice]:
+        """Cut a text into chunks with their positions; `blocks` are those of the part of the text to cut."""
         window: list[_Span] = []
         tokens = 0
-        for span in self._spans(text):
+        for span in self._spans(text, read_blocks(text) if blocks is None else blocks):
             if tokens + span.tokens > self.max_tokens:
                 yield _slice(text, window)
                 window = self._overlap(window, span.tokens)
@@ -133,33 +124,31 @@ class SentenceChunker:
             budget -= window[first].tokens
         return window[first:]
 
-    def _spans(self, text: str) -> Iterator[_Span]:
-        end = 0
-        for kind, unit in text_units(text):
-            start = text.index(unit, end)
-            end = start + len(unit)
+    def _spans(self, text: str, blocks: Sequence[Block]) -> Iterator[_Span]:
+        for kind, start, end in _units(text, blocks):
             tokens = tokens_between(text, start, end)
             if tokens <= self.max_tokens:
                 yield _Span(start, end, tokens, whole=True)
-            elif kind == "text":
-                yield from self._pieces(text, start, end, self.max_tokens)
+            elif kind in (CODE, ROW):
+                yield from self._lines(text, start, end, table=kind == ROW)
             else:
-                yield from self._lines(text, start, end, table=kind == "table")
+                yield from self._pieces(text, start, end, self.max_tokens)
 
     def _lines(self, text: str, start: int, end: int, *, table: bool) -> Iterator[_Span]:
         """Spans of the lines of a table or of code; the first line stays with the header or fence."""
         lines = [line for line in map(_stripped_span, _LINE.finditer(text, start, end)) if line[0] < line[1]]
-        size = 2 if table else 1
-        head = text[start : lines[1][1]] if table else fence_of(text[start : lines[0][1]])
+        fence, is_closed = ("", False) if table else code_fences(text[start:end])
+        head = text[start : lines[min(1, len(lines) - 1)][1]] if table else fence
+        size = 2 if table else 1 if fence else 0
         head_tokens = tokens_between(head)
-        if head_tokens <= self.max_tokens // 2:
+        if head_tokens > self.max_tokens // 2:
+            head, head_tokens = "", 0
+        elif size:
             stops = [stop for _, stop in lines[size : size + 1] if tokens_between(text, start, stop) <= self.max_tokens]
-            stop = stops[0] if stops else lines[size - 1][1]
+            stop = stops[0] if stops else lines[min(size, len(lines)) - 1][1]
             yield _Span(start, stop, tokens_between(text, start, stop), whole=False)
             lines = lines[size + len(stops) :]
-        else:
-            head, head_tokens = "", 0
-        if not table and len(lines) > 1 and is_closed(text[start:end].split("\n")):
+        if is_closed and len(lines) > 1:
             lines[-2:] = [(lines[-2][0], lines[-1][1])]  # no passage begins with the closing fence
         for left, right in lines:
             tokens = tokens_between(text, left, right)
@@ -194,30 +183,36 @@ def _stripped_span(line: re.Match[str]) -> tuple[int, int]:
     return line.start(), line.start() + len(line[0].rstrip())
 
 
-def text_units(text: str) -> Iterator[tuple[str, str]]:
-    """Yield units that are cut only if too long: sentences (`text`), fenced code (`code`), tables (`table`)."""
-    if "```" not in text and "~~~" not in text and "|" not in text:
-        yield from (("text", sentence) for sentence in _sentences(text))
-        return
-    for kind, lines in block_runs(text.split("\n")):
-        block = "\n".join(lines)
-        if kind == "text":
-            yield from (("text", sentence) for sentence in _sentences(block))
-        elif block.strip():
-            yield kind, block.strip() if kind == "table" else block.strip("\n").rstrip()
+def _units(text: str, blocks: Sequence[Block]) -> Iterator[tuple[str, int, int]]:
+    """Yield kinds and spans of units that are cut only if too long: sentences, pieces of code, tables."""
+    runs: list[list[Block]] = []
+    for block in blocks:
+        kind = _unit_kind(block)
+        begins = kind == CODE or (kind == ROW and block.level == 1)
+        if begins or not runs or _unit_kind(runs[-1][0]) != kind:
+            runs.append([block])
+        else:
+            runs[-1].append(block)
+    for run in runs:
+        kind, start, end = _unit_kind(run[0]), run[0].start, run[-1].end
+        if kind:
+            yield kind, start, end
+        else:
+            yield from (("", *span) for span in _sentences(text, start, end))
 
 
-def _sentences(text: str) -> Iterator[str]:
-    """Sentences; one that begins with a comment of indented code has its indentation, without which it is a heading."""
-    if "    #" not in text:
-        yield from split_sentences(text)
-        return
-    end = 0
-    for sentence in split_sentences(text):
-        start = text.index(sentence, end)
-        end = start + len(sentence)
-        is_code = sentence[0] == "#" and text.endswith("    ", 0, start)
-        yield f"    {sentence}" if is_code else sentence
+def _unit_kind(block: Block) -> str:
+    return block.kind if block.kind in (CODE, ROW) else ""
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Spans of the sentences of a part of a text."""
+    part = text[start:end]
+    at = 0
+    for sentence in split_sentences(part):
+        at = part.index(sentence, at)
+        yield start + at, start + at + len(sentence)
+        at += len(sentence)
 
 
 def tokens_between(text: str, start: int = 0, end: int | None = None) -> int:
@@ -253,91 +248,81 @@ def cut_document(document: Document, chunker: SentenceChunker | None) -> Documen
             chunk.text,
             title="" if chunk.title == document.title else chunk.title,
             metadata={key: value for key, value in chunk.metadata.items() if key not in document.metadata},
+            blocks=chunk.blocks,
+            repeated=repeated_of(chunk.layout),
         )
         for chunk in chunk_document(document, chunker)
     ]
     return replace(document, text="", chunks=tuple(passages))
 
 
-def joined(passages: Sequence[Passage], chunker: SentenceChunker | None) -> str:
-    """Join passages into the text that they were cut from, without the overlap that the chunker repeats."""
-    parts = [passage.text for passage in passages[:1]]
-    for before, passage in pairwise(passages):
-        if chunker is None or passage.id:
-            parts.append(f"\n\n{passage.text}")
-        elif head := _repeated_head(before.text, passage.text, chunker):
-            parts.append(passage.text[len(head) :])
-        else:
-            shared = _repeated(before.text, passage.text, chunker)
-            parts.append(passage.text[shared:] if shared else f"\n\n{passage.text}")
-    return "".join(parts)
-
-
-def _repeated_head(before: str, text: str, chunker: SentenceChunker) -> str:
-    """What the next chunk repeats of a table or of code that continues, its header or fence; else an empty text."""
-    lines = text.split("\n", 3)
-    is_code = bool(fence_of(lines[0]))
-    size = 1 if is_code else 2
-    head = "\n".join(lines[:size])
-    if len(lines) <= size or head.strip() not in before:
-        return ""
-    goes_on = "\n".join(lines[1:3]) if is_code and is_closed(lines[:3]) else lines[size]
-    if tokens_between(before) + tokens_between(goes_on) <= chunker.max_tokens:
-        return ""
-    kind, last = list(block_runs(before.split("\n")))[-1]
-    if is_code:
-        return head if kind == "code" and fence_of(last[0]) == head and not is_closed(last) else ""
-    return head if kind == "table" and "\n".join(last[:2]).strip() == head else ""
-
-
-def _repeated(before: str, text: str, chunker: SentenceChunker) -> int:
-    """Length of the overlap of two chunks: the longest run of sentences that the chunker repeats."""
-    units = [unit for _, unit in text_units(before)]
-    start, tokens = len(before), 0
-    before_tokens = tokens_between(before)
-    for number in range(len(units) - 1, 0, -1):
-        start = before.rindex(units[number], 0, start)
-        tokens += tokens_between(units[number])
-        if tokens > chunker.overlap_tokens:
-            return 0
-        shared = before[start:]
-        if not text.startswith(shared) or not text[len(shared) : len(shared) + 1].isspace():
-            continue
-        needed = tokens_between(next(text_units(text[len(shared) :]))[1])
-        further = tokens + tokens_between(units[number - 1])
-        is_longest = number == 1 or further > chunker.overlap_tokens or further + needed > chunker.max_tokens
-        if is_longest and before_tokens + needed > chunker.max_tokens:
-            return len(shared)
-    return 0
+def joined(passages: Iterable[Passage]) -> str:
+    """Join passages into the text that they were cut from, without what they repeat of the ones before."""
+    parts = (passage.text[passage.repeated :] if passage.repeated else f"\n\n{passage.text}" for passage in passages)
+    return "".join(parts).removeprefix("\n\n")
 
 
 def _passages(document: Document, chunker: SentenceChunker | None) -> Sequence[Passage]:
     if document.passages:
         return document.passages
     if chunker is None or is_cut(document.metadata):
-        return [Passage(document.text)]
-    pieces = _cut_sections(document, chunker)
-    pages = _pages(document.text, [text for _, text in pieces]) if _PAGE_END in document.text else []
-    named = [{"page": page} for page in pages] if "page" not in document.metadata else []
-    return [
-        Passage(_without_page_ends(text), title=title, metadata=metadata)
-        for (title, text), metadata in zip(pieces, named or [{}] * len(pieces), strict=True)
-    ]
+        return [Passage(document.text, blocks=document.blocks)]
+    return list(_cut(document, chunker))
 
 
-def _pages(text: str, pieces: Sequence[str]) -> list[int]:
-    """Number of the page on which each piece begins, from 1; that of the piece before where it is not found."""
-    ends = [match.start() for match in re.finditer(_PAGE_END, text)]
-    start, pages = 0, []
-    for piece in pieces:
-        start = max(start, text.find(piece.split("\n", 1)[0][:_HEAD], start, start + _REACH))
-        pages.append(1 + bisect_right(ends, start))
-    return pages
+def _cut(document: Document, chunker: SentenceChunker) -> Iterator[Passage]:
+    """Cut a document at its headings, and sections that are too long at sentences."""
+    text = clean_markdown(document.text)
+    as_read = document.blocks if document.blocks and text == document.text else read_blocks(text)
+    text, blocks = _without_page_ends(text, as_read)
+    sections = sections_of(text, blocks)
+    chapters = independent_headings(document.title, [section.path for section in sections])
+    for group in packed(sections, lambda one: tokens_between(text, one.start, one.end), chunker.max_tokens // 2):
+        path = _common_prefix([section.path for section in group])
+        title = section_title("" if chapters.intersection(path[:1]) else document.title, path)
+        yield from _passages_of(text, blocks[group[0].first : group[-1].stop], chunker, title, document)
 
 
-def _without_page_ends(text: str) -> str:
+def _passages_of(
+    text: str, blocks: Sequence[Block], chunker: SentenceChunker, title: str, document: Document
+) -> Iterator[Passage]:
+    starts, ends = [block.start for block in blocks], [block.end for block in blocks]
+    before = 0
+    for piece in chunker.slices(text, blocks):
+        shift = len(piece.text) - (piece.end - piece.start)  # of what goes on here, and stands in front
+        offset = shift - piece.start
+        held = [
+            replace(block, start=max(block.start, piece.start) + offset, end=min(block.end, piece.end) + offset)
+            for block in blocks[bisect_left(ends, piece.start + 1) : bisect_left(starts, piece.end)]
+        ]
+        if shift and held[0].kind == ROW:
+            held.insert(0, replace(held[0], start=0, end=shift - 1, level=1))
+        elif shift:
+            held[0] = replace(held[0], start=0)
+        page = held[0].page
+        metadata = {"page": page} if page and "page" not in document.metadata else {}
+        repeated = shift - 1 if shift else max(0, before - piece.start)
+        before = piece.end
+        yield Passage(piece.text, title=title, metadata=metadata, blocks=tuple(held), repeated=repeated)
+
+
+def _without_page_ends(text: str, blocks: Sequence[Block]) -> tuple[str, Sequence[Block]]:
     """A text without form feeds: one at the end of a line is nothing, one between words a space."""
-    return _LINE_PAGE_END.sub("", text).replace(_PAGE_END, " ") if _PAGE_END in text else text
+    if _PAGE_END not in text:
+        return text, blocks
+    left_out = [match.span() for match in _LINE_PAGE_END.finditer(text)]
+    ends, removed = [end for _, end in left_out], [0]
+    for start, end in left_out:
+        removed.append(removed[-1] + end - start)
+    moved = (
+        replace(
+            block,
+            start=block.start - removed[bisect_left(ends, block.start + 1)],
+            end=block.end - removed[bisect_left(ends, block.end + 1)],
+        )
+        for block in blocks
+    )
+    return _LINE_PAGE_END.sub("", text).replace(_PAGE_END, " "), tuple(moved)
 
 
 def _chunk(document: Document, position: int, passage: Passage) -> Chunk:
@@ -351,19 +336,8 @@ def _chunk(document: Document, position: int, passage: Passage) -> Chunk:
         text=passage.text,
         metadata=metadata,
         source_id=passage.id,
+        layout=layout_of(passage.blocks or read_blocks(passage.text), passage.repeated),
     )
-
-
-def _cut_sections(document: Document, chunker: SentenceChunker) -> list[tuple[str, str]]:
-    """Titles and texts of the chunks of a document."""
-    sections = sections_of_markdown(clean_markdown(document.text))
-    chapters = independent_headings(document.title, [section.path for section in sections])
-    pieces = []
-    for group in packed(sections, lambda section: tokens_between(section.text), chunker.max_tokens // 2):
-        path = _common_prefix([section.path for section in group])
-        title = section_title("" if chapters.intersection(path[:1]) else document.title, path)
-        pieces += [(title, part) for part in chunker.split("\n\n".join(section.text for section in group))]
-    return pieces
 
 
 def _common_prefix(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

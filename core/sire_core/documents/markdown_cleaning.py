@@ -34,7 +34,6 @@ _LONG = 60
 _LONG_RUN = re.compile(rf"{_BASE64}{{{_LONG}}}|[\w+/-]{{256}}", re.ASCII)
 _KINDS = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
 
-_ITEM = re.compile(r"\s{0,8}-\s+(?=\S)")
 _ANCHOR = re.compile(r"<a (?:id|name)=[\"']?[^<>\"']{0,200}[\"']?\s*/?>(?:</a>)?")
 _LINK = re.compile(r"!?\[[^\[\]]{0,200}\]\([^()\s]{0,500}\)")
 _BETWEEN_LINKS = re.compile(r"[\s|\u00b7\u2022\u2039\u203a\u00ab\u00bb<>*/,\u2190\u2192-]*")

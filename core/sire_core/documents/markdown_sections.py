@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from sire_core.documents.blocks import BRACKETS, is_contents
+from sire_core.documents.blocks import FURNITURE, HEADING, Block, block_text, is_contents, read_blocks
 from sire_core.documents.markdown_writing import undo_inline
 
 SEPARATOR = " > "
@@ -48,16 +48,22 @@ _CONFIGURATION = re.compile(
 _COMMAND = re.compile(r"(?=[a-z])\S+(?:[ \t]+\S+){0,2}[ \t]*$|(?=[a-z])[^\n]*[=/\\${}|<>]")
 
 
-class MarkdownSection(NamedTuple):
+class Section(NamedTuple):
     """A section: one or more headings and the text up to the next heading.
 
     Attributes:
         path: Headings from the outermost to the one that the text stands under; empty in front of the first.
-        text: The text, its heading lines included.
+        first: Number of its first block.
+        stop: Number behind its last one.
+        start: Of its text.
+        end: Of its text.
     """
 
     path: tuple[str, ...]
-    text: str
+    first: int
+    stop: int
+    start: int
+    end: int
 
 
 def title_line(text: str) -> tuple[str, str]:
@@ -80,100 +86,63 @@ def title_line(text: str) -> tuple[str, str]:
     return title, rest
 
 
-def sections_of_markdown(text: str) -> list[MarkdownSection]:
-    """Cut a text at its headings."""
-    sections: list[MarkdownSection] = []
-    path: list[tuple[int, str]] = []
-    part: list[str] = []
-    bare = False
-    for level, heading, lines in _runs(text.split("\n")):
-        if level:
-            if bare and level > path[-1][0]:
-                part[:] = ["\n".join(part).strip("\n"), ""]
-            else:
-                _close(sections, path, part)
-            path = [(above, name) for above, name in path if above < level] + [(level, heading)]
-            bare = True
-        else:
-            bare = bare and not any(line.strip() for line in lines)
-        part += lines
-    _close(sections, path, part)
+def sections_of(text: str, blocks: Sequence[Block]) -> list[Section]:
+    """Cut a text at its headings; a heading that only holds deeper ones is in the section of the first of these."""
+    starts = [
+        number
+        for number, block in enumerate(blocks)
+        if not number or (block.kind == HEADING and not _opens_deeper(blocks[number - 1], block))
+    ]
+    names = {
+        number: plain_heading(block_text(text, block)) for number, block in enumerate(blocks) if block.kind == HEADING
+    }
+    sections: list[Section] = []
+    for first, stop in pairwise([*starts, len(blocks)]):
+        path: list[str] = []
+        above = stop - 1 if blocks[stop - 1].kind == HEADING else blocks[stop - 1].path
+        while above >= 0:
+            path.append(names[above])
+            above = blocks[above].path
+        sections.append(Section(tuple(reversed(path)), first, stop, blocks[first].start, blocks[stop - 1].end))
     return sections
 
 
-def first_heading(text: str) -> str:
-    """The first heading of a Markdown text; empty if there is none."""
-    return next((heading for level, heading, _ in _runs(text.split("\n")) if level), "")
+def paths_of(text: str) -> list[tuple[str, ...]]:
+    """Heading paths of the sections of a Markdown text."""
+    return [section.path for section in sections_of(text, read_blocks(text))]
 
 
-def naming_heading(text: str) -> str:
-    """The first heading of a Markdown text as its title; behind a list of contents, the only one of the top level."""
-    headings = [(level, heading) for level, heading, _ in _runs(text.split("\n")) if level]
-    others = [(level, heading) for level, heading in headings if not is_contents(heading)]
-    if others[:1] == headings[:1]:
-        return others[0][1] if others else ""
-    highest = min((level for level, _ in others), default=0)
-    top = [heading for level, heading in others if level == highest]
-    return top[0] if len(top) == 1 else ""
+def headings_of(text: str) -> list[str]:
+    """Words of the headings of a Markdown text, in order."""
+    return heading_texts(text, read_blocks(text))
 
 
-def with_contents_as_list(text: str) -> str:
-    """The text with headings that list its contents as items: several above no text whose words come again below."""
-    runs = list(_runs(text.split("\n")))
-    keys = [" ".join(_WORD.findall(name.casefold())) for _, name, _ in runs]
-    last = {key: number for number, key in enumerate(keys)}
-    filled = [number for number, (*_, lines) in enumerate(runs) if any(line.strip(" \t\xa0#") for line in lines)]
-    announced = {one for one, below in pairwise(filled) if runs[below][0] and one < last[keys[one]]}
-    for level, group in groupby(filled, lambda number: runs[number][0] if number in announced else 0):
-        entries = list(group)
-        if level and len(entries) > 1:
-            for number in entries:
-                runs[number] = 0, "", [f"- {runs[number][1]}"]
-    return "\n".join(line for *_, lines in runs for line in lines)
+def _opens_deeper(before: Block, block: Block) -> bool:
+    return before.kind == HEADING and before.level < block.level
 
 
-def _close(sections: list[MarkdownSection], path: Sequence[tuple[int, str]], part: list[str]) -> None:
-    body = "\n".join(part).strip("\n")
-    if body.strip():
-        sections.append(MarkdownSection(tuple(name for _, name in path), body))
-    part.clear()
+def heading_texts(text: str, blocks: Sequence[Block]) -> list[str]:
+    """Words of the headings of a text, in order."""
+    return [plain_heading(block_text(text, block)) for block in blocks if block.kind == HEADING]
 
 
-def _runs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield each line with the level and words of its heading; level 0 for other lines."""
-    from sire_core.documents.markdown_blocks import code_end
-
-    row = 0
-    while row < len(lines):
-        line = lines[row]
-        if ("```" in line or "~~~" in line) and (stop := code_end(lines, row)) > row:
-            yield 0, "", list(lines[row:stop])
-            row = stop
-            continue
-        if _stands_apart(lines, row):
-            match = _HEADING.match(line)
-            if match and (heading := plain_heading(line[match.end() :])).strip(BRACKETS):
-                yield len(match.group(1)), heading, [line]
-                row += 1
-                continue
-            under = _UNDERLINE.match(lines[row + 1]) if row + 1 < len(lines) and _could_be_heading(line) else None
-            if under:
-                yield 1 if under.group(1)[0] == "=" else 2, plain_heading(line), [line, lines[row + 1]]
-                row += 2
-                continue
-        yield 0, "", [line]
-        row += 1
+def naming_heading(text: str, blocks: Sequence[Block]) -> str:
+    """The first heading of a text as its title; behind a list of contents, the only one of the top level."""
+    headings = [block for block in blocks if block.kind == HEADING]
+    opening = next((block for block in blocks if block.kind == HEADING or is_contents_heading(text, block)), None)
+    others = [block for block in headings if not is_contents_heading(text, block)]
+    if opening is not None and is_contents_heading(text, opening):
+        highest = min((block.level for block in others), default=0)
+        others = [block for block in others if block.level == highest]
+        others = others if len(others) == 1 else []
+    return plain_heading(block_text(text, others[0])) if others else ""
 
 
-def _stands_apart(lines: Sequence[str], row: int) -> bool:
-    """True if the line may be a heading and not a comment in unfenced code."""
-    before = row == 0 or not lines[row - 1].strip() or lines[row - 1].startswith("#")
-    return before or row + 1 == len(lines) or not lines[row + 1].strip()
-
-
-def _could_be_heading(line: str) -> bool:
-    bare = line.strip()
-    return 0 < len(bare.strip(BRACKETS)) <= 200 and "|" not in bare and not bare.startswith(("#", "-", "*", ">", "+"))
+def is_contents_heading(text: str, block: Block) -> bool:
+    """True if a block is a heading, or was one, that only announces a list of contents."""
+    return block.kind in (HEADING, FURNITURE) and is_contents(
+        plain_heading(text[block.start : block.end].strip("# \t"))
+    )
 
 
 def with_comments_as_code(text: str, *, headings: bool = True) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from sire_core.documents.blocks import read_blocks, repeated_of
 from sire_core.filters import comparable
 from sire_core.filters.conditions import filtered_title, passes
 from sire_core.protocols import Delta
@@ -84,11 +85,14 @@ def filter_fields(document: Document) -> list[tuple[Mapping[str, Any], str, str,
 
 
 def _chunk_item(chunk: Chunk, document: StoredDocument) -> str | Passage:
-    """A passage as an item of `Document.chunks`: text alone if it has no title, id or metadata of its own."""
+    """A passage as an item of `Document.chunks`: text alone if nothing else is known of it."""
     title = "" if chunk.title == document.title else chunk.title
     missing = object()
     own = {key: value for key, value in chunk.metadata.items() if document.metadata.get(key, missing) != value}
-    return Passage(chunk.text, chunk.source_id, title, own) if chunk.source_id or title or own else chunk.text
+    repeated = repeated_of(chunk.layout)
+    if chunk.source_id or title or own or repeated or chunk.blocks != read_blocks(chunk.text):
+        return Passage(chunk.text, chunk.source_id, title, own, chunk.blocks, repeated)
+    return chunk.text
 
 
 def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
@@ -106,6 +110,7 @@ def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
             title=same[0].title,
             metadata=same[0].metadata,
             source_ids=tuple(chunk.source_id for chunk in same) if any(chunk.source_id for chunk in same) else (),
+            layout=same[0].layout,
         )
         for same in groups.values()
     ]

@@ -20,7 +20,6 @@ from sire_core.search.context import (
     number_label,
     select_context,
     spans_of,
-    with_neighbors,
 )
 from sire_core.text.words import count_tokens, normalize_answer, truncate_tokens
 from sire_core.types import Document, Passage
@@ -77,7 +76,7 @@ async def recalls_within(
     while len(hits) == k and sum(count_tokens(hit.unit.text) for hit in hits) < max(budgets):
         k *= 2
         hits = await snapshot.asearch(question.question, k)
-    passages = with_neighbors(snapshot, hits[:POOL])
+    passages = snapshot.with_neighbors(hits[:POOL])
     whole = {budget: delivered_recall(question, whole_evidence(hits, budget)) for budget in budgets}
     contexts = {budget: select_context(question.question, passages, budget).evidence for budget in budgets}
     return whole, {budget: delivered_recall(question, evidence) for budget, evidence in contexts.items()}

@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from sire_core.documents.blocks import BRACKETS
-from sire_core.documents.markdown_blocks import code_end
+from sire_core.documents.blocks import (
+    CODE,
+    FIELD,
+    FURNITURE,
+    HEADING,
+    ITEM,
+    PARAGRAPH,
+    ROW,
+    Block,
+    block_text,
+    read_blocks,
+)
 from sire_core.documents.markdown_cleaning import without_comments
 from sire_core.documents.markdown_sections import SEPARATOR, title_line
 from sire_core.extraction.headings import CAPTIONS, STOP_WORDS, WORD, acts, heading_term, is_everyday
@@ -158,7 +168,7 @@ def term_spans(sentence: str, terms: Iterable[str]) -> list[TextSpan]:
     return spans
 
 
-CODE = "Code"
+IDENTIFIER = "Code"
 """Type of identifiers."""
 
 _IDENTIFIER = re.compile(
@@ -231,7 +241,7 @@ def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list
             continue
         elif name := _name(match, inside=inside):
             by_start[start] = TextSpan(
-                start, start + len(name) if sentence.startswith(name, start) else end, name, CODE
+                start, start + len(name) if sentence.startswith(name, start) else end, name, IDENTIFIER
             )
     return sorted(by_start.values()), addresses
 
@@ -276,7 +286,7 @@ def _code_name(sentence: str, start: int, end: int) -> TextSpan | None:
         name = call.group(1)
         member = any(mark in name for mark in (".", "::", "->", "#"))
         at = offset + call.start(1)
-        return TextSpan(at, at + len(name), name if member else f"{name}()", CODE)
+        return TextSpan(at, at + len(name), name if member else f"{name}()", IDENTIFIER)
     words: list[str] = []
     for word in text.split():
         if word.startswith("-") and words:
@@ -287,13 +297,9 @@ def _code_name(sentence: str, start: int, end: int) -> TextSpan | None:
     if not _PLAIN.match(bare) or len(bare) < _SHORTEST or bare.lower() in _VALUES or not any(map(str.isalpha, bare)):
         return None
     at = sentence.index(bare, offset)
-    return TextSpan(at, at + len(bare), bare, CODE)
+    return TextSpan(at, at + len(bare), bare, IDENTIFIER)
 
 
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*[ \t]*$")
-_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
-_QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
-_RULE = re.compile(r"[\s|:=*_+-]*$")
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\((?:[^()\s]|\([^()\s]*\)){0,500}(?:[ \t]+\"[^\"]{0,200}\")?\)")
 _REFERENCE = re.compile(r"\[([^\[\]]{1,200})\]\[[^\[\]]{0,100}\]")
 _MARKUP_TAG = re.compile(r"</?[a-zA-Z][\w-]{0,20}(?: [^<>`]{0,300})?/?>")
@@ -301,13 +307,13 @@ _ANCHOR = re.compile(r"[ \t]*\{[#:.][^{}\s]{1,100}\}")
 _STRONG = re.compile(r"(?<!\w)(\*{1,3}|__)(?=\S)([^*_\n]{1,200})(?<=\S)\1(?!\w)")
 _ENDS = (".", "!", "?", ":", ";", ",", "\u3002", "\uff01", "\uff1f", "\uff1a", "\uff0c", "\u3001")
 _LONGEST_HEADING = 90
-_LONGEST_LINE = 300  # of a line that is looked at as a heading
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 
 _LONGEST_SENTENCE = 1_000
 _PLURAL = re.compile(r"[A-Z]{2,6}s|[A-Z][a-z]+(?:ist|ik|ian|ite)s")
 VALUES = frozenset(("Date", "Quantity"))
 """Types of values, as opposed to things."""
-_CERTAIN = VALUES | {"Work", CODE, TERM}
+_CERTAIN = VALUES | {"Work", IDENTIFIER, TERM}
 
 
 class Piece(NamedTuple):
@@ -317,12 +323,41 @@ class Piece(NamedTuple):
     text: str  # Without the marks that Markdown puts around it; backticks stay, they tell what is code
 
 
-def pieces_of(text: str) -> list[Piece]:
-    """Cut a passage at its layout: headings, list items, rows, code and blank lines. Linear time."""
-    if "\n" not in text.strip():
-        cleaned = _clean("prose", without_comments(text))
-        return [Piece("prose", cleaned)] if cleaned else []
-    return [Piece(kind, cleaned) for kind, part in _pieces(without_comments(text)) if (cleaned := _clean(kind, part))]
+def pieces_of(text: str, blocks: Sequence[Block] | None = None) -> list[Piece]:
+    """Pieces of a passage that may hold names: all of its blocks but fields and furniture. Linear time.
+
+    Args:
+        text: The passage.
+        blocks: Its structure, or that of the parts to read; None reads it from the text.
+    """
+    blocks = read_blocks(text) if blocks is None else blocks
+    pieces = []
+    for block, above, below in zip(blocks, [None, *blocks], [*blocks[1:], None], strict=False):
+        if block.kind in (FIELD, FURNITURE):
+            continue
+        words = without_comments(visible_text(block_text(text, block)))
+        is_whole = len(blocks) == 1
+        apart = not is_whole and _is_apart(text, block, below) and (block.kind == ITEM or _is_apart(text, above, block))
+        kind = "prose" if is_whole and block.kind != CODE else _kind_of(block, words, apart=apart)
+        if cleaned := _clean(kind, words):
+            pieces.append(Piece(kind, cleaned))
+    return pieces
+
+
+def _kind_of(block: Block, words: str, *, apart: bool) -> str:
+    if block.kind in (CODE, ROW):
+        return block.kind
+    is_line = "\n" not in words
+    if block.kind == HEADING or (is_line and apart and block.kind in (PARAGRAPH, ITEM) and _may_be_heading(words)):
+        return HEADING
+    return ROW if is_line and words.count(" | ") > 1 else "prose"
+
+
+def _is_apart(text: str, above: Block | None, below: Block | None) -> bool:
+    """True if a blank line is between two blocks, or nothing above the second."""
+    if below is None:
+        return False
+    return above is None or _BLANK_LINE.search(text, above.end, below.start) is not None
 
 
 def without_markup(text: str) -> str:
@@ -339,64 +374,7 @@ def without_markup(text: str) -> str:
 
 
 def _clean(kind: str, text: str) -> str:
-    return text if kind == "code" else " ".join(without_markup(text).split())
-
-
-def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    lines = text.split("\n")
-    prose: list[str] = []
-    row = 0
-    while row < len(lines):
-        line = lines[row]
-        if (stop := code_end(lines, row)) > row:
-            yield from _close_prose(prose)
-            yield "code", "\n".join(_within_fences(lines[row:stop]))
-            row = stop
-            continue
-        line = line[quote.end() :] if (quote := _QUOTE.match(line)) else line
-        bare = line.strip()
-        if _RULE.match(bare):
-            if prose and bare[:1] in ("=", "-") and len(prose) == 1 and len(bare) > 1:
-                yield "heading", prose.pop()
-            yield from _close_prose(prose)
-        elif len(line) <= _LONGEST_LINE and (heading := _HEADING.match(line)):
-            yield from _close_prose(prose)
-            yield "heading" if heading.group(1).strip(BRACKETS) else "code", heading.group(1)
-        elif bare[0] == "|" or bare.count(" | ") > 1:
-            yield from _close_prose(prose)
-            yield "row", bare.strip("|")
-        elif item := _ITEM.match(line):
-            yield from _close_prose(prose)
-            rest = line[item.end() :].strip()
-            if _blank_follows(lines, row) and _may_be_heading(rest):
-                yield "heading", rest
-            else:
-                prose.append(rest)
-        elif not prose and _stands_alone(lines, row) and _may_be_heading(bare):
-            yield "heading", bare
-        else:
-            prose.append(bare)
-        row += 1
-    yield from _close_prose(prose)
-
-
-def _within_fences(lines: list[str]) -> list[str]:
-    return lines[1:-1] if lines[-1].strip(" \t`~") == "" else lines[1:]
-
-
-def _close_prose(prose: list[str]) -> Iterator[tuple[str, str]]:
-    if prose:
-        yield "prose", " ".join(prose)
-        prose.clear()
-
-
-def _stands_alone(lines: list[str], row: int) -> bool:
-    """True if the lines around one are blank, and something follows."""
-    return (row == 0 or not lines[row - 1].strip()) and _blank_follows(lines, row)
-
-
-def _blank_follows(lines: list[str], row: int) -> bool:
-    return row + 1 < len(lines) and not lines[row + 1].strip()
+    return text if kind == CODE else " ".join(without_markup(text).split())
 
 
 def _may_be_heading(line: str) -> bool:
@@ -426,10 +404,12 @@ def sections_of(chunk: Chunk) -> list[TextSection]:
     """The sections of a passage; always at least one."""
     is_path = SEPARATOR in chunk.title
     title = "" if is_path else " ".join(visible_text(chunk.title).split())
-    text = visible_text(chunk.text)
+    start = 0
     if not title and not is_path:
-        title, text = title_line(text)
-    pieces = pieces_of(text)
+        title, rest = title_line(chunk.text)
+        start = len(chunk.text) - len(rest) if title else 0
+    blocks = [replace(block, start=max(block.start, start)) for block in chunk.blocks if block.end > start]
+    pieces = pieces_of(chunk.text, blocks)
     if len(pieces) < 2 and not any("`" in piece.text for piece in pieces):  # prose in one piece: a page's paragraph
         return [_section(title, "", pieces, [])]
     parts = list(_parts(pieces))
@@ -466,7 +446,7 @@ def _section(title: str, heading: str, pieces: Sequence[Piece], phrases: Sequenc
     rows: list[tuple[str, list[tuple[int, int]], Definition | None]] = []
     for piece in pieces:
         if piece.kind == "code":
-            section.others += [(name, CODE) for name in code_terms(piece.text)]
+            section.others += [(name, IDENTIFIER) for name in code_terms(piece.text)]
             continue
         for index, marked in enumerate(_bounded(_sentences(piece.text))):
             sentence, ticked = without_backticks(marked)
@@ -553,7 +533,7 @@ def merged(preferred: Sequence[TextSpan], others: Sequence[TextSpan]) -> list[Te
 
 def other_forms(name: str, kind: str) -> tuple[str, ...]:
     """Equivalent forms of a name: `lookup` for `lookup()`, `lease` for `leases`, `Marxist` for `Marxists`."""
-    if kind == CODE:
+    if kind == IDENTIFIER:
         return (name[:-2],) if name.endswith("()") else ()
     if _PLURAL.fullmatch(name):
         return (name[:-1],)

@@ -9,16 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Union
 
-from sire_core.documents.blocks import is_contents
+from sire_core.documents.blocks import is_contents, read_blocks
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.front_matter import front_matter
 from sire_core.documents.markdown_cleaning import clean_markdown, without_hyphenation
 from sire_core.documents.markdown_sections import (
-    first_heading,
+    heading_texts,
+    headings_of,
     naming_heading,
-    sections_of_markdown,
     with_comments_as_code,
-    with_contents_as_list,
 )
 from sire_core.documents.markdown_writing import undo_escapes, undo_inline
 from sire_core.documents.titles import header_title, opening_title, without_site_name
@@ -172,8 +171,8 @@ def read_documents(
     guessed (`notes`). A file is read by its content where its name says another type. What cannot be used is listed
     in `failures` and the rest is read. Scripts, search indexes and sources of pages (of XML those whose words the page
     beside them has) that a site generator left in a folder are skipped and listed in `failures`; a file that is named
-    itself is read, and whatever its suffix where it is text. Of files without a suffix, folders give those that have a well-known name
-    (`README`, `LICENSE`).
+    itself is read, and whatever its suffix where it is text. Of files without a suffix, folders give those that have a
+    well-known name (`README`, `LICENSE`).
 
     Args:
         sources: Files and folders.
@@ -320,7 +319,7 @@ def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:
     fields: dict[str, Any] = {}
     if suffix in _HTML:
         title, text = html_to_markdown(text)
-        title = without_site_name(title, first_heading(text))
+        title = without_site_name(title, next(iter(headings_of(text)), ""))
     elif suffix in _MARKDOWN:
         fields = front_matter(text)
         if "source" in fields:  # a filter for the path has to find every page
@@ -358,14 +357,14 @@ def _with_title(
 ) -> FoundRecord:
     """A document with a title: its own, else its first heading or the file name."""
     metadata = {**(fields or {}), "source": file.name}
-    text = with_contents_as_list(text) if headings else text
+    blocks = read_blocks(text)
     if is_contents(title):
         title = ""
     if not title and headings:
-        title = naming_heading(text)
+        title = naming_heading(text, blocks)
         title = title if _SAYS.search(title) else ""  # "3.2.0" or a date opens a page, but is not what it is about
     title = title or PurePosixPath(file.name).stem
-    return FoundRecord(Document(id=file.name, text=text, title=title, metadata=metadata), _location(file))
+    return FoundRecord(Document(file.name, text, title, metadata, blocks=blocks), _location(file))
 
 
 def _lines(file: SourceFile, max_bytes: int) -> Iterator[tuple[str, Any]]:
@@ -427,8 +426,7 @@ class ReadDocument:
 def check_reading(document: Document, chunker: SentenceChunker | None) -> ReadDocument:
     """Describe a document as it was read, with warnings."""
     text = document.text or "\n\n".join(passage.text for passage in document.passages)
-    sections = sections_of_markdown(text)
-    headings = dict.fromkeys(heading for section in sections for heading in section.path)
+    headings = dict.fromkeys(heading_texts(text, document.blocks or read_blocks(text)))
     return ReadDocument(
         id=document.id,
         title=document.title,

@@ -14,7 +14,7 @@ import numpy as np
 
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import ConfigurationError
-from sire_core.models.model_files import hub_options, local_folder, split_options
+from sire_core.models.model_files import hub_options, is_installed, local_folder, split_options
 from sire_core.models.onnx_embedder import OnnxModel
 
 if TYPE_CHECKING:
@@ -142,15 +142,15 @@ class SentenceTransformerCrossEncoder(CrossEncoder):
         return scores
 
     def _opened(self) -> Any:
-        options = {} if local_folder(self._name) else hub_options(self._name)
-        try:
-            from sentence_transformers import CrossEncoder as Model
-        except ImportError as error:
+        if not is_installed("sentence_transformers"):  # before the network is asked for a model
             raise ConfigurationError(
                 'A cross-encoder needs onnxruntime (colbert: or onnx:NAME_OR_FOLDER, pip install "sire-rag[onnx]") or '
                 'sentence-transformers (pip install "sire-rag[rerank]")'
-            ) from error
+            )
+        options = {} if local_folder(self._name) else hub_options(self._name)
         try:
+            from sentence_transformers import CrossEncoder as Model
+
             return Model(self._name, **options)
         except Exception as error:
             raise ConfigurationError(f"The cross-encoder {self._name!r} cannot be loaded: {error}") from error

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -83,6 +85,11 @@ def join_options(name: str, options: Mapping[str, Any]) -> str:
     """The reverse of `split_options`; options that are None or 0 are left out."""
     given = "&".join(f"{key}={quote(str(value), safe='')}" for key, value in options.items() if value not in (None, 0))
     return f"{name}?{given}" if given else name
+
+
+def is_installed(package: str) -> bool:
+    """True if a package can be imported; it is not."""
+    return sys.modules.get(package) is not None or (package not in sys.modules and find_spec(package) is not None)
 
 
 def hub_options(name: str, *, download: bool = True) -> dict[str, Any]:

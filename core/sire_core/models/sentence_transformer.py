@@ -17,6 +17,7 @@ from sire_core.models.model_files import (
     MODEL_SETTINGS,
     files_digest,
     hub_options,
+    is_installed,
     join_options,
     local_folder,
     read_json,
@@ -101,15 +102,13 @@ class SentenceTransformerEmbedder:
 
     def _load(self) -> Any:
         if self._model is None:
+            if not is_installed("sentence_transformers"):  # before the network is asked for a model
+                raise ConfigurationError(f'{self.spec} needs sentence-transformers: pip install "sire-rag[local]"')
             # Before a heavy library is imported
             options = {} if self._folder else hub_options(self._name, download=not self._careful)
             try:
                 from sentence_transformers import SentenceTransformer
-            except ImportError as error:
-                raise ConfigurationError(
-                    f'{self.spec} needs sentence-transformers: pip install "sire-rag[local]"'
-                ) from error
-            try:
+
                 model = SentenceTransformer(str(self._folder or self._name), **options)
             except Exception as error:
                 raise ConfigurationError(

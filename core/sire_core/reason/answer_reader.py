@@ -21,6 +21,7 @@ from sire_core.reason.output_parsing import (
 )
 from sire_core.reason.prompts import READ, READ_ALWAYS, READ_BRIEF, READ_FINDINGS, READ_LONG, READ_OPTIONS, prompt
 from sire_core.reason.steps import Answer, AnswerPiece, ReasoningUsage
+from sire_core.search.context import ContextOptions, Evidence, ranked, select_context
 from sire_core.search.extracts import extract_sentences
 from sire_core.text.words import count_tokens, normalize_answer, truncate_tokens
 from sire_core.types import UnitKind
@@ -57,13 +58,14 @@ class ReaderConfig:
         tokens: Most tokens of the context; None reads all hits.
         border: What becomes of the hit that crosses that border: `cut` keeps what fits of it, `break` ends the context
             before it, as RAPTOR's code does, `skip` leaves it out and goes on to shorter ones. A first hit that does
-            not fit is cut in any case.
+            not fit is cut in any case. `choose` reads the parts of all hits that answer the question, as
+            `Index.context` chooses them; the passages as they are written into the prompt have at most `tokens`.
     """
 
     prompt: Literal["ours", "paper", "brief", "long"] = "ours"
     tokens: int | None = None
     options: tuple[str, ...] = ()
-    border: Literal["cut", "break", "skip"] = "cut"
+    border: Literal["cut", "break", "skip", "choose"] = "cut"
 
     def __post_init__(self) -> None:
         if self.prompt not in _READER_INSTRUCTIONS:
@@ -71,8 +73,10 @@ class ReaderConfig:
             raise ConfigurationError(f"The reader's prompt is one of {names}, not {self.prompt!r}.")
         if self.tokens is not None and self.tokens < 1:
             raise ConfigurationError(f"The reader needs at least 1 token of context, not {self.tokens}.")
-        if self.border not in ("cut", "break", "skip"):
-            raise ConfigurationError(f"The border of a context is 'cut', 'break' or 'skip', not {self.border!r}.")
+        if self.border not in ("cut", "break", "skip", "choose"):
+            raise ConfigurationError(
+                f"The border of a context is 'cut', 'break', 'skip' or 'choose', not {self.border!r}."
+            )
         if self.border != "cut" and self.tokens is None:
             raise ConfigurationError(f"border={self.border!r} has no effect without a number of tokens.")
 
@@ -105,15 +109,17 @@ async def read(
     from sire_core.reason.prompts import Reading, ReportReading
 
     how = config or ReaderConfig()
+    read_hits: Sequence[Hit | None] = hits
     if how.tokens is not None:
-        hits = _within_budget(hits, how.tokens, how.border)
+        choose = _chosen if how.border == "choose" else _within_budget
+        read_hits = choose(question, hits, how.tokens, how.border)
     options = [{"number": number, "text": option} for number, option in enumerate(how.options, 1)]
     free = how.prompt != "ours" or bool(options)
-    findings = frozenset() if free else _findings(hits)
+    findings = frozenset() if free else _findings(read_hits)
     reading_prompt = prompt(
         READ_OPTIONS if options else _READER_INSTRUCTIONS[how.prompt] + READ_FINDINGS * bool(findings),
         question,
-        [hit.unit for hit in hits],
+        [None if hit is None else hit.unit for hit in read_hits],
         notes=list(notes),
         background=list(background),
         options=options,
@@ -140,12 +146,12 @@ async def read(
             yield part
 
 
-def _findings(hits: Sequence[Hit]) -> frozenset[str]:
+def _findings(hits: Sequence[Hit | None]) -> frozenset[str]:
     """Names of the findings of the reports among the hits: 3.2 is finding 2 of hit 3."""
     return frozenset(
         f"{number}.{finding}"
         for number, hit in enumerate(hits, 1)
-        if hit.unit.kind is UnitKind.REPORT
+        if hit is not None and hit.unit.kind is UnitKind.REPORT
         for finding in numbered_findings(hit.unit.text)
     )
 
@@ -173,9 +179,21 @@ async def _streamed(
     yield answer
 
 
-def _within_budget(hits: Sequence[Hit], tokens: int, border: str) -> list[Hit]:
-    """The first hits that fit a number of tokens."""
-    selected: list[Hit] = []
+def _chosen(question: str, hits: Sequence[Hit], tokens: int, border: str) -> list[Hit | None]:  # noqa: ARG001 - as below
+    """The parts of hits that answer a question in their order; None for hits that are left out."""
+
+    def written(evidence: Sequence[Evidence]) -> str:
+        return prompt("", "", [one.cut_hit().unit for one in evidence]).data
+
+    options = ContextOptions(write=written, head=lambda hit: written([Evidence(hit, "", ((0, 0),))]))
+    context = select_context(question, ranked(hits), tokens, options)
+    parts = {one.hit.unit.id: one.cut_hit() for one in context.evidence}
+    return [parts.get(hit.unit.id) for hit in hits]
+
+
+def _within_budget(question: str, hits: Sequence[Hit], tokens: int, border: str) -> list[Hit | None]:  # noqa: ARG001 - hits are taken in their order
+    """The first hits that fit a number of tokens; None for a hit that is skipped: the others keep their numbers."""
+    selected: list[Hit | None] = []
     for hit in hits:
         length = count_tokens(hit.unit.text)
         if length <= tokens:
@@ -187,6 +205,8 @@ def _within_budget(hits: Sequence[Hit], tokens: int, border: str) -> list[Hit]:
             break
         elif border == "break":
             break
+        else:
+            selected.append(None)
     return selected
 
 

@@ -173,7 +173,7 @@ async def _start(
 ) -> Run:
     """Take a snapshot of the index; no call and no search yet."""
     k, answers = options.get("k"), options.get("answer", True)
-    check_query(question, 1 if k is None else k)
+    question = check_query(question, 1 if k is None else k)
     chosen = options.get("model") or index.language_model
     if chosen is None and (answers or strategy.thinks):
         raise ConfigurationError(

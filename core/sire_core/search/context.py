@@ -8,7 +8,6 @@ ellipsis where something is left out, rows of a table below its header.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
-from sire_core.documents.blocks import CODE, FURNITURE, HEADING, ROW, block_text, read_blocks
+from sire_core.documents.blocks import CODE, FURNITURE, HEADING, ROW, block_text, stored_blocks
 from sire_core.documents.document_names import documents_of
 from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.errors import ConfigurationError, QueryError
@@ -27,20 +26,19 @@ from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
 from sire_core.settings import read_toml
 from sire_core.text.snippets import stems
 from sire_core.text.words import count_tokens, split_sentences
-from sire_core.types import Hit, PathStep, UnitKind
+from sire_core.types import Hit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.documents.blocks import Block
     from sire_core.protocols import FloatArray
-    from sire_core.search.snapshot import SearchSnapshot
 
 CountTokens = Callable[[str], int]
 ScoreTexts = Callable[[str, Sequence[str]], "FloatArray"]
 """Scores texts for a question, higher is better: a reranker."""
 Reranker = Union[str, CrossEncoder, ScoreTexts, None]
-"""Who scores texts again: `colbert:NAME_OR_FOLDER`, `onnx:NAME_OR_FOLDER` or a cross-encoder's name, or an object."""
+"""Scores texts again: `colbert:NAME_OR_FOLDER`, `onnx:NAME_OR_FOLDER` or a cross-encoder's name, or an object."""
 Label = Callable[[int, "Hit"], str]
 """Label of a passage in a context, from its number (from 1) and the passage."""
 
@@ -48,12 +46,13 @@ GAP = "\u2026"  # one token; `[...]` is five, which cost one to two points of re
 POOL = 30
 """Passages whose blocks are looked at."""
 FEATURES = ("words", "title", "near", "rank", "furniture", "code", "links", "rerank")
-"""Of a piece: share of the question's words in it, only in the title and headings above it, only in the pieces beside
-it, rare words counting more; logarithm of its passage's rank, negative; whether it is furniture or code; links per 20
-tokens; the reranker's score, in standard deviations of the others. Density, length, identifiers, rows, items, linking
-sentences and word vectors gave nothing more on left-out sets."""
+"""Features of a piece: share of the question's words in it, only in the title and headings above it, only in the pieces
+beside it, rare words counting more; logarithm of its passage's rank, negative; whether it is furniture or code; links
+per 20 tokens; the reranker's score, in standard deviations of the others. Density, length, identifiers, rows, items,
+linking sentences and word vectors gave nothing more on left-out sets."""
 _PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
-_SMALL_PASSAGE_CHARS = 1_200  # Passages up to this length are joined with their neighbours in the document
+SMALL_PASSAGE_CHARS = 1_200
+"""Passages up to this length are joined with their neighbors in the document."""
 _MIN_CUT_TOKENS = 12  # Less room is not worth a part of a block
 _RERANKED = 40  # Pieces that a reranker scores
 _UNREAD = -2.0  # Standardised score of pieces that the reranker did not read
@@ -101,7 +100,7 @@ class Evidence:
         return tuple(step.note for step in self.hit.path)
 
     def cut_hit(self) -> Hit:
-        """The hit with the quoted text in place of the whole one."""
+        """The hit with the quoted text in candidate of the whole one."""
         return replace(self.hit, unit=replace(self.hit.unit, text=self.text))
 
     def as_dict(self) -> dict[str, Any]:
@@ -118,7 +117,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a model reads for a question, within a number of tokens.
+    """Evidence for a question as a model reads it, within a number of tokens.
 
     Attributes:
         text: The evidence, each part behind a label: `[number] heading path`.
@@ -154,7 +153,7 @@ class RankedPassage:
     Attributes:
         hit: The passage.
         rank: Its rank from 0; of a neighbour that of the hit that it stands beside.
-        position: Its place in the corpus; -1 if unknown.
+        position: Its candidate in the corpus; -1 if unknown.
     """
 
     hit: Hit
@@ -163,11 +162,6 @@ class RankedPassage:
 
 
 # --- pieces -----------------------------------------------------------------------------------------------------------
-
-
-def blocks_of(text: str) -> tuple[Block, ...]:
-    """Blocks of a passage's text."""
-    return read_blocks(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +177,9 @@ class PassagePieces:
 
 
 @lru_cache(2048)
-def passage_pieces(title: str, text: str) -> PassagePieces:
+def passage_pieces(title: str, text: str, layout: str) -> PassagePieces:
     """Cut a passage into pieces and read their words."""
-    pieces = tuple(_joined(_cut(text, blocks_of(text), title)))
+    pieces = tuple(_joined(_cut(text, stored_blocks(text, layout), title), text))
     of_title = stems(title)
     spans = [text[piece.start : piece.end] for piece in pieces]
     above = {spans_: of_title.union(*(stems(text[s:e]) for s, e in spans_)) for spans_ in {p.headings for p in pieces}}
@@ -215,9 +209,9 @@ def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
             header = (block.start, block.end) if block.level else header if follows else (0, 0)
         start = block.start if opened < 0 else opened
         opened = -1
-        own = header if block.kind == ROW else (0, 0)
+        above_row = header if block.kind == ROW else (0, 0)
         for first, end in spans_of(text, start, block.end, _PIECE_CHARS, _MAX_PIECE_CHARS):
-            yield Piece(first, end, block.kind, above, own)
+            yield Piece(first, end, block.kind, above, above_row)
     if opened >= 0:
         yield Piece(opened, blocks[-1].end, HEADING)
 
@@ -249,11 +243,11 @@ def spans_of(text: str, start: int, end: int, size: int, longest: int) -> Iterat
         yield start, end
 
 
-def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def _joined(pieces: Iterable[Piece], text: str) -> Iterator[Piece]:
     """Pieces, short ones together with the next one under the same heading, rows up to the size of a piece."""
     last: Piece | None = None
     for piece in pieces:
-        if last is not None and _goes_with(last, piece):
+        if last is not None and _goes_with(last, piece, text):
             last = piece._replace(start=last.start)
             continue
         if last is not None:
@@ -263,13 +257,15 @@ def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
         yield last
 
 
-def _goes_with(last: Piece, piece: Piece) -> bool:
+def _goes_with(last: Piece, piece: Piece, text: str) -> bool:
+    """True if a piece belongs to the one before: rows together, and what is too short to stand alone."""
     if FURNITURE in (last.kind, piece.kind) or last.headings != piece.headings:
         return False
     if last.kind == piece.kind == ROW:
         is_header = last.end == piece.header[1]
         return is_header or piece.end - last.start <= _PIECE_CHARS
-    return last.end - last.start < _MIN_PIECE_CHARS and ROW not in (last.kind, piece.kind)
+    is_short = last.end - last.start < _MIN_PIECE_CHARS and ROW not in (last.kind, piece.kind)
+    return is_short and (text[last.end - 1] not in ".!?" or piece.end - last.start <= _PIECE_CHARS)
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------
@@ -305,15 +301,16 @@ class Candidates:
     @classmethod
     def of(cls, question: str, passages: Sequence[RankedPassage]) -> Candidates:
         """Read passages and work out the features of their pieces, all but the reranker's."""
-        read = [passage_pieces(passage.hit.unit.title, passage.hit.unit.text) for passage in passages]
+        units = [passage.hit.unit for passage in passages]
+        read = [passage_pieces(unit.title, unit.text, unit.layout) for unit in units]
         owner = [row for row, each in enumerate(read) for _ in each.pieces]
-        number = [place for each in read for place in range(len(each.pieces))]
+        number = [candidate for each in read for candidate in range(len(each.pieces))]
         return cls(question, passages, read, owner, number, _features(question, passages, read))
 
-    def text(self, place: int) -> str:
+    def text(self, candidate: int) -> str:
         """Text of a piece."""
-        piece = self.read[self.owner[place]].pieces[self.number[place]]
-        return self.read[self.owner[place]].text[piece.start : piece.end]
+        piece = self.read[self.owner[candidate]].pieces[self.number[candidate]]
+        return self.read[self.owner[candidate]].text[piece.start : piece.end]
 
     def values(self, weights: dict[str, float] | None = None) -> NDArray[np.float64]:
         """Score of every piece without a reranker, `[pieces]`."""
@@ -323,7 +320,7 @@ class Candidates:
     def reranked(self, values: NDArray[np.float64], score: ScoreTexts) -> NDArray[np.float64]:
         """Scores with those of a reranker of the best pieces; it reads each behind the last heading above it."""
         best = np.argsort(-values, kind="stable")[:_RERANKED]
-        texts = [f"{self._heading(place)}\n{self.text(place)}".strip() for place in best.tolist()]
+        texts = [f"{self._heading(candidate)}\n{self.text(candidate)}".strip() for candidate in best.tolist()]
         scores = np.asarray(score(self.question, texts), dtype=np.float64)
         best = best[: len(scores)]  # a limit of time may have stopped it
         spread = float(scores.std()) if len(scores) else 0.0
@@ -331,9 +328,9 @@ class Candidates:
         column[best] = (scores - scores.mean()) / spread if spread else 0.0
         return values + learned_weights()["rerank"] * float(values[best].std() if len(best) else 0.0) * column
 
-    def _heading(self, place: int) -> str:
-        passage = self.passages[self.owner[place]].hit.unit
-        above = self.read[self.owner[place]].pieces[self.number[place]].headings
+    def _heading(self, candidate: int) -> str:
+        passage = self.passages[self.owner[candidate]].hit.unit
+        above = self.read[self.owner[candidate]].pieces[self.number[candidate]].headings
         return passage.text[slice(*above[-1])].strip("# ") if above else passage.title.split(SEPARATOR)[-1]
 
 
@@ -358,33 +355,33 @@ def score_function(rerank: Reranker, milliseconds: int = 0) -> ScoreTexts | None
 
 
 def _features(question: str, passages: Sequence[RankedPassage], read: Sequence[PassagePieces]) -> NDArray[np.float64]:
-    asked = sorted(stems(question))
+    question_stems = sorted(stems(question))
     rows = [
-        (place, each.words[number], each, number)
-        for place, each in enumerate(read)
+        (passage, each.words[number], each, number)
+        for passage, each in enumerate(read)
         for number in range(len(each.pieces))
     ]
-    own = np.array([[word in words for word in asked] for _, words, _, _ in rows], dtype=bool)
-    own = own.reshape(len(rows), len(asked))
+    inside = np.array([[word in words for word in question_stems] for _, words, _, _ in rows], dtype=bool)
+    inside = inside.reshape(len(rows), len(question_stems))
     above = np.array(
-        [[word in each.headings[number] for word in asked] for _, _, each, number in rows], dtype=bool
-    ).reshape(own.shape)
-    beside = np.zeros_like(own)
-    owner = np.array([place for place, *_ in rows])
+        [[word in each.headings[number] for word in question_stems] for _, _, each, number in rows], dtype=bool
+    ).reshape(inside.shape)
+    beside = np.zeros_like(inside)
+    owner = np.array([passage for passage, *_ in rows])
     same = owner[1:] == owner[:-1] if rows else np.zeros(0, dtype=bool)
-    beside[1:] |= own[:-1] & same[:, None]
-    beside[:-1] |= own[1:] & same[:, None]
-    counts = own.sum(axis=0)
+    beside[1:] |= inside[:-1] & same[:, None]
+    beside[:-1] |= inside[1:] & same[:, None]
+    counts = inside.sum(axis=0)
     weights = np.log(1 + (len(rows) - counts + 0.5) / (counts + 0.5))
     weights /= weights.sum() or 1.0
     columns = np.zeros((len(rows), len(FEATURES)))
-    columns[:, 0] = own @ weights
-    columns[:, 1] = (above & ~own) @ weights
-    columns[:, 2] = (beside & ~own & ~above) @ weights
-    for row, (place, _, each, number) in enumerate(rows):
+    columns[:, 0] = inside @ weights
+    columns[:, 1] = (above & ~inside) @ weights
+    columns[:, 2] = (beside & ~inside & ~above) @ weights
+    for row, (passage, _, each, number) in enumerate(rows):
         kind, tokens = each.pieces[number].kind, each.tokens[number]
         links = 20 * each.links[number] / (20 + tokens)
-        columns[row, 3:7] = (-np.log1p(passages[place].rank), kind in (HEADING, FURNITURE), kind == CODE, links)
+        columns[row, 3:7] = (-np.log1p(passages[passage].rank), kind in (HEADING, FURNITURE), kind == CODE, links)
     return columns
 
 
@@ -426,13 +423,13 @@ def evidence_json(evidence: Sequence[Evidence]) -> str:
 
 
 def head_json(hit: Hit) -> str:
-    """What `evidence_json` says of a passage beside its text, about."""
+    """A passage without its text, as `evidence_json` writes it; near enough to count its tokens."""
     return evidence_json([Evidence(hit, "", ((0, 0),))])
 
 
 @dataclass(frozen=True, slots=True)
 class ContextOptions:
-    """How a context is chosen and counted.
+    """Options of choosing a context and of counting its tokens.
 
     Attributes:
         rerank: A model or function that scores the best 40 blocks again: `colbert:NAME_OR_FOLDER` (late interaction),
@@ -496,19 +493,19 @@ def _within_budget(
     def fits(spans: dict[int, tuple[int, int]]) -> bool:
         return options.count(options.write(_evidence(candidates, spans))) <= max_tokens
 
-    places = sorted(taken, key=lambda place: -values[place])
-    while len(places) > 1 and not fits({place: taken[place] for place in places}):
-        places.pop()
-    if len(places) == 1 and not fits({places[0]: taken[places[0]]}):
-        [place] = places
-        text, start = candidates.read[candidates.owner[place]].text, taken[place][0]
-        end = _fitting_end(text, taken[place], lambda end: fits({place: (start, end)}))
-        return {place: (start, end)} if start < end else {}
-    return {place: taken[place] for place in places}
+    chosen = sorted(taken, key=lambda candidate: -values[candidate])
+    while len(chosen) > 1 and not fits({candidate: taken[candidate] for candidate in chosen}):
+        chosen.pop()
+    if len(chosen) == 1 and not fits({chosen[0]: taken[chosen[0]]}):
+        [candidate] = chosen
+        text, start = candidates.read[candidates.owner[candidate]].text, taken[candidate][0]
+        end = _fitting_end(text, taken[candidate], lambda end: fits({candidate: (start, end)}))
+        return {candidate: (start, end)} if start < end else {}
+    return {candidate: taken[candidate] for candidate in chosen}
 
 
 def ranked(hits: Iterable[Hit], starts: Sequence[int | None] = ()) -> list[RankedPassage]:
-    """Hits of any retriever, best first, each once; `starts` are their places in their documents, where known."""
+    """Hits of any retriever, best first, each once; `starts` are their chosen in their documents, where known."""
     passages: dict[str, RankedPassage] = {}
     for rank, (hit, start) in enumerate(zip_longest(hits, starts)):
         passages.setdefault(hit.unit.id, RankedPassage(hit, rank, -1 if start is None else start))
@@ -529,17 +526,17 @@ class _Filling:
 
     def filled(self) -> dict[int, tuple[int, int]]:
         """Span of each piece that is taken, which may be a part of it."""
-        for place in np.argsort(-self._values, kind="stable").tolist():
+        for candidate in np.argsort(-self._values, kind="stable").tolist():
             if self._room < _MIN_CUT_TOKENS and self._taken:
                 break
-            self._take(place)
+            self._take(candidate)
         return self._taken
 
-    def _take(self, place: int) -> None:
+    def _take(self, candidate: int) -> None:
         candidates = self._candidates
-        row = candidates.owner[place]
+        row = candidates.owner[candidate]
         hit, each = candidates.passages[row].hit, candidates.read[row]
-        document, piece = next(iter(hit.doc_ids), hit.unit.id), each.pieces[candidates.number[place]]
+        document, piece = next(iter(hit.doc_ids), hit.unit.id), each.pieces[candidates.number[candidate]]
         text = " ".join(each.text[piece.start : piece.end].split())
         if any(text in taken for taken in self._texts.get(document, ())):
             return  # passages of a document overlap
@@ -548,7 +545,7 @@ class _Filling:
         extra = self._head_tokens(hit, document) + count(GAP)
         extra += sum(count(each.text[span]) for span in above if span.start < piece.start)
         tokens = (
-            each.tokens[candidates.number[place]]
+            each.tokens[candidates.number[candidate]]
             if count is count_tokens
             else count(each.text[piece.start : piece.end])
         )
@@ -559,7 +556,7 @@ class _Filling:
             tokens = count(each.text[slice(*span)])
         if span[0] == span[1]:
             return
-        self._taken[place] = span
+        self._taken[candidate] = span
         self._room -= tokens + extra
         self._texts.setdefault(document, []).append(" ".join(each.text[slice(*span)].split()))
         self._labelled |= {hit.unit.id, (document, hit.unit.title)}
@@ -579,8 +576,8 @@ class _Filling:
         if room < _MIN_CUT_TOKENS and (self._taken or room < 1):
             return none
         spans = _sentence_spans(text, piece)
-        asked, count = stems(self._candidates.question), self._options.count
-        best = max(range(len(spans)), key=lambda number: (len(stems(text[slice(*spans[number])]) & asked), -number))
+        wanted, count = stems(self._candidates.question), self._options.count
+        best = max(range(len(spans)), key=lambda number: (len(stems(text[slice(*spans[number])]) & wanted), -number))
         first, last = best, best
         if count(text[slice(*spans[best])]) > room:
             start = spans[best][0]
@@ -625,17 +622,19 @@ def _evidence(candidates: Candidates, taken: dict[int, tuple[int, int]]) -> list
     """Evidence of the pieces taken: documents by their best piece, passages and blocks in the order of the document."""
     by_passage: dict[int, list[int]] = {}
     documents: dict[str, list[int]] = {}
-    for place in taken:  # best first
-        row = candidates.owner[place]
+    for candidate in taken:  # best first
+        row = candidates.owner[candidate]
         hit = candidates.passages[row].hit
         rows = documents.setdefault(next(iter(hit.doc_ids), hit.unit.id), [])
         rows += [row] if row not in rows else []
-        by_passage.setdefault(row, []).append(place)
+        by_passage.setdefault(row, []).append(candidate)
     evidence = []
     for rows in documents.values():
         for row in sorted(rows, key=lambda row: (candidates.passages[row].position, candidates.passages[row].rank)):
-            places = sorted(by_passage[row])
-            text, spans = _quoted(candidates.read[row], [(candidates.number[place], taken[place]) for place in places])
+            chosen = sorted(by_passage[row])
+            text, spans = _quoted(
+                candidates.read[row], [(candidates.number[candidate], taken[candidate]) for candidate in chosen]
+            )
             evidence.append(Evidence(candidates.passages[row].hit, text, spans))
     return evidence
 
@@ -672,51 +671,8 @@ def _more(candidates: Candidates, quoted: Sequence[Evidence]) -> tuple[str, ...]
     shares = candidates.features[:, FEATURES.index("words")] + candidates.features[:, FEATURES.index("title")]
     quoted_ids = {name for one in quoted for name in one.doc_ids}
     names: dict[str, None] = {}
-    for place in np.flatnonzero(shares >= _WELL * shares.max()).tolist():
-        hit = candidates.passages[candidates.owner[place]].hit
+    for candidate in np.flatnonzero(shares >= _WELL * shares.max()).tolist():
+        hit = candidates.passages[candidates.owner[candidate]].hit
         if not quoted_ids.intersection(hit.doc_ids):
             names.setdefault(documents_of(hit))
     return tuple(names)
-
-
-# --- from an index ----------------------------------------------------------------------------------------------------
-
-
-async def index_context(
-    snapshot: SearchSnapshot,
-    question: str,
-    max_tokens: int,
-    options: ContextOptions | None = None,
-    *,
-    returns: str = "passages",
-) -> Context:
-    """The context for a question: of the first passages of a search, small ones with their neighbors."""
-    check_budget(max_tokens)
-    options = options or ContextOptions()
-    hits = await snapshot.asearch(question, options.pool, returns=returns)
-    return await asyncio.to_thread(select_context, question, with_neighbors(snapshot, hits), max_tokens, options)
-
-
-def with_neighbors(snapshot: SearchSnapshot, hits: Sequence[Hit]) -> list[RankedPassage]:
-    """Hits with their places in the corpus; small passages with those before and after them in their document."""
-    view, allowed = snapshot.view, snapshot.view.allowed(snapshot.where)
-    passages: dict[str, RankedPassage] = {}
-    beside: list[tuple[int, int]] = []
-    for rank, hit in enumerate(hits):
-        position = view.places().get(hit.unit.id, -1)
-        if position < 0 or hit.unit.kind is not UnitKind.CHUNK:
-            passages.setdefault(hit.unit.id, RankedPassage(hit, rank))
-            continue
-        place, near = view.neighbors(position, allowed)
-        passages.setdefault(hit.unit.id, RankedPassage(hit, rank, place))
-        if len(hit.unit.text) <= _SMALL_PASSAGE_CHARS:
-            beside += [(rank, other) for other in near]
-    for rank, position in beside:
-        unit, documents = view.pool.unit(position)
-        if unit.id not in passages:
-            path = (
-                PathStep("beside", (hits[rank].unit.id, unit.id), f"stands beside passage {rank + 1} of the search"),
-            )
-            hit = Hit(unit, hits[rank].score, documents, path, unit.metadata)
-            passages[unit.id] = RankedPassage(hit, rank, view.neighbors(position, None)[0])
-    return list(passages.values())

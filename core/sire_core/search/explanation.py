@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sire_core.documents.blocks import HEADING, Block, block_text
 from sire_core.documents.document_names import citation, cited_names, documents_of
 from sire_core.documents.markdown_sections import SEPARATOR, plain_heading
+from sire_core.search.snapshot import check_query
 from sire_core.text.pluralize import count, count_units, kind_name, some
 from sire_core.text.snippets import snippet
 from sire_core.types import Hit, PathStep, Unit, UnitKind
@@ -17,12 +19,14 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
 
 _SESSION = re.compile(r"^[ \t]*```[^\n]*\n[ \t]*>>> (?:[^`]|`(?!``))*```[ \t]*$|^[ \t]*>>> [^\n]*$", re.MULTILINE)
+_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 _MAX_LISTED_CHILDREN = 6
 _EXCERPT = 400
 
 
 async def explain_query(snapshot: SearchSnapshot, query: str, k: int, *, returns: str) -> str:
     """One block per hit: score, kind, documents, the steps that led to it as a tree, and what a summary stands on."""
+    query = check_query(query, k)
     hits = await snapshot.asearch(query, k, returns=returns)
     counts = snapshot.counts()
     size = count_units(counts.kinds, counts.chunks)
@@ -79,24 +83,34 @@ class _Titles:
 
 def text_below_title(unit: Unit) -> str:
     """The text as people read it: without headings that only repeat the title, and without runs of empty lines."""
+    return _BLANK_LINES.sub("\n\n", unit.text[_start_below_title(unit) :]).strip("\n").rstrip()
+
+
+def blocks_below_title(unit: Unit) -> list[Block]:
+    """Blocks of the text without headings that only repeat the title."""
+    start = _start_below_title(unit)
+    return [replace(block, start=max(block.start, start)) for block in unit.blocks if block.end > start]
+
+
+def _start_below_title(unit: Unit) -> int:
+    """Where a text begins behind headings, or a first line, that only repeat its title."""
     names = {name.strip() for name in (unit.title, *unit.title.split(SEPARATOR))}
-    lines = unit.text.split("\n")
-    starts = (row for row, line in enumerate(lines) if line.strip() and not _repeats(line, names, is_first=not row))
-    kept: list[str] = []
-    for line in lines[next(starts, 0) :]:
-        if line.strip() or (kept and kept[-1]):
-            kept.append(line if line.strip() else "")
-    return "\n".join(kept).rstrip()
+    start = 0
+    for number, block in enumerate(unit.blocks):
+        line = block_text(unit.text, block).partition("\n")[0]
+        if (number and block.kind != HEADING) or plain_heading(line) not in names:
+            return start
+        end = unit.text.find("\n", block.start) if block.kind != HEADING else block.end
+        start = end + 1 if 0 <= end < block.end else block.end
+        if start < block.end:  # the title on the first line of a paragraph
+            return start
+    return start
 
 
 def without_sessions(text: str) -> str:
     """A text for excerpts: without what is typed into an interpreter (`>>> 1 + 1`), if it has anything else."""
     rest = _SESSION.sub("", text)
     return rest if rest.strip() else text
-
-
-def _repeats(line: str, names: Collection[str], *, is_first: bool) -> bool:
-    return (is_first or line.startswith("#")) and plain_heading(line.lstrip("#")) in names
 
 
 def _route(hit: Hit, titles: _Titles, view: View) -> list[str]:

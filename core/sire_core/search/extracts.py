@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.arrays.nearest_neighbors import unit_rows
+from sire_core.documents.blocks import FIELD, FURNITURE
 from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.extraction.headings import is_everyday
 from sire_core.models.lexical_embedder import keys_of_stems, stem_keys
 from sire_core.models.word_vectors import word_vectors
-from sire_core.search.explanation import text_below_title
+from sire_core.search.explanation import blocks_below_title
 from sire_core.text.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.text.snippets import Sentence, cut_around, identifiers, rate_sentences, read_sentences, stem, stems
 from sire_core.text.words import find_words, is_plain
@@ -529,7 +530,7 @@ def _meanings(text: str) -> tuple[list[str], FloatArray]:
 
 def _sentences(hit: Hit) -> list[Sentence]:
     _, *sections = hit.unit.title.split(SEPARATOR)
-    return read_sentences(text_below_title(hit.unit), sections[-1] if sections else "")
+    return read_sentences(hit.unit.text, sections[-1] if sections else "", blocks_below_title(hit.unit))
 
 
 def _candidates(
@@ -606,8 +607,12 @@ def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _can_answer(question: _Question, sentence: Sentence) -> bool:
-    """True if a sentence is one that answers: no heading, no fragment, and code only where it is asked for."""
-    if sentence.kind in ("heading", "head") or _FRAGMENT.search(sentence.text) or _KEYWORDS.match(sentence.label):
+    """True if a sentence answers: no heading, field, menu or fragment, and code only where it is asked for."""
+    if (
+        sentence.kind in ("heading", "head", FIELD, FURNITURE)
+        or _FRAGMENT.search(sentence.text)
+        or _KEYWORDS.match(sentence.label)
+    ):
         return False
     return sentence.kind != "code" or bool(
         _ASKS_CODE.search(question.text)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import json
+import logging
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,13 +24,13 @@ from sire_core.search.rankers.lexical import Lexical
 from sire_core.search.ranking import ScoredRanking
 from sire_core.search.validity import current_first, latest_versions
 from sire_core.telemetry import TraceSpan, records_content, start
-from sire_core.types import UnitKind
+from sire_core.types import Hit, PathStep, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.filters import Condition, Filter
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, Recipe, WrapModel
+    from sire_core.search.context import Context, ContextOptions, RankedPassage
     from sire_core.search.view import PoolView
-    from sire_core.types import Hit
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "eq": operator.eq,
@@ -153,14 +155,27 @@ def _types(value: object) -> set[str]:
     return {"numbers"} if isinstance(value, Real) else {"texts"} if isinstance(value, str) else {"something else"}
 
 
-def check_query(query: Any, k: Any) -> None:
-    """Refuse what cannot be searched for."""
+_logger = logging.getLogger(__name__)
+
+MAX_QUESTION = 8_000
+"""Characters of a question that are searched for: about 1,300 words. Time grows with the length."""
+
+
+def check_query(query: Any, k: Any) -> str:
+    """Refuse what cannot be searched for; return the question, cut with a warning if it is too long."""
     if not isinstance(query, str):
         raise QueryError(f"The question is a {type(query).__name__}, not a text.")
     if not query.strip():
         raise QueryError("The query is empty.")
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise QueryError(f"k must be a whole number of at least 1, not {k!r}.")
+    if len(query) <= MAX_QUESTION:
+        return query
+    _logger.warning(
+        "The question has %s characters; only the first %s are searched for.", f"{len(query):,}", f"{MAX_QUESTION:,}"
+    )
+    cut = query[:MAX_QUESTION]
+    return cut.rsplit(None, 1)[0] if len(cut.split(None, 1)) > 1 else cut
 
 
 def found(hits: Sequence[Hit]) -> dict[str, Any]:
@@ -265,7 +280,7 @@ class SearchSnapshot:
 
     async def rank(self, query: str, n: int) -> Ranking:
         """Rank the pool; about `n` positions will be read."""
-        return await self.recipe.ranker.rank(query, n, self.view, self.where)
+        return await self.recipe.ranker.rank(check_query(query, n), n, self.view, self.where)
 
     async def selected(self, query: str, ranking: Ranking, k: int, *, step: bool = False) -> Ranking:
         """The ranking whose first `k` units are the context that the recipe's selectors make, see `Selector`."""
@@ -346,7 +361,7 @@ class SearchSnapshot:
 
     async def asearch(self, query: str, k: int = 10, *, returns: str = "passages") -> list[Hit]:
         """See `search`."""
-        check_query(query, k)
+        query = check_query(query, k)
         check_returns(returns)
         if not self.view.size:
             return []
@@ -356,13 +371,47 @@ class SearchSnapshot:
             span.set(found(hits))
         return hits
 
+    async def acontext(
+        self, query: str, max_tokens: int, options: ContextOptions | None = None, *, returns: str = "passages"
+    ) -> Context:
+        """The context for a question; see `Index.context`."""
+        from sire_core.search.context import ContextOptions, check_budget, select_context
+
+        check_budget(max_tokens)
+        options = options or ContextOptions()
+        passages = self.with_neighbors(await self.asearch(query, options.pool, returns=returns))
+        return await asyncio.to_thread(select_context, query, passages, max_tokens, options)
+
+    def with_neighbors(self, hits: Sequence[Hit]) -> list[RankedPassage]:
+        """Hits with their chunk numbers; small passages with those before and after them in their document."""
+        from sire_core.search.context import SMALL_PASSAGE_CHARS, RankedPassage
+
+        view, allowed = self.view, self.view.allowed(self.where)
+        passages: dict[str, RankedPassage] = {}
+        beside: list[tuple[int, int]] = []
+        for rank, hit in enumerate(hits):
+            position = view.places().get(hit.unit.id, -1)
+            if position < 0 or hit.unit.kind is not UnitKind.CHUNK:
+                passages.setdefault(hit.unit.id, RankedPassage(hit, rank))
+                continue
+            chunk, neighbors = view.neighbors(position, allowed)
+            passages.setdefault(hit.unit.id, RankedPassage(hit, rank, chunk))
+            if len(hit.unit.text) <= SMALL_PASSAGE_CHARS:
+                beside += [(rank, neighbor) for neighbor in neighbors]
+        for rank, position in beside:
+            unit, documents = view.pool.unit(position)
+            if unit.id not in passages:
+                note = f"stands beside passage {rank + 1} of the search"
+                step = PathStep("beside", (hits[rank].unit.id, unit.id), note)
+                hit = Hit(unit, hits[rank].score, documents, (step,), unit.metadata)
+                passages[unit.id] = RankedPassage(hit, rank, view.neighbors(position, None)[0])
+        return list(passages.values())
+
     async def asearch_many(self, queries: Sequence[str], k: int = 10, *, returns: str = "passages") -> list[list[Hit]]:
         """See `Index.search_many`."""
         if isinstance(queries, str):
             raise QueryError("search_many takes a list of questions, not one text: put it in a list, [question].")
-        queries = list(queries)
-        for query in queries:
-            check_query(query, k)
+        queries = [check_query(query, k) for query in queries]
         check_returns(returns)
         results: list[list[Hit]] = []
         together = min(_TOGETHER, max(1, _BATCH_CELLS // max(1, self.view.size)))

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +49,13 @@ def open_database(path: Path | None, mode: str, schema: str) -> tuple[sqlite3.Co
     except sqlite3.OperationalError as error:
         if not path.exists() or not any(word in str(error) for word in _UNWRITABLE):
             raise
-        if (fault := _unfinished(path, schema, error)) is not None:
-            raise fault from None
+        unwritable = error
     # A read-only folder, or a full disk. A log that a killed process left behind still counts; without one, SQLite has
     # to know that it needs no files of its own.
     for _ in range(_TRIES):
         fixed = not _has_log(path)
         try:
-            return _reading(path, schema, fixed=fixed), fixed
+            return _reading(path, schema, unwritable, fixed=fixed), fixed
         except sqlite3.OperationalError as error:
             if fixed is _has_log(path):  # a writer has begun or finished
                 continue
@@ -81,10 +80,14 @@ def _has_log(path: Path) -> bool:
     return False
 
 
-def _reading(path: Path, schema: str, *, fixed: bool) -> sqlite3.Connection:
+def _reading(path: Path, schema: str, unwritable: sqlite3.Error, *, fixed: bool) -> sqlite3.Connection:
+    """Return a connection that only reads; raise why nothing can be written if the file was never finished."""
     connection = _connect(f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if fixed else ''}", uri=True)
     try:
         _check_tables(connection, schema, path)
+        tables, ours = _tables(connection, schema)
+        if not ours <= tables:
+            raise explained(unwritable, path) from unwritable  # noqa: TRY301
     except BaseException:
         connection.close()
         raise
@@ -113,14 +116,6 @@ def _tables(connection: sqlite3.Connection, schema: str) -> tuple[set[str], set[
     """Return the tables of a file and those of a schema."""
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
     return tables, set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema))
-
-
-def _unfinished(path: Path, schema: str, error: sqlite3.OperationalError) -> sqlite3.OperationalError | None:
-    """Return why a file cannot be written if there is nothing to read in it, as its tables were never made."""
-    with suppress(sqlite3.Error), closing(_connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        tables, ours = _tables(connection, schema)
-        return None if ours <= tables else error
-    return None
 
 
 def _check_tables(connection: sqlite3.Connection, schema: str, path: Path | None) -> None:

@@ -20,6 +20,7 @@ from sire_core.storage.plain_files import (
     FILES,
     FOLDERS,
     TOO_MANY,
+    check_path,
     checksum,
     has_few_descriptors,
     is_derived_name,
@@ -93,6 +94,7 @@ class Folder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        check_path(self.path)
         self.index_file = self.path / "index.sqlite"
         self.calls_file = self.path / "calls.sqlite"
         self.manifest_file = self.path / "manifest.json"  # the last thing that a commit writes

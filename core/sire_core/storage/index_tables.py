@@ -181,6 +181,8 @@ CREATE TABLE IF NOT EXISTS chunks (
     id TEXT PRIMARY KEY, checksum INTEGER NOT NULL, doc_id TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL,
     title TEXT, metadata TEXT, source_id TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS chunks_of_document ON chunks (doc_id);
+CREATE TABLE IF NOT EXISTS layouts (
+    id TEXT PRIMARY KEY, checksum INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS units (
     id TEXT PRIMARY KEY, checksum INTEGER NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
     level INTEGER NOT NULL, tree TEXT NOT NULL, chunk_ids TEXT NOT NULL, entity_keys TEXT NOT NULL, title TEXT NOT NULL,
@@ -204,6 +206,8 @@ CREATE TABLE IF NOT EXISTS notes (
 META = CheckedTable("meta", ("key", "value"), "tt")
 DOCUMENTS = CheckedTable("documents", ("id", "sequence", "hash", "title", "metadata"), "tittt")
 CHUNKS = CheckedTable("chunks", ("id", "doc_id", "position", "text", "title", "metadata", "source_id"), "ttitTTt")
+LAYOUTS = CheckedTable("layouts", ("id", "body"), "tt")
+"""Blocks of passages by the id of the chunk; without a row they are read from the text."""
 UNITS = CheckedTable(
     "units",
     (
@@ -219,7 +223,7 @@ UNITS = CheckedTable(
 EDGES = CheckedTable("edges", ("owner", "kind", "source", "target", "weight", "metadata"), "ttttrt", "owner")
 STATES = CheckedTable("states", ("owner", "body"), "tt")
 NOTES = CheckedTable("notes", ("owner", "key", "body"), "ttb", "owner")
-TABLES = (META, DOCUMENTS, CHUNKS, UNITS, EDGES, STATES, NOTES, *STEP_TABLES, *OUTBOX_TABLES)
+TABLES = (META, DOCUMENTS, CHUNKS, LAYOUTS, UNITS, EDGES, STATES, NOTES, *STEP_TABLES, *OUTBOX_TABLES)
 # `json.dumps` makes an encoder for every call that has options of its own.
 _as_given = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _sorted = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
@@ -278,16 +282,16 @@ def chunk_rows(commit: Commit) -> Iterator[tuple[object, ...]]:
 
 
 def chunk_of(row: tuple[Any, ...], document: StoredDocument) -> Chunk:
-    """Return a chunk from its row and its document."""
+    """Return a chunk from its row, its layout behind the checksum, and its document."""
     verified(row, CHUNKS)
     title = document.title if row[4] is None else str(row[4])
     metadata = document.metadata if row[5] is None else stored_json(row[5], dict, row[0])
-    return Chunk(str(row[0]), document.id, int(row[2]), title, str(row[3]), metadata, str(row[6]))
+    return Chunk(str(row[0]), document.id, int(row[2]), title, str(row[3]), metadata, str(row[6]), row[8] or "")
 
 
 def unit_of(row: tuple[Any, ...]) -> Unit:
-    """Return a unit from its row."""
-    unit, _, kind, text, level, tree, chunk_ids, entity_keys, title, metadata, source_ids, _ = row
+    """Return a unit from its row, its layout behind the checksum."""
+    unit, _, kind, text, level, tree, chunk_ids, entity_keys, title, metadata, source_ids, _, layout = row
     verified(row, UNITS)
     return Unit(
         id=unit,
@@ -300,6 +304,7 @@ def unit_of(row: tuple[Any, ...]) -> Unit:
         title=title,
         metadata=stored_json(metadata, dict, unit) if metadata != "{}" else {},
         source_ids=stored_texts(source_ids, unit) if source_ids != "[]" else (),
+        layout=layout or "",
     )
 
 

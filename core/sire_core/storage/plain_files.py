@@ -58,6 +58,18 @@ FOLDERS = frozenset({"derived", "pending"})
 _DERIVED = re.compile(r"[0-9a-f]{8,64}-(?:\d+|carried)(?:\.\d+-\d+\.partial)?")
 
 
+_MAX_NAME, _MAX_PATH = 255, 4000  # Bytes of a name and of a path on all common file systems
+
+
+def check_path(path: Path) -> None:
+    """Raise `StorageError` for what no file system takes as a path."""
+    encoded = str(path).encode("utf-8", "replace")
+    if "\0" in str(path):
+        raise StorageError(f"{str(path)[:100]!r} is no path of a folder: it holds a zero character. Name another one.")
+    if len(encoded) > _MAX_PATH or any(len(part.encode("utf-8", "replace")) > _MAX_NAME for part in path.parts):
+        raise StorageError(f"The path {str(path)[:100]!r}... is too long for a folder. Name a shorter one.")
+
+
 def is_derived_name(name: str) -> bool:
     """True if a folder inside `derived` has a name that we give."""
     return _DERIVED.fullmatch(name) is not None
@@ -245,6 +257,8 @@ def copy_adapter_files(folder: Path, target: Path) -> None:
 
 def read_optional(folder: str | os.PathLike[str] | None, name: str) -> dict[str, Any]:
     """A mapping that is checked as by `read_checked`; empty without a folder or file."""
+    if folder is not None:
+        check_path(Path(folder))
     try:
         return {} if folder is None else read_checked(Path(folder) / name, dict)
     except FileNotFoundError:

@@ -205,6 +205,7 @@ class Pool:
             row["title"],
             row["metadata"],
             tuple(source_ids),
+            row.get("layout", ""),
         ), tuple(documents)
 
     def document_ids(self) -> list[str]:
@@ -382,6 +383,7 @@ def pool_row(unit: Unit, doc_of: Mapping[str, str]) -> bytes:
         "title": unit.title,
         "metadata": unit.metadata,
         "source_ids": unit.source_ids,
+        "layout": unit.layout,
         "documents": list(dict.fromkeys(doc_of[chunk] for chunk in unit.chunk_ids)),
     }
     return zlib.compress(json.dumps(row, separators=(",", ":")).encode(), 1)

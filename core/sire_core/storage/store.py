@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
+import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sire_core.documents.blocks import layout_of, read_blocks
 from sire_core.documents.change_plan import CorpusChange
 from sire_core.documents.stored_corpus import StoredCorpus, StoredDocument
 from sire_core.errors import SnapshotExpiredError, StorageError
@@ -32,6 +35,7 @@ from sire_core.storage.index_tables import (
     CHUNKS,
     DOCUMENTS,
     EDGES,
+    LAYOUTS,
     META,
     NOTES,
     SCHEMA,
@@ -53,12 +57,16 @@ from sire_core.storage.index_tables import (
     write_delta,
 )
 from sire_core.storage.outbox import Outbox, note_changes
+from sire_core.text.pluralize import count
 from sire_core.types import Chunk, Edge, Unit
+
+_logger = logging.getLogger(__name__)
 
 CORPUS = "corpus"
 """Owner of the chunk units; every recipe's pool holds them."""
 
 _CHUNK = ", ".join(f"c.{name}" for name in (*CHUNKS.columns, "checksum"))
+_LAYOUT = "(SELECT body FROM layouts WHERE layouts.id={table}.id)"
 _PAGE = 16384  # Bytes of a page: units have vectors, of which a page of 4 kB would hold one and be half empty
 _SCAN_FROM_VECTORS = 1000  # So many vectors are found by reading all; fewer are looked up one by one
 _MAX_CACHED = 200_000  # Maximum number of passages in the cache, at 1.7 kB each
@@ -172,21 +180,33 @@ class Store(Database):
         with self.snapshot():
             documents = self.documents() if documents is None else documents
             # Not by an index of SQLite: it has no checksums, and one wrong bit hides a passage.
-            rows = complete(self, CHUNKS, f"SELECT {CHUNKS.selected} FROM chunks NOT INDEXED")
+            layout = self._layout_of("chunks")
+            rows = complete(self, CHUNKS, f"SELECT {CHUNKS.selected}, {layout} FROM chunks NOT INDEXED")
             chunks: list[tuple[int, Chunk]] = []
             for row in rows:
                 document = documents.get(str(row[1]))
                 if document is None:
                     raise damage("a passage of a document that is gone")
                 chunk = chunk_of(row, document)
-                chunks.append((document.sequence, chunk if texts else replace(chunk, text="")))
+                chunks.append((document.sequence, chunk if texts else replace(chunk, text="", layout="")))
         chunks.sort(key=lambda pair: (pair[0], pair[1].position, pair[1].id))
         return [chunk for _, chunk in chunks]
 
     def chunks_of(self, documents: Mapping[str, StoredDocument]) -> list[Chunk]:
         """Return chunks of some documents, in no particular order."""
-        rows = self.read_in(f"SELECT {_CHUNK} FROM chunks c WHERE doc_id IN ({{marks}})", list(documents))
+        columns = f"{_CHUNK}, {self._layout_of('c')}"
+        rows = self.read_in(f"SELECT {columns} FROM chunks c WHERE doc_id IN ({{marks}})", list(documents))
         return [chunk_of(row, documents[str(row[1])]) for row in rows]
+
+    def _layout_of(self, table: str) -> str:
+        """The stored blocks of a row's text in SQL; nothing in a file of an older version that cannot be written."""
+        has_layouts = self.read("SELECT 1 FROM sqlite_master WHERE name='layouts'")
+        return _LAYOUT.format(table=table) if has_layouts else "''"
+
+    @property
+    def _unit(self) -> str:
+        """Columns of a unit in SQL, for `unit_of`."""
+        return f"{UNITS.selected}, {self._layout_of('units')}"
 
     def metadata_values(self, keys: Sequence[str]) -> dict[str, list[Any]]:
         """Return the values of some metadata keys by document, in corpus order; None where a document has none."""
@@ -205,7 +225,7 @@ class Store(Database):
 
     def each_unit(self, owner: str) -> Iterator[Unit]:
         """Yield units of one owner, ordered by id; call it in a `snapshot`."""
-        for row in complete(self, UNITS, f"SELECT {UNITS.selected} FROM units WHERE owner=? ORDER BY id", owner):
+        for row in complete(self, UNITS, f"SELECT {self._unit} FROM units WHERE owner=? ORDER BY id", owner):
             yield unit_of(row)
 
     def each_vector(self, owners: Sequence[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
@@ -226,13 +246,13 @@ class Store(Database):
 
     def units_by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
         """Return units of any owner by id, without unknown ids."""
-        rows = self.read_in(f"SELECT {UNITS.selected} FROM units WHERE id IN ({{marks}})", ids)
+        rows = self.read_in(f"SELECT {self._unit} FROM units WHERE id IN ({{marks}})", ids)
         return {str(row[0]): unit_of(row) for row in rows}
 
     def units_of(self, ids: Sequence[str], owners: Sequence[str]) -> Iterator[tuple[Unit, NDArray[np.float32]]]:
         """Yield units by id with their vectors, without those of other owners and unknown ids."""
         marks = ",".join("?" * len(owners))
-        sql = f"SELECT {UNITS.selected}, vector FROM units WHERE owner IN ({marks}) AND id IN ({{marks}})"
+        sql = f"SELECT {self._unit}, vector FROM units WHERE owner IN ({marks}) AND id IN ({{marks}})"
         for row in self.read_in(sql, ids, list(owners)):
             yield unit_of(row[:-1]), vector_of(row[0], row[-1])
 
@@ -317,7 +337,7 @@ class Store(Database):
             )
             kinds = self.read(sql, list(owners))
             counts = {str(kind): int(count) for kind, count, *_ in kinds}
-            sql = f"SELECT {UNITS.selected} FROM units WHERE rowid IN ({{marks}})"
+            sql = f"SELECT {self._unit} FROM units WHERE rowid IN ({{marks}})"
             rows = self.read_in(sql, [row for *_, row, _ in kinds])
             if {unit_of(row).kind.value for row in rows} != set(counts):
                 raise damage("a kind of 'units'")
@@ -330,11 +350,15 @@ class Store(Database):
         with self.transaction(rows=sum(len(delta.put_units) for delta in commit.deltas.values())) as db:
             writes = CheckedWrites(db)
             note_changes(db, writes, commit)
-            writes.delete(CHUNKS, ["id"], [(chunk,) for chunk in commit.drop_chunks])
+            for table in (CHUNKS, LAYOUTS):
+                writes.delete(table, ["id"], [(chunk,) for chunk in commit.drop_chunks])
             writes.delete(DOCUMENTS, ["id"], [(doc,) for doc in commit.drop_documents])
             documents = ((d.id, d.sequence, d.hash, d.title, metadata_json(d.metadata)) for d in commit.put_documents)
             writes.replace(DOCUMENTS, ["id"], documents)
             writes.replace(CHUNKS, ["id"], chunk_rows(commit))
+            writes.replace(LAYOUTS, ["id"], ((chunk.id, chunk.layout) for chunk in commit.put_chunks))
+            writes.finish()
+            _read_anew(db, writes)
             for owner in commit.drop_owners:
                 for table in (UNITS, EDGES, STATES, NOTES):
                     writes.delete(table, ["owner"], [(owner,)])
@@ -355,6 +379,17 @@ class Store(Database):
             name,
             {owner: {table: change.known for table, change in own} for owner, own in tables.items()},
         )
+
+
+def _read_anew(db: sqlite3.Connection, writes: CheckedWrites) -> None:
+    """Read the blocks of passages that an older version stored without them."""
+    counts = dict(db.execute("SELECT name, rows FROM sums WHERE name IN ('chunks', 'layouts')").fetchall())
+    missing = counts.get("chunks", 0) - counts.get("layouts", 0)
+    if missing <= 0:
+        return
+    _logger.warning("The structure of %s of an older version is read anew, this once.", count(missing, "passage"))
+    rows = db.execute("SELECT id, text FROM chunks WHERE id NOT IN (SELECT id FROM layouts)").fetchall()
+    writes.insert(LAYOUTS, ((name, layout_of(read_blocks(text))) for name, text in rows))
 
 
 class _CorpusCache:

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from math import log
 from typing import Any
 
+from sire_core.documents.blocks import (
+    CODE,
+    FIELD,
+    FURNITURE,
+    HEADING,
+    ITEM,
+    PARAGRAPH,
+    ROW,
+    Block,
+    block_text,
+    read_blocks,
+    row_cells,
+)
 from sire_core.text.lexicon import FUNCTION_WORDS
 from sire_core.text.words import LINK_TARGET, find_words, split_sentences
 
-_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _PROMPT = re.compile(r"[ \t]*\$ \S")
-_CODE_INDENT, _CODE_INDENT_OF_ITEM = " " * 4, " " * 6
-"""Before lines of code behind a paragraph, or an item, that leads to it."""
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+")
-_RULE = re.compile(r"[-=:|+*_ \t]+$")
-_UNDER_HEAD = re.compile(r"[ \t:|]*--[-:|+ \t]*\|[-:|+ \t]*$")
-"""What stands below the head of a table whose rows begin without a mark."""
-_BULLET = re.compile(r"[ \t]*(?:>[ \t]*)*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[[ xX]\][ \t]+)?")
-_STARTS_BLOCK = re.compile(r"[ \t]*(?:[-*+][ \t]|\d{1,3}[.)][ \t]|[|#])")
+_TASK = re.compile(r"\[[ xX]\][ \t]+")
 _LINK = re.compile(rf"!?\[([^\[\]]{{0,1000}})(?:{LINK_TARGET}|\]\[[^\[\]]{{0,200}}\])")
 _CODE = r"(`[^`]{1,500}`)"
 _SPAN = re.compile(r"(?<![\w`])(`{1,2})([^`]{1,500})\1")
@@ -74,7 +80,8 @@ class Sentence:
 
     Attributes:
         text: The sentence; of a table a row, of code a line.
-        kind: `prose`, `item` (of a list that a sentence leads to), `heading`, `code`, `head` (of a table) or `row`.
+        kind: `prose`, `item` (of a list that a sentence leads to), `heading`, `code`, `head` (of a table), `row`,
+            `field` (of a mail or front matter) or `furniture` (menus, contents, greetings).
         label: What it is said of: the term that opens its paragraph or item, the name of a row, of code and items the
             sentence that leads to them, or the heading above; may be empty.
         head: Number of the sentence that is the head of its table; -1 for others.
@@ -95,12 +102,18 @@ def readable_sentences(text: str) -> list[str]:
     return [sentence.text for sentence in read_sentences(text)]
 
 
-def read_sentences(text: str, label: str = "") -> list[Sentence]:
-    """The sentences of a text, and what each is said of; `label` is the heading that the text stands under."""
+def read_sentences(text: str, label: str = "", blocks: Sequence[Block] | None = None) -> list[Sentence]:
+    """The sentences of a text, and what each is said of.
+
+    Args:
+        text: The text.
+        label: The heading that it stands under.
+        blocks: Its structure, or that of the parts to read; None reads it from the text.
+    """
     found: list[Sentence] = []
     head, lead, announced, above, number, last = -1, "", "", "", 0, ""
     option, has_fields = "", False  # a name on its own line, and whether lines like `Default: 4` are below it
-    for block, kind in _blocks(text):
+    for block, kind in _parts(text, read_blocks(text) if blocks is None else blocks):
         goes_on = kind == last and (kind == "code" or (kind == "item" and bool(announced)))
         number, last = number + (not goes_on), kind
         has_words = any(map(str.isalnum, block))
@@ -156,61 +169,42 @@ def _goes_on(parts: Sequence[str]) -> bool:
     return bool((is_whole and _NUMBER_ONLY.match(last)) or _ENDS_IN_NUMBER.search(last[-60:]))
 
 
-def _blocks(text: str) -> list[tuple[str, str]]:
-    """Blocks of a text in order, each with its kind."""
-    blocks: list[tuple[str, str]] = []
-    lines: list[str] = []
-
-    in_code = is_item = in_table = False
-
-    def flush(kind: str = "") -> None:
-        if lines:
-            blocks.append((_plain(" ".join(lines)), kind or ("item" if is_item else "prose")))
-            lines.clear()
-
-    all_lines = text.split("\n")
-    for line, following in zip(all_lines, [*all_lines[1:], ""], strict=True):
-        if _FENCE.match(line):
-            flush()
-            in_code = not in_code
-        elif in_code or _is_code(line, blocks[-1] if blocks and not lines else ("", "")):
-            flush()
-            code = line.expandtabs(4)
-            blocks.append((" " * (len(code) - len(code.lstrip())) + " ".join(code.split()), "code"))
-        elif not line.strip() or _RULE.match(line):
-            flush("term" if len(lines) == 1 and not is_item and _LONE_TERM.match(lines[0]) else "")
-            in_table = in_table and bool(line.strip())
-        elif "|" in line and (in_table or line.lstrip()[0] == "|" or _UNDER_HEAD.match(following)):
-            flush()
-            in_table, is_head = True, "-" in following and bool(_RULE.match(following))
-            blocks.append((_row(line, is_head=is_head), "head" if is_head else "row"))
-        elif heading := _HEADING.match(line):
-            flush()
-            words = _plain(line[heading.end() :].strip("# \t"))
-            blocks.append((words if words.endswith(_FINAL) else f"{words}:", "heading"))
+def _parts(text: str, blocks: Sequence[Block]) -> Iterator[tuple[str, str]]:
+    """Words of blocks as people read them, each with its kind; code line by line."""
+    for block in blocks:
+        if block.kind == ROW:
+            yield _row(row_cells(text, block), is_head=block.level == 1), "head" if block.level == 1 else "row"
+            continue
+        lines = block_text(text, block).split("\n")
+        if block.kind == CODE:
+            yield from map(_code_line, filter(str.strip, lines))
+        elif block.kind == HEADING:
+            words = _plain(" ".join(lines))
+            yield words if words.endswith(_FINAL) else f"{words}:", "heading"
         else:
-            in_table = False
-            if starts := _STARTS_BLOCK.match(line):
-                flush()
-            is_item = bool(starts) or (is_item and bool(lines))
-            start = _BULLET.match(line)
-            lines.append(line[start.end() if start else 0 :])
-    flush()
-    return blocks
+            yield from _prose_parts(lines, block)
 
 
-def _is_code(line: str, before: tuple[str, str]) -> bool:
-    """True if a line is code without a fence: behind a prompt, or set off from the block before, which leads to it."""
-    words, kind = before
-    is_led_to = kind == "code" or (words.endswith(":") and not _STARTS_BLOCK.match(line))
-    is_set_off = line.startswith(_CODE_INDENT_OF_ITEM if kind == "item" else _CODE_INDENT)
-    return bool(_PROMPT.match(line) or (is_led_to and is_set_off and line.strip()))
+def _prose_parts(lines: list[str], block: Block) -> Iterator[tuple[str, str]]:
+    """Words of a paragraph or item; lines behind a prompt are code."""
+    kind = block.kind if block.kind in (ITEM, FIELD, FURNITURE) else "prose"
+    is_term = block.kind == PARAGRAPH and not block.level and len(lines) == 1 and _LONE_TERM.match(lines[0])
+    for is_code, group in groupby(lines, lambda line: _PROMPT.match(line) is not None):
+        if is_code:
+            yield from map(_code_line, group)
+        else:
+            words = _plain(" ".join(group))
+            yield _TASK.sub("", words) if kind == ITEM else words, "term" if is_term else kind
 
 
-def _row(line: str, *, is_head: bool) -> str:
+def _code_line(line: str) -> tuple[str, str]:
+    code = line.expandtabs(4)
+    return " " * (len(code) - len(code.lstrip())) + " ".join(code.split()), CODE
+
+
+def _row(cells: Sequence[str], *, is_head: bool) -> str:
     """Cells of a table's row as a list of words: `name: value; value`."""
-    cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
-    first, *others = [cell for each in cells if (cell := _plain(each.replace("\\|", "|")).strip())] or [""]
+    first, *others = [words for cell in cells if (words := _plain(cell).strip())] or [""]
     if is_head or not others:
         return ", ".join([first, *others])
     return f"{first if first.endswith(':') else f'{first}:'} {'; '.join(others)}"
@@ -282,13 +276,13 @@ def _stemmer() -> Any:
     return Stemmer.Stemmer("english")
 
 
-def snippet(text: str, question: str, length: int = 240, via: str = "") -> str:
+def snippet(text: str, question: str, length: int = 240, via: str = "", blocks: Sequence[Block] | None = None) -> str:
     """The sentences of a text that answer a question best, on one line, without marks of Markdown.
 
     Of a table these are its head and the rows that answer, or that share words with `via`, the sentence that led to
-    the text.
+    the text. `blocks` are as in `read_sentences`.
     """
-    read = read_sentences(text)
+    read = read_sentences(text, blocks=blocks)
     if not read:
         return ""
     sentences = [sentence.text for sentence in read]

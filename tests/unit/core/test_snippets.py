@@ -26,9 +26,9 @@ def test_the_sentence_that_shares_most_is_shown_without_marks():
 
 def test_it_keeps_to_its_length_and_is_linear():
     long = "word " * 200_000 + "needle " + "word " * 10
-    begin = time.perf_counter()
+    begin = time.process_time()
     found = snippet(long, "Where is the needle?", 80)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
     assert "needle" in found
     assert len(found) <= 80 + 8
     assert snippet("", "anything") == snippet("## ---\n\n| |", "anything") == ""

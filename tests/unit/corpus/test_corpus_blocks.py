@@ -40,10 +40,12 @@ CASES = {
         "| a | b\\|c |\n|---|--:|\n| 1 | 2 |\nbehind",
         ["row1 a | b|c", "row 1 | 2", "paragraph behind"],
     ),
+    "rows without a header": ("| 1 | 2 |\n| 3 |\n\n|x", ["row 1 | 2", "row 3", "paragraph |x"]),
     "code": (
         "```sh\n# no heading\n  x\n```\n\n    set: off\n      more\n\n~~~\nnever closed",
         ["code # no heading\n  x", "code set: off\n  more", "code never closed"],
     ),
+    "code that begins above": ("run\n\nmore\n```\n\n## After it", ["code run\n\nmore", "heading2 After it"]),
     "quotes": ("> said\n> again\n\nx", ["quote said\nagain", "paragraph x"]),
     "front matter": (
         "---\ntitle: Bells\ntags:\n  - a\n---\n\nText.",
@@ -71,6 +73,7 @@ CASES = {
         "# ring\n\nType: number\nDefault: 4\n\nBest regards to: all",
         ["heading1 ring", "paragraph Type: number\nDefault: 4", "paragraph Best regards to: all"],
     ),
+    "cards are no fields": ("Firm: Brandvig\nPhone: 555", ["paragraph Firm: Brandvig\nPhone: 555"]),
     "contents": (
         (
             "# Table of contents\n\n- Bells\n- Ropes\n\n# Contents\n\nThe bell is made of these parts.\n\n- bronze\n\n# B\n\n"

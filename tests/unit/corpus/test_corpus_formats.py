@@ -12,7 +12,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.documents.chunker import SentenceChunker, chunk_document
-from sire_core.documents.markdown_sections import sections_of_markdown
+from sire_core.documents.markdown_sections import paths_of
 from sire_core.errors import CorpusError
 from sire_core.files.readers import read_documents
 from support.pdf import one_line_pdf, pdf
@@ -30,7 +30,7 @@ def read(path, content):
 
 
 def headings(text):
-    return [heading for section in sections_of_markdown(text) for heading in section.path[-1:]]
+    return [heading for path in paths_of(text) for heading in path[-1:]]
 
 
 RST = """

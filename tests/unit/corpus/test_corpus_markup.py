@@ -11,7 +11,7 @@ import pytest
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.markdown_blocks import markdown_blocks
 from sire_core.documents.markdown_cleaning import clean_markdown, without_blobs
-from sire_core.documents.markdown_sections import plain_heading, sections_of_markdown
+from sire_core.documents.markdown_sections import paths_of, plain_heading
 from sire_core.documents.markdown_writing import undo_escapes
 from sire_core.errors import CorpusError
 from sire_core.explore.markdown_html import markdown_html
@@ -187,7 +187,7 @@ def test_forms_panels_and_notes_are_content(page, text):
 @pytest.mark.parametrize("code", ["Write\n```\ncode", "```\n~~~~\na", "  ````\n# no heading\n\n```", "~~~\na", "```"])
 def test_no_line_of_code_ends_its_fence(code):
     markdown = clean_markdown(read(f"<pre>{code}</pre><h2>History</h2><p>Petra founded it.</p>"))
-    assert [section.path for section in sections_of_markdown(markdown)] == [(), ("History",)]
+    assert paths_of(markdown) == [(), ("History",)]
     assert code in markdown
 
 

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index, Passage
+from sire_core.documents.blocks import repeated_of
 from sire_core.documents.chunker import SentenceChunker, chunk_document, joined
-from sire_core.documents.markdown_sections import sections_of_markdown
+from sire_core.documents.markdown_sections import headings_of
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.files.readers import read_documents
 from sire_core.models.openai.client import OpenAIChat
@@ -183,7 +184,7 @@ def uncovered(text: str, chunks: list[str]) -> str:
 def test_nothing_is_lost_and_no_chunk_is_too_large(text, chunker):
     chunks = chunker.split(text)
     assert all(count_tokens(chunk) <= chunker.max_tokens for chunk in chunks)
-    assert all(chunk == chunk.strip() and chunk for chunk in chunks)
+    assert all(chunk == chunk.rstrip() and chunk.strip() for chunk in chunks)  # code keeps its indentation
     assert chunks == SentenceChunker(**chunker.settings()).split(text)
     assert uncovered(text, chunks) == ""
 
@@ -222,6 +223,11 @@ def test_text_without_spaces_is_cut_at_its_own_punctuation():
     ]
 
 
+def passages_of(text, chunker):
+    chunks = chunk_document(Document("d", text), chunker)
+    return [Passage(chunk.text, blocks=chunk.blocks, repeated=repeated_of(chunk.layout)) for chunk in chunks]
+
+
 HEAD = "| Name | Room |\n|---|---|"
 ROWS = [f"| Person, the {number}th | Office {number} |" for number in range(40)]
 STAFF = "\n".join([HEAD, *ROWS])
@@ -233,11 +239,12 @@ STAFF = "\n".join([HEAD, *ROWS])
 def test_a_long_table_is_cut_between_rows_and_repeats_its_header(before, behind):
     chunker = SentenceChunker(60, 8)
     chunks = chunker.split(f"{before}{STAFF}{behind}")
+    assert chunks == [passage.text for passage in passages_of(f"{before}{STAFF}{behind}", chunker)]
     assert len(chunks) > 5
     assert all(count_tokens(chunk) <= 60 for chunk in chunks)
     assert all(chunk.startswith(HEAD) for chunk in chunks[1:])
     assert [line for chunk in chunks for line in chunk.split("\n") if line.startswith("| Person")] == ROWS
-    assert joined([Passage(chunk) for chunk in chunks], chunker) == f"{before}{STAFF}{behind}"
+    assert joined(passages_of(f"{before}{STAFF}{behind}", chunker)) == f"{before}{STAFF}{behind}"
 
 
 def test_a_row_or_a_header_longer_than_a_chunk_is_cut_within_the_limit():
@@ -269,8 +276,7 @@ def test_long_code_is_cut_between_its_lines():
 )
 def test_joined_chunks_are_the_text_even_where_it_repeats_itself(text):
     for chunker in (SentenceChunker(50, 16), SentenceChunker(50, 0), SentenceChunker(64, 40)):
-        passages = [Passage(chunk.text) for chunk in chunk_document(Document("d", text), chunker)]
-        assert joined(passages, chunker).split() == text.split()
+        assert joined(passages_of(text, chunker)).split() == text.split()
 
 
 @pytest.mark.parametrize(
@@ -383,9 +389,10 @@ def test_long_code_is_cut_between_lines_and_each_part_begins_with_its_fence(inde
     code = "\n".join(f"{indent}{line}".rstrip() for line in ("```yaml", *lines, "```"))
     text = f"1. What the keys mean:\n\n{code}\n\n{indent}What follows.\n"
     chunker = SentenceChunker(60, 15)
-    cut = [Passage(piece) for piece in chunker.split(text)]
-    assert len(cut) == 5
-    assert all(passage.text.startswith(f"{indent}```yaml\n") for passage in cut[1:])
-    assert {section.path for passage in cut for section in sections_of_markdown(passage.text)} == {()}
-    assert all(count_tokens(passage.text) <= 60 for passage in cut)
-    assert joined(cut, chunker).split() == text.split()
+    passages = passages_of(text, chunker)
+    assert len(passages) == 5
+    assert all(passage.text.startswith(f"{indent}```yaml\n") for passage in passages[1:])
+    assert not any(headings_of(passage.text) for passage in passages)
+    assert {block.kind for passage in passages[1:-1] for block in passage.blocks} == {"code"}
+    assert all(count_tokens(passage.text) <= 60 for passage in passages)
+    assert joined(passages).split() == text.split()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sire_core.documents.blocks import block_text
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.files.readers import read_documents
@@ -423,7 +424,9 @@ def test_headings_that_list_the_contents_of_a_page_are_items(tmp_path):
     linked = "<h3><a href=b#1>1 Why locks?</a><br> <a href=b#2>2 Who waits?</a></h3><p>So.</p>"
     (tmp_path / "b.html").write_text(f"<h1>All locks</h1>{linked}<h3><a href=c>The</a> <a href=d>lock</a></h3><p>So.")
     one, other = read_documents(tmp_path).documents
-    assert one.text.startswith("# Locks\n\n- 1 Why locks?\n\n- 2 Why locks?\n\n### Introduction\n\nHm.\n\n### 1 Why")
+    kinds = [(block.kind, block_text(one.text, block)) for block in one.blocks[:5]]
+    listed = [("furniture", "## 1 Why locks?"), ("furniture", "## 2 Why locks?")]
+    assert kinds == [("heading", "Locks"), *listed, ("heading", "Introduction"), ("paragraph", "Hm.")]
     assert other.text == "# All locks\n\n- 1 Why locks?\n- 2 Who waits?\n\nSo.\n\n### The lock\n\nSo."
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from sire_core import Index
+from sire_core.documents.blocks import block_text, read_blocks
 from sire_core.documents.chunker import SentenceChunker, chunk_document
-from sire_core.documents.markdown_blocks import block_runs
 from sire_core.documents.markdown_cleaning import clean_markdown
-from sire_core.documents.markdown_sections import sections_of_markdown
+from sire_core.documents.markdown_sections import paths_of
 from sire_core.extraction.passage_sections import Piece, pieces_of
 from sire_core.files.readers import read_documents
 from sire_core.types import Document, Passage
@@ -183,7 +183,7 @@ def test_a_number_is_no_title(tmp_path):
 
 
 def test_headings_make_paths_outside_of_code():
-    paths = [section.path for section in sections_of_markdown(clean_markdown(PAGE))]
+    paths = paths_of(clean_markdown(PAGE))
     assert paths == [
         ("Queue", "queue.claim(*, wait=10)"),
         ("Queue", "Order"),
@@ -205,11 +205,10 @@ def test_headings_make_paths_outside_of_code():
 def test_a_fence_ends_where_markdown_ends_it(code):
     text = f"# Queue\n\n{code}\n\nIvo Tarn.\n\n## Order\n\nFirst come, first served."
     if not code.endswith("# No heading"):
-        assert "Ivo Tarn." in [
-            block for kind, lines in block_runs(text.split("\n")) for block in lines if kind == "text"
-        ]
+        kinds = {block_text(text, block): block.kind for block in read_blocks(text)}
+        assert kinds["Ivo Tarn."] == "paragraph"
         assert Piece("prose", "Ivo Tarn.") in pieces_of(text)
-    assert [section.path for section in sections_of_markdown(text)] == [("Queue",), ("Queue", "Order")]
+    assert paths_of(text) == [("Queue",), ("Queue", "Order")]
     assert pieces_of(text)[-2:] == [Piece("heading", "Order"), Piece("prose", "First come, first served.")]
 
 
@@ -382,7 +381,7 @@ key = value
 def test_comments_in_text_files_are_no_headings(tmp_path, name):
     (tmp_path / name).write_text(COMMENTS)
     (document,) = read_documents(tmp_path).documents
-    assert [section.path for section in sections_of_markdown(document.text)] == [()]
+    assert paths_of(document.text) == [()]
     assert [line.strip() for line in document.text.split("\n")] == [line.strip() for line in COMMENTS.split("\n")]
     chunks = chunk_document(document, SentenceChunker(12, 0))
     assert {chunk.title for chunk in chunks} == {document.title}
@@ -398,7 +397,7 @@ def test_underlined_lines_and_outlines_of_text_files_stay_headings(tmp_path):
     for name, text in {"wiki.txt": WIKI, "README": OUTLINE, "a.md": OUTLINE, "b.md": COMMENTS}.items():
         (tmp_path / name).write_text(text)
     found = {
-        document.id: [section.path[-1] for section in sections_of_markdown(document.text) if section.path]
+        document.id: [path[-1] for path in paths_of(document.text) if path]
         for document in read_documents(tmp_path).documents
     }
     assert found["wiki.txt"] == ["Access Control Lists", "Global ACLs"]

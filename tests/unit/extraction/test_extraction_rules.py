@@ -627,3 +627,29 @@ def test_dashes_between_words_are_no_options(sentence, options):
 def test_names_of_headings_stand_in_the_text(heading):
     record = extract(f"## {heading}\n\nOle Brandt explains the mill at Karn to Hedda Sorrel.")
     assert heading in names_of(record)
+
+
+MAIL = (
+    "From: Tomasz Bielak <t@bielak.example>\nTo: Anna Quill\nDate: 2024-05-02\n\nLiebe Kolleginnen,\n\n"
+    "the pump of the Varn Mill broke on Monday.\n\nKind regards,\nTomasz Bielak\nHead of Water"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "others"),
+    [
+        (MAIL, {"Varn Mill"}, {"Tomasz Bielak", "Liebe Kolleginnen", "Kind", "Water"}),
+        ("Dear Ada,\n\nThe Holt Museum opens.", {"Holt Museum"}, {"Dear Ada", "Ada"}),
+        (
+            "# Contents\n\n- Osby Harbour\n- Lene Bridge\n\n# Ferries\n\nFerries leave Kolm at noon.",
+            {"Kolm"},
+            {"Osby Harbour", "Lene Bridge"},
+        ),
+        ("[Osby](a) | [Lene](b) | [Holt](c)\n\nFerries leave Kolm at noon.", {"Kolm"}, {"Osby", "Lene", "Holt"}),
+    ],
+)
+def test_fields_and_furniture_hold_no_names(text, names, others):
+    (record,) = RulesExtractor().records([Chunk("c", "d", 0, "", text)])
+    found = {entity.name for entity in record.entities}
+    assert names <= found
+    assert not others & found

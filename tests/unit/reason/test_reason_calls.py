@@ -222,10 +222,11 @@ async def test_a_repeated_query_stops(index, strategy, settings, say):
     ],
 )
 async def test_a_malformed_answer_becomes_the_query(index, garbage, query):
-    # Every garbled answer is repaired once, in vain: two requests a round.
-    trace, calls = await run_strategy(index, [garbage, garbage, DONE, answer()])
+    # An answer without a query is repaired once, in vain: two requests for the round.
+    round_of = [garbage] if "Search:" in garbage else [garbage, garbage]
+    trace, calls = await run_strategy(index, [*round_of, DONE, answer()])
     assert [step.text for step in trace.steps if isinstance(step, SubQuestion)] == [query]
-    assert (trace.answer.stop, len(calls)) == ("done", 4)
+    assert (trace.answer.stop, len(calls)) == ("done", len(round_of) + 2)
 
 
 async def test_garbage_without_end_stops_and_never_fails(index):
@@ -474,3 +475,26 @@ async def test_an_admission_in_prose_is_no_sufficient_answer(index, said):
     song = json.dumps({"answer": "I Don't Know", "citations": [1], "sufficient": True})
     trace, _ = await run_strategy(index, [DONE, song])
     assert (trace.answer.text, trace.answer.sufficient) == ("I Don't Know [1]", True)
+
+
+async def test_a_chosen_context_keeps_numbers_and_its_budget():
+    filler = "Kelp grows on stones in cold water and is eaten by snails, urchins and fish of many kinds. "
+    documents = [
+        Document(name, f"{filler * 3}\n\n{fact}\n\n{filler * 3}")
+        for name, fact in {
+            "n1": "The reef was found by Ada.",
+            "n2": "Snails.",
+            "n3": "Ada named the reef Vell.",
+        }.items()
+    ]
+    with Index(recipe="flat", embedder=HashEmbedder(), chunker=None) as index:
+        await index.abuild(documents)
+        for border, most in (("choose", 130), ("skip", 400)):
+            reader = ReaderConfig("paper", tokens=most, border=border)
+            question = "Who found the reef, and what did Ada name the reef?"
+            trace, (call,) = await run_strategy(index, ["Vell"], "single", reader=reader, question=question)
+            read, hits = call.fields["passages"], trace.answer.hits
+            assert all(passage["text"].split("\n")[0] in hits[passage["number"] - 1].unit.text for passage in read)
+            if border == "choose":
+                assert all(fact in str(read) for fact in ("found by Ada", "reef Vell"))
+                assert count_tokens(json.dumps({"question": "", "passages": read}, indent=1)) <= most

@@ -3,6 +3,11 @@
 import pytest
 
 from sire_core.recipes.sire.passage_arrays import passage_headings
+from sire_core.types import Unit, UnitKind
+
+
+def headings_of(title, text):
+    return passage_headings(Unit("a", UnitKind.CHUNK, text, ("a",), title=title))
 
 
 @pytest.mark.parametrize(
@@ -21,7 +26,7 @@ from sire_core.recipes.sire.passage_arrays import passage_headings
     ],
 )
 def test_a_value_on_a_line_of_its_own_is_no_heading(line, is_heading):
-    found = passage_headings("Settings", f"### LOCK_SECONDS\n\n{line}\n\nHow long a lock is held.")
+    found = headings_of("Settings", f"### LOCK_SECONDS\n\n{line}\n\nHow long a lock is held.")
     assert found[0] == "LOCK_SECONDS"
     assert len(found) == 1 + is_heading
 
@@ -35,4 +40,4 @@ def test_a_value_on_a_line_of_its_own_is_no_heading(line, is_heading):
     ],
 )
 def test_comments_of_code_are_no_headings(text, headings):
-    assert passage_headings("Guide", text) == headings
+    assert headings_of("Guide", text) == headings

@@ -27,6 +27,14 @@ _RANKERS = ("bm25", "dense", "hybrid")  # Of `flat`, which need no build of thei
 _KEPT = 6  # Maximum number of open indexes, one for each recipe with its settings
 
 
+def number_of(text: str) -> int:
+    """The value of decimal digits; of more than any number here has, a number that is too large for everything."""
+    return int(text) if len(text) <= _MOST_DIGITS else 10**_MOST_DIGITS
+
+
+_MOST_DIGITS = 9
+
+
 @dataclass(frozen=True, slots=True)
 class ExplorerQuery:
     """A question and the options of its search."""
@@ -57,8 +65,8 @@ def known_or_first(value: str, known: Sequence[str], what: str) -> tuple[str, st
 def number_of_hits(value: object) -> tuple[int, str]:
     """The number of hits that a field or an address asks for, and what is to say if it is none."""
     text = str(value if value is not None else "").strip().removesuffix(".0")
-    if text.isdecimal() and 1 <= int(text) <= MOST_HITS:
-        return int(text), ""
+    if text.isdecimal() and 1 <= number_of(text) <= MOST_HITS:
+        return number_of(text), ""
     return HITS, f"Hits is a whole number from 1 to {MOST_HITS}, not {text or 'empty'}; {HITS} are shown."
 
 

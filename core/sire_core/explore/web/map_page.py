@@ -16,7 +16,7 @@ from sire_core.explore.corpus_map import CorpusMap
 from sire_core.explore.highlight import escaped
 from sire_core.explore.result_page import warning_html
 from sire_core.explore.short_titles import compact_titles, distinct_titles
-from sire_core.explore.web.explorer import HITS
+from sire_core.explore.web.explorer import HITS, number_of
 from sire_core.explore.web.fragments import address, link
 from sire_core.explore.web.nicegui_pages import (
     frame,
@@ -73,7 +73,7 @@ def register(explorer: Explorer) -> None:
     async def documents(points: str, recipe: str = "") -> JSONResponse:
         snapshot = await explorer.snapshot(recipe)
         corpus_map = await asyncio.to_thread(CorpusMap.of, snapshot)
-        numbers = [int(number) for number in points.split(",") if number.isdecimal()][:_TITLES]
+        numbers = [number_of(number) for number in points.split(",", _TITLES)[:_TITLES] if number.isdecimal()]
         if not all(number < len(corpus_map.documents) for number in numbers):
             return JSONResponse({"error": f"There are only {len(corpus_map.documents)} points."}, 404)
         return JSONResponse(await asyncio.to_thread(_documents, snapshot, corpus_map, numbers, recipe))

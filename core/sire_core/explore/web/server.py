@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import hmac
+import re
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
@@ -58,6 +59,9 @@ def is_loopback(host: str) -> bool:
     return host in LOOPBACK
 
 
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.%]{2,60}\])(?::\d{1,5})?")
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """Refuses requests for other hosts and from other origins (DNS rebinding), and those without the token.
@@ -77,7 +81,8 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in scope["headers"]}
-        refusal = self._refusal(headers)
+        has_one_host = sum(bytes(name).lower() == b"host" for name, _ in scope["headers"]) == 1
+        refusal = self._refusal(headers) if has_one_host else "A request names one host."
         if refusal:
             await _refuse(scope, send, 403, refusal)
         elif self.token and not self._knows(scope, headers):
@@ -88,7 +93,7 @@ class Guard:
 
     def _refusal(self, headers: MutableMapping[bytes, str]) -> str:
         host = headers.get(b"host", "")
-        if self.hosts and _name(f"//{host}") not in self.hosts:
+        if not _HOST.fullmatch(host) or (self.hosts and _name(f"//{host}") not in self.hosts):
             return f"This page does not answer as {host!r}."
         origin = headers.get(b"origin")
         if origin is not None and _netloc(origin) != host:

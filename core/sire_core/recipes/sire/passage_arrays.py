@@ -16,6 +16,7 @@ import numpy as np
 
 from sire_core.arrays.grouping import positions_in
 from sire_core.arrays.lists import Lists, Ragged, word_keys
+from sire_core.documents.blocks import HEADING, PARAGRAPH, block_text
 from sire_core.documents.markdown_sections import SEPARATOR, plain_heading, title_line
 from sire_core.extraction.headings import base_title
 from sire_core.models.lexical_embedder import split_words
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.arrays.lists import Ints
+    from sire_core.documents.blocks import Block
     from sire_core.protocols import View
     from sire_core.types import Unit
 
@@ -41,37 +43,38 @@ if TYPE_CHECKING:
 LONGEST_NAME = 8
 """Words of the longest name that is looked for in text."""
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-_HEADING_MARKS = re.compile(r"#{1,6}[ \t]+")
 _NO_HEADING = frozenset("#*|-+[(!{}<>\"'`$/\\=~")
 _HEADING_END = frozenset(".:,;)|]}>!")
 _VALUE = re.compile(
     r"(?:[^\W\d_]+ )?[^\W\d_]+:\s+(?:[^\w\s].*|\d.*|\S+\Z)|(?:default|type)s?(?: \w+)?:\s", re.IGNORECASE
 )
 """Lines like `Default: False` that say something of what the heading above them names."""
-_LONGEST_HEADING = 90
+MIN_HEADING_CHARS, MAX_HEADING_CHARS = 4, 90
 _HEADING_WORDS = 12
 
 
-def passage_headings(title: str, text: str) -> list[str]:
-    """Headings of a passage: those of its section's path, and lines of its text that stand alone like one."""
-    headings = title.split(SEPARATOR) if SEPARATOR in title else []
-    written = without_link_targets(text).strip("\n").rstrip().split("\n")
-    lines = [line.strip() for line in written]
-    fences = [line.startswith(("```", "~~~")) for line in lines]
-    in_code, is_even = False, sum(fences) % 2 == 0  # of an odd number nobody knows where code begins
-    for position, line in enumerate(lines):
-        in_code ^= fences[position] and is_even
-        if in_code or written[position].startswith(("    ", "\t")):
+def passage_headings(unit: Unit) -> list[str]:
+    """Headings of a passage: those of its section's path and of its text, and lines that stand alone like one."""
+    text, blocks = unit.text, unit.blocks
+    headings = unit.title.split(SEPARATOR) if SEPARATOR in unit.title else []
+    for block, above, below in zip(blocks, [None, *blocks], [*blocks[1:], None], strict=False):
+        is_first = above is None and not unit.title and bool(title_line(text)[0])
+        if block.kind != HEADING and (block.kind != PARAGRAPH or block.level):
             continue
-        marked = _HEADING_MARKS.match(line)
-        bare = line[marked.end() :] if marked else line
-        if not 3 < len(bare) <= _LONGEST_HEADING or len(lines) == 1:
+        first_line, _, more = block_text(text, block).partition("\n")
+        line = without_link_targets(first_line).strip()
+        if not MIN_HEADING_CHARS <= len(line) <= MAX_HEADING_CHARS or (above is below is None and not more):
             continue
-        alone = not any(lines[max(0, position - 1) : position]) and not any(lines[position + 1 : position + 2])
-        alone = alone or (not title and not position and bool(title_line(text)[0]))
-        if (marked or (alone and _could_be_heading(bare))) and (plain := plain_heading(bare)):
+        is_alone = not more and _is_apart(text, above, block) and _is_apart(text, block, below)
+        is_heading = block.kind == HEADING or ((is_alone or is_first) and _could_be_heading(line))
+        if is_heading and (plain := plain_heading(line)):
             headings.append(plain)
     return list(dict.fromkeys(headings))
+
+
+def _is_apart(text: str, above: Block | None, below: Block | None) -> bool:
+    """True if a blank line or nothing is between two blocks."""
+    return above is None or below is None or text.count("\n", above.end, below.start) > 1
 
 
 def _could_be_heading(line: str) -> bool:
@@ -213,7 +216,7 @@ class PassageWords:
         fragments, fragment_words, fragment_counts = list[str](), list[int](), list[int]()
         code = list[bool]()
         for unit in units:
-            own_headings = passage_headings(unit.title, unit.text)
+            own_headings = passage_headings(unit)
             headings.append([list(map(number, name_words(heading))) for heading in own_headings])
             title, pieces = titled_sentences(unit.title, unit.text)
             names.append(" ".join(_name(title, unit.text).split()))

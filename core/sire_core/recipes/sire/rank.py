@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.arrays.grouping import distinct
-from sire_core.documents.markdown_sections import SEPARATOR
+from sire_core.documents.markdown_sections import SEPARATOR, heading_texts
 from sire_core.extraction.headings import is_everyday
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.passage_arrays import name_words, passage_headings
@@ -94,10 +94,10 @@ class EvidenceReasons:
         words = [word for word in self._evidence.texts.words_in(passage) if has_form(word, own_words)]
         if not words:
             return "shares no word"
-        headings = passage_headings(unit.title, unit.text)
+        headings = passage_headings(unit)
         asked = [sum(word in words for word in name_words(heading)) for heading in headings]
         best = headings[int(np.argmax(asked))] if any(asked) else ""
-        is_heading = best in unit.title.split(SEPARATOR) or f"# {best}" in unit.text
+        is_heading = best in (*unit.title.split(SEPARATOR), *heading_texts(unit.text, unit.blocks))
         also = f" (also in the {'heading' if is_heading else 'line'} '{shorten(best, _LONGEST_TITLE)}')" if best else ""
         spelled = ", ".join(word + _other_form(word, own_words) for word in words)
         return f"shares the word{'s' if len(words) > 1 else ''} {spelled}{also}"

@@ -1,0 +1,131 @@
+"""`FileTitles`: the title in the front matter of a file's first part is the title of all its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sire_core.documents.markdown_sections import title_of
+from sire_core.documents.titles import file_of, header_title
+from sire_core.errors import IndexMissingError
+
+if TYPE_CHECKING:
+    from sire_core.index import Index
+    from sire_core.types import Document
+
+
+class FileTitles:
+    """Follows the titles of files through changes of an index.
+
+    Documents with the same `source` (or `file_path`) in their metadata are parts of one file. The title in the front
+    matter of the first part that has one is the title of all parts without a title of their own, as long as it stands
+    in one of them. Only the parts of files that change are read.
+
+    Args:
+        title_key: Metadata key, or keys, of a document's own title.
+        index: Holds parts that were added before; None if there are none.
+    """
+
+    def __init__(self, title_key: str | Sequence[str], index: Index | None = None) -> None:
+        self._title_key = title_key
+        self._index = index
+        self._files: dict[str, str] = {}
+        self._parts: dict[str, dict[str, str]] = {}
+        """Titles in front matter of the parts without a title of their own, of the files that changed."""
+        self._used: dict[str, str] = {}
+        """The title that the parts of a file have."""
+        self._state: object = None
+
+    def put(self, documents: Sequence[Document], keep: Collection[str] | None = None) -> list[Document]:
+        """Documents with the titles of their files, then stored ones whose titles change with them."""
+        given, files = {document.id for document in documents}, {file_of(document.metadata) for document in documents}
+        self._load()
+        dropped = set() if keep is None else self._files.keys() - set(keep)
+        staying = {file for name, file in self._files.items() if name not in dropped}
+        for name in [name for name in dropped if self._files[name] not in staying]:
+            self._drop(name)  # with its file: unread
+        before = self._read([*given, *dropped], files)
+        for name in dropped:
+            self._drop(name)
+        for document in documents:
+            self._note(document)
+        shared = self._titles()
+        titled = [replace(d, title=title) if (title := self._title(d.id, shared)) else d for d in documents]
+        return [*titled, *self._changed(before, given)]
+
+    def delete(self, doc_ids: Iterable[str]) -> list[Document]:
+        """Stored documents whose titles change when these documents are deleted."""
+        removed = set(doc_ids)
+        self._load()
+        before = self._read(removed)
+        for name in removed:
+            self._drop(name)
+        return self._changed(before, removed)
+
+    def done(self) -> None:
+        """The change that was asked about last is in the index: what is known of its files holds."""
+        self._state = self._current()
+
+    def _load(self) -> None:
+        """Read which documents are of which file, unless that is known; a change that failed is forgotten."""
+        state, self._state = self._state, None
+        if self._index is not None and (state is None or state != self._current()):
+            self._files, self._parts, self._used = self._index.sources(), {}, {}
+
+    def _read(self, doc_ids: Iterable[str], files: Iterable[str] = ()) -> dict[str, str]:
+        """Read the parts of the files of some documents, and of others; the titles of the files that are known."""
+        concerned = {self._files.get(name, "") for name in doc_ids}.union(files) - self._parts.keys()
+        unread = [name for name, file in self._files.items() if file in concerned]
+        self._parts.update({file: {} for file in concerned})
+        if unread and self._index is not None:
+            documents = self._index.documents(unread)
+            for document in documents:
+                self._note(document)
+            for document in documents:  # a title from elsewhere stays
+                file = self._files[document.id]
+                if document.title in self._parts[file].values():
+                    self._used.setdefault(file, document.title)
+                elif document.title:
+                    self._parts[file].pop(document.id, None)
+        return self._titles()
+
+    def _current(self) -> object:
+        try:
+            stats = {} if self._index is None else self._index.stats()
+        except IndexMissingError:
+            return None
+        return stats.get("generation"), stats.get("pending")
+
+    def _note(self, document: Document) -> None:
+        file, has_title = file_of(document.metadata), bool(title_of(document.metadata, self._title_key))
+        if has_title or self._files.get(document.id, file) != file:
+            self._drop(document.id)
+        if file:
+            self._files[document.id] = file
+        if file and not has_title:
+            text = document.passages[0].text if document.passages else document.text
+            self._parts.setdefault(file, {})[document.id] = header_title(text)
+
+    def _drop(self, name: str) -> None:
+        self._parts.get(self._files.pop(name, ""), {}).pop(name, None)
+
+    def _title(self, name: str, shared: Mapping[str, str]) -> str:
+        file = self._files.get(name, "")
+        return shared.get(file, "") if name in self._parts.get(file, ()) else ""
+
+    def _titles(self) -> dict[str, str]:
+        """Titles of files: the one in use where a part still has it, else the first."""
+        for file, parts in self._parts.items():
+            if not self._used.get(file) or self._used[file] not in parts.values():
+                self._used[file] = next(filter(None, parts.values()), "")
+        return dict(self._used)
+
+    def _changed(self, before: Mapping[str, str], given: set[str]) -> list[Document]:
+        after = self._titles()
+        files = [file for file in before.keys() | after.keys() if before.get(file) != after.get(file)]
+        names = [name for file in files for name in self._parts.get(file, ()) if name not in given]
+        if self._index is None or not names:
+            return []
+        stored = self._index.documents(names)
+        return [replace(d, title=title) for d in stored if d.title != (title := self._title(d.id, after))]
