@@ -179,7 +179,7 @@ class PassagePieces:
 @lru_cache(2048)
 def passage_pieces(title: str, text: str, layout: str) -> PassagePieces:
     """Cut a passage into pieces and read their words."""
-    pieces = tuple(_joined(_cut(text, stored_blocks(text, layout), title)))
+    pieces = tuple(_joined(_cut(text, stored_blocks(text, layout), title), text))
     of_title = stems(title)
     spans = [text[piece.start : piece.end] for piece in pieces]
     above = {spans_: of_title.union(*(stems(text[s:e]) for s, e in spans_)) for spans_ in {p.headings for p in pieces}}
@@ -243,11 +243,11 @@ def spans_of(text: str, start: int, end: int, size: int, longest: int) -> Iterat
         yield start, end
 
 
-def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def _joined(pieces: Iterable[Piece], text: str) -> Iterator[Piece]:
     """Pieces, short ones together with the next one under the same heading, rows up to the size of a piece."""
     last: Piece | None = None
     for piece in pieces:
-        if last is not None and _goes_with(last, piece):
+        if last is not None and _goes_with(last, piece, text):
             last = piece._replace(start=last.start)
             continue
         if last is not None:
@@ -257,13 +257,15 @@ def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
         yield last
 
 
-def _goes_with(last: Piece, piece: Piece) -> bool:
+def _goes_with(last: Piece, piece: Piece, text: str) -> bool:
+    """True if a piece belongs to the one before: rows together, and what is too short to stand alone."""
     if FURNITURE in (last.kind, piece.kind) or last.headings != piece.headings:
         return False
     if last.kind == piece.kind == ROW:
         is_header = last.end == piece.header[1]
         return is_header or piece.end - last.start <= _PIECE_CHARS
-    return last.end - last.start < _MIN_PIECE_CHARS and ROW not in (last.kind, piece.kind)
+    is_short = last.end - last.start < _MIN_PIECE_CHARS and ROW not in (last.kind, piece.kind)
+    return is_short and (text[last.end - 1] not in ".!?" or piece.end - last.start <= _PIECE_CHARS)
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------
