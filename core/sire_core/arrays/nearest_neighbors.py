@@ -22,7 +22,7 @@ _SCAN_CELLS = 2**23  # Cells of the largest intermediate matrix: 32 MB of float3
 _RECOMPUTE_SHARE = 3  # When more than one row of so many has to be searched for, everything is
 _PROBES = 16  # Cells that a row looks into
 _BLOCK_CELLS = 2**22  # Cells of the largest intermediate matrix
-_SAMPLE = 32  # Rows per cell that centers are learned from
+_SAMPLED_ROWS = 32  # Rows per cell that centers are learned from
 _ROUNDS = 3
 _ROWS = 2048  # Rows whose vectors are gathered at once
 
@@ -298,7 +298,7 @@ def _improve(
 
 
 def _centers(unit: NDArray[np.float32], cells: int) -> NDArray[np.float32]:
-    sample = unit[np.linspace(0, len(unit) - 1, min(len(unit), cells * _SAMPLE)).astype(np.int64)]
+    sample = unit[np.linspace(0, len(unit) - 1, min(len(unit), cells * _SAMPLED_ROWS)).astype(np.int64)]
     centers = sample[np.linspace(0, len(sample) - 1, cells).astype(np.int64)]
     for _ in range(_ROUNDS):
         nearest = _nearest_centers(sample, centers, 1)[:, 0]

@@ -131,7 +131,7 @@ Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What a build has to do."""
+    """The plan of a build."""
 
     target: BuiltRecipe  # The recipe to build
     following: Sequence[tuple[Recipe, BuiltRecipe]]  # Other recipes of the folder that are updated, too
@@ -291,7 +291,7 @@ class Builder:
         return await self._context.vectors.by_id(list(staying.values()))
 
     def _unembedded(self) -> tuple[Failure, ...]:
-        """What could not be embedded: documents by id and title."""
+        """Documents that could not be embedded, by id and title."""
         failed = self._context.vectors.failed.values()
         if not failed:
             return ()

@@ -89,7 +89,7 @@ class PlainDerivation(OrganizerBase):
         return {"version": self.version, "needs_records": self.needs_records}
 
     def describe(self) -> str:
-        """What is built."""
+        """Name of the derived data."""
         return f"What the function {getattr(self.derive, '__name__', 'derive')!r} makes of the whole corpus."
 
     async def organize(self, change: Change, view: BuildView) -> Delta:

@@ -30,7 +30,7 @@ _ROWS = 1 << 12  # Places that the rows of an output have behind each row of a p
 
 @dataclass(frozen=True, slots=True)
 class ItemChange:
-    """What changed for a step."""
+    """The change of a step."""
 
     items: Sequence[Item]  # Items that are new or may have changed, in corpus order, with their values now
     touched: Collection[str]  # Ids of these and of those that are gone
@@ -67,7 +67,7 @@ class _PassageItems(Sequence[Item]):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a change does to a derivation."""
+    """The effect of a change on a derivation."""
 
     delta: Delta  # Units, tables and failures
     outputs: Mapping[str, Iterable[OutputChange]]  # Outputs that differ, by step

@@ -55,7 +55,7 @@ _LATER_STEPS = (0.5, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a build would cost now.
+    """Cost of a build now.
 
     Attributes:
         passages: Number of passages after the build.
@@ -228,7 +228,7 @@ _MAX_CHANGED, _MAX_UNCHANGED = 1000, 400
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a build would ask of a model, found out with one that costs nothing."""
+    """Model calls that a build would make, counted with one that costs nothing."""
 
     scale: int  # Number of changed documents per document of the dry run
     below: tuple[tuple[str, int], ...] = ()  # Kind and number of input tokens of every new summary of other units

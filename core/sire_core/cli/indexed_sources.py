@@ -20,7 +20,7 @@ KNOWN_FILES = "known_files.json"
 
 _RECENT = 2_000_000_000  # Nanoseconds within which a file system may give two contents one time
 
-_PART = 1 << 20
+_BYTES_PER_PART = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _status(path: str) -> tuple[int, ...]:
 def _digest(path: str) -> str:
     digest = hashlib.sha256()
     with Path(path).open("rb") as content:
-        while part := content.read(_PART):
+        while part := content.read(_BYTES_PER_PART):
             digest.update(part)
     return digest.hexdigest()
 

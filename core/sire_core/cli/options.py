@@ -88,7 +88,7 @@ class IndexOptions:
 
     @property
     def cuts(self) -> bool:
-        """Whether the options say how documents are cut."""
+        """True if the options say how documents are cut."""
         return self.no_chunking or self.chunk_tokens is not None
 
 

@@ -54,7 +54,7 @@ class Comparison:
 
     @property
     def significant(self) -> bool:
-        """Whether the corrected probability is below 5 %."""
+        """True if the corrected probability is below 5 %."""
         return self.p_corrected < 0.05
 
 

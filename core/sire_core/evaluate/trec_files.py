@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Run = Mapping[str, Sequence[tuple[str, float]]]
 """By question documents with their scores, best first."""
 
-_TAG = re.compile(r"[^\w.+-]+")
+_FIELD = re.compile(r"[^\w.+-]+")
 
 
 def read_run(path: str | Path) -> dict[str, list[tuple[str, float]]]:
@@ -60,7 +60,7 @@ def write_run(path: str | Path, run: Run, tag: str) -> None:
             single = float(np.float32(score))
             before = single if single < before else float(np.nextafter(np.float32(before), np.float32(-np.inf)))
             lines.append(
-                f"{checked_id(question)} Q0 {checked_id(document)} {rank} {before!r} {_TAG.sub('-', tag) or 'run'}\n"
+                f"{checked_id(question)} Q0 {checked_id(document)} {rank} {before!r} {_FIELD.sub('-', tag) or 'run'}\n"
             )
     Path(path).write_text("".join(lines), encoding="utf-8")
 

@@ -36,7 +36,7 @@ _ROOM, _HALF, _FILLED, _WIDEST = 1200, 572, 880, 2.0
 much at most."""
 _BETWEEN = 18
 _MARGIN = 12
-_LINE = 15
+_LINE_HEIGHT = 15
 _PADDING = 9
 _SIZE, _SMALL_LINE = 12, 14
 _BOLD = 1.1
@@ -302,7 +302,7 @@ def _sized(node: Node, boxes: float, texts: float) -> _Box:
     named = f"[{node.rank}] {node.label}" if node.rank else node.label
     label = _lines(named, room / _BOLD, _LABEL_LINES + (boxes < 1))
     text = _lines(node.text, room, _TEXT_LINES) if node.text and node.text != node.label else ()
-    return _Box(node, 0, 0, width, (len(label) + len(text)) * _LINE + 2 * _PADDING - 2, label, text)
+    return _Box(node, 0, 0, width, (len(label) + len(text)) * _LINE_HEIGHT + 2 * _PADDING - 2, label, text)
 
 
 def _lines(text: str, room: float, max_lines: int) -> tuple[str, ...]:
@@ -363,8 +363,8 @@ def _node(box: _Box, target: str, expands: bool) -> str:
     node = box.node
     radius = 14 if node.kind == "entity" else 6
     x, y = box.x + _PADDING + (_MARK if node.name_kind else 0), box.y + _PADDING + 10
-    texts = [_text(line, x, y + i * _LINE, "label") for i, line in enumerate(box.label)]
-    texts += [_text(line, x, y + (len(box.label) + i) * _LINE, "") for i, line in enumerate(box.text)]
+    texts = [_text(line, x, y + i * _LINE_HEIGHT, "label") for i, line in enumerate(box.label)]
+    texts += [_text(line, x, y + (len(box.label) + i) * _LINE_HEIGHT, "") for i, line in enumerate(box.text)]
     whole = f"{kind_name(node.kind)}: {node.label}" + (f". {node.text}" if node.text else "")
     sign = ""
     if node.name_kind:

@@ -15,11 +15,11 @@ _ENTITY = b"<!ENTITY"
 _MARKUP = (".xml", ".rels", ".svg")
 _MEMBERS = 100_000
 _RATIO, _SMALL = 100, 16 << 20
-"""How many times its size a file may expand to, above so many bytes; documents are packed to a tenth."""
+"""Factor by which a file may expand, above so many bytes; documents are packed to a tenth."""
 
 
 def unpacked_size(path: Path, max_bytes: int) -> int:
-    """How many bytes a file has, of an archive its members when they are unpacked.
+    """Size of a file in bytes, of an archive that of its unpacked members.
 
     Raises:
         CorpusError: It cannot be opened, expands to more than `max_bytes` or than documents do, or a part of an Office

@@ -76,7 +76,7 @@ def _delimiter(lines: Sequence[str], choices: str) -> str:
 
 
 def _lines_above(lines: Sequence[str], delimiter: str) -> int:
-    """How many lines of text stand above a table: of at most two values, and of fewer than most lines below."""
+    """Number of lines of text above a table: of at most two values, and of fewer than most lines below."""
     widths = [len(_split(line[:10_000].rstrip().rstrip(delimiter), delimiter)) for line in lines[:_SAMPLE]]
     usual, number = Counter(width for width in widths if width > 1).most_common(1)[0] if max(widths) > 1 else (1, 0)
     first = widths.index(usual)
@@ -116,7 +116,7 @@ def _mended_lines(lines: Sequence[str], delimiter: str) -> Iterator[str]:
 def _swallows(
     lines: Sequence[str], row: int, stop: int, is_row: Callable[[str], bool], opening: re.Pattern[str]
 ) -> bool:
-    """Whether a quotation mark that opens in one line and closes in another has rows between."""
+    """True if a quotation mark that opens in one line and closes in another has rows between."""
     between = lines[row + 1 : stop]
     if stop == len(lines) or len(between) > _MOST_SWALLOWED:
         return True

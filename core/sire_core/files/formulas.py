@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Union
 
 _TOKEN = re.compile(r"[+\-\u2212]?(?:\d[\d.,]*|[^\W\d_]+['\u2032]*)|\W|\([^()]*\)")
-_WORD = re.compile(r"\w{2,}")
+_FORMULA_WORD = re.compile(r"\w{2,}")
 _INVISIBLE = str.maketrans("\u2061\u2062\u2063\u2064", "    ")
 _DEPTH = 60
 """Deeper formulas are their letters."""
@@ -51,7 +51,9 @@ def joined(parts: Sequence[str]) -> str:
     """Write parts in a row, with a blank where two words would become one."""
     row = ""
     for part in parts:
-        apart = row[-1:].isalnum() and part[:1].isalnum() and (_WORD.match(part) or _WORD.search(row[-2:]))
+        apart = (
+            row[-1:].isalnum() and part[:1].isalnum() and (_FORMULA_WORD.match(part) or _FORMULA_WORD.search(row[-2:]))
+        )
         row += f" {part}" if apart else part
     return row
 

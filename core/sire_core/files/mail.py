@@ -31,7 +31,7 @@ _LOOKS = ("text/css", "text/javascript", "text/x-amp-html")
 """Types of parts that hold no text of a mail, or the same once more."""
 _TEXTS = (".txt", ".md", ".csv", ".log", ".html", ".htm", ".rst", ".text")
 _PAGE = re.compile(rb"\s*(?:<!doctype html|<html\b)", re.IGNORECASE)
-_WORD = re.compile(r"[^\W_]+")
+_MAIL_WORD = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"\]\([^()\s]*\)|<?https?://\S+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]{40,}")
 _BOUNDARY = re.compile(r"^--([^\r\n\"]{1,70}?)[ \t]*\r?\n(?=[A-Za-z-]{2,40}:|\r?\n)", re.MULTILINE)
@@ -207,7 +207,9 @@ def _best_forms(parts: Sequence[Message[Any, Any]], forms: list[list[_Part]]) ->
     """
     words = [
         set(
-            _WORD.findall(_ADDRESS.sub(" ", " ".join(part.text or "" for part in form if not part.is_attached)).lower())
+            _MAIL_WORD.findall(
+                _ADDRESS.sub(" ", " ".join(part.text or "" for part in form if not part.is_attached)).lower()
+            )
         )
         for form in forms
     ]

@@ -271,7 +271,9 @@ _LETTERS = {
     "glqq": "„",
     "grqq": "“",
 }
-_NAMED = re.compile(rf"\\({'|'.join(sorted(_LETTERS, key=len, reverse=True))})(?![A-Za-z])(?:\{{\}}|[ \t]+(?=\w)|)")
+_NAMED_SIGNS = re.compile(
+    rf"\\({'|'.join(sorted(_LETTERS, key=len, reverse=True))})(?![A-Za-z])(?:\{{\}}|[ \t]+(?=\w)|)"
+)
 _STYLED = re.compile(
     r"\\(?:emph|text(?:bf|it|tt|sc|sf|rm|sl|up|md|normal)?|underline|mbox|enquote|textsuperscript)\{([^{}]{0,2000})\}"
 )
@@ -286,7 +288,7 @@ def tex_letters(text: str) -> str:
     r"""A text in which commands of TeX for letters (`G\"odel`, `{\ss}`, `\l{}`) are those letters."""
     if "\\" not in text:
         return text
-    text = _NAMED.sub(lambda match: _LETTERS[match[1]], _ACCENTED.sub(_with_accent, text))
+    text = _NAMED_SIGNS.sub(lambda match: _LETTERS[match[1]], _ACCENTED.sub(_with_accent, text))
     return _SINGLE.sub(r"\1", text)
 
 

@@ -32,7 +32,7 @@ class PageEntry:
 
     @property
     def is_box(self) -> bool:
-        """Whether it is a box to tick, whose label stands on its right."""
+        """True if it is a box to tick, whose label stands on its right."""
         return self.text in (TICKED, EMPTY)
 
 

@@ -14,7 +14,7 @@ _RUBY_MARKS = re.compile(f"[{RUBY_BASE}{RUBY_READING}{RUBY_END}]")
 _RUBIES = re.compile(f"(?:{RUBY_BASE}[^{RUBY_BASE}{RUBY_END}]*{RUBY_END})+")
 
 _SCRIPT = re.compile(f"([{RAISED}{LOWERED}])([^{RAISED}{LOWERED}{END}]*){END}")
-_MARKS = re.compile(f"[{RAISED}{LOWERED}{END}]")
+_RAISED_MARKS = re.compile(f"[{RAISED}{LOWERED}{END}]")
 _PIECES = re.compile(rf"{RAISED}[^{RAISED}{LOWERED}{END}]*{END}(?:\s*{RAISED}[^{RAISED}{LOWERED}{END}]*{END})+")
 _FRACTION = re.compile(
     rf"(\d?)\s?{RAISED}\s*(\d+)\s*{END}\s?[/\u2044\u2215]\s?(?:{LOWERED}\s*(\d+)\s*{END}|(\d+))"
@@ -51,14 +51,14 @@ def write_scripts(text: str) -> str:
         text = _RUBY_MARKS.sub("", _RUBIES.sub(_word_with_reading, text))
     if END not in text and RAISED not in text and LOWERED not in text:
         return text
-    text = _PIECES.sub(lambda pieces: raised(_MARKS.sub("", pieces[0])), text)
+    text = _PIECES.sub(lambda pieces: raised(_RAISED_MARKS.sub("", pieces[0])), text)
     text = _FRACTION.sub(_fraction, text)
     for _ in range(_NESTING):
         changed = _SCRIPT.sub(_written, text)
         if changed == text:
             break
         text = changed
-    return _MARKS.sub("", text)
+    return _RAISED_MARKS.sub("", text)
 
 
 def _word_with_reading(rubies: re.Match[str]) -> str:
@@ -77,7 +77,7 @@ def _written(match: re.Match[str]) -> str:
     inner = words.strip()
     if match[1] == LOWERED or not inner:
         return words
-    before = _MARKS.sub("", match.string[max(0, match.start() - 6) : match.start()])
+    before = _RAISED_MARKS.sub("", match.string[max(0, match.start() - 6) : match.start()])
     if _is_apart(before, inner) or _ends_word(before, inner.lower().rstrip(".")):
         return words
     tail = words[len(words.rstrip()) :]
@@ -87,13 +87,13 @@ def _written(match: re.Match[str]) -> str:
 
 
 def _is_apart(before: str, inner: str) -> bool:
-    """Whether raised letters stand alone, or are a sign or something in brackets, which do not stick to a word."""
+    """True if raised letters stand alone, or are a sign or something in brackets, which do not stick to a word."""
     sticks = before[-1:].isalnum() or (bool(before) and before[-1] in _CLOSING)
     return not sticks or not (inner[0].isalnum() or inner[-1].isalnum())
 
 
 def _ends_word(before: str, inner: str) -> bool:
-    """Whether raised letters are the end of a number or an abbreviation."""
+    """True if raised letters are the end of a number or an abbreviation."""
     return (before[-1].isdigit() and inner in _ORDINALS) or (
         inner in _ABBREVIATIONS and _ONE_CAPITAL.search(before) is not None
     )

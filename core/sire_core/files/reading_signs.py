@@ -18,7 +18,7 @@ _LONG_LINE = 20_000
 _NAMED = 3
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SYMBOLS = re.compile("[\u2200-\u23ff\u2460-\u24ff\u2600-\u27bf\u2900-\u2bff\ue000-\uf8ff]")
-_DRAWING = re.compile(r"[\u2190-\u21ff\u2500-\u25ff]|([!-/:-@\[-`{-~])\1{2,}")
+_DRAWN_SIGNS = re.compile(r"[\u2190-\u21ff\u2500-\u25ff]|([!-/:-@\[-`{-~])\1{2,}")
 """Of diagrams and rules, which are no letters that were read badly: arrows, boxes, shapes, and rows of one mark."""
 _LETTER = re.compile(r"(?<!\S)[A-Za-z](?!\S)")
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1a]")
@@ -47,7 +47,7 @@ def warn_of_bad_reading(documents: Iterable[Document], framework: str) -> None:
 def reading_warnings(document: Document) -> Sequence[str]:
     """Signs that a document was read badly, for people."""
     text = (document.text or "\n\n".join(passage.text for passage in document.passages))[:_LOOKED_AT]
-    text = _DRAWING.sub("", text)
+    text = _DRAWN_SIGNS.sub("", text)
     dense = "".join(text.split())
     if len(dense) < _ENOUGH:
         return ()

@@ -52,13 +52,13 @@ _BEFORE = (
     "abstract|async|const|default|defp?|export|extern|final|inline|internal|open|override|private|protected|pub|public|"
     "sealed|static|unsafe|virtual|create|or|replace|declare|data|partial"
 )
-_KINDS = (
+_SYNTAX_KINDS = (
     "class|def|defmodule|enum|fn|fun|func|function|impl|interface|macro_rules!|mod|module|namespace|object|package|"
     "procedure|protocol|record|resource|struct|sub|table|trait|type|union|view"
 )
 _DEFINITION = re.compile(
     rf"(?P<indent>[ \t]{{0,8}})(?P<words>(?:(?:{_BEFORE})(?:\([a-z]{{1,10}}\))?\s+){{0,5}}"
-    rf"(?:{_KINDS})\s+(?:\([^()]{{0,80}}\)\s*)?"
+    rf"(?:{_SYNTAX_KINDS})\s+(?:\([^()]{{0,80}}\)\s*)?"
     r"[\w$.:\"'<>?!@/-]{1,100})|(?P<sized>[\w:<>*&,\s]{1,80}?\b\w{1,80}\([^;{}]{0,200}\)\s*\{)",
     re.IGNORECASE,
 )

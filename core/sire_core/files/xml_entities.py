@@ -25,7 +25,7 @@ _ENTITY = re.compile(
 _REFERENCE = re.compile(
     r"<!\[CDATA\[[^\]]*(?:\](?!\]>)[^\]]*)*|<!--[^-]*(?:-(?!->)[^-]*)*|&(?P<name>[^\W\d][\w.:-]{0,100});|&(?P<bare>(?!#\w{1,9};))"
 )
-_NAMED = re.compile(r"&([^\W\d][\w.:-]{0,100});")
+_NAMED_ENTITIES = re.compile(r"&([^\W\d][\w.:-]{0,100});")
 _OF_XML = frozenset("amp lt gt quot apos".split())
 
 
@@ -113,7 +113,7 @@ def _expanded(text: str, raw: Mapping[str, str]) -> str:
     for _ in range(_NESTING):
         if len(text) > _LONGEST_VALUE:
             break
-        before, text = text, _NAMED.sub(lambda other: raw.get(other[1], other[0]), text)
+        before, text = text, _NAMED_ENTITIES.sub(lambda other: raw.get(other[1], other[0]), text)
         if before == text:
             return text
     raise _expands()

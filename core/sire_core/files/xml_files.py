@@ -34,7 +34,7 @@ _PROSE = frozenset(
 _SECTIONS = frozenset("sec section sect1 sect2 sect3 sect4 chapter part".split())
 _LEVEL = 6
 _PAGES = (".xhtml", ".html", ".htm")
-_NAMED = 3
+_NAMED_ELEMENTS = 3
 _SCRIPTS = {name: (RAISED if "sup" in name else LOWERED, END) for name in ("sup", "sub", "superscript", "subscript")}
 _RUBY = ("ruby-base", "ruby-text")
 _FORMULA_DEPTH = 60
@@ -230,7 +230,7 @@ class _Book:
             page = decode_any(raw, declared_encoding(raw))
             yield spend(html_to_markdown(_FOOTER.sub(r"<\1div", page))[1])  # of a book's page it is content
         if gone:
-            note(f"{count(len(gone), 'page')} of the book cannot be read: {some(gone, _NAMED)}")
+            note(f"{count(len(gone), 'page')} of the book cannot be read: {some(gone, _NAMED_ELEMENTS)}")
 
 
 def read_odt(path: Path) -> tuple[str, str]:

@@ -93,7 +93,7 @@ class PassageNames:
         return cls(key, names, entities, statements)
 
 
-_ENTITY, _LITERAL = "e:", "l:"
+_ENTITY_PREFIX, _LITERAL = "e:", "l:"
 """Prefixes of the keys of ends of statements: an entity, a literal; see also `VALUE`."""
 
 _END = "\x1f"
@@ -229,7 +229,7 @@ class Relations(Step):
                 entity = entities.get(end)
                 if entity is not None and entity.key:
                     value = entity.type in self.skip_types
-                    ends.append(f"{VALUE if value else _ENTITY}{entity.key}")
+                    ends.append(f"{VALUE if value else _ENTITY_PREFIX}{entity.key}")
                     names += [entity.name] if value else [*titled.get(entity.key, ()), *entity.names][:1]
                 else:
                     literal = entity.name if entity is not None else end
@@ -289,7 +289,7 @@ def _resolved(end: str, merged: Mapping[str, str]) -> str:
 
 def _ends(key: str, members: Mapping[str, Sequence[str]]) -> list[str]:
     names = members.get(key, (key,))
-    own = [name if name.startswith(VALUE) else f"{_ENTITY}{name}" for name in names]
+    own = [name if name.startswith(VALUE) else f"{_ENTITY_PREFIX}{name}" for name in names]
     return list(dict.fromkeys([*own, f"{VALUE}{key}", f"{_LITERAL}{key}"]))
 
 

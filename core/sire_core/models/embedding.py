@@ -188,7 +188,7 @@ class UnitEmbedder:
             )
 
     def _are_alike(self, vectors: FloatArray) -> bool:
-        """Whether vectors of different texts are all the same, although they must differ."""
+        """True if vectors of different texts are all the same, although they must differ."""
         return len(vectors) >= _DIFFERENT and self._knows_all() and bool(np.ptp(vectors, axis=0).max() < _SAME)
 
     async def _batches(self, parts: Sequence[list[Unit]]) -> AsyncGenerator[tuple[int, _Embedded], None]:

@@ -19,7 +19,7 @@ from sire_core.storage.plain_files import DATABASE_ENDS, require_plain, system_l
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """Exceptions of SQLite; messages that quote damaged names may not be decodable."""
 
-_TRIES = 5
+_LOCK_TRIES = 5
 _UNWRITABLE = ("readonly", "unable to open", "full", "disk I/O")
 _DAMAGE = ("not a database", "malformed", "file format", "no such", "decode", "UNIQUE", "too big")
 _DAMAGED_CALLS = (
@@ -52,7 +52,7 @@ def open_database(path: Path | None, mode: str, schema: str) -> tuple[sqlite3.Co
         unwritable = error
     # A read-only folder, or a full disk. A log that a killed process left behind still counts; without one, SQLite has
     # to know that it needs no files of its own.
-    for _ in range(_TRIES):
+    for _ in range(_LOCK_TRIES):
         fixed = not _has_log(path)
         try:
             return _reading(path, schema, unwritable, fixed=fixed), fixed

@@ -70,7 +70,7 @@ _ARRAYS = (
     *("ids", "kinds", "levels", "ranks", "indptr", "indices", "offsets"),
     *("chunk_ids", "chunk_documents", "chunk_metadata"),
 )
-_TEXTS = ("documents", "titles", "metadata")
+_TEXT_ARRAYS = ("documents", "titles", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class Pool:
             parts: dict[str, Any] = {name: np.asarray(np.load(directory / f"{name}.npy", "r")) for name in _ARRAYS}
             parts["matrix"] = np.asarray(np.load(directory / MATRIX, "r"))
             parts["rows"] = np.asarray(np.memmap(directory / ROWS, dtype=np.uint8, mode="r"))
-            parts |= {name: (directory / f"{name}.json").read_bytes() for name in _TEXTS}
+            parts |= {name: (directory / f"{name}.json").read_bytes() for name in _TEXT_ARRAYS}
             parts["kind_names"] = tuple(json.loads((directory / "kinds.json").read_bytes()))
             pool = cls(generation=generation, files=files, stamp=stamp, **parts)
             if not written:
@@ -319,7 +319,7 @@ def _is_within(numbers: NDArray[Any], size: int) -> bool:
 
 
 def _are_bounds(bounds: NDArray[np.int64], count: int, size: int) -> bool:
-    """Whether bounds divide so many items into so many parts."""
+    """True if bounds divide so many items into so many parts."""
     right = len(bounds) == count + 1 and bounds[0] == 0 and (np.diff(bounds) >= 0).all()
     return bool(right and (bounds[-1] == size or (not count and size <= 1)))  # an empty file holds a space
 
@@ -333,7 +333,7 @@ def save_columns(directory: Path, columns: Mapping[str, Any]) -> None:
     """Write all arrays of a pool except its matrix and rows."""
     for name in _ARRAYS:
         np.save(directory / f"{name}.npy", columns[name])
-    for name in _TEXTS:
+    for name in _TEXT_ARRAYS:
         (directory / f"{name}.json").write_bytes(columns[name])
     (directory / "kinds.json").write_text(json.dumps(columns["kind_names"]), encoding="utf-8")
 

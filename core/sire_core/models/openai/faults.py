@@ -71,7 +71,7 @@ class BrokenResponseError(Exception):
         return cls(words_or_all(error), _code(error))
 
 
-_WORDS = ("error", "message", "detail", "errors", "error_message", "error_description", "msg", "reason", "title")
+_FAULT_WORDS = ("error", "message", "detail", "errors", "error_message", "error_description", "msg", "reason", "title")
 """Names of fields that hold a reason, in any case of letters."""
 
 
@@ -84,7 +84,7 @@ def server_words(body: object) -> str:
     if not isinstance(body, Mapping):
         return ""
     fields = {str(name).lower(): value for name, value in body.items()}
-    words = ": ".join(dict.fromkeys(filter(None, (server_words(fields.get(name)) for name in _WORDS))))
+    words = ": ".join(dict.fromkeys(filter(None, (server_words(fields.get(name)) for name in _FAULT_WORDS))))
     field = fields.get("loc")  # FastAPI says which field
     named = f"{'.'.join(map(str, field))}: " if "msg" in fields and isinstance(field, list) and words else ""
     return f"{named}{words}"[:_MAX_SHOWN_LETTERS]

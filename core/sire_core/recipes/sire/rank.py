@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_LONGEST_SENTENCE, _LONGEST_TITLE = 240, 60
+_MAX_QUOTED_SENTENCE, _LONGEST_TITLE = 240, 60
 _INFLECTED = 3
 """Letters that forms of one word differ by at most: more make another word (`author`, `authorized`)."""
 _SURE = 0.5
@@ -134,7 +134,7 @@ class EvidenceReasons:
                 parts = next(([part] for part in self._sentences(target) if name.casefold() in part.casefold()), [])
             if any(_is_other_word(name, part) for part in parts):
                 return self._named(way[0])
-            sentence = excerpt(" ".join([part for part in parts if name in part] or parts), name, _LONGEST_SENTENCE)
+            sentence = excerpt(" ".join([part for part in parts if name in part] or parts), name, _MAX_QUOTED_SENTENCE)
             steps.append(PathStep("entity", ids, f"{way_by}: {sentence}" if sentence else way_by, sentence))
         return tuple(steps)
 
