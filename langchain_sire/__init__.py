@@ -27,6 +27,8 @@ from langchain_sire.reasoning import (
 )
 from langchain_sire.reasoning_graph import ReasoningState, create_ircot_graph, create_self_ask_graph
 from langchain_sire.retriever import SireRetriever
+from langchain_sire.self_query import SireTranslator
+from langchain_sire.sire_embeddings import SireEmbeddings
 from langchain_sire.sire_vector_store import SireVectorStore
 from langchain_sire.tool import create_sire_answer_tool, create_sire_tool
 from langchain_sire.transformer import SireDocumentTransformer, pool_documents
@@ -44,7 +46,10 @@ __all__ = [
     "ReasoningState",
     "SelfAskRetriever",
     "SireDocumentTransformer",
+    "SireEmbeddings",
+    "SireMiddleware",
     "SireRetriever",
+    "SireTranslator",
     "SireVectorStore",
     "VectorStoreMirror",
     "VectorStoreSource",
@@ -61,7 +66,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "SireMiddleware":  # needs `langchain`, which nothing else does; so it is not in `__all__`
+    if name == "SireMiddleware":  # needs `langchain`, which nothing else does
         from langchain_sire.middleware import SireMiddleware
 
         return SireMiddleware

@@ -32,6 +32,7 @@ from langchain_sire.chat import LLMLike, as_language_model, child_runs, inner_co
 from langchain_sire.documents import evidence_to_langchain, foreign, hit_to_langchain
 from langchain_sire.opening import SPELLINGS
 from langchain_sire.retriever import SireRetriever
+from sire_core.arguments import lists_options
 from sire_core.errors import ConfigurationError, IndexMissingError, QueryError, SireError
 from sire_core.filters import FilterLike
 from sire_core.index import Index
@@ -50,6 +51,7 @@ from sire_core.reason import (
     iterate_sync,
     reason,
 )
+from sire_core.reason.options import IRCoTOptions, SelfAskOptions
 from sire_core.reason.reasoning_run import HITS
 from sire_core.reason.searchers import ForeignHit
 from sire_core.reason.steps import NextSearch, check_answered, check_on_model_error, plain_answer, plain_step
@@ -59,6 +61,9 @@ from sire_core.search.validity import Day
 from sire_core.types import Hit
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from langchain_sire.options import ReasoningFields
     from sire_core.protocols import LanguageModel
 
 
@@ -370,6 +375,10 @@ class ReasoningRetriever(SireRetriever):
     llm: Any = None
     options: dict[str, Any] = Field(default_factory=dict)
 
+    if TYPE_CHECKING:
+
+        def __init__(self, *, index: Index, **fields: Unpack[ReasoningFields]) -> None: ...
+
     @classmethod
     def _over(cls, called: str, arguments: Mapping[str, Any], *, is_writer: bool = False) -> Self:
         """Open an index with `extraction_llm`; `llm` reasons only."""
@@ -385,6 +394,8 @@ class ReasoningRetriever(SireRetriever):
 
     @model_validator(mode="after")
     def _known_options(self) -> Self:
+        if self.search_type != "similarity":
+            raise ConfigurationError(f"{type(self).__name__} merges several searches; it has no search_type.")
         self._reasoner()
         return self
 
@@ -591,7 +602,10 @@ async def _once(question: Question) -> AsyncIterator[Question]:
     yield question
 
 
-def create_ircot_chain(retriever: BaseRetriever | Index, llm: LLMLike = None, **options: Any) -> ReasoningChain:
+@lists_options(IRCoTOptions)
+def create_ircot_chain(
+    retriever: BaseRetriever | Index, llm: LLMLike = None, **options: Unpack[IRCoTOptions]
+) -> ReasoningChain:
     """A chain that alternates reasoning and searching, then answers with citations (IRCoT).
 
     Interleaved retrieval and chain of thought (Trivedi et al.).
@@ -614,7 +628,10 @@ def create_ircot_chain(retriever: BaseRetriever | Index, llm: LLMLike = None, **
     return ReasoningChain(make_reasoner("ircot", retriever, llm, options), "IRCoT")
 
 
-def create_self_ask_chain(retriever: BaseRetriever | Index, llm: LLMLike = None, **options: Any) -> ReasoningChain:
+@lists_options(SelfAskOptions)
+def create_self_ask_chain(
+    retriever: BaseRetriever | Index, llm: LLMLike = None, **options: Unpack[SelfAskOptions]
+) -> ReasoningChain:
     """A chain that asks and answers follow-up questions, then answers with citations (self-ask).
 
     Self-ask (Press et al.). Arguments and errors are those of `create_ircot_chain`, with the settings of

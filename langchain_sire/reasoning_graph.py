@@ -23,10 +23,12 @@ from langchain_sire.reasoning import (
     step_to_dict,
     traced,
 )
+from sire_core.arguments import lists_options
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, AnswerPiece, PassageSource, ReasoningStep, Thought
+from sire_core.reason.options import IRCoTOptions, SelfAskOptions
 from sire_core.reason.replay import PausedError, RecordedModel, RecordedSearches
 from sire_core.reason.steps import NextSearch
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph import StateGraph
     from langgraph.graph.state import CompiledStateGraph
+    from typing_extensions import Unpack
 
     from sire_core.protocols import FloatArray
 
@@ -148,6 +151,7 @@ def _edits(state: ReasoningState, *, edited: bool) -> dict[str, str]:
 _NODES = {"ircot": ("retrieve", "think", "answer"), "self-ask": ("retrieve", "think", "read", "answer")}
 
 
+@lists_options(IRCoTOptions)
 def create_ircot_graph(
     retriever: BaseRetriever | Index,
     llm: LLMLike = None,
@@ -156,7 +160,7 @@ def create_ircot_graph(
     interrupt_before: Sequence[str] = (),
     interrupt_after: Sequence[str] = (),
     stream_answer: bool = False,
-    **options: Any,
+    **options: Unpack[IRCoTOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """IRCoT as a LangGraph graph with the nodes `retrieve`, `think` and `answer`, each with at most one model call.
 
@@ -188,14 +192,23 @@ def create_ircot_graph(
     return _graph("ircot", retriever, llm, checkpointer, stream_answer=stream_answer, **pauses, **options)
 
 
+@lists_options(SelfAskOptions)
 def create_self_ask_graph(
-    retriever: BaseRetriever | Index, llm: LLMLike = None, **options: Any
+    retriever: BaseRetriever | Index,
+    llm: LLMLike = None,
+    *,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    interrupt_before: Sequence[str] = (),
+    interrupt_after: Sequence[str] = (),
+    stream_answer: bool = False,
+    **options: Unpack[SelfAskOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Self-ask as a graph of `retrieve`, `think` (asks a follow-up question), `read` (answers it) and `answer`.
 
     Arguments and errors are those of `create_ircot_graph`, with the settings of `create_self_ask_chain`.
     """
-    return _graph("self-ask", retriever, llm, **options)
+    pauses = {"interrupt_before": interrupt_before, "interrupt_after": interrupt_after}
+    return _graph("self-ask", retriever, llm, checkpointer, stream_answer=stream_answer, **pauses, **options)
 
 
 def _graph(

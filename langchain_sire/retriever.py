@@ -42,7 +42,9 @@ from langchain_sire.opening import (
     remember_reading,
     write_settings,
 )
-from sire_core.arguments import named
+from langchain_sire.options import CallOptions, OpenOptions, RetrieverFields, SearchKwargs, StoreSearchOptions
+from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, check_search_type, cosines, diverse
+from sire_core.arguments import lists_options, named
 from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
 from sire_core.changes.writer import warn_of_first_cost
@@ -60,21 +62,20 @@ from sire_core.search.validity import Day, read_day
 from sire_core.types import BuildReport
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from langchain_core.runnables import RunnableConfig
+    from typing_extensions import Self, Unpack
 
     from sire_core.protocols import Recipe
     from sire_core.types import Hit
 
 _logger = logging.getLogger(__name__)
 
-SEARCH = ("k", "filter", "returns", "recipe", "as_of")
+SEARCH = ("k", *StoreSearchOptions.__annotations__)
 """Search options of one call of a vector store."""
-_RETRIEVER_SEARCH = (*SEARCH, "max_tokens")
+_RETRIEVER_SEARCH = tuple(CallOptions.__annotations__)
 """Search options of one call, and of `search_kwargs` for all calls."""
 
-
-_OF_STORES = ("search_type", "score_threshold", "fetch_k", "lambda_mult")
-"""What `VectorStore.as_retriever` takes."""
+_SEARCH_KWARGS = tuple(SearchKwargs.__annotations__)
 
 
 class SireRetriever(DocumentIndex):
@@ -82,7 +83,7 @@ class SireRetriever(DocumentIndex):
 
     Use `SireVectorStore` where a chain accepts only a vector store. Documents come back as they were added, with their
     ids and metadata; `metadata["sire"]` adds scores and paths, see `hit_to_langchain`. `invoke` and `ainvoke` take `k`,
-    `filter`, `returns`, `recipe`, `as_of` and `max_tokens` for one call.
+    `filter`, `returns`, `recipe`, `as_of` and `max_tokens` for one call. Options are typed keywords, see `options`.
 
     With `max_tokens` the documents are parts of the best 30 passages that answer the question: the page contents,
     joined by empty lines, have at most so many tokens (words and punctuation marks), and `k` has no effect. Each
@@ -102,8 +103,11 @@ class SireRetriever(DocumentIndex):
         as_of: A day such as "2026-01-31", see `Index.search`.
         max_tokens: Tokens of all page contents together; None returns `k` whole documents.
         context_options: A reranker of blocks, or another way to count tokens; see `ContextOptions`.
-        search_kwargs: `k`, `filter`, `returns`, `recipe`, `as_of` and `max_tokens`, as in `as_retriever` of a vector
-            store.
+        search_type: As in `as_retriever` of a vector store: `similarity`, the recipe's order; `mmr`, those of the
+            recipe's best that are unlike one another; `similarity_score_threshold`, only documents with at least this
+            cosine similarity to the question. `max_tokens` needs `similarity`.
+        search_kwargs: `k`, `filter`, `returns`, `recipe`, `as_of` and `max_tokens`; `fetch_k` and `lambda_mult` with
+            `mmr`; `score_threshold` with `similarity_score_threshold`.
         title_key: Metadata key with the title of added documents, or a list of keys with its headings, outermost first,
             as in `headers_to_split_on` of a splitter. Saved in the folder, and read from there if it is not given.
     """
@@ -115,6 +119,7 @@ class SireRetriever(DocumentIndex):
     filter: Any = None
     returns: str = "passages"
     as_of: Day = None
+    search_type: str = "similarity"
     max_tokens: int | None = Field(default=None, gt=0)
     context_options: Any = ContextOptions()
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
@@ -124,13 +129,26 @@ class SireRetriever(DocumentIndex):
     _is_writer: bool = PrivateAttr(default=False)
     _file_titles: FileTitles = PrivateAttr()
 
+    if TYPE_CHECKING:  # the methods of pydantic and LangChain take keywords of any name and type
+
+        def __init__(self, *, index: Index, **fields: Unpack[RetrieverFields]) -> None: ...
+
+        def invoke(  # type: ignore[override]
+            self, input: str, config: RunnableConfig | None = None, **options: Unpack[CallOptions]
+        ) -> list[Document]:
+            """The documents for a question."""
+
+        async def ainvoke(  # type: ignore[override]
+            self, input: str, config: RunnableConfig | None = None, **options: Unpack[CallOptions]
+        ) -> list[Document]:
+            """See `invoke`."""
+
     @model_validator(mode="before")
     @classmethod
     def _known(cls, values: Any) -> Any:
         """Refuse a keyword that is none, with the nearest one that is; read titles as the folder's documents were."""
         if not isinstance(values, Mapping):
             return values
-        _refuse_store_searches(values)
         for word in ("path", "folder", "persist_directory", "persist_dir"):
             if word in values and "index" not in values:
                 called = cls.__name__
@@ -156,8 +174,12 @@ class SireRetriever(DocumentIndex):
     @field_validator("search_kwargs")
     @classmethod
     def _searchable(cls, value: dict[str, Any]) -> dict[str, Any]:
-        _refuse_store_searches(value)
-        return named("search_kwargs", value, _RETRIEVER_SEARCH, SPELLINGS)
+        return named("search_kwargs", value, _SEARCH_KWARGS, SPELLINGS)
+
+    @model_validator(mode="after")
+    def _possible_search(self) -> Self:
+        check_search_type(self.search_type, {"max_tokens": self.max_tokens, **self.search_kwargs})
+        return self
 
     def model_post_init(self, context: Any, /) -> None:
         """Titles of files are followed by this object alone."""
@@ -167,6 +189,7 @@ class SireRetriever(DocumentIndex):
     # --- making -----------------------------------------------------------------------------------------------------
 
     @classmethod
+    @lists_options(OpenOptions)
     def from_documents(
         cls,
         documents: Documents,
@@ -176,7 +199,7 @@ class SireRetriever(DocumentIndex):
         recipe: Recipe | str | None = None,
         path: str | os.PathLike[str] | None = None,
         ids: Ids = None,
-        **options: Any,
+        **options: Unpack[OpenOptions],
     ) -> Self:
         """Add documents to a new or existing index, and return a retriever over it.
 
@@ -194,52 +217,77 @@ class SireRetriever(DocumentIndex):
                 `Index.set_default_recipe`), or `sire` for a new index.
             path: Folder of the index; None keeps it in memory.
             ids: Replace the documents' own ids.
-            **options: Settings of the recipe (`ranker="hybrid"`, or all in `recipe_settings={...}`), `vector_store` (or
-                a `VectorStoreMirror` of it), which is kept up to date and searched; fields of the class (`k`, `filter`,
-                `search_kwargs`, `title_key`, ...), `show_progress=True` for progress bars, and arguments of `Index`:
-                `chunker`, `seed`, `workers`, `limits` and others.
+            **options: Settings of the recipe (`ranker="hybrid"`, `rerank="colbert:NAME"`, or all in
+                `recipe_settings={...}`), `vector_store` (or a `VectorStoreMirror` of it), which is kept up to date and
+                searched; fields of the class (`k`, `filter`, `search_kwargs`, `title_key`, ...), `show_progress=True`
+                for progress bars, and arguments of `Index`: `chunker`, `seed`, `workers`, `limits` and others.
 
         Raises:
             CorpusError: Documents contradict each other, or have metadata that is not JSON.
             BuildError: Too many passages failed.
             TypeError: An argument is unknown.
         """
-        arguments = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
-        retriever = cls._over(f"{cls.__name__}.from_documents", arguments)
+        models = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path}
+        retriever = cls._over(f"{cls.__name__}.from_documents", {**models, **options})
         retriever.add_documents(documents, ids=ids)
         _save_settings(retriever, retriever.index.path)
         return retriever
 
     @classmethod
+    @lists_options(OpenOptions)
     async def afrom_documents(
-        cls, documents: Documents, embedding: EmbeddingLike = None, *, ids: Ids = None, **options: Any
+        cls,
+        documents: Documents,
+        embedding: EmbeddingLike = None,
+        *,
+        llm: LLMLike = None,
+        recipe: Recipe | str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        ids: Ids = None,
+        **options: Unpack[OpenOptions],
     ) -> Self:
         """See `from_documents`."""
-        retriever = cls._over(f"{cls.__name__}.afrom_documents", {"embedding": embedding, **options})
+        models = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path}
+        retriever = cls._over(f"{cls.__name__}.afrom_documents", {**models, **options})
         await retriever.aadd_documents(documents, ids=ids)
         _save_settings(retriever, retriever.index.path)
         return retriever
 
     @classmethod
+    @lists_options(OpenOptions)
     def from_texts(
         cls,
         texts: Iterable[str],
         embedding: EmbeddingLike = None,
         metadatas: Metadatas = None,
         *,
+        llm: LLMLike = None,
+        recipe: Recipe | str | None = None,
+        path: str | os.PathLike[str] | None = None,
         ids: Ids = None,
-        **options: Any,
+        **options: Unpack[OpenOptions],
     ) -> Self:
         """Add texts; `metadatas` and `ids` are parallel lists. Otherwise like `from_documents`."""
-        return cls.from_documents(from_texts(texts, metadatas, ids), embedding, **options)
+        documents = from_texts(texts, metadatas, ids)
+        return cls.from_documents(documents, embedding, llm=llm, recipe=recipe, path=path, **options)
 
     @classmethod
+    @lists_options(OpenOptions)
     async def afrom_texts(
-        cls, texts: Iterable[str], embedding: EmbeddingLike = None, metadatas: Metadatas = None, **options: Any
+        cls,
+        texts: Iterable[str],
+        embedding: EmbeddingLike = None,
+        metadatas: Metadatas = None,
+        *,
+        llm: LLMLike = None,
+        recipe: Recipe | str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        ids: Ids = None,
+        **options: Unpack[OpenOptions],
     ) -> Self:
         """See `from_texts`."""
-        documents = from_texts(texts, metadatas, options.pop("ids", None))
-        return await cls.afrom_documents(documents, embedding, **options)
+        documents = from_texts(texts, metadatas, ids)
+        return await cls.afrom_documents(documents, embedding, llm=llm, recipe=recipe, path=path, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the index into a new folder. An index with a `path` is already saved.
@@ -251,23 +299,33 @@ class SireRetriever(DocumentIndex):
         _save_settings(self, Path(path))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], embedding: EmbeddingLike = None, **options: Any) -> Self:
+    @lists_options(OpenOptions)
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        embedding: EmbeddingLike = None,
+        *,
+        llm: LLMLike = None,
+        recipe: Recipe | str | None = None,
+        **options: Unpack[OpenOptions],
+    ) -> Self:
         """Open a folder written by `save`, `from_documents(path=...)` or the command line.
 
         Args:
             path: The folder.
             embedding: The embedder that the index was built with; not needed for the default and for named embedders.
-            **options: As in `from_documents`: `llm`, for recipes that call a model during a search, and for adding
-                documents later; `recipe`, one of the folder instead of its default; and others. Defaults of `k`,
-                `filter`, `returns`, `as_of`, `title_key` and `chunker` are the values that `from_documents` or `save`
-                stored.
+            llm: For recipes that call a model during a search, and for adding documents later.
+            recipe: One of the folder instead of its default.
+            **options: As in `from_documents`. Defaults of `k`, `filter`, `returns`, `as_of`, `title_key` and `chunker`
+                are the values that `from_documents` or `save` stored.
 
         Raises:
             IndexMissingError: There is no index.
             EmbedderMismatchError: It was built with another embedder.
             ConfigurationError: It does not have this recipe.
         """
-        retriever = cls._over(f"{cls.__name__}.load", {"embedding": embedding, "path": path, **options})
+        models = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path}
+        retriever = cls._over(f"{cls.__name__}.load", {**models, **options})
         try:
             check_length(retriever.index.snapshot().view, "langchain:")
         except IndexMissingError as error:
@@ -278,15 +336,27 @@ class SireRetriever(DocumentIndex):
         return retriever
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str] | None = None, embedding: EmbeddingLike = None, **options: Any) -> Self:
+    @lists_options(OpenOptions)
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        embedding: EmbeddingLike = None,
+        *,
+        llm: LLMLike = None,
+        recipe: Recipe | str | None = None,
+        **options: Unpack[OpenOptions],
+    ) -> Self:
         """A retriever over a new or existing folder, or in memory, to add documents to.
 
         Args:
             path: The folder; None keeps everything in memory.
-            embedding: As in `from_documents`, like `llm` and `recipe` among the options.
+            embedding: As in `from_documents`.
+            llm: As in `from_documents`.
+            recipe: As in `from_documents`.
             **options: As in `from_documents`, for example `chunker="sentences"` to split whole documents.
         """
-        return cls._over(f"{cls.__name__}.open", {"path": path, "embedding": embedding, **options}, is_writer=True)
+        models = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path}
+        return cls._over(f"{cls.__name__}.open", {**models, **options}, is_writer=True)
 
     @classmethod
     def _over(cls, called: str, arguments: Mapping[str, Any], *, is_writer: bool = False) -> Self:
@@ -313,7 +383,9 @@ class SireRetriever(DocumentIndex):
     async def _found_documents(self, query: str, options: Mapping[str, Any]) -> list[Document]:
         """Whole documents, or with `max_tokens` the evidence that fits."""
         search = self.asked(options)
-        if search["max_tokens"] is None:
+        if search["max_tokens"] is not None:
+            check_search_type(self.search_type, {**self._search_kwargs(), "max_tokens": search["max_tokens"]})
+        else:
             return [hit_to_langchain(hit) for hit in await self._hits(query, options)]
         index = self.searched(search)
         await self.prepare_search()
@@ -335,8 +407,24 @@ class SireRetriever(DocumentIndex):
         return replace(options, write=evidence_text, head=lambda _: "")
 
     async def _hits(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
-        """Search as a call, `search_kwargs` and the fields say, in this order."""
-        search = self.asked(options)
+        """Hits of `search_type`, with the options of a call, of `search_kwargs` and the fields, in this order."""
+        search, kwargs = self.asked(options), self._search_kwargs()
+        index, k = self.searched(search), search["k"]
+        if self.search_type == "mmr":
+            hits = await self._ranked(query, {**search, "k": max(k, kwargs.get("fetch_k", FETCH_K))})
+            return await diverse(index, query, hits, k, kwargs.get("lambda_mult", LAMBDA_MULT))
+        hits = await self._ranked(query, search)
+        if self.search_type == "similarity":
+            return hits
+        similarities = await cosines(index, query, hits)
+        pairs = zip(hits, similarities, strict=True)
+        return [hit for hit, similarity in pairs if similarity >= kwargs["score_threshold"]]
+
+    async def ranked(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
+        """Hits in the recipe's order, whatever the `search_type`."""
+        return await self._ranked(query, self.asked(options))
+
+    async def _ranked(self, query: str, search: Mapping[str, Any]) -> list[Hit]:
         index = self.searched(search)
         await self.prepare_search()
         try:
@@ -359,18 +447,23 @@ class SireRetriever(DocumentIndex):
 
     def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Options of a search: options of a call, then of `search_kwargs`, then the fields."""
-        general = named("search_kwargs", self.search_kwargs, _RETRIEVER_SEARCH, SPELLINGS)
+        general = {name: value for name, value in self._search_kwargs().items() if name in _RETRIEVER_SEARCH}
         own = self.called(options)
         narrowed = self.narrowed(own.get("filter"))
         fields = {name: getattr(self, name) for name in ("k", "returns", "as_of", "max_tokens")}
         return {**fields, **general, **own, "filter": narrowed}
 
+    def _search_kwargs(self) -> dict[str, Any]:
+        """`search_kwargs`, which may have been changed, under our names."""
+        return named("search_kwargs", self.search_kwargs, _SEARCH_KWARGS, SPELLINGS)
+
     @property
     def has_k(self) -> bool:
         """True if a number of documents was given, here or in `search_kwargs`."""
-        return "k" in self.model_fields_set or any(SPELLINGS.get(word, word) == "k" for word in self.search_kwargs)
+        return "k" in self.model_fields_set or "k" in self._search_kwargs()
 
-    def as_retriever(self, **fields: Any) -> Self:
+    @lists_options(RetrieverFields)
+    def as_retriever(self, **fields: Unpack[RetrieverFields]) -> Self:
         """This retriever with other fields: `k`, `returns`, `search_kwargs` and others; a filter can only narrow it."""
         known = named(f"{type(self).__name__}.as_retriever", fields, type(self).model_fields, SPELLINGS)
         mine = {name: getattr(self, name) for name in self.model_fields_set}
@@ -385,8 +478,7 @@ class SireRetriever(DocumentIndex):
 
     def narrowed(self, *more: FilterLike) -> Filter | None:
         """The retriever's filters and others: a call, for example of an agent, must not widen what it may see."""
-        own = named("search_kwargs", self.search_kwargs, _RETRIEVER_SEARCH, SPELLINGS)
-        return reduce(both, map(parse_filter, (self.filter, own.get("filter"), *more)))
+        return reduce(both, map(parse_filter, (self.filter, self._search_kwargs().get("filter"), *more)))
 
     # --- changing ---------------------------------------------------------------------------------------------------
 
@@ -602,13 +694,3 @@ def _save_settings(retriever: SireRetriever, folder: Path | None) -> None:
         }
         reading = reading_settings(retriever.title_key, retriever.index.chunker)
         write_settings(folder, {**{name: value for name, value in options.items() if value is not None}, **reading})
-
-
-def _refuse_store_searches(arguments: Mapping[str, Any]) -> None:
-    """Say where the kinds of search are that vector stores have."""
-    of_store = next((name for name in _OF_STORES if name in arguments), None)
-    if of_store is not None:
-        raise TypeError(
-            f"SireRetriever has no {of_store}. The vector store has it, over the same index: SireVectorStore(path=...)"
-            f".as_retriever(search_type=..., search_kwargs=...)."
-        )

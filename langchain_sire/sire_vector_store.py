@@ -1,4 +1,6 @@
 """`SireVectorStore`: an index where LangChain asks for a vector store."""
+# LangChain's methods take keywords of any name; ours are typed.
+# mypy: disable-error-code="override"
 
 from __future__ import annotations
 
@@ -10,22 +12,25 @@ from typing import TYPE_CHECKING, Any, Union
 import numpy as np
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
-from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
+from langchain_sire.chat import LLMLike
 from langchain_sire.documents import Ids, from_texts, hit_to_langchain, with_ids
 from langchain_sire.embeddings import EmbeddingLike, LangChainEmbedder
 from langchain_sire.opening import SPELLINGS
+from langchain_sire.options import OpenOptions, StoreArguments, StoreOptions, StoreSearchOptions
 from langchain_sire.retriever import SEARCH, SireRetriever
-from sire_core.arguments import named
+from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, cosines, diverse
+from sire_core.arguments import lists_options, named
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
-    from numpy.typing import NDArray
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
+    from sire_core.index import Index
+    from sire_core.protocols import Recipe
     from sire_core.types import Hit
 
 
@@ -35,37 +40,44 @@ Rows = Union[list[dict[Any, Any]], None]
 class SireVectorStore(VectorStore):
     """A vector store that searches with a recipe, for chains and retrievers that accept only a vector store.
 
-    Documents come back as they were added, without `metadata["sire"]`, so `ParentDocumentRetriever`,
-    `MultiVectorRetriever` and similar classes work. Scores are those of the recipe. A relevance score, as used by
-    `similarity_score_threshold`, is the cosine similarity between a document and the question, at least 0. Searches
-    take `filter`, `returns`, `as_of` and `recipe`, as `SireRetriever` does.
+    Documents come back as they were added, so `ParentDocumentRetriever`, `MultiVectorRetriever` and similar classes
+    work; with `provenance=True` they have `metadata["sire"]`, as those of `SireRetriever`. Scores are those of the
+    recipe. A relevance score, as used by `similarity_score_threshold`, is the cosine similarity between a document and
+    the question, at least 0. Searches take `filter`, `returns`, `as_of` and `recipe`, as `SireRetriever` does.
 
     Args:
         embedding: LangChain `Embeddings` or an `Embedder`; None means what the folder was built with, or the default,
             which needs no download.
         path: Folder of a new or existing index; None keeps it in memory.
-        documents: An existing document index, instead of all other arguments.
+        documents: An existing document index, instead of all other arguments but `provenance`.
+        provenance: Return documents with `metadata["sire"]`: scores, source ids and the path of each.
         **options: As in `SireRetriever.open`: `recipe`, `llm`, `chunker` and others.
 
     Raises:
         TypeError: An argument is unknown, or was given together with `documents`.
     """
 
+    @lists_options(OpenOptions)
     def __init__(
         self,
         embedding: EmbeddingLike = None,
         *,
         path: str | os.PathLike[str] | None = None,
         documents: SireRetriever | None = None,
-        **options: Any,
+        provenance: bool = False,
+        llm: LLMLike = None,
+        recipe: Recipe | str | None = None,
+        **options: Unpack[OpenOptions],
     ) -> None:
-        if documents is not None and (embedding is not None or path is not None or options):
+        models = {"path": path, "embedding": embedding, "llm": llm, "recipe": recipe}
+        if documents is not None and (options or any(value is not None for value in models.values())):
             raise TypeError("SireVectorStore() takes documents, or the settings of an index, not both.")
         self._embedding: Any = embedding
         if documents is None:
-            arguments = {"path": path, "embedding": embedding, **options}
+            arguments = {**models, **options}
             documents = SireRetriever._over("SireVectorStore", arguments, is_writer=True)  # noqa: SLF001 - `open`
         self.documents = documents
+        self._plain = not provenance
 
     @property
     def embeddings(self) -> Embeddings | None:
@@ -73,16 +85,23 @@ class SireVectorStore(VectorStore):
         return self._embedding.embeddings if isinstance(self._embedding, LangChainEmbedder) else self._embedding
 
     @classmethod
-    def from_documents(cls, documents: list[Document], embedding: EmbeddingLike = None, **kwargs: Any) -> Self:
+    @lists_options(StoreArguments)
+    def from_documents(
+        cls, documents: list[Document], embedding: EmbeddingLike = None, **kwargs: Unpack[StoreArguments]
+    ) -> Self:
         """A store with these documents, added to those in `path`; further arguments are those of the class."""
         return super().from_documents(documents, embedding, **kwargs)  # type: ignore[arg-type, no-any-return]
 
     @classmethod
-    async def afrom_documents(cls, documents: list[Document], embedding: EmbeddingLike = None, **kwargs: Any) -> Self:
+    @lists_options(StoreArguments)
+    async def afrom_documents(
+        cls, documents: list[Document], embedding: EmbeddingLike = None, **kwargs: Unpack[StoreArguments]
+    ) -> Self:
         """See `from_documents`."""
         return await super().afrom_documents(documents, embedding, **kwargs)  # type: ignore[arg-type, no-any-return]
 
     @classmethod
+    @lists_options(StoreOptions)
     def from_texts(
         cls,
         texts: list[str],
@@ -90,7 +109,7 @@ class SireVectorStore(VectorStore):
         metadatas: Rows = None,
         *,
         ids: list[str] | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[StoreOptions],
     ) -> Self:
         """A store with these texts, added to those in `path`; further arguments are those of the class."""
         store = cls(embedding, **kwargs)
@@ -98,8 +117,13 @@ class SireVectorStore(VectorStore):
         return store
 
     @classmethod
+    @lists_options(StoreArguments)
     async def afrom_texts(
-        cls, texts: list[str], embedding: EmbeddingLike = None, metadatas: Rows = None, **kwargs: Any
+        cls,
+        texts: list[str],
+        embedding: EmbeddingLike = None,
+        metadatas: Rows = None,
+        **kwargs: Unpack[StoreArguments],
     ) -> Self:
         """See `from_texts`."""
         return await super().afrom_texts(texts, embedding, metadatas, **kwargs)  # type: ignore[arg-type, no-any-return]
@@ -144,26 +168,30 @@ class SireVectorStore(VectorStore):
         """See `get_by_ids`."""
         return await self.documents.aget(ids)
 
-    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Unpack[StoreSearchOptions]) -> list[Document]:
         """The best documents for a question, in the recipe's order."""
         return run_sync(self.asimilarity_search(query, k, **kwargs))
 
-    async def asimilarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+    async def asimilarity_search(self, query: str, k: int = 4, **kwargs: Unpack[StoreSearchOptions]) -> list[Document]:
         """See `similarity_search`."""
         return [document for document, _ in await self.asimilarity_search_with_score(query, k, **kwargs)]
 
-    def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
+    def similarity_search_with_score(
+        self, query: str, k: int = 4, **kwargs: Unpack[StoreSearchOptions]
+    ) -> list[tuple[Document, float]]:
         """The best documents with the recipe's scores; larger is better."""
         return run_sync(self.asimilarity_search_with_score(query, k, **kwargs))
 
     async def asimilarity_search_with_score(
-        self, query: str, k: int = 4, **kwargs: Any
+        self, query: str, k: int = 4, **kwargs: Unpack[StoreSearchOptions]
     ) -> list[tuple[Document, float]]:
         """See `similarity_search_with_score`."""
         hits = await self._hits(query, k, kwargs)
-        return [(hit_to_langchain(hit, plain=True), float(hit.score)) for hit in hits]
+        return [(self._document(hit), float(hit.score)) for hit in hits]
 
-    def similarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
+    def similarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, **kwargs: Unpack[StoreSearchOptions]
+    ) -> list[Document]:
         """The passages nearest to a vector of the index's embedder; takes `filter`, `as_of` and `recipe`.
 
         Raises:
@@ -171,7 +199,9 @@ class SireVectorStore(VectorStore):
         """
         return run_sync(self.asimilarity_search_by_vector(embedding, k, **kwargs))
 
-    async def asimilarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
+    async def asimilarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, **kwargs: Unpack[StoreSearchOptions]
+    ) -> list[Document]:
         """See `similarity_search_by_vector`."""
         known = named("SireVectorStore.similarity_search_by_vector", kwargs, SEARCH, SPELLINGS)
         search = self.documents.asked({**known, "k": k})
@@ -187,7 +217,7 @@ class SireVectorStore(VectorStore):
         except IndexMissingError:
             return []
         hits = await pinned.nearest(np.asarray(embedding, dtype=np.float32), search["k"])
-        return [hit_to_langchain(hit, plain=True) for hit in hits]
+        return [self._document(hit) for hit in hits]
 
     def _similarity_search_with_relevance_scores(
         self, query: str, k: int = 4, **kwargs: Any
@@ -198,39 +228,42 @@ class SireVectorStore(VectorStore):
         self, query: str, k: int = 4, **kwargs: Any
     ) -> list[tuple[Document, float]]:
         hits = await self._hits(query, k, kwargs)
-        if not hits:
-            return []
-        question, vectors = await self._vectors(query, hits, kwargs)
-        cosines = np.clip(vectors @ question, 0.0, 1.0).tolist()
-        return [(hit_to_langchain(hit, plain=True), cosine) for hit, cosine in zip(hits, cosines, strict=True)]
+        similarities = await cosines(self._searched(kwargs), query, hits)
+        return [(self._document(hit), cosine) for hit, cosine in zip(hits, similarities, strict=True)]
 
     def max_marginal_relevance_search(
-        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = FETCH_K,
+        lambda_mult: float = LAMBDA_MULT,
+        **kwargs: Unpack[StoreSearchOptions],
     ) -> list[Document]:
         """The `k` of the recipe's best `fetch_k` documents that are similar to the question and diverse."""
         return run_sync(self.amax_marginal_relevance_search(query, k, fetch_k, lambda_mult, **kwargs))
 
     async def amax_marginal_relevance_search(
-        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = FETCH_K,
+        lambda_mult: float = LAMBDA_MULT,
+        **kwargs: Unpack[StoreSearchOptions],
     ) -> list[Document]:
         """See `max_marginal_relevance_search`."""
         hits = await self._hits(query, max(k, fetch_k), kwargs)
-        if not hits:
-            return []
-        question, vectors = await self._vectors(query, hits, kwargs)
-        chosen = maximal_marginal_relevance(question, list(vectors), lambda_mult, k)
-        return [hit_to_langchain(hits[index], plain=True) for index in chosen]
+        return [self._document(hit) for hit in await diverse(self._searched(kwargs), query, hits, k, lambda_mult)]
 
     async def _hits(self, query: str, k: int, options: Mapping[str, Any]) -> list[Hit]:
         known = named("SireVectorStore.similarity_search", options, SEARCH, SPELLINGS)
-        return await self.documents._hits(query, {**known, "k": k})  # noqa: SLF001 - the same search, before it becomes documents
+        return await self.documents.ranked(query, {**known, "k": k})
 
-    async def _vectors(
-        self, query: str, hits: Sequence[Hit], options: Mapping[str, Any]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Unit-length vectors of the question, `[dimension]`, and of hits, `[hits, dimension]`, of the same recipe."""
-        searched = self.documents.searched(self.documents.asked(options))
-        return await (await searched.asnapshot()).vectors(query, hits)
+    def _document(self, hit: Hit) -> Document:
+        return hit_to_langchain(hit, plain=self._plain)
+
+    def _searched(self, options: Mapping[str, Any]) -> Index:
+        """The index with the recipe of a search."""
+        return self.documents.searched(self.documents.asked(options))
 
 
 def _identified(

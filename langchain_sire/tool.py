@@ -18,12 +18,14 @@ from langchain_sire.documents import KEY, evidence_to_langchain, hit_to_langchai
 from langchain_sire.reasoning import ReasoningChain, make_reasoner, question_of
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
+from sire_core.arguments import lists_options
 from sire_core.documents.document_names import check_cite_key, citation, cited_names
 from sire_core.errors import ConfigurationError, NoAnswerError, QueryError
 from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
+from sire_core.reason.options import AnyReasonerOptions
 from sire_core.search.context import Evidence, context_text
 from sire_core.search.validity import superseded_mark
 from sire_core.serve.outputs import answer_text
@@ -31,6 +33,7 @@ from sire_core.serve.tools import ANSWERS, SEARCHES, AnswerArguments, explain_fi
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from typing_extensions import Unpack
 
 
 def create_sire_tool(
@@ -129,6 +132,7 @@ def cited_as(document: Document, cite_key: str = "") -> str:
     return citation(cited_names(ids, document.metadata, about.get("differing", {}), title, cite_key))
 
 
+@lists_options(AnyReasonerOptions)
 def create_sire_answer_tool(
     source: ReasoningChain | BaseRetriever | Index,
     llm: LLMLike = None,
@@ -138,7 +142,7 @@ def create_sire_answer_tool(
     via: str = "ircot",
     args_schema: type[BaseModel] | None = None,
     cite_key: str = "",
-    **options: Any,
+    **options: Unpack[AnyReasonerOptions],
 ) -> BaseTool:
     """Create a tool for agents that answers questions.
 

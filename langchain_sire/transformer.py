@@ -10,11 +10,15 @@ from langchain_core.documents import BaseDocumentTransformer, Document
 
 from langchain_sire.documents import from_langchain, pool_document
 from langchain_sire.opening import open_index
+from langchain_sire.options import TransformerOptions
 from sire_core import types
+from sire_core.arguments import lists_options
 from sire_core.errors import ConfigurationError
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from sire_core.index import Index
     from sire_core.protocols import Recipe
 
@@ -39,6 +43,7 @@ class SireDocumentTransformer(BaseDocumentTransformer):
         ConfigurationError: An unknown kind, or an index together with settings of one.
     """
 
+    @lists_options(TransformerOptions)
     def __init__(
         self,
         recipe: Recipe | str | None = None,
@@ -46,7 +51,7 @@ class SireDocumentTransformer(BaseDocumentTransformer):
         kinds: Collection[str] | None = None,
         index: Index | None = None,
         title_key: str | Sequence[str] = "title",
-        **options: Any,
+        **options: Unpack[TransformerOptions],
     ) -> None:
         arguments = {"recipe": recipe, **options}
         if index is not None and any(value is not None for value in arguments.values()):

@@ -86,7 +86,14 @@ class VectorStoreSource(FrameworkSource):
         return [(document, -score if grow else score) for (document, _), score in zip(scored, scores, strict=True)]
 
 
-def over_vector_store(recipe: Recipe | str, vector_store: VectorStore, **options: Any) -> Recipe:
+def over_vector_store(
+    recipe: Recipe | str,
+    vector_store: VectorStore,
+    *,
+    distances: bool | None = None,
+    search_kwargs: Mapping[str, Any] | None = None,
+    native_filter: Callable[[Filter], Any] | None = None,
+) -> Recipe:
     """A recipe that searches the user's vector store.
 
     A recipe that ranks by vectors alone uses the store's order and scores. Every other recipe (graphs, words, chains)
@@ -97,13 +104,18 @@ def over_vector_store(recipe: Recipe | str, vector_store: VectorStore, **options
     Args:
         recipe: A name or a `Recipe`.
         vector_store: See `VectorStoreSource`.
-        **options: `distances`, `search_kwargs` and `native_filter`, see there. As `search_kwargs` may hide something,
-            `flat` then finds only what the store has, and nothing that waits for it.
+        distances: See `VectorStoreSource`.
+        search_kwargs: See `VectorStoreSource`. As they may hide something, `flat` then finds only what the store has,
+            and nothing that waits for it.
+        native_filter: See `VectorStoreSource`.
 
     Raises:
         ConfigurationError: `search_kwargs` has a filter that the recipe would not respect.
     """
-    source, search_kwargs = VectorStoreSource(vector_store, **options), options.get("search_kwargs") or {}
+    search_kwargs = search_kwargs or {}
+    source = VectorStoreSource(
+        vector_store, distances=distances, search_kwargs=search_kwargs, native_filter=native_filter
+    )
     built = recipe_by_name(recipe) if isinstance(recipe, str) else recipe
     if isinstance(built.ranker, Flat):
         return replace(built, ranker=VectorStoreRanker(source, not search_kwargs), vectors=source)

@@ -32,6 +32,7 @@ from llama_index_sire.query_engines import (
 )
 from llama_index_sire.rerank import SireRerank
 from llama_index_sire.retriever import ConversationRetriever, SireRetriever
+from llama_index_sire.sire_embedding import SireEmbedding
 from llama_index_sire.tool import SireMemoryBlock, create_sire_answer_tool, create_sire_tool
 from llama_index_sire.vector_store import VectorStoreMirror, VectorStoreSource, over_vector_store
 
@@ -48,6 +49,7 @@ __all__ = [
     "RetrievedEvent",
     "SelfAskQueryEngine",
     "SingleQueryEngine",
+    "SireEmbedding",
     "SireMemoryBlock",
     "SireNodeParser",
     "SireRerank",

@@ -14,6 +14,7 @@ from llama_index.core.settings import Settings
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.filters import to_filter
 from llama_index_sire.language_model import LlamaIndexModel
+from llama_index_sire.options import RetrieverFields, SearchFields
 from llama_index_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import named, parameters
 from sire_core.documents.chunker import SentenceChunker
@@ -64,23 +65,10 @@ def check_llm(model: LLMLike) -> None:
         check_language_model(model, "llm is an LLM of LlamaIndex, a LanguageModel, 'settings' or None")
 
 
-SEARCH_FIELDS = (
-    "filters",
-    "doc_ids",
-    "node_ids",
-    "returns",
-    "scores",
-    "as_of",
-    "max_tokens",
-    "context_options",
-    "recipe",
-)
+SEARCH_FIELDS = (*SearchFields.__annotations__, "recipe")
 """What one search may have otherwise than its retriever."""
 
-FIELDS = (
-    *("similarity_top_k", *SEARCH_FIELDS[:-1]),
-    *("title_key", "transformations", "callback_manager", "object_map", "objects", "verbose"),
-)
+FIELDS = tuple(RetrieverFields.__annotations__)
 """What belongs to a retriever, not to its index."""
 
 SPELLINGS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, Union
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -24,8 +24,9 @@ from llama_index_sire.documents import node_of, retriever_source
 from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import FilterLike, to_filter
 from llama_index_sire.opening import LLMLike, check_llm, resolve_llm
+from llama_index_sire.options import WorkflowOptions
 from llama_index_sire.retriever import SireRetriever
-from sire_core.arguments import limits_of
+from sire_core.arguments import limits_of, lists_options
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
@@ -50,6 +51,8 @@ from sire_core.search.validity import Day
 from sire_core.serve.outputs import source_title
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from sire_core.protocols import LanguageModel
 
 
@@ -225,7 +228,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         llm: LLMLike = None,
         limits: ReasoningLimits | Mapping[str, Any] | None = None,
         streaming: bool = False,
-        on_model_error: str = "raise",
+        on_model_error: Literal["raise", "return"] = "raise",
         callback_manager: CallbackManager | None = None,
     ) -> None:
         retriever = SireRetriever(source) if isinstance(source, Index) else source
@@ -423,7 +426,10 @@ class ReasoningWorkflow(Workflow):
         **options: Further arguments of `Workflow`.
     """
 
-    def __init__(self, engine: ReasoningQueryEngine[Any], timeout: float | None = None, **options: Any) -> None:
+    @lists_options(WorkflowOptions)
+    def __init__(
+        self, engine: ReasoningQueryEngine[Any], timeout: float | None = None, **options: Unpack[WorkflowOptions]
+    ) -> None:
         super().__init__(timeout=timeout, **options)
         self.engine = engine
 

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
+from llama_index.core.callbacks.base import CallbackManager
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
@@ -47,9 +48,17 @@ class SireRerank(BaseNodePostprocessor):
 
     _model: LanguageModel | None = PrivateAttr(default=None)
 
-    def __init__(self, *, llm: LLMLike = None, top_n: int | None = None, pool: int = 5, **kwargs: Any) -> None:
-        kwargs.update(llm=llm, top_n=top_n, pool=pool)
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        *,
+        llm: LLMLike = None,
+        top_n: int | None = None,
+        pool: int = 5,
+        asks: str = "",
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        fields: dict[str, Any] = {"llm": llm, "top_n": top_n, "pool": pool, "asks": asks}
+        super().__init__(callback_manager=callback_manager or CallbackManager(), **fields)
         self._model = resolve_llm(llm)
         if self._model is not None:
             self.asks = self._model.fingerprint

@@ -8,7 +8,7 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -46,7 +46,15 @@ from llama_index_sire.opening import (
     search_settings,
     write_settings,
 )
-from sire_core.arguments import named, parameters
+from llama_index_sire.options import (
+    ChatEngineOptions,
+    DocumentsOptions,
+    OpenOptions,
+    QueryEngineOptions,
+    TextsOptions,
+    ViewOptions,
+)
+from sire_core.arguments import lists_options, named, parameters
 from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
 from sire_core.changes.writer import warn_of_first_cost
@@ -64,6 +72,7 @@ from sire_core.types import Document, to_uuid
 
 if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine
+    from typing_extensions import Unpack
 
     from sire_core.documents.chunker import SentenceChunker
     from sire_core.types import BuildReport, Hit
@@ -133,8 +142,8 @@ class SireRetriever(BaseRetriever):
         filters: FilterLike = None,
         doc_ids: Collection[str] | None = None,
         node_ids: Collection[str] | None = None,
-        returns: str = "passages",
-        scores: str = "recipe",
+        returns: Literal["passages", "units"] = "passages",
+        scores: Literal["recipe", "similarity"] = "recipe",
         as_of: Day = None,
         max_tokens: int | None = None,
         context_options: ContextOptions | None = None,
@@ -188,7 +197,8 @@ class SireRetriever(BaseRetriever):
     # --- making one -------------------------------------------------------------------------------------------------
 
     @classmethod
-    def from_documents(cls, documents: Nodes, **options: Any) -> SireRetriever:
+    @lists_options(DocumentsOptions)
+    def from_documents(cls, documents: Nodes, **options: Unpack[DocumentsOptions]) -> SireRetriever:
         """Add documents to a new or existing index, and return a retriever over it.
 
         In an existing index, documents are added, or replaced if their id is known, and nothing else changes; see also
@@ -198,13 +208,13 @@ class SireRetriever(BaseRetriever):
             documents: Documents, also those of `sire_core.files.readers.read_documents`, or nodes from a splitter,
                 which are not split again.
             **options: `ids` (replace those of the documents or nodes), `persist_dir` (the index folder; without it, the
-                index is in memory), `recipe` (a name or a
-                `Recipe`; by default that of the folder, see `Index.set_default_recipe`, or `sire`), `llm`
-                (also `extraction_llm`, see `resolve_llm`; without one, no model is called), settings of the recipe
-                (`ranker="hybrid"`, or all in `recipe_settings={...}`), `embed_model` (see `resolve_embed_model`),
-                `vector_store` (your store, or a `VectorStoreMirror` of it, which is kept up to date and searched),
-                `show_progress=True` for progress bars, arguments of the class (`similarity_top_k`, `filters`,
-                `transformations`, ...) and of `sire_core.Index`: `chunker`, `seed`, `workers`, `limits` and others.
+                index is in memory), `recipe` (a name or a `Recipe`; by default that of the folder, see
+                `Index.set_default_recipe`, or `sire`), `llm` (also `extraction_llm`, see `resolve_llm`; without one, no
+                model is called), settings of the recipe (`ranker="hybrid"`, `rerank="colbert:NAME"`, or all in
+                `recipe_settings={...}`), `embed_model` (see `resolve_embed_model`), `vector_store` (your store, or a
+                `VectorStoreMirror` of it, which is kept up to date and searched), `show_progress=True` for progress
+                bars, arguments of the class (`similarity_top_k`, `filters`, `transformations`, ...) and of
+                `sire_core.Index`: `chunker`, `seed`, `workers`, `limits` and others. All are typed, see `options`.
 
         Raises:
             CorpusError: Documents contradict each other, or have metadata that is not JSON.
@@ -214,47 +224,52 @@ class SireRetriever(BaseRetriever):
         return run_sync(cls._afrom_documents("from_documents", documents, options))
 
     @classmethod
-    async def afrom_documents(cls, documents: Nodes, **options: Any) -> SireRetriever:
+    @lists_options(DocumentsOptions)
+    async def afrom_documents(cls, documents: Nodes, **options: Unpack[DocumentsOptions]) -> SireRetriever:
         """See `from_documents`."""
         return await cls._afrom_documents("afrom_documents", documents, options)
 
     @classmethod
+    @lists_options(TextsOptions)
     def from_texts(
         cls,
         texts: Iterable[str],
         metadatas: Sequence[Mapping[str, Any]] | None = None,
         *,
         ids: Sequence[str] | None = None,
-        **options: Any,
+        **options: Unpack[TextsOptions],
     ) -> SireRetriever:
         """Add texts as documents; `metadatas` and `ids` are parallel lists. Otherwise like `from_documents`."""
-        return cls.from_documents(documents_of_texts(texts, metadatas, ids), **options)
+        return cls.from_documents(documents_of_texts(texts, metadatas, ids), ids=None, **options)
 
     @classmethod
+    @lists_options(TextsOptions)
     async def afrom_texts(
         cls,
         texts: Iterable[str],
         metadatas: Sequence[Mapping[str, Any]] | None = None,
         *,
         ids: Sequence[str] | None = None,
-        **options: Any,
+        **options: Unpack[TextsOptions],
     ) -> SireRetriever:
         """See `from_texts`."""
-        return await cls.afrom_documents(documents_of_texts(texts, metadatas, ids), **options)
+        return await cls.afrom_documents(documents_of_texts(texts, metadatas, ids), ids=None, **options)
 
     @classmethod
-    async def _afrom_documents(cls, called: str, documents: Nodes, options: dict[str, Any]) -> SireRetriever:
-        own_options = {word: value for word, value in options.items() if word != "ids"}
+    async def _afrom_documents(cls, called: str, documents: Nodes, options: DocumentsOptions) -> SireRetriever:
+        own_options: dict[str, Any] = {**options}
+        ids = own_options.pop("ids", None)
         settings, fields = read_arguments(f"{cls.__name__}.{called}", own_options)
         index = open_index(**settings)
         retriever = cls(index, **{**read_search(index.path, fields), **fields})
-        await retriever.arefresh(documents, ids=options.get("ids"))
+        await retriever.arefresh(documents, ids=ids)
         if retriever.index.path is not None:
             retriever._save_settings(retriever.index.path)
         return retriever
 
     @classmethod
-    def from_persist_dir(cls, persist_dir: str | os.PathLike[str], **options: Any) -> SireRetriever:
+    @lists_options(OpenOptions)
+    def from_persist_dir(cls, persist_dir: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> SireRetriever:
         """Open a folder written by `persist` or `from_documents(persist_dir=...)`.
 
         Args:
@@ -373,14 +388,18 @@ class SireRetriever(BaseRetriever):
             self.index, **{**mine, **fields, "similarity_top_k": k, "filters": both_filters(self.filters, filters)}
         )
 
-    def as_retriever(self, **options: Any) -> SireRetriever:
+    @lists_options(ViewOptions)
+    def as_retriever(self, **options: Unpack[ViewOptions]) -> SireRetriever:
         """This retriever with other settings: `similarity_top_k`, `recipe`, `returns`, `scores`; filters narrow it."""
         _, fields = read_arguments("SireRetriever.as_retriever", options, fields_only=True)
         return self.narrowed(fields.pop("similarity_top_k", None), fields.pop("filters", None), **fields)
 
     # --- engines ----------------------------------------------------------------------------------------------------
 
-    def as_query_engine(self, *, similarity_top_k: int | None = None, **kwargs: Any) -> RetrieverQueryEngine:
+    @lists_options(QueryEngineOptions)
+    def as_query_engine(
+        self, *, similarity_top_k: int | None = None, **kwargs: Unpack[QueryEngineOptions]
+    ) -> RetrieverQueryEngine:
         """A query engine over this retriever.
 
         Args:
@@ -396,8 +415,13 @@ class SireRetriever(BaseRetriever):
         retriever, arguments = self._parted("as_query_engine", similarity_top_k, kwargs, parameters(make))
         return make(retriever, **arguments)
 
+    @lists_options(ChatEngineOptions)
     def as_chat_engine(
-        self, chat_mode: str = "condense_plus_context", *, similarity_top_k: int | None = None, **kwargs: Any
+        self,
+        chat_mode: str = "condense_plus_context",
+        *,
+        similarity_top_k: int | None = None,
+        **kwargs: Unpack[ChatEngineOptions],
     ) -> BaseChatEngine:
         """A chat engine over this retriever.
 

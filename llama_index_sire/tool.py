@@ -19,6 +19,7 @@ from llama_index.core.tools import FunctionTool
 
 from llama_index_sire.documents import evidence_node, to_scored_node
 from llama_index_sire.filters import to_filter
+from llama_index_sire.options import EngineOptions
 from llama_index_sire.query_engines import (
     IRCoTQueryEngine,
     ReasoningQueryEngine,
@@ -28,6 +29,7 @@ from llama_index_sire.query_engines import (
     empty_response,
 )
 from llama_index_sire.retriever import SireRetriever
+from sire_core.arguments import lists_options
 from sire_core.documents.document_names import check_cite_key, citation, cited_names
 from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.index import Index
@@ -48,6 +50,8 @@ from sire_core.serve.tools import (
 )
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from llama_index_sire.opening import LLMLike
 
 
@@ -158,6 +162,7 @@ _ENGINES: Mapping[str, type[ReasoningQueryEngine[Any]]] = {
 }
 
 
+@lists_options(EngineOptions)
 def create_sire_answer_tool(
     source: ReasoningQueryEngine[Any] | BaseRetriever | Index,
     llm: LLMLike = None,
@@ -166,7 +171,7 @@ def create_sire_answer_tool(
     *,
     via: str = "ircot",
     cite_key: str = "",
-    **options: Any,
+    **options: Unpack[EngineOptions],
 ) -> FunctionTool:
     """Create a tool for agents that answers questions.
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from sire_core.errors import ConfigurationError
 
 T = TypeVar("T")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _COMPARED = 20_000  # Names that a mistyped one is compared with, which takes far less than a second
 
@@ -34,6 +35,32 @@ def parameters(function: Callable[..., Any], *, without: Collection[str] = ()) -
     declared = inspect.signature(function).parameters.values()
     named_ones = (p.name for p in declared if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
     return tuple(name for name in named_ones if name != "self" and name not in without)
+
+
+def lists_options(options: type) -> Callable[[Function], Function]:
+    """Show the keys of a `TypedDict` as keywords in `inspect.signature`, `help` and the completion of notebooks.
+
+    Decorates a function with `**options: Unpack[OptionsTypedDict]`, which type checkers and editors read themselves.
+
+    Args:
+        options: The `TypedDict`.
+    """
+
+    def decorate(function: Function) -> Function:
+        signature = inspect.signature(function)
+        declared = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        keywords = [
+            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=..., annotation=_source(annotation))
+            for key, annotation in options.__annotations__.items()
+        ]
+        vars(function)["__signature__"] = signature.replace(parameters=[*declared, *keywords])
+        return function
+
+    return decorate
+
+
+def _source(annotation: Any) -> Any:
+    return getattr(annotation, "__forward_arg__", annotation)
 
 
 def named(

@@ -251,17 +251,17 @@ class Index:
         """See `delete_passages`."""
         return await self._writer.delete_passages(passage_ids)
 
-    def forget(self, doc_ids: Iterable[str]) -> BuildReport:
+    def reextract(self, doc_ids: Iterable[str]) -> BuildReport:
         """Ask the models about some documents again: for answers that are valid and bad, which would stay for ever.
 
         Deletes and repeats their extractions, all answers that were made from them among others, and what was derived.
         What fails is asked again by the next change. `CorpusError`: unknown id; `ConfigurationError` as in `reembed`.
         """
-        return run_sync(self.aforget(doc_ids))
+        return run_sync(self.areextract(doc_ids))
 
-    async def aforget(self, doc_ids: Iterable[str]) -> BuildReport:
-        """See `forget`."""
-        return await self._writer.forget(doc_ids)
+    async def areextract(self, doc_ids: Iterable[str]) -> BuildReport:
+        """See `reextract`."""
+        return await self._writer.reextract(doc_ids)
 
     def drop_recipe(self, name: str) -> None:
         """Remove a recipe, unless it is the only one, and everything derived only for it. Documents stay."""

@@ -214,7 +214,7 @@ class ResolvedSettings:
     """The settings of one recipe: those of its parts, and what was given for them.
 
     Args:
-        given: Values by name.
+        given: Values by name. A part with a static method `spelled_out` rewrites shorthands in them.
         parts: What the recipe is made of. Parts that have a setting of the same name share its value.
 
     Raises:
@@ -224,6 +224,9 @@ class ResolvedSettings:
     def __init__(self, given: Mapping[str, Any], *parts: Component) -> None:
         self._parts = {part.kind: part for part in parts}
         known = {name: declared for part in parts for name, declared in part.fields().items()}
+        for part in parts:
+            if spelled_out := getattr(part.kind, "spelled_out", None):
+                given = spelled_out(given)
         for name in given:
             if name not in known:
                 raise UnknownSettingError(name, tuple(known))

@@ -430,6 +430,23 @@ class BuildReport:
     dropped: tuple[str, ...] = ()
     learned_again: bool = False
 
+    def __str__(self) -> str:
+        """Return the changes in a sentence."""
+        from sire_core.text.pluralize import count
+
+        numbers = {"added": self.added, "updated": self.updated, "removed": self.removed, "unchanged": self.unchanged}
+        changes = [f"{number:,} {word}" for word, number in numbers.items() if number]
+        parts = [f"{', '.join(changes)} (documents)" if changes else "Nothing changed"]
+        if units := sum(self.units.values()):
+            parts.append(f"the index has {count(units, 'unit')}")
+        if self.calls:
+            parts.append(f"{count(self.calls, 'model call')}, {self.input_tokens + self.output_tokens:,} tokens")
+        if self.failures:
+            parts.append(f"{count(len(self.failures), 'failure')}, first {self.failures[0].where}")
+        if self.dropped:
+            parts.append(f"recipes dropped: {', '.join(self.dropped)}")
+        return f"{'; '.join(parts)}."
+
 
 def to_uuid(unit: str) -> str:
     """Return the id of a unit as a UUID: its 24 hexadecimal digits, padded with zeros."""

@@ -11,15 +11,15 @@ import pytest
 
 NAMES = {
     "langchain_sire": (
-        "EvidenceCompressor IRCoTRetriever LangChainChat LangChainEmbedder ReasoningChain ReasoningState "
-        "SelfAskRetriever SireDocumentTransformer SireRetriever SireVectorStore VectorStoreMirror VectorStoreSource create_ircot_chain "
-        "create_ircot_graph create_self_ask_chain create_self_ask_graph create_sire_answer_tool create_sire_tool "
+        "EvidenceCompressor IRCoTRetriever LangChainChat LangChainEmbedder ReasoningChain ReasoningState SelfAskRetriever "
+        "SireDocumentTransformer SireEmbeddings SireMiddleware SireRetriever SireTranslator SireVectorStore VectorStoreMirror "
+        "VectorStoreSource create_ircot_chain create_ircot_graph create_self_ask_chain create_self_ask_graph create_sire_answer_tool create_sire_tool "
         "over_vector_store pool_documents question_of"
     ),
     "llama_index_sire": (
-        "AnswerEvent AnswerPieceEvent ConversationRetriever EvidencePostprocessor IRCoTQueryEngine IntermediateAnswerEvent "
-        "LlamaIndexEmbedder LlamaIndexModel "
-        "ReasoningWorkflow RetrievedEvent SelfAskQueryEngine SingleQueryEngine SireMemoryBlock SireNodeParser "
+        "AnswerEvent AnswerPieceEvent ConversationRetriever EvidencePostprocessor IRCoTQueryEngine IntermediateAnswerEvent LlamaIndexEmbedder "
+        "LlamaIndexModel "
+        "ReasoningWorkflow RetrievedEvent SelfAskQueryEngine SingleQueryEngine SireEmbedding SireMemoryBlock SireNodeParser "
         "SireRerank SireRetriever SubQuestionEvent ThoughtEvent VectorStoreMirror VectorStoreSource "
         "create_sire_answer_tool create_sire_tool over_vector_store to_documents to_filter"
     ),

@@ -293,11 +293,11 @@ def test_forget_asks_again_about_the_named_documents(server, source, tmp_path):
     model = ["--llm", "gpt-4o-mini", "--base-url", server.base_url]
     run("index", source, "--to", folder, *model, "--yes")
     asked = server.received
-    said = run("forget", folder, "d2", *model, code=2).output  # no terminal, no --yes: nothing is spent
+    said = run("reextract", folder, "d2", *model, code=2).output  # no terminal, no --yes: nothing is spent
     assert "1 passage" in said
     assert server.received == asked
-    run("forget", folder, "nothing", *model, "--yes", code=1)
-    run("forget", folder, "d2", *model, "--yes")
+    run("reextract", folder, "nothing", *model, "--yes", code=1)
+    run("reextract", folder, "d2", *model, "--yes")
     assert {entry.call.fields.get("title") for entry in server.log[asked:] if entry.call.schema} == {"Corvo"}
     other = ("index", source, "--to", folder, "--llm", "o", "--base-url", server.base_url)
     assert "made by openai:gpt-4o-mini|extract/v1" in run(*other, code=1).output

@@ -49,9 +49,9 @@ def reembed(folder):
         raise SireError(result.output)
 
 
-def forget(folder):
+def reextract(folder):
     with opened(folder) as index:
-        index.forget([demo_documents()[1].id])
+        index.reextract([demo_documents()[1].id])
 
 
 def purge(folder):
@@ -65,7 +65,7 @@ def plain(folder):
         index.build(demo_documents())
 
 
-ACTIONS = {"sync": sync, "second recipe": second_recipe, "reembed": reembed, "forget": forget, "purge": purge}
+ACTIONS = {"sync": sync, "second recipe": second_recipe, "reembed": reembed, "reextract": reextract, "purge": purge}
 
 
 def forked(act, kill_after=None):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.documents.blocks import FURNITURE, HEADING, block_text
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.base import with_sources
 from sire_core.models.usage import estimate_tokens
@@ -122,19 +123,14 @@ def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, dive
         row[vectors.indices[own]] = 0
 
 
-def _is_said(line: str) -> bool:
-    """True if a line is no heading, and no rule or empty row of a table."""
-    is_heading = line.startswith("#") and line.lstrip("#").startswith(" ")
-    return not is_heading and bool(line.strip("|:- \t"))
-
-
 def _sentences(unit: Unit) -> list[str]:
     lines = [line for line in unit.text.splitlines() if line.strip()]
     if unit.kind is not UnitKind.CHUNK:
         # Derived texts hold one self-contained statement a line.
         return lines if len(lines) > 1 else split_sentences(unit.text)
-    told = [line for line in lines if _is_said(line)] or lines
-    sentences = [sentence for line in told for sentence in split_sentences(line)]
+    texts = (block_text(unit.text, block) for block in unit.blocks if block.kind not in (HEADING, FURNITURE))
+    statements = [line for text in texts for line in text.splitlines() if line.strip("|:- \t")]
+    sentences = [sentence for line in statements or lines for sentence in split_sentences(line)]
     title = unit.title
     return [s if not title or title.casefold() in s.casefold() else f"{title}: {s}" for s in sentences]
 

@@ -238,7 +238,7 @@ class IndexWriter:
             lambda stored, chunks: plan_delete_passages(stored, chunks, wanted, allow=self._configuration.allow)
         )
 
-    async def forget(self, doc_ids: Iterable[str]) -> BuildReport:
+    async def reextract(self, doc_ids: Iterable[str]) -> BuildReport:
         """Delete what models answered about documents, and ask again."""
         from sire_core.documents.change_plan import CorpusChange, check_known
         from sire_core.models.sync import run_shielded

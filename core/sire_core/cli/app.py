@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sire_core.cli.change_commands import add, delete, forget, index, sync, update
-from sire_core.cli.choice_commands import advise, estimate, questions, recipes
+from sire_core.cli.change_commands import add, delete, import_, index, reextract, sync, update
+from sire_core.cli.choice_commands import advise, compare, estimate, questions, recipes
 from sire_core.cli.eval_command import eval_
 from sire_core.cli.folder_commands import backup, check, documents, reembed, stats
+from sire_core.cli.inspect_commands import doctor, explain, export, models, skill
 from sire_core.cli.option_groups import GroupedCommand
 from sire_core.cli.output import note, on_terminal, say
 from sire_core.cli.query_commands import ask, demo, query
@@ -114,7 +115,8 @@ def _root(
 
 
 for _command in (
-    *(demo, index, query, ask, explore, stats, documents, sync, add, update, delete, forget, check, backup, reembed),
-    *(recipes, advise, estimate, questions, eval_, mcp, train_chains, export_training),
+    *(demo, index, query, ask, explain, explore, stats, documents, sync, add, update, delete, export, import_, backup),
+    *(check, doctor, reextract, reembed, recipes, models, compare, advise, estimate, questions, eval_, mcp, skill),
+    *(train_chains, export_training),
 ):
     app.command(_command.__name__.strip("_").replace("_", "-"), cls=GroupedCommand)(_command)

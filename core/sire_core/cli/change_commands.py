@@ -1,4 +1,4 @@
-"""`sire index`, `add`, `update`, `delete`, `forget`, `sync`: an index is made and changed."""
+"""`sire index`, `add`, `update`, `delete`, `reextract`, `sync`: an index is made and changed."""
 
 from __future__ import annotations
 
@@ -499,7 +499,7 @@ def delete(
 
 
 @grouped
-def forget(
+def reextract(
     folder: option_groups.Folder,
     doc_ids: Annotated[
         list[str], typer.Argument(metavar="DOC_ID", help="Ids of the documents, or the paths of their files.")
@@ -516,7 +516,7 @@ def forget(
     updates everything derived. The documents stay. If it is interrupted, the next change asks. With --llm, the expected
     cost of extraction is shown and you are asked before anything is deleted or spent.
 
-    Example: sire forget my-index guides/queue.md --llm gpt-4o-mini
+    Example: sire reextract my-index guides/queue.md --llm gpt-4o-mini
     """
     options = existing_index(folder, doc_ids[0], spending, ReadingOptions(embedder=embedder, extractions=extractions))
     pay = spending.approval()
@@ -530,7 +530,7 @@ def forget(
             with open_index(replace(options, folder=None, recipe=manifest_of(folder).recipes[-1].name)) as alone:
                 pay(alone, index.documents(names))
 
-    run_change(options, lambda index, _: index.forget(ids_of(doc_ids, folder)), as_json=as_json, approve=approve)
+    run_change(options, lambda index, _: index.reextract(ids_of(doc_ids, folder)), as_json=as_json, approve=approve)
 
 
 @grouped
@@ -719,3 +719,28 @@ def index(
         return report
 
     run_change(options, change, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+
+
+@grouped
+def import_(
+    sources: option_groups.Sources,
+    to: Annotated[Path, option("--to DIR", "The index folder; created if it does not exist.")],
+    reading: ReadingOptions,
+    spending: SpendingOptions,
+    built: RecipeOptions,
+    as_json: option_groups.AsJson = False,
+) -> None:
+    """Index what `sire export` wrote.
+
+    The same as `sire index`.
+
+    Example: sire import documents.jsonl --to my-index
+    """
+    options = _options(to, spending.model(), spending, reading, replaces=False, **built.as_given())
+    run_change(
+        options,
+        put(Index.update, options),
+        sources=sources,
+        as_json=as_json,
+        approve=approval(spending, with_documents),
+    )

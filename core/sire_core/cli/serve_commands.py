@@ -106,7 +106,7 @@ def mcp(
 ) -> None:
     """Serve an index to agents over MCP.
 
-    The tools are search, ask, explain and fetch.
+    The tools are search, ask, explain, fetch, open and neighbors. For agents that run commands, see `sire skill`.
 
     Example, in the MCP configuration of an agent: {"command": "sire", "args": ["mcp", "/path/to/my-index"]}
     """

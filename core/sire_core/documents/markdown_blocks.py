@@ -98,12 +98,6 @@ def block_runs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
         yield "text", plain
 
 
-def fence_of(line: str) -> str:
-    """The fence that opens code in a line, indented as in a list item; empty if none does."""
-    opened = _FENCE.match(line)
-    return "" if opened is None else f"{' ' * _column(opened)}{line[opened.start('mark') :].rstrip()}"
-
-
 def code_end(lines: Sequence[str], start: int) -> int:
     """End of the fenced code that starts at a line; `start` if none does. Code in a list item ends with the item."""
     opened = _FENCE.match(lines[start])
@@ -117,12 +111,6 @@ def code_end(lines: Sequence[str], start: int) -> int:
         if within and line.strip() and not line[0].isspace():
             return row
     return len(lines)
-
-
-def is_closed(code: Sequence[str]) -> bool:
-    """True if the last line of some fenced code closes it."""
-    opened = _FENCE.match(code[0])
-    return opened is not None and len(code) > 1 and _closes(opened, code[-1])
 
 
 def _closes(opened: re.Match[str], line: str) -> bool:

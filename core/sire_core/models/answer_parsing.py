@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_origin
 
 from pydantic import (
     BaseModel,
@@ -26,6 +26,9 @@ from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerErr
 from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.text.words import clean_text, clean_value, split_sentences
 from sire_core.types import digest
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Ask = Callable[[ModelRequest], Awaitable[Completion]]
 """Sends one request and returns the raw answer."""
@@ -428,8 +431,14 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
 
 
 def parse_answer(text: str, schema: type[BaseModel]) -> BaseModel:
-    """Read an answer as a value of a schema."""
-    return schema.model_validate(tolerant_json(text))
+    """Read an answer as a value of a schema; in plain words only where the schema understands them."""
+    try:
+        return schema.model_validate(tolerant_json(text))
+    except ValueError:
+        value = schema.from_words(text) if issubclass(schema, LenientAnswer) else None
+        if value is None:
+            raise
+        return value
 
 
 def _read(answer: Completion, schema: type[BaseModel]) -> Completion:
@@ -582,6 +591,11 @@ class LenientAnswer(BaseModel):
 
     shape: ClassVar[str] = ""
     """An example of the answer, for servers that do not enforce a schema; much shorter than its JSON schema."""
+
+    @classmethod
+    def from_words(cls, text: str) -> Self | None:  # noqa: ARG003 - subclasses read it
+        """Return the value that an answer in plain words stands for, so that it is not asked for again; else None."""
+        return None
 
     @model_validator(mode="before")
     @classmethod

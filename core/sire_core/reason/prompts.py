@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from sire_core.models.answer_parsing import LenientAnswer
+from sire_core.models.answer_parsing import LenientAnswer, without_thinking
 from sire_core.protocols import Prompt
+from sire_core.reason.output_parsing import abstains, first_sentence, is_done, labelled_line
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from sire_core.types import Unit
 
 
@@ -64,6 +67,8 @@ READ_LONG = """\
 The question of the data can be understood in several ways. Answer it from its numbered passages in one paragraph of \
 three to six sentences that covers every way in which the passages answer it, and says for each what it depends on. \
 Write the paragraph alone. Always answer."""
+SEARCH_LABEL = re.compile(r"(?:next )?search(?: query)?[^\w:]{0,3}:", re.IGNORECASE)
+"""Begins the line with the next query in a reply that is no JSON."""
 READ_OPTIONS = """\
 Choose the option that answers the question of the data best, by its passages. Answer with the number of the option \
 and nothing else. Always choose one."""
@@ -82,6 +87,14 @@ class SearchThought(LenientAnswer):
     def _nothing(cls, value: Any) -> Any:
         """`null` is an empty query."""
         return "DONE" if value is None else value
+
+    @classmethod
+    def from_words(cls, text: str) -> Self | None:
+        """Read a sentence and a line `Search: ...`, or one that only says DONE."""
+        words = without_thinking(text)
+        lines = words.strip().splitlines() or [""]
+        search = labelled_line(words, SEARCH_LABEL) or ("DONE" if is_done(lines[-1]) else "")
+        return cls(reasoning=first_sentence(words) if len(lines) > 1 else "", search=search) if search else None
 
 
 class FollowUp(LenientAnswer):
@@ -115,6 +128,14 @@ class Reading(LenientAnswer):
         items = value if isinstance(value, list) else [value]
         digits = ("".join(filter(str.isdigit, str(item).split(".")[0])) for item in items)
         return [int(text) for text in digits if text and len(text) < 6]
+
+    @classmethod
+    def from_words(cls, text: str) -> Self | None:
+        """Read an answer in words that cites its passages as `[1]`."""
+        words = without_thinking(text).strip()
+        numbers = [int(number) for number in re.findall(r"\[(\d{1,4})\]", words)]
+        is_json = words[:1] in "{[`"
+        return cls(answer=words, citations=numbers, sufficient=not abstains(words)) if numbers and not is_json else None
 
 
 class ReportReading(Reading):

@@ -28,6 +28,7 @@ from sire_core.reason.prompts import (
     ASK_FOLLOW_UP,
     LIST_FOLLOW_UPS,
     READ_FOLLOW_UP,
+    SEARCH_LABEL,
     THINK,
     THINK_AND_SEARCH,
     FollowUps,
@@ -147,8 +148,6 @@ async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[ReasoningSte
 _K = {"original": 6, "hipporag": 8, "indexrag": 20}
 _MERGE: dict[str, Merge] = {"original": "append", "hipporag": "max_score", "indexrag": "relative"}
 _MAX_STEPS_BY_PROMPT = {"original": 10, "hipporag": 3, "indexrag": 3}
-_SEARCH = re.compile(r"(?:next )?search(?: query)?[^\w:]{0,3}:", re.IGNORECASE)
-
 _ALIKE = 0.9  # Minimum similarity of paragraphs that count as duplicates
 _COMPARED = 1000  # Characters of a text that are compared, to bound the time
 
@@ -274,7 +273,7 @@ def _read_search(text: str, parsed: SearchThought | None) -> tuple[str, str]:
     if parsed is not None:
         return first_sentence(parsed.reasoning), as_query(parsed.search)
     sentence = first_sentence(text)
-    return sentence, as_query(labelled_line(without_thinking(text), _SEARCH) or sentence)
+    return sentence, as_query(labelled_line(without_thinking(text), SEARCH_LABEL) or sentence)
 
 
 async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[ReasoningStep, None]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sire_core.errors import ConfigurationError
 from sire_core.settings import check_settings, refuse_unused, setting
 
 if TYPE_CHECKING:
@@ -16,7 +19,8 @@ class RerankSettings:
     """Who puts the first hits of a search into another order.
 
     Attributes:
-        rerank: `model` (one call for each search), `cross_encoder` or `none`.
+        rerank: `model` (one call for each search), `cross_encoder`, the name of a cross-encoder (`rerank="onnx:X"` is
+            `rerank="cross_encoder", cross_encoder="onnx:X"`), or `none`.
         rerank_pool: Number of first passages to rerank.
         rerank_named: Number of passages that the model selects; the others keep their order after them.
         rerank_model: Another model for `rerank="model"`; see `Rerank`. Empty means the model of the index.
@@ -42,6 +46,23 @@ class RerankSettings:
     rerank_weight: float = setting(0.5, above=0)
     rerank_characters: int = setting(500, low=0)
     cross_encoder: str = ""
+
+    @staticmethod
+    def spelled_out(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Settings in which a cross-encoder that `rerank` names stands under `cross_encoder`.
+
+        Raises:
+            ConfigurationError: Two cross-encoders are named.
+        """
+        model = settings.get("rerank")
+        if not isinstance(model, str) or not re.search(r"[:/\\]", model):
+            return settings
+        if settings.get("cross_encoder", model) != model:
+            raise ConfigurationError(
+                f"rerank names the cross-encoder {str(model)!r}, and cross_encoder {str(settings['cross_encoder'])!r}. "
+                "Name one of the two."
+            )
+        return {**settings, "rerank": "cross_encoder", "cross_encoder": model}
 
     def __post_init__(self) -> None:
         check_settings(self)

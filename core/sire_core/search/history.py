@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _TURNS = 3  # Last turns of the user that are looked at
 _CARRIED = 8  # Maximum number of words that are carried over
+_CARRIED_OF_ANSWER = 6  # Of these, from the answer to the last question
 _FEW_WORDS = 2  # Most words of its own that a follow-up question has before its pronoun, or after "what about"
 _PRONOUN = re.compile(
     r"\b(?:it|its|they|them|theirs?|he|him|his|she|hers?|this|these|those|ones?|both)\b"
@@ -23,6 +24,12 @@ _PRONOUN = re.compile(
     re.IGNORECASE,
 )
 _CONTINUES = re.compile(r"^\W*(?:and|but|or|also|(?:and )?(?:what|how) about|what if|why not|why\W*$)\b", re.IGNORECASE)
+# After these a name in the answer is an aside: the answer is a date, a reason, a number, or yes.
+_ASKS_FOR_NO_NAME = re.compile(
+    r"^\W*(?:when|why|how|is|are|was|were|do|does|did|can|could|will|would|has|have|had)\b", re.IGNORECASE
+)
+_CITATION = re.compile(r"\[\d{1,4}(?:[.,]\s?\d{1,4}){0,20}\]")
+_SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n+")
 _STANDALONE_INSTRUCTIONS = (
     "The data is a conversation and the user's next message. Write that message as one question that can be understood "
     "without the conversation: put names in the place of pronouns, add what it leaves out, and change nothing else. Do "
@@ -31,6 +38,7 @@ _STANDALONE_INSTRUCTIONS = (
 _MODEL_TURNS = 6
 _LONGEST_TURN = 1500
 _USERS = ("user", "human")
+_ASSISTANTS = ("assistant", "ai")
 
 
 def user_turns(history: Sequence[Any]) -> list[str]:
@@ -62,8 +70,8 @@ def _turn(turn: Any) -> tuple[str, str]:
 def standalone_question(question: str, history: Sequence[Any]) -> str:
     """Add to a follow-up question the names and words that it refers to. No model is asked.
 
-    They are the names of the last turn with names and the words of the last turn. A question that refers to nothing
-    before it stays as it is.
+    They are the names of the last answer, if its question asks for a name or thing, the names of the last question with
+    names, and the words of the last question. A question that refers to nothing before it stays as it is.
 
     Args:
         question: The question.
@@ -73,7 +81,9 @@ def standalone_question(question: str, history: Sequence[Any]) -> str:
     if not turns or not _refers_back(question):
         return question
     own = {word.lower() for word in _content_words(question)}
-    carried = [*next(filter(None, map(_names, reversed(turns))), []), *_content_words(turns[-1])]
+    names = next(filter(None, map(_names, reversed(turns))), [])
+    answered = [name for name in _answer_names(history, turns[-1]) if name not in names][:_CARRIED_OF_ANSWER]
+    carried = [*answered, *names, *_content_words(turns[-1])]
     added = [word for word in dict.fromkeys(carried) if word.lower() not in own and len(word) > 1]
     return f"{question} ({' '.join(added[:_CARRIED])})" if added else question
 
@@ -93,10 +103,24 @@ def _content_words(text: str) -> list[str]:
     return [word for word in find_words(text) if word.lower() not in FUNCTION_WORDS]
 
 
+def _answer_names(history: Sequence[Any], question: str) -> list[str]:
+    """Names in the answer to the last question of the user; none if the question asks for something else."""
+    role, text = _turn(history[-1])
+    if role not in _ASSISTANTS or _ASKS_FOR_NO_NAME.search(question):
+        return []
+    return list(dict.fromkeys(_names(_CITATION.sub(" ", text[:_LONGEST_TURN]))))
+
+
 def _names(text: str) -> list[str]:
-    """Capitalized words, but for the first one of the text."""
-    words = find_words(text)
-    return [word for word in words[1:] if not word.islower() and word.lower() not in FUNCTION_WORDS]
+    """Capitalized words; the first word of a sentence only if the next one is capitalized, or there is no other."""
+    names = []
+    for sentence in _SENTENCE_END.split(text):
+        words = find_words(sentence)
+        capitalized = [not word.islower() and word.lower() not in FUNCTION_WORDS for word in words]
+        if len(words) > 1:
+            capitalized[0] &= capitalized[1]
+        names += [word for word, is_name in zip(words, capitalized, strict=True) if is_name]
+    return names
 
 
 async def rewrite_question(question: str, history: Sequence[Any], model: LanguageModel) -> str:

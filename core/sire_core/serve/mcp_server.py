@@ -43,7 +43,7 @@ def make_server(
     limits: ReasoningLimits | Mapping[str, Any] | None = None,
     cite_key: str = "",
 ) -> Server:
-    """Make a server with the tools `search`, `ask`, `explain` and `fetch` over an index.
+    """Make a server with the tools `search`, `ask`, `explain`, `fetch`, `open` and `neighbors` over an index.
 
     What goes wrong in a call reaches the agent as a tool error with our message; anything unforeseen is logged, and the
     agent only learns that it happened. Steps of reasoning are reported as progress to clients that ask for it.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
 import numpy as np
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from sire_core.arguments import limits_of, similar_names
 from sire_core.documents.document_names import check_cite_key, cited_names, documents_of
@@ -93,22 +93,53 @@ _AS_OF = Field(
         "same source supersedes. Leave it out for all documents."
     ),
 )
-_DOC_ID = Field(
-    min_length=1,
-    description="A document, as results name it in brackets; also as `id`.",
-    validation_alias=AliasChoices("doc_id", "id"),
-)
+_DOC_ID = Field(min_length=1, description="A document, as results name it in brackets.")
+
+_SHOW_STEPS = "Also return the steps: thoughts, searches and what they found."
+
+_OTHER_WORDS = {
+    "question": "query",
+    "input": "query",
+    "top_k": "k",
+    "limit": "k",
+    "filters": "filter",
+    "id": "doc_id",
+    "document_id": "doc_id",
+}
+"""Names that agents use for arguments, taken by every tool that has the argument."""
 
 
-class SearchArguments(BaseModel):
-    """Arguments of `search`."""
+class ToolArguments(BaseModel):
+    """Arguments of a tool: one name for each thing in all tools; other usual names are read, too."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_our_words(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        known = cls.model_fields
+        renamed: dict[str, Any] = {}
+        for word, value in values.items():
+            name = _OTHER_WORDS.get(word, word)
+            name = word if word in known or name not in known or name in values or name in renamed else name
+            renamed[name] = value
+        return renamed
+
+
+class QueryArguments(ToolArguments):
+    """Arguments that every tool with a query has."""
 
     query: str = Field(min_length=1, description="The question to find evidence for: complete, with names spelled out.")
     k: int | None = _K
     filter: Filter = _FILTER
     as_of: str | None = _AS_OF
+
+
+class SearchArguments(QueryArguments):
+    """Arguments of `search`."""
+
     max_tokens: int | None = Field(
         default=None,
         ge=20,
@@ -120,15 +151,8 @@ class SearchArguments(BaseModel):
     )
 
 
-class ExplainArguments(BaseModel):
+class ExplainArguments(QueryArguments):
     """Arguments of `explain`: those of the search that it explains."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    query: str = Field(min_length=1, description="The question whose search is explained.")
-    k: int | None = _K
-    filter: Filter = _FILTER
-    as_of: str | None = _AS_OF
 
 
 class AnswerArguments(BaseModel):
@@ -140,14 +164,13 @@ class AnswerArguments(BaseModel):
     k: int | None = _K
     filter: Filter = _FILTER
     as_of: str | None = _AS_OF
-    show_steps: bool = Field(
-        default=False, description="Also return the steps: thoughts, searches and what they found."
-    )
+    show_steps: bool = Field(default=False, description=_SHOW_STEPS)
 
 
-class AskArguments(AnswerArguments):
+class AskArguments(QueryArguments):
     """Arguments of `ask`."""
 
+    show_steps: bool = Field(default=False, description=_SHOW_STEPS)
     via: Literal["single", "ircot", "self-ask"] = Field(
         default="single",
         description=(
@@ -166,38 +189,38 @@ class AskArguments(AnswerArguments):
     timeout: float | None = Field(default=None, gt=0, le=3600, description="Most seconds for everything.")
 
 
-class FetchArguments(BaseModel):
+class FetchArguments(ToolArguments):
     """Arguments of `fetch`."""
-
-    model_config = ConfigDict(extra="forbid")
 
     doc_id: str = _DOC_ID
     start: int = Field(default=0, ge=0, description="The character to begin with; see next_start of the result.")
     length: int = Field(default=20_000, ge=1, le=100_000, description="How many characters to return at most.")
 
 
-class OpenArguments(BaseModel):
+class OpenArguments(ToolArguments):
     """Arguments of `open`."""
-
-    model_config = ConfigDict(extra="forbid")
 
     doc_id: str = _DOC_ID
     start: int = Field(default=1, ge=1, description="Number of the first passage to list; see next_start.")
 
 
-class NeighborsArguments(BaseModel):
+class NeighborsArguments(ToolArguments):
     """Arguments of `neighbors`."""
 
-    model_config = ConfigDict(extra="forbid")
-
     doc_id: str | None = Field(
-        default=None,
-        description="Its document, as results name it in brackets; not needed beside a result's id.",
-        validation_alias=AliasChoices("doc_id", "id"),
+        default=None, description="Its document, as results name it in brackets; not needed beside a result's id."
     )
     passage: int | str = Field(description="A result's id, or the number of a passage, as `open` lists it.")
     before: int = Field(default=1, ge=0, le=20, description="How many passages before it.")
     after: int = Field(default=1, ge=0, le=20, description="How many passages after it.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _result_id(cls, values: Any) -> Any:
+        """Take `id` alone for that of a result."""
+        if isinstance(values, Mapping) and "id" in values and "passage" not in values:
+            return {**{word: value for word, value in values.items() if word != "id"}, "passage": values["id"]}
+        return values
 
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
@@ -456,7 +479,7 @@ class IndexTools:
         run = reason(
             query.via,
             PassageSource(self._index),
-            query.question,
+            query.query,
             model=self._model,
             k=query.k,
             filter=query.filter,
@@ -475,9 +498,9 @@ class IndexTools:
                     await tell(step_text(step))
         assert answer is not None  # what every strategy ends with
         if self._model is None:
-            answer = extract_answer(query.question, answer.hits)
+            answer = extract_answer(query.query, answer.hits)
         steps_shown = steps_made if query.show_steps else []
-        warning = unanswered_note(query.question, answer.hits)
+        warning = unanswered_note(query.query, answer.hits)
         return ToolResult(
             f"{warning}\n\n{answer_text(answer, steps_shown, self._cite_key)}".lstrip(),
             AskOutput.of(answer, steps_shown, warning=warning, **self._searched(query)),
@@ -574,7 +597,7 @@ class IndexTools:
             ours, max_steps=_least(ours.max_steps, query.max_steps), timeout=_least(ours.timeout, query.timeout)
         )
 
-    def _searched(self, query: SearchArguments | ExplainArguments | AskArguments) -> dict[str, Any]:
+    def _searched(self, query: QueryArguments) -> dict[str, Any]:
         """Parameters of a search, for traces."""
         recipe = str(self._index.stats()["recipe"])
         return {"recipe": recipe, "k": query.k or _USUAL, "filter": query.filter, "as_of": query.as_of}

@@ -71,9 +71,9 @@ def test_forgotten_answers_are_asked_for_again(tmp_path, name, extraction):
             index.delete(["d5"])
             index.add([DOCUMENTS[5]])
             asked = len(script.asked)
-            assert index.forget([]).generation == index.build(DOCUMENTS).generation
+            assert index.reextract([]).generation == index.build(DOCUMENTS).generation
             assert len(script.asked) == asked
-            assert index.forget(NAMED).failures == ()
+            assert index.reextract(NAMED).failures == ()
             again = script.asked[asked:]
             assert again
             assert {title for title in again if title} <= {"Corvo", "Delme"}  # no other passage was extracted
@@ -94,9 +94,9 @@ def test_documents_of_the_same_words_are_forgotten_together(tmp_path, name):
         with opened(tmp_path / first, script, RECIPES[name]()) as index:
             index.build([*DOCUMENTS, *twins])
             script.bad = False
-            index.forget(["twin"])
-            index.forget(["d3"])
-            index.forget([document.id for document in DOCUMENTS])
+            index.reextract(["twin"])
+            index.reextract(["d3"])
+            index.reextract([document.id for document in DOCUMENTS])
             index.delete(["d2"])
             assert check_folder(tmp_path / first) == []
         contents = read_contents(tmp_path / first)
@@ -111,7 +111,7 @@ def test_what_cannot_be_asked_again_now_is_asked_by_the_next_change(tmp_path):
         index.build(DOCUMENTS)
         before = read_contents(tmp_path / "ix").said()
         script.down, script.bad = True, False
-        index.forget(NAMED)
+        index.reextract(NAMED)
         assert [failure.where for failure in index.failures()][:1] == ["Corvo"]
         assert index.search("Corvo", 5)
     script.down = False
@@ -121,7 +121,7 @@ def test_what_cannot_be_asked_again_now_is_asked_by_the_next_change(tmp_path):
         assert read_contents(tmp_path / "ix").said() != before
         script.down = True
         with pytest.raises(BuildError):
-            index.forget(["d2", "d3"])
+            index.reextract(["d2", "d3"])
         assert index.search("Corvo", 5)
         script.down = False
         index.update([])
@@ -134,9 +134,9 @@ def test_refusals_delete_nothing(tmp_path):
     with opened(tmp_path / "ix", script, "raptor") as index:
         index.build(DOCUMENTS)
         with pytest.raises(CorpusError, match="nothing"):
-            index.forget(["d2", "nothing"])
+            index.reextract(["d2", "nothing"])
         with Index(tmp_path / "ix", embedder=HashEmbedder()) as other, pytest.raises(ConfigurationError, match="Pass"):
-            other.forget(["d2"])
+            other.reextract(["d2"])
         asked = len(script.asked)
         index.build(DOCUMENTS)
         assert len(script.asked) == asked
@@ -144,7 +144,7 @@ def test_refusals_delete_nothing(tmp_path):
         Index(tmp_path / "ix", embedder=HashEmbedder(), allow={"x": 1}) as limited,
         pytest.raises(ConfigurationError, match="allow"),
     ):
-        limited.forget(["d2"])
+        limited.reextract(["d2"])
 
 
 SECRET = [

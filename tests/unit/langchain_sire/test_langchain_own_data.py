@@ -76,10 +76,3 @@ def test_several_questions_find_each_document_once():
     assert one == other == pickle.loads(pickle.dumps(one)) != retriever.invoke(QUESTION)[1]
     assert type(one.model_dump()["metadata"]["sire"]) is dict
     assert json.loads(json.dumps(one.metadata))["sire"]["path"] == one.metadata["sire"]["path"]
-
-
-def test_what_vector_stores_have_is_found_there():
-    retriever = SireRetriever.from_documents(pieces(200))
-    for made in ({"search_type": "mmr"}, {"search_kwargs": {"score_threshold": 0.5}}):
-        with pytest.raises(TypeError, match=r"SireRetriever has no .*SireVectorStore\(path=...\).as_retriever"):
-            SireRetriever(index=retriever.index, **made)

@@ -21,6 +21,30 @@ def test_a_follow_up_gets_the_names_of_the_last_turn():
     assert "Grey" not in standalone_question("And why?", ["Who built the Grey Gull?", FIRST])
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "follow_up", "standalone"),
+    [
+        (
+            "Who directed The Salt Lantern?",
+            "The Salt Lantern was directed by Petra Quillon [1].",
+            "Where was she born?",
+            "Where was she born? (Petra Quillon Salt Lantern directed)",
+        ),
+        ("who directed it?", "Petra Quillon.", "Where was she born?", "Where was she born? (Petra Quillon directed)"),
+        (
+            "Tell me about the ship",
+            "Many sank. Owned by the Varn Line, it left in 1902 [2, 13].",
+            "When did it sink?",
+            "When did it sink? (Varn Line 1902 Tell ship)",
+        ),
+        (FIRST, "In 1902, unlike the Grey Gull.", "And why?", "And why? (Southern Tern sink)"),
+        ("Is it open?", "Yes, says Otto Lind.", "And why?", "And why? (open)"),
+    ],
+)
+def test_names_of_the_answer_come_first(question, answer, follow_up, standalone):
+    assert standalone_question(follow_up, [("user", question), ("assistant", answer)]) == standalone
+
+
 def test_without_names_the_words_of_the_last_turn_are_carried():
     assert standalone_question("And why?", ["Who built it?", "how are lamps lit?"]) == "And why? (lamps lit)"
 

@@ -59,7 +59,7 @@ async def test_the_tools_explain_themselves(index):
     assert tools["search"].input_schema["required"] == ["query"]
     assert list(tools["search"].input_schema["properties"]) == ["query", "k", "filter", "as_of", "max_tokens"]
     assert list(tools["ask"].input_schema["properties"]) == [
-        *("question", "k", "filter", "as_of", "show_steps", "via", "flavor", "max_steps", "timeout")
+        *("query", "k", "filter", "as_of", "show_steps", "via", "flavor", "max_steps", "timeout")
     ]
     assert {name: list(tool.output_schema["properties"])[-1] for name, tool in tools.items()} == {
         "search": "more",
@@ -106,7 +106,26 @@ async def test_filters_hold(call, where):
     assert {doc for hit in result.structured_content["hits"] for doc in hit["doc_ids"]} == {"m-3"}
 
 
-@pytest.mark.parametrize(("tool", "argument"), [("search", "query"), ("ask", "question")])
+@pytest.mark.parametrize("tool", ["search", "ask", "explain"])
+@pytest.mark.parametrize("word", ["query", "question", "input"])
+async def test_every_tool_takes_one_name_and_the_usual_others(call, tool, word):
+    expected = (await call(tool, {"query": "Who founded Brackwater Press?", "k": 2})).structured_content
+    for number in ("k", "top_k", "limit"):
+        result = await call(tool, {word: "Who founded Brackwater Press?", number: 2})
+        assert (result.is_error, result.structured_content) == (False, expected)
+
+
+@pytest.mark.parametrize("word", ["doc_id", "id", "document_id"])
+async def test_documents_are_named_alike(call, word):
+    [hit] = (await call("search", {"query": "Ada Holm founded", "k": 1})).structured_content["hits"]
+    document = hit["doc_ids"][0]
+    for tool in ("fetch", "open"):
+        assert (await call(tool, {word: document})).structured_content["doc_id"] == document
+    assert (await call("neighbors", {"id": hit["id"]})).structured_content["doc_id"] == document
+    assert (await call("neighbors", {word: document, "passage": 1})).structured_content["doc_id"] == document
+
+
+@pytest.mark.parametrize(("tool", "argument"), [("search", "query"), ("ask", "query")])
 async def test_a_name_that_no_hit_has_is_told(call, tool, argument):
     result = await call(tool, {argument: "Who founded Zellaby Press?"})
     assert result.structured_content["warning"] == "No hit mentions 'Zellaby'."
@@ -186,7 +205,7 @@ async def test_explain_gives_reasons(call, index):
     ("name", "given", "message"),
     [
         ("search", {}, "query is missing. The arguments are query, k, filter, as_of, max_tokens."),
-        ("search", {"query": "x", "top_k": 3}, "there is no argument top_k. The arguments are"),
+        ("search", {"query": "x", "size": 3}, "there is no argument size. The arguments are"),
         ("search", {"query": "x", "k": 0}, "k must be at least 1."),
         ("search", {"query": "x", "k": 51}, "k must be at most 50."),
         ("search", {"query": "x", "k": "many", "filter": 3}, "k must be a whole number"),

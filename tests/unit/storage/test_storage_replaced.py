@@ -144,7 +144,7 @@ WAITING = {
     "add": lambda index: index.add([NEW]),
     "build": lambda index: index.build([NEW]),
     "delete": lambda index: index.delete(["new"], missing_ok=True),
-    "forget": lambda index: index.forget([index.documents()[0].id]),
+    "reextract": lambda index: index.reextract([index.documents()[0].id]),
     "purge": lambda index: index.purge(),
     "flush": lambda index: index.flush(),
 }

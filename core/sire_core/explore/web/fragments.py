@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from sire_core.documents.blocks import HEADING
 from sire_core.documents.document_names import citation, cited_names
 from sire_core.explore.browse import PAGE, Page, document_ids, linked_document
 from sire_core.explore.highlight import escaped, plain_text
@@ -215,8 +216,9 @@ def document_html(
     pieces = []
     for number, (passage, row) in enumerate(zip(passages, rows, strict=True), 1):
         own = "".join(f", {key} {shown_value(value)}" for key, value in row.items() if key not in common)
-        first, _, rest = passage.text.lstrip().partition("\n")
-        text = rest if first.startswith("#") and repeats(plain_text(first).rstrip(":")) else passage.text
+        first = passage.blocks[0]
+        words = plain_text(passage.text[first.start : first.end]).rstrip(":")
+        text = passage.text[first.end :] if first.kind == HEADING and repeats(words) else passage.text
         pieces.append(
             f'<div class="piece" id="passage-{number}">'
             f"<small>{link(f'passage {number}{own}', address(recipe, 'chunk', passage.id))}</small>"

@@ -7,9 +7,14 @@ is one) keeps those that help, and personalised PageRank from their phrases and 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sire_core.extend import Component, Recipe, ResolvedSettings, register
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from sire_core.papers.hipporag2.setting_types import Hipporag2Settings
 
 _GRAPH = {
     "entity_source": "triples",
@@ -22,7 +27,7 @@ _GRAPH = {
 
 
 @register
-def hipporag2(**settings: Any) -> Recipe:
+def hipporag2(**settings: Unpack[Hipporag2Settings]) -> Recipe:
     """HippoRAG 2: passages by PageRank from phrases of the triples nearest to the question, and from all passages.
 
     Args:

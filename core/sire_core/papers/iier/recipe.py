@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sire_core.errors import ConfigurationError
 from sire_core.papers.iier import GRAPH_NOTE
@@ -14,7 +14,10 @@ from sire_core.settings import Component, ResolvedSettings, UnusedSettingError, 
 from sire_core.storage.edge_notes import register_edge_note
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from sire_core.papers.iier.scorers import ChainScorer
+    from sire_core.papers.iier.setting_types import IierSettings
     from sire_core.types import Edge
 
 SCORERS = ("neural", "heuristic", "llm", "random")
@@ -45,7 +48,7 @@ class ChainScoring:
 
 
 @register
-def iier(**settings: Any) -> Recipe:
+def iier(**settings: Unpack[IierSettings]) -> Recipe:
     """IIER: chains of passages, from seeds that cover the question's keywords along links between passages.
 
     As published: `kw_min=3, title_keywords=False, seed_match="strict", similar_seeds=0, order="chain", fill=False` with

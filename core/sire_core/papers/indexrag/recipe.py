@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sire_core.protocols import Recipe
 from sire_core.recipes.pool_ranker import PoolRanker
@@ -11,7 +11,10 @@ from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings, check_settings, refuse_unused, setting
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from sire_core.papers.indexrag.derive import AtomicKnowledge
+    from sire_core.papers.indexrag.setting_types import IndexragSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class IndexragContext:
 
 
 @register
-def indexrag(**settings: Any) -> Recipe:
+def indexrag(**settings: Unpack[IndexragSettings]) -> Recipe:
     """IndexRAG: atomic knowledge of each document and facts that bridge documents in one pool, with a quota for these.
 
     Args:

@@ -7,13 +7,18 @@ personalised PageRank from the active entities and from all passages ranks the p
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sire_core.extend import Component, Recipe, ResolvedSettings, register
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from sire_core.papers.linearrag.setting_types import LinearragSettings
+
 
 @register
-def linearrag(**settings: Any) -> Recipe:
+def linearrag(**settings: Unpack[LinearragSettings]) -> Recipe:
     """LinearRAG: activation of entities through sentences, then PageRank over passages and entities.
 
     Args:

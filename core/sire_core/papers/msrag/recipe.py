@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sire_core.protocols import Recipe
 from sire_core.recipes.registry import register
@@ -13,6 +13,9 @@ from sire_core.settings import Component, ResolvedSettings, setting
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from sire_core.papers.msrag.setting_types import MsragSettings
     from sire_core.protocols import View
     from sire_core.types import Hit, Unit
 
@@ -97,7 +100,7 @@ class MsragContext(RerankSettings):
 
 
 @register
-def msrag(**settings: Any) -> Recipe:
+def msrag(**settings: Unpack[MsragSettings]) -> Recipe:
     """MS-RAG: three recalls, neighbours in the graph, votes for passages, and a rerank.
 
     `vote="count", hop_decay=1.0, link=False, literals=True, skip_types=[]` is as published, with its hops read as a

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sire_core.protocols import Recipe
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from sire_core.papers.pagerank.setting_types import PagerankSettings
+
 
 @register
-def pagerank(**settings: Any) -> Recipe:
+def pagerank(**settings: Unpack[PagerankSettings]) -> Recipe:
     """PageRank over passages and entities, started at the entities that the question names.
 
     Args:

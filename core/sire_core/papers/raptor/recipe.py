@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sire_core.protocols import Recipe
 from sire_core.recipes.pool_ranker import PoolRanker
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from sire_core.papers.raptor.setting_types import RaptorSettings
+
 
 @register
-def raptor(**settings: Any) -> Recipe:
+def raptor(**settings: Unpack[RaptorSettings]) -> Recipe:
     """RAPTOR: passages and their summaries in one pool (the collapsed tree), or searched from the top of the tree.
 
     Args:

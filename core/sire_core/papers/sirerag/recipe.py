@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
@@ -12,6 +12,9 @@ from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings, check_settings, setting
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from sire_core.papers.sirerag.setting_types import SireragSettings
     from sire_core.protocols import Organizer
 
 _VARIANTS = {
@@ -51,7 +54,7 @@ class SireragTrees:
 
 
 @register
-def sirerag(**settings: Any) -> Recipe:
+def sirerag(**settings: Unpack[SireragSettings]) -> Recipe:
     """SiReRAG: RAPTOR's tree beside facts grouped by entity and a tree over the groups, flattened into one pool.
 
     Args:

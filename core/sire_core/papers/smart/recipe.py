@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sire_core.errors import ConfigurationError
 from sire_core.papers.smart import REPORTS
@@ -15,6 +15,9 @@ from sire_core.settings import Component, ResolvedSettings, check_settings, sett
 from sire_core.storage.edge_notes import register_edge_note
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from sire_core.papers.smart.setting_types import SmartSettings
     from sire_core.protocols import Organizer, Ranker
     from sire_core.types import Edge
 
@@ -49,7 +52,7 @@ class SmartBase:
 
 
 @register
-def smart(**settings: Any) -> Recipe:
+def smart(**settings: Unpack[SmartSettings]) -> Recipe:
     """SMART: reports on clusters of entities, from several perspectives, join the passages of any base ranker.
 
     `kappa`, `levels` and `diversity` have the paper's values; `cap=None` is as published: every report above the hits.
@@ -66,10 +69,11 @@ def smart(**settings: Any) -> Recipe:
     from sire_core.papers.smart.derive import Perspectives
     from sire_core.papers.smart.select import ReportLines, ReportSelector
 
-    own = settings.get("base")
-    if own is not None and callable(getattr(own, "rank", None)):
-        recipe = smart(**{name: value for name, value in settings.items() if name != "base"})
-        return replace(recipe, ranker=own)
+    base = settings.get("base")
+    if base is not None and not isinstance(base, str) and callable(getattr(base, "rank", None)):
+        others = settings.copy()
+        del others["base"]
+        return replace(smart(**others), ranker=base)
     chosen = ResolvedSettings(
         settings,
         Component(SmartBase),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sire_core.protocols import Recipe
 from sire_core.recipes.pool_ranker import PoolRanker
@@ -10,9 +10,14 @@ from sire_core.recipes.registry import register
 from sire_core.recipes.reranking import RerankSettings
 from sire_core.settings import Component, ResolvedSettings
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from sire_core.recipes.flat.setting_types import FlatSettings
+
 
 @register
-def flat(**settings: Any) -> Recipe:
+def flat(**settings: Unpack[FlatSettings]) -> Recipe:
     """Passages and vectors only.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sire_core.protocols import Recipe
 from sire_core.recipes.published import Ablation, register_ablations
@@ -10,9 +10,14 @@ from sire_core.recipes.registry import register
 from sire_core.recipes.reranking import RerankSettings
 from sire_core.settings import Component, ResolvedSettings
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from sire_core.recipes.sire.setting_types import SireSettings
+
 
 @register
-def sire(**settings: Any) -> Recipe:
+def sire(**settings: Unpack[SireSettings]) -> Recipe:
     """Vectors, words and names in one score, and paths from passage to passage over the sentences that name them.
 
     No model is asked for a question. `rerank="model"` lets the index's own look at the first 20 passages, one call a

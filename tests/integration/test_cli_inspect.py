@@ -1,0 +1,151 @@
+"""`sire compare`, `explain`, `doctor`, `models`, `export`, `import`, `skill`, on real indexes and models."""
+
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from sire_core import Document, Index
+from sire_core.cli.app import app
+from sire_core.data import demo_documents
+from sire_core.evaluate.compare import compare
+from sire_core.questions import Question
+from sire_core.types import BuildReport, Failure
+from support.tiny_onnx import write_tiny_cross_encoder, write_tiny_embedder
+
+QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
+
+
+def run(*arguments, code=0, **environment):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
+    assert result.exit_code == code, result.output
+    return result.stdout if "--json" in arguments else result.output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("inspect") / "my-index"
+    with Index(path, recipe="sire") as index:
+        index.build(demo_documents())
+    return path
+
+
+def test_explain_says_why_and_why_not(folder):
+    assert "the question names Northern Wren" in run("explain", folder, QUESTION)
+    said = json.loads(run("explain", folder, QUESTION, "petra-quillon", "--json"))
+    assert said["title"] == "Petra Quillon"
+    assert said["rank"] > 5
+    assert {reason["examined"] for reason in said["reasons"]} >= {"rank", "vectors", "words"}
+    assert "aldous-brack" in run("explain", folder, QUESTION, "aldous-brak", code=1)
+
+
+def test_export_and_import_keep_every_document(folder, tmp_path):
+    file, copied = tmp_path / "documents.jsonl", tmp_path / "copy"
+    run("export", folder, "-o", file)
+    run("import", file, "--to", copied)
+    with Index(folder) as index, Index(copied) as other:
+        before, after = index.documents(), other.documents()
+    assert [(d.id, d.title, d.text) for d in before] == [(d.id, d.title, d.text) for d in after]
+    assert all(dict(d.metadata).items() <= dict(copy.metadata).items() for d, copy in zip(before, after, strict=True))
+    lines = run("export", folder, "--filter", "kind=ship").splitlines()
+    assert {json.loads(line)["id"] for line in lines} == {"northern-wren", "southern-tern"}
+
+
+def test_doctor_and_models_list_and_test_what_is_there(folder, tmp_path):
+    write_tiny_embedder(tmp_path / "bge-tiny", {"restore": [1.0, 0.0], "wall": [0.0, 1.0], "backup": [1.0, 0.2]})
+    write_tiny_cross_encoder(tmp_path / "tiny-reranker", {"restore": 1.0, "wall": -1.0})
+    environment = {"SIRE_MODELS": str(tmp_path), "HF_HOME": str(tmp_path / "none")}
+    listed = json.loads(run("models", "--json", **environment))
+    assert {(row["purpose"], row["spec"]) for row in listed} == {
+        ("embedder", f"onnx:{tmp_path / 'bge-tiny'}"),
+        ("cross-encoder", f"onnx:{tmp_path / 'tiny-reranker'}"),
+    }
+    assert all(row["milliseconds"] > 0 and "for an answer" in row["detail"] for row in listed)
+    health = json.loads(run("doctor", folder, "--json", **environment))
+    assert health["extras"]["langchain"] is True
+    assert sorted(health["models"]) == sorted(row["spec"] for row in listed)
+    assert health["findings"] == []
+    assert "nothing is damaged" in run("doctor", folder, **environment)
+    assert "No model was found" in run("models", SIRE_MODELS="", HF_HOME=str(tmp_path / "none"))
+
+
+def test_a_broken_model_is_said_to_be_broken(tmp_path):
+    (tmp_path / "bge-broken").mkdir()
+    for name in ("model.onnx", "tokenizer.json"):
+        (tmp_path / "bge-broken" / name).write_text("{}")
+    [row] = json.loads(run("models", "--json", SIRE_MODELS=str(tmp_path), HF_HOME=str(tmp_path / "none")))
+    assert row["works"] is False
+    assert row["detail"]
+
+
+def test_a_skill_names_commands_that_run(folder):
+    text = run("skill", folder)
+    head = text.split("---")[1]
+    assert re.search(r"^name: search-documents$", head, re.MULTILINE)
+    assert "documents" in head
+    commands = re.findall(r"^sire (.+)$", text, re.MULTILINE)
+    assert len(commands) >= 2
+    for command in commands:
+        words = command.replace('"QUESTION"', "QUESTION").replace("DOC_ID", "petra-quillon").split()
+        run(*[QUESTION if word == "QUESTION" else word for word in words])
+    run("skill", folder, "--name", "Not A Name", code=1)
+
+
+def test_compare_says_what_may_be_chance():
+    documents = demo_documents()
+    questions = [
+        Question(f"q{i}", f"What is said of {d.title}?", (), (d.id,)) for i, d in enumerate(documents) if d.title
+    ]
+    result = compare(documents, questions, reranker="")
+    assert [name for name, _, _ in result.table()] == ["BM25", "vectors", "hybrid (both)", "sire"]
+    for _, [mean], milliseconds in result.table():
+        assert 0 <= mean.low <= mean.difference <= mean.high <= 100
+        assert milliseconds > 0
+    assert f"level on {len(questions)} questions" in result.verdict()
+
+
+def test_compare_finds_a_real_difference_and_takes_a_reranker(tmp_path):
+    people = [Document(f"p{i}", f"Name{i}x Olm was born in Town{i}q.", f"Name{i}x Olm") for i in range(30)]
+    films = [Document(f"f{i}", f"Film{i}z is a drama. Its maker was Name{i}x Olm.", f"Film{i}z") for i in range(30)]
+    file = tmp_path / "questions.jsonl"
+    rows = [
+        {"id": f"q{i}", "question": f"Where was the maker of Film{i}z born?", "supporting": [f"p{i}", f"f{i}"]}
+        for i in range(30)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text(
+        "".join(json.dumps({"id": d.id, "title": d.title, "text": d.text}) + "\n" for d in [*people, *films])
+    )
+    write_tiny_cross_encoder(tmp_path / "reranker", {"born": 0.1})
+    said = json.loads(
+        run("compare", corpus, "--questions", file, "--reranker", f"onnx:{tmp_path / 'reranker'}", "--json")
+    )
+    assert [row["name"] for row in said["rows"]] == ["BM25", "vectors", "hybrid (both)", "sire", "sire, reranked"]
+    assert said["difference"]["significant"]
+    assert said["difference"]["difference"] > 20
+    assert said["verdict"].startswith("sire finds more than")
+    assert said["questions"] == 30
+    file.write_text('{"id": "a", "text": "A lamp."}\n')
+    assert "too few to compare" in run("compare", file, code=1)
+
+
+def test_a_report_prints_as_a_sentence():
+    assert str(BuildReport()) == "Nothing changed."
+    report = BuildReport(added=2, removed=1, units={"chunk": 14}, failures=(Failure("a.md", "no text"),))
+    assert str(report) == "2 added, 1 removed (documents); the index has 14 units; 1 failure, first a.md."
+
+
+def test_help_names_all_tools_and_commands():
+    from sire_core.serve.tools import IndexTools
+
+    with Index() as index:
+        index.build(demo_documents()[:3])
+        names = [spec.name for spec in IndexTools(index).specs()]
+    said = run("mcp", "--help")
+    assert all(name in said for name in names)
+    overview = run("--help")
+    for command in "compare explain doctor models export import skill reextract".split():
+        assert re.search(rf"\b{command}\b", overview)
+    run("forget", code=2)
