@@ -157,7 +157,7 @@ def test_langchain_the_agent_searches_twice_and_cites():
         )
     assert done.returncode == 0, done.stderr
     told, worked = done.stdout.split("Searches: ", 1)
-    assert told.startswith("Tool: search_atlas ['as_of', 'filter', 'k', 'query']\n[weather-clerk] ")
+    assert told.startswith("Tool: search_atlas ['as_of', 'filter', 'k', 'max_tokens', 'query']\n[weather-clerk] ")
     assert "\n[ilse-marrable] " in told
     assert worked.count("Searches: ") == 1
     found = [ast.literal_eval(line.split(": ")[1]) for line in worked.splitlines() if line.startswith("  found")]
@@ -232,7 +232,7 @@ def test_llama_index_the_workflow_streams_follow_ups(example, capsys):
 @pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince211")
 def test_llama_index_the_agent_uses_both_tools(example, capsys):
     names, alone = example("llama_index_agent")
-    assert alone.startswith("Tool: search_documents ['as_of', 'filter', 'k', 'query']\n[weather-clerk] ")
+    assert alone.startswith("Tool: search_documents ['as_of', 'filter', 'k', 'max_tokens', 'query']\n[weather-clerk] ")
     assert "\n[ilse-marrable] " in alone
     assert alone.splitlines()[-1].startswith("Set OPENAI_API_KEY")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
@@ -347,6 +346,8 @@ class IndexWriter:
 
     async def reembed(self, path: Path, embedder: Embedder | str) -> BuildReport:
         """Build the same corpus and recipes with another embedder in a new folder."""
+        import asyncio
+
         from sire_core.documents.change_plan import replacing
         from sire_core.documents.chunker import stored_chunker
         from sire_core.models.embedders import resolve_embedder
@@ -384,6 +385,8 @@ class IndexWriter:
 
     async def apply(self, plan: Plan, *, sets_chunker: bool = False) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
+        import asyncio
+
         files = self._reader.files(create=True)
         configuration = replace(self._configuration, sets_chunker=True) if sets_chunker else self._configuration
         async with self._writing(files):
@@ -419,6 +422,8 @@ class IndexWriter:
 
     async def prepare(self) -> None:
         """Prepare the ranker, so that the first search does not have to; see `PreparedRanker`."""
+        import asyncio
+
         from sire_core.protocols import PreparedRanker
 
         def prepare() -> None:
@@ -431,6 +436,7 @@ class IndexWriter:
     @asynccontextmanager
     async def _writing(self, files: IndexFiles) -> AsyncIterator[None]:
         """Hold the writer's lock; wait for it up to `lock_timeout` without blocking the event loop."""
+        import asyncio
         import time
 
         deadline = time.monotonic() + self._configuration.lock_timeout

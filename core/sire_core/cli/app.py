@@ -49,13 +49,13 @@ def _explain_usage(error: Any) -> None:
     takes = (
         {parameter.name for parameter in error.ctx.command.params} if getattr(error, "ctx", None) is not None else ()
     )
-    if owners := _commands_with(error):
+    if getattr(error, "option_name", None) == "--to" and {"folder", "sources"} <= set(takes):
+        error.message += f". Write: sire {error.ctx.command.name} DIR FILE"
+    elif owners := _commands_with(error):
         ask = " To have a model answer a question, use `sire ask`." if "question" in takes and "ask" in owners else ""
         error.message += f". It belongs to other commands: {', '.join(f'sire {name}' for name in owners)}.{ask}"
     elif getattr(error, "option_name", None) and "question" in takes:
         error.message += f'. A question that begins with a dash goes behind two of them: -- "{error.option_name} ..."'
-    elif getattr(error, "option_name", None) == "--to" and {"folder", "sources"} <= set(takes):
-        error.message += f". Write: sire {error.ctx.command.name} DIR FILE"
     elif "unexpected extra argument" in getattr(error, "message", ""):
         error.message += ". Put a question or a value of several words in quotes."
 

@@ -131,9 +131,7 @@ def _timed_reading(
 ) -> LoadedDocuments:
     """Read sources; the time that it takes is noted as that of a stage."""
     begun = time.perf_counter()
-    if progress is None and any(source.is_dir() for source in sources):  # which may take minutes
-        note(f"Reading {some([str(source) for source in sources], _MAX_NAMED_FILES)} ...")
-    corpus = read_sources(sources, options, known, progress)
+    corpus = read_sources(sources, options, known, progress, says_begin=progress is None)
     seconds["reading"] = time.perf_counter() - begun
     return corpus
 
@@ -171,14 +169,18 @@ def read_sources(
     options: IndexOptions,
     known: KnownFiles | None = None,
     progress: Progress | None = None,
+    *,
+    says_begin: bool = False,
 ) -> LoadedDocuments:
-    """Read documents, and say on stderr what was read, repeated or skipped."""
+    """Read documents, and say on stderr what was read, repeated or skipped; of folders also that reading begins."""
     from sire_core.files.readers import read_documents
     from sire_core.files.reading_signs import reading_warnings
 
     for source in sources:
         _refuse_inside(source, options.folder)
     check_target(options)
+    if says_begin and any(source.is_dir() for source in sources):  # which may take minutes
+        note(f"Reading {some([str(source) for source in sources], _MAX_NAMED_FILES)} ...")
     from sire_core.storage.folder import Folder
 
     corpus = read_documents(

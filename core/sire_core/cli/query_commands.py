@@ -16,7 +16,6 @@ from sire_core.cli.output import check_writable, note, on_terminal, say, say_jso
 from sire_core.documents.document_names import documents_of
 from sire_core.errors import ConfigurationError
 from sire_core.recipes.registry import DEFAULT_RECIPE
-from sire_core.search.context import ContextOptions, evidence_json, head_json
 from sire_core.search.validity import superseded_mark
 from sire_core.text.pluralize import count, count_units, excerpt, kind_name, shorten, some
 from sire_core.text.snippets import snippet
@@ -66,6 +65,8 @@ class EvidenceOptions:
     def say(self, index: Index, question: str, *, as_json: bool, **search: Any) -> None:
         """Print the context for a question, and the names of further documents that match."""
         assert self.max_tokens is not None
+        from sire_core.search.context import ContextOptions, evidence_json, head_json
+
         options = ContextOptions(write=evidence_json, head=head_json) if as_json else None
         context = index.context(question, self.max_tokens, options=options, **search)
         if not context.evidence:

@@ -54,8 +54,8 @@ _CAPTION = re.compile(
     re.IGNORECASE,
 )
 _DEFINED_LINK = re.compile(r" {0,3}\[[^\[\]\n]{1,200}\]:[ \t]*\S+(?:[ \t]+[\"'(][^\n]{0,300})?[ \t]*\Z")
-_LEADER = re.compile(r"(?:\.{4,}|(?:\. ){3,}\.?|\u2026{2,})[ \t]*(?:\d{1,4}|[ivxlc]{1,7})?[ \t]*\Z")
-"""Dots that lead to a page number, at the end of a line of contents."""
+_LEADER = re.compile(r"[ \t]{0,9}(?:\d{1,4}|[cilvx]{1,7})?[ \t]{0,9}(?:\.{4}|\.?(?: \.){3}|\u2026{2})")
+"""Dots that lead to a page number, at the end of a line of contents that is read backwards."""
 _PAGE_NUMBER = re.compile(
     r"\W*(?:(?:page|seite|p\.|pag\.|s\.)\s*)?\d{1,4}(?:\s*(?:of|von|de|/)\s*\d{1,4})?\W*\Z", re.IGNORECASE
 )
@@ -465,7 +465,7 @@ def _is_contents_list(words: str, rows: Sequence[str]) -> bool:
     """True if dots lead to page numbers in most lines."""
     if not any(dots in words for dots in ("....", ". . .", "\u2026\u2026")):
         return False
-    return 2 * sum(_LEADER.search(row[-40:]) is not None for row in rows) > len(rows)
+    return 2 * sum(_LEADER.match(row[:-41:-1]) is not None for row in rows) > len(rows)
 
 
 def _mark_menus(kinds: list[str], texts: Sequence[str]) -> None:

@@ -385,7 +385,7 @@ class ModelExtractor:
         if types and self._way is not None:
             typed, _, _ = _TYPED.partition("\n")  # without the example, which has the paper's types
             way = f"{self._way.name}-{digest(types)[:8]}"
-            self._way = replace(self._way, name=way, first=typed.replace(_ENTITIES, types))
+            self._way = replace(self._way, name=way, first=typed.replace(_TYPE_NAMES, types))
         self._given = known_entities
         self._workers = concurrency_of(language_model) if concurrency is None else concurrency
         self._max_chunk_tokens = max_chunk_tokens

@@ -142,12 +142,13 @@ class SentenceTransformerCrossEncoder(CrossEncoder):
         return scores
 
     def _opened(self) -> Any:
+        folder = local_folder(self._name)  # one that is not there helps nobody to install a library first
         if not is_installed("sentence_transformers"):  # before the network is asked for a model
             raise ConfigurationError(
                 'A cross-encoder needs onnxruntime (colbert: or onnx:NAME_OR_FOLDER, pip install "sire-rag[onnx]") or '
                 'sentence-transformers (pip install "sire-rag[rerank]")'
             )
-        options = {} if local_folder(self._name) else hub_options(self._name)
+        options = {} if folder else hub_options(self._name)
         try:
             from sentence_transformers import CrossEncoder as Model
 

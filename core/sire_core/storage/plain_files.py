@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shutil
-import sqlite3
 import stat
 import tempfile
 import zlib
@@ -139,6 +138,8 @@ def write_error(error: BaseException) -> type[StorageError]:
     """The class of our error for a file that cannot be written."""
     if isinstance(error, OSError):
         return NoSpaceError if error.errno in _NO_SPACE else StorageError
+    import sqlite3  # only where something failed: importing us is to load little
+
     is_full = any(words in str(error) for words in ("disk is full", "disk I/O"))
     return NoSpaceError if isinstance(error, sqlite3.Error) and is_full else StorageError
 

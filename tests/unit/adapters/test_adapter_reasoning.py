@@ -158,7 +158,7 @@ async def test_what_another_retriever_finds_comes_back_as_it_is(adapter, documen
     assert answer.text == "In 1931 [1]"
 
 
-SEARCH = ["query", "k", "filter", "as_of"]
+SEARCH = ["query", "k", "filter", "as_of", "max_tokens"]
 ASK = ["question", "k", "filter", "as_of", "show_steps"]
 
 

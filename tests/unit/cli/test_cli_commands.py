@@ -434,9 +434,10 @@ def test_pictures_are_skipped_and_not_reported_as_failures(tmp_path):
     (source / "marl.md").write_text("# The Marl\n\nA river.\n")
     (source / "logo.png").write_bytes(b"\x89PNG\r\n")
     (source / "map.png").write_bytes(b"\x89PNG\r\n")
-    (source / "bad.txt").write_bytes(b"caf\xe9")
+    (source / "bad.txt").write_bytes(b"caf\0\xe9")
     result = run("index", source, "--to", tmp_path / "ix")
     assert "1 file could not be read and was skipped:" in result.stderr
+    assert "bad.txt: the file is not text, despite its name" in result.stderr
     assert "Skipped 2 files of types that are not read (2 .png)." in result.stderr
     assert "logo.png" not in result.stderr
 

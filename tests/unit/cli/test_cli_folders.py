@@ -183,11 +183,11 @@ def test_sync_asks_nobody_where_nobody_is(source, folder):
 
 
 def test_sync_removes_nothing_while_a_source_cannot_be_read(source, folder):
-    (source / "press.md").write_bytes(b"caf\xe9")
+    (source / "press.md").write_bytes(b"caf\0\xe9")
     result = run("sync", source, "--to", folder, "--yes", code=1)
     assert "press.md (in press.md)" in result.stderr
     assert len(ids(folder)) == 3
-    (source / "other.txt").write_bytes(b"caf\xe9")
+    (source / "other.txt").write_bytes(b"caf\0\xe9")
     (source / "press.md").write_text(TEXTS["press.md"])
     assert "Nothing changed" in run("sync", source, "--to", folder, "--yes").stdout
 
@@ -196,7 +196,7 @@ def test_files_that_hold_no_documents_do_not_keep_sync_from_removing(source, fol
     (source / "logo.png").write_bytes(b"\x89PNG")
     (source / "press.md.bak").write_text("old")
     (source / "new.md").write_text("")
-    (source / "deep" / "press.txt").write_bytes(b"caf\xe9")
+    (source / "deep" / "press.txt").write_bytes(b"caf\0\xe9")
     (source / "press.md").unlink()
     result = run("sync", source, "--to", folder, "--yes")
     assert "1 document removed" in result.stdout
@@ -515,7 +515,7 @@ def test_documents_are_removed_from_an_index_that_cannot_be_searched(source, two
     run("check", two_recipes)
     (two_recipes / "calls.sqlite").unlink()
     (source / "deep" / "lindle.md").unlink()
-    (source / "press.md").write_bytes(b"caf\xe9")
+    (source / "press.md").write_bytes(b"caf\0\xe9")
     run("sync", source, "--to", two_recipes, "--yes")
     run("check", two_recipes)
     assert [document["id"] for document in json.loads(run("documents", two_recipes, "--json").stdout)] == ["ada.md"]

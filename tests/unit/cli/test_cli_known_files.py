@@ -125,7 +125,7 @@ def test_a_record_with_the_id_of_a_known_file_is_a_conflict(source, folder):
 
 def test_files_with_failures_and_records_are_read_every_time(source, folder):
     (source / "notes.jsonl").write_text('{"id": "n1", "text": "A note."}\nno json\n')
-    (source / "bad.md").write_bytes(b"\xff\xfe\x00bad")
+    (source / "bad.md").write_bytes(b"bad\0\xe9")
     for _ in range(2):
         result = sync(source, folder)
         assert "bad.md" in result.stderr

@@ -756,15 +756,17 @@ def test_every_hit_of_every_recipe_is_reached_from_the_question(recipe):
         assert f"{asked.picture.left_out} node" in asked.html()
 
 
-def test_what_a_filter_hides_is_not_drawn_or_named():
+def test_what_a_filter_hides_is_not_drawn_or_named(tmp_path):
     documents = [
         Document("ship", "The Gull was commanded by Ann Hask.", "The Gull", {"t": "a"}),
         Document("person", "Ann Hask was born in Orr.", "Ann Hask", {"t": "a"}),
         Document("secret", "Ann Hask is called Wiremaker. The Gull sank.", "Wiremaker", {"t": "b"}),
     ]
-    index = Index(recipe="sire", allow="t=a")
-    index.build(documents)
-    asked = index.show("Where was the commander of The Gull born?", k=5)
+    with Index(tmp_path / "ix", recipe="sire") as everything:
+        everything.build(documents)
+        assert "Wiremaker" in everything.show("Where was the commander of The Gull born?", k=5).html()
+    with Index(tmp_path / "ix", allow="t=a") as index:
+        asked = index.show("Where was the commander of The Gull born?", k=5)
     assert {hit.doc_ids for hit in asked.hits} == {("ship",), ("person",)}
     assert "Wiremaker" not in asked.html()
     assert "sank" not in asked.html()

@@ -13,15 +13,14 @@ from sire_core.papers.smart.recipe import smart
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
 
-def test_an_explanation_neither_names_nor_counts_what_is_hidden():
+def test_an_explanation_neither_names_nor_counts_what_is_hidden(tmp_path):
     documents = [
         Document("r", "...", "Earl Corin, Duke of Redcanary", {"tenant": "red"}),
         Document("b", "Earl Corin sailed to Port Amber.", "Voyage", {"tenant": "blue"}),
     ]
-    index = Index(recipe=pagerank(index_units=True), allow="tenant=blue")
-    index.build(documents)
-    hidden = Index(recipe=pagerank(index_units=True))
+    hidden = Index(tmp_path, recipe=pagerank(index_units=True))
     hidden.build(documents)
+    index = Index(tmp_path, recipe=pagerank(index_units=True), allow="tenant=blue")
     assert "Redcanary" in hidden.explain("Where did Earl Corin sail?", 1)
     shown = index.explain("Where did Earl Corin sail?", 1)
     assert "the question names Earl Corin" in shown
