@@ -58,6 +58,7 @@ from sire_core.arguments import lists_options, named, parameters
 from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
 from sire_core.changes.writer import warn_of_first_cost
+from sire_core.documents.chunker import stored_chunker
 from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, StorageError
 from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index
@@ -335,7 +336,7 @@ class SireRetriever(BaseRetriever):
     def _chunker(self) -> SentenceChunker | None:
         """What cuts added documents, if it is not that of the folder."""
         chunker = self.index.chunker
-        return None if chunker == read_manifest(self.index.path).chunker_object() else chunker
+        return None if chunker == stored_chunker(read_manifest(self.index.path).chunker) else chunker
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 

@@ -186,10 +186,10 @@ class Configuration:
         """Return the given chunker, else that of the folder, else the default; None makes each document one passage."""
         if not isinstance(self.chunker, str):
             return self.chunker
-        from sire_core.documents.chunker import SentenceChunker
+        from sire_core.documents.chunker import SentenceChunker, stored_chunker
 
         if self.chunker == "folder" and manifest.generation:
-            return manifest.chunker_object()
+            return stored_chunker(manifest.chunker)
         return None if self.chunker == "whole" else SentenceChunker()
 
     def chunker_to_store(self, manifest: Manifest) -> SentenceChunker | None:

@@ -174,7 +174,7 @@ def test_reports_and_settings_are_limited_too(folder):
             lambda: index.drop_recipe("flat"),
             lambda: index.set_default_recipe("flat"),
             lambda: index.set_chunker(None),
-            lambda: index.forget(["mine"]),
+            lambda: index.reextract(["mine"]),
         ):
             with pytest.raises(ConfigurationError, match="allow"):
                 change()

@@ -89,7 +89,7 @@ def readers(data):
 
 
 def archives(data):
-    from sire_core.files.readers import refuse_expanding
+    from sire_core.files.archive_limits import unpacked_size
 
     file = FOLDER / "x.docx"
     if data[:1] == b"P":
@@ -102,7 +102,7 @@ def archives(data):
         for place in range(0, min(len(data), 64), 2):
             whole[data[place] * len(whole) // 256] ^= data[place]
         file.write_bytes(whole)
-    refuse_expanding(file, 1_000_000)
+    unpacked_size(file, 1_000_000)
 
 
 TARGETS = {target.__name__: target for target in (extraction, markdown, answers, filters, readers, archives)}

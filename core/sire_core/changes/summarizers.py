@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.documents.blocks import FURNITURE, HEADING, block_text
+from sire_core.documents.blocks import FURNITURE, HEADING
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.base import with_sources
 from sire_core.models.usage import estimate_tokens
@@ -128,7 +128,7 @@ def _sentences(unit: Unit) -> list[str]:
     if unit.kind is not UnitKind.CHUNK:
         # Derived texts hold one self-contained statement a line.
         return lines if len(lines) > 1 else split_sentences(unit.text)
-    texts = (block_text(unit.text, block) for block in unit.blocks if block.kind not in (HEADING, FURNITURE))
+    texts = (unit.text[block.start : block.end] for block in unit.blocks if block.kind not in (HEADING, FURNITURE))
     statements = [line for text in texts for line in text.splitlines() if line.strip("|:- \t")]
     sentences = [sentence for line in statements or lines for sentence in split_sentences(line)]
     title = unit.title

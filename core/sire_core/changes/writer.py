@@ -76,11 +76,11 @@ class IndexWriter:
 
     def _cut_here(self, documents: tuple[Document, ...]) -> tuple[Document, ...]:
         """Documents for other processes to index: cut, where the folder would cut them in another way."""
-        from sire_core.documents.chunker import cut_document
+        from sire_core.documents.chunker import cut_document, stored_chunker
 
         manifest = self._reader.files().manifest()
         chunker = self._configuration.chunker_for(manifest)
-        if chunker == manifest.chunker_object():
+        if chunker == stored_chunker(manifest.chunker):
             return documents
         return tuple(cut_document(document, chunker) for document in documents)
 
@@ -294,7 +294,7 @@ class IndexWriter:
     async def set_chunker(self, chunker: SentenceChunker | None) -> None:
         """Make a chunker the one of the folder; nothing is cut again."""
         self._configuration.refuse_limited("a chunker cuts the documents of all")
-        await self._commit_manifest(lambda manifest: manifest.with_chunker(chunker))
+        await self._commit_manifest(lambda manifest: manifest.with_chunker(chunker.settings() if chunker else None))
 
     async def set_default_recipe(self, name: str) -> None:
         """Make a recipe of the index the one that searches use if they name none."""
@@ -348,6 +348,7 @@ class IndexWriter:
     async def reembed(self, path: Path, embedder: Embedder | str) -> BuildReport:
         """Build the same corpus and recipes with another embedder in a new folder."""
         from sire_core.documents.change_plan import replacing
+        from sire_core.documents.chunker import stored_chunker
         from sire_core.models.embedders import resolve_embedder
         from sire_core.recipes.registry import registered_recipe
 
@@ -362,7 +363,7 @@ class IndexWriter:
             stored = files.store.documents()
             chunks = files.store.chunks(stored)
         await asyncio.to_thread(files.copy_calls, path)
-        chunker = manifest.chunker_object()
+        chunker = stored_chunker(manifest.chunker)
         report: BuildReport | None = None
         for built in manifest.recipes:
             recipe = registered_recipe(built)

@@ -203,7 +203,7 @@ def manifest_of(folder: Path | None) -> Manifest:
 
 def chunker_of(options: IndexOptions) -> SentenceChunker | None:
     """The chunker of the options, else that of the folder; None where documents are taken as they are."""
-    from sire_core.documents.chunker import SentenceChunker
+    from sire_core.documents.chunker import SentenceChunker, stored_chunker
 
     if options.no_chunking and options.chunk_tokens is not None:
         raise ConfigurationError("Give --chunk-tokens or --no-chunking, not both.")
@@ -213,7 +213,7 @@ def chunker_of(options: IndexOptions) -> SentenceChunker | None:
         # An eighth, as in the defaults (64 of 512).
         return SentenceChunker(options.chunk_tokens, overlap_tokens=options.chunk_tokens // 8)
     manifest = manifest_of(options.folder)
-    return manifest.chunker_object() if manifest.generation else SentenceChunker()
+    return stored_chunker(manifest.chunker) if manifest.generation else SentenceChunker()
 
 
 def extractor_of(options: IndexOptions) -> Any:

@@ -38,7 +38,7 @@ _LINE_END = re.compile(r"\r\n?|\n|(?:\A|(?<=\n))\f+")
 """A form feed in front of a line stands on a line of its own: blocks end there."""
 _MARKS = re.compile(r"^[ \t\f]*(?:[#>*+=~`-]|\d{1,9}[.)])|^(?: {4}| {0,3}\t)|\|", re.MULTILINE)
 """Without any of these Markdown has only paragraphs."""
-_PARAGRAPH = re.compile(r"\S(?:[^\r\n]|\r?\n(?!\f|[^\S\r\n]*(?:[\r\n]|\Z)))*")
+_PARAGRAPH = re.compile(r"\S[^\r\n]*(?:\r?\n(?!\f|[^\S\r\n]*(?:[\r\n]|\Z))[^\r\n]*)*")
 _FILLED = re.compile(r"\S")
 _ATX = re.compile(r"[ \t\f]*#{1,6}[ \t]+")
 _MARKER = re.compile(r"(?:[ \t]*>)*[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")

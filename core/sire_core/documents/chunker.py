@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sire_core.documents.blocks import CODE, ROW, Block, code_fences, layout_of, read_blocks, repeated_of
 from sire_core.documents.markdown_cleaning import clean_markdown
@@ -27,6 +27,11 @@ _RUN_OF_LETTERS = re.compile(r"\S+")
 _LINE = re.compile(r"[^\n]+")
 _PAGE_END = "\f"
 _LINE_PAGE_END = re.compile(r"\f+(?=\n|\Z)|(?:(?<=\n)|\A)\f+")
+
+
+def stored_chunker(settings: Mapping[str, Any] | None) -> SentenceChunker | None:
+    """Return the chunker of a folder from its settings in the manifest; None if it takes documents whole."""
+    return SentenceChunker(**settings) if settings else None
 
 
 class Slice(NamedTuple):

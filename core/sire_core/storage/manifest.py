@@ -11,7 +11,6 @@ from sire_core.settings import UntrustedText, from_folder
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from sire_core.documents.chunker import SentenceChunker
     from sire_core.protocols import Recipe
 
 VECTORS = "vectors"
@@ -97,12 +96,6 @@ class Manifest:
     def recipe_names(self) -> list[str]:
         """Names of the recipes, the default first, then in the order of their builds."""
         return list(dict.fromkeys(built.name for built in (*self.recipes[-1:], *self.recipes)))
-
-    def chunker_object(self) -> SentenceChunker | None:
-        """Return the chunker of the folder; None if it takes documents whole."""
-        from sire_core.documents.chunker import SentenceChunker
-
-        return SentenceChunker(**self.chunker) if self.chunker else None
 
     def failed_count(self, built: BuiltRecipe) -> int:
         """Return how many passages, vectors, summaries, bridges and reports of a recipe failed."""
@@ -199,9 +192,9 @@ class Manifest:
         others.insert(len(others) if is_default else len(others) - 1, built)
         return replace(self, recipes=tuple(others))
 
-    def with_chunker(self, chunker: SentenceChunker | None) -> Manifest:
-        """Return a manifest in which the folder's documents are cut by a chunker from now on."""
-        return replace(self, chunker=chunker.settings() if chunker else None)
+    def with_chunker(self, settings: Mapping[str, Any] | None) -> Manifest:
+        """Return a manifest in which the folder's documents are cut by another chunker from now on."""
+        return replace(self, chunker=settings)
 
     def with_default(self, name: str) -> Manifest:
         """Return a manifest in which the latest recipe of this name is the default."""

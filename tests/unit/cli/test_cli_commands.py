@@ -43,10 +43,10 @@ def test_index_says_what_was_read_skipped_and_made(tmp_path, source):
     (source / "bad.txt").write_bytes(b"caf\xe9")
     (source / "empty.md").write_text("")
     result = run("index", source, "--to", tmp_path / "ix")
-    assert "Read 3 documents." in result.stderr
-    assert "2 files could not be read and were skipped" in result.stderr
-    assert "bad.txt: byte 3 is not UTF-8" in result.stderr
-    assert "3 documents added" in result.stdout
+    assert "Read 4 documents." in result.stderr
+    assert "1 file could not be read and was skipped" in result.stderr
+    assert "bad.txt: not UTF-8, read as cp1252, which is guessed" in result.stderr
+    assert "4 documents added" in result.stdout
     assert "sirerag: " in result.stdout
 
 
@@ -56,7 +56,7 @@ def test_index_json_holds_the_report_and_nothing_else_is_on_stdout(tmp_path, sou
     assert (report["added"], report["recipe"]) == (3, "sirerag")
     assert report["units"] == sum(report["kinds"].values())
     assert [skipped["reason"] for skipped in report["skipped"]] == ["the file is empty"]
-    assert report["failures"] == []
+    assert report["failures"] == report["notes"] == []
 
 
 def test_query_json_has_the_agreed_shape(index):

@@ -189,3 +189,34 @@ def test_what_is_no_plain_file_is_named_and_never_read(tmp_path, kind):
         )
     with Index(tmp_path / "ix") as index:
         assert [document.id for document in index.documents()] == ["good.md"]
+
+
+def repeated_table(rows, letters):
+    cells = "".join(f"<td rowspan=99>{'z' * letters}" for _ in range(40))
+    return f"<table>{(f'<tr>{cells}</tr>' + '<tr><td>x' * 98) * rows}</table>"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "most"),
+    [
+        ("rows.html", repeated_table(10, 490), None),
+        ("columns.html", "<table>" + "<tr>" + "<td colspan=99>x" * 40_000 + "</table>", None),
+        ("deep.xml", "<a>" * 30_000 + "Alma." + "</a>" * 30_000, 99),
+        ("deep.ipynb", '{"cells":' + "[" * 30_000, None),
+        ("macros.org", "#+MACRO: a " + "x" * 1900 + "\n" + "{{{a}}}\n" * 9_000, None),
+        ("attributes.adoc", ":a0: xx\n" + "".join(f":a{n}: {{a{n - 1}}}{{a{n - 1}}}\n" for n in range(1, 60)) + "{a59}\n", 4_000),
+        ("values.xml", "<!DOCTYPE x [<!ENTITY a '" + "b" * 900 + "'>]><x>" + "&a;" * 9_000 + "</x>", None),
+        ("quotes.csv", "a,b\n" + '"x,1\n' * 9_000, 200_000),
+        ("marks.html", "<p>" + "<sup>" * 9_000 + "<ruby>a<rt>b" * 9_000 + "<math><mrow>" * 9_000 + "x", 200_000),
+        ("boundaries.eml", "From: a@b.c\nContent-Type: multipart/mixed; boundary=z\n\n" + "--a\n\nx\n" * 5_000, 60_000),
+        ("forwarded.eml", "From: a@b.c\nContent-Type: message/rfc822\n\n" * 3_000, None),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 20 else "",
+)  # fmt: skip
+def test_text_does_not_grow_beyond_what_a_file_holds(tmp_path, name, content, most):
+    (tmp_path / name).write_text(content)
+    if most is None:
+        with pytest.raises(CorpusError):
+            read_documents(tmp_path / name)
+    else:
+        assert sum(len(document.text) for document in read_documents(tmp_path / name)) <= most

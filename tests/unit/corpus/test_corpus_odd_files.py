@@ -2,11 +2,13 @@
 
 import io
 import json
+import unicodedata
 import zipfile
 from email.message import EmailMessage
 
 import pytest
 
+from sire_core.evaluate.rows import fold
 from sire_core.files.delimited import read_values
 from sire_core.files.html import html_to_markdown
 from sire_core.files.notations import read_notation, tex_letters
@@ -461,3 +463,17 @@ def test_what_our_reader_cannot_read_is_read_by_the_second_with_a_note(tmp_path,
     assert converted.notes == (
         "read by kreuzberg, which may lose more of it; our reader: cannot be converted: odd part",
     )
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_one_name_in_two_forms_is_one_document(tmp_path, form):
+    (tmp_path / unicodedata.normalize(form, "Café.md")).write_text("# Café\n\nOrla keeps it.")
+    found = read_documents(tmp_path)
+    assert [document.id for document in found] == [unicodedata.normalize("NFC", "Café.md")]
+
+
+def test_a_quote_copied_from_values_matches_its_row(tmp_path):
+    (tmp_path / "a.csv").write_text('name;price\n"Grey; Heron";1,5\nGull;2,5\n')
+    row = fold(read_documents(tmp_path)[0].text)
+    assert all(fold(quote) in row for quote in ('"Grey; Heron";1,5', "Gull;2,5", "Gull,2,5"))
+    assert fold("Gull;1,5") not in row
