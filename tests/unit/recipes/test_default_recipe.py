@@ -44,15 +44,13 @@ def test_a_setting_of_another_version_in_a_folder_is_named_and_left(caplog):
 
 
 @pytest.mark.parametrize("kind", ["", "the film ", "film ", "the movie ", "the motion picture "])
-def test_words_of_a_name_are_no_evidence_for_what_has_them_apart(kind):
-    """`The Salt Road`, with salt and a lantern in it, is not the film that the question names."""
+def test_a_word_before_a_name_does_not_hide_who_is_asked_for(kind):
+    """`The Salt Road`, with salt and a lantern in it, and another director may stand between, no more."""
     with Index(recipe="sire") as index:
         index.build(demo_documents())
         question = f"Where was the director of {kind}The Salt Lantern born?"
-        best = [hit.doc_ids[0] for hit in index.search(question, 3)]
-        assert {"salt-lantern", "petra-quillon"} <= set(best)
-        reasons = {hit.doc_ids[0]: hit.path[-1].note for hit in index.search(question, 10)}
-        assert "salt, lantern" in reasons["salt-lantern"]
-        assert "lantern" not in reasons["salt-road"]
+        best = [hit.doc_ids[0] for hit in index.search(question, 4)]
+        assert best[0] == "salt-lantern"
+        assert "petra-quillon" in best
         shown = index.search(question, 10, filter={"kind": {"ne": "work"}})
         assert "salt-lantern" not in {hit.doc_ids[0] for hit in shown}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -74,14 +73,6 @@ class QuestionWords:
         for bit, stem in enumerate(self.stems.tolist()):
             masks[postings.values[postings.starts[stem] : postings.starts[stem + 1]]] |= self._type(1 << bit)
         return masks
-
-    def mask(self, words: Sequence[str], holders: Ints) -> None:
-        """Take words of the question out of all passages but `holders`."""
-        pairs = zip(self._spelled, self._bits[self.stems].tolist(), strict=True)
-        bits = self._type(sum(bit for word, bit in pairs if word in words))
-        kept = self.passages[holders]
-        self.passages &= ~bits
-        self.passages[holders] = kept
 
     def known(self, allowed: BoolArray | None) -> float:
         """Share of the question whose words any passage has; a word that none has weighs as much as the rarest."""
@@ -387,7 +378,6 @@ class QueryFeatures:
         self.unit = 1.0  # what 1 in the scores of parts of documents is on the scale of the others; see `alone`
         self._scale: float | None = None
         self._ends: tuple[Ints, Floats] = np.zeros(0, dtype=np.int64), np.zeros(0)
-        self._mask_names(question)
         self._words = self.texts.bm25()
         self._titled, self._names, self._rarest = self._links()
         by_vectors = cosines.best(pool)[0] if allowed is None else self._best(cosines.all(), None, pool)
@@ -407,24 +397,6 @@ class QueryFeatures:
         shared = self.texts.share(self.texts.passages[by_words[:BEST_BY_WORDS]])
         shared_mean = known * float(shared.mean()) if len(shared) else 0.0
         self.gates = np.array([np.log1p(len(name_words(question))), shared_mean, self.unsure, 1.0])  # `trust.GATES`
-
-    def _mask_names(self, question: str) -> None:
-        """Count words that the question has only in a name for passages that have the whole name.
-
-        For another passage with `salt` and `lantern`, these are words of another thing than `The Salt Lantern`. Not for
-        parts of documents, where names are headings, of words that are used apart.
-        """
-        if self._has_parts:
-            return
-        index = self.index
-        words = name_words(question)
-        for entity, sure in self.linked.items():
-            owners = index.owners.of(entity)
-            if sure < 1.0 or not len(owners if self._allowed is None else owners[self._allowed[owners]]):
-                continue
-            others = Counter(words)
-            others.subtract(spelled := name_words(self.named[entity]))
-            self.texts.mask([word for word in spelled if others[word] <= 0], index.holders.of(entity))
 
     def _cosine(self, passages: Ints) -> Floats:
         """Cosines with the question; mostly of passages at the ends of steps, whose vectors were read for these."""
