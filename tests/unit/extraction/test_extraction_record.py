@@ -55,7 +55,7 @@ def test_json_round_trip_is_exact(made):
     ],
 )
 def test_what_is_no_record_is_refused(text):
-    with pytest.raises(StorageError, match="again|Restore the file from a backup, or correct this line") as caught:
+    with pytest.raises(StorageError, match=r"again|Restore the file from a backup, or correct this line") as caught:
         from_json(text)
     assert isinstance(caught.value, SireError)
 
