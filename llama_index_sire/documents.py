@@ -28,7 +28,7 @@ from llama_index.core.schema import (
 from llama_index.core.schema import Document as LlamaIndexDocument
 
 from llama_index_sire.calls import call, overrides
-from sire_core.documents.chunker import SentenceChunker
+from sire_core.documents.chunker import SentenceChunker, Slice
 from sire_core.documents.markdown_sections import title_of
 from sire_core.documents.titles import header_title
 from sire_core.documents.validation import check_as_many, require_json, text_rows, warn_of_long_passages
@@ -203,9 +203,10 @@ def _whole(node: LlamaIndexDocument, title_key: str | Sequence[str], chunker: Se
     text, metadata = node.get_content(metadata_mode=MetadataMode.NONE), _metadata(node)
     about = _about(node)
     cut: list[Passage] = []
-    for start, end, piece in [(0, len(text), text)] if chunker is None else chunker.slices(text):
-        positions = {"start_char_idx": start, "end_char_idx": end}
-        cut.append(Passage(piece, metadata={NODE_KEY: json.dumps({**about, **positions}, sort_keys=True)}))
+    for piece in [Slice(0, len(text), text, 0)] if chunker is None else chunker.slices(text):
+        positions = {"start_char_idx": piece.start, "end_char_idx": piece.end}
+        node_fields = json.dumps({**about, **positions}, sort_keys=True)
+        cut.append(Passage(piece.text, metadata={NODE_KEY: node_fields}, repeated=piece.repeated))
     title = title_of(metadata, title_key) or header_title(text)
     return Document(node.node_id, "", title, metadata, tuple(cut) if text.strip() else ())
 

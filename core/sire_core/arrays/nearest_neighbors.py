@@ -79,11 +79,11 @@ def nearest_units(
     block = max(16, min(512, _SCAN_CELLS // len(others)))
     for start in range(0, len(wanted), block):
         stop = min(start + block, len(wanted))
-        own = wanted[start:stop]
-        product = whole[own] @ columns_of
-        product[others == own[:, None]] = -np.inf
+        rows = wanted[start:stop]
+        product = whole[rows] @ columns_of
+        product[others == rows[:, None]] = -np.inf
         columns = others[largest_columns(product, min(k + SPARE, choice))]
-        scores = precise_cosines(unit, own, columns)
+        scores = precise_cosines(unit, rows, columns)
         order = np.lexsort((columns, -scores))[:, :k]
         indices[start:stop] = np.take_along_axis(columns, order, axis=1)
         similarities[start:stop] = np.take_along_axis(scores, order, axis=1)

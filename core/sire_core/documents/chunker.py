@@ -41,11 +41,13 @@ class Slice(NamedTuple):
         start: Place of its first character in the text.
         end: Place behind its last one.
         text: What stands there; in front of it the header of the table, or the fence of the code, that goes on here.
+        repeated: Number of letters at its beginning that repeat the chunk before.
     """
 
     start: int
     end: int
     text: str
+    repeated: int
 
 
 class _Span(NamedTuple):
@@ -108,10 +110,11 @@ class SentenceChunker:
     def slices(self, text: str, blocks: Sequence[Block] | None = None) -> Iterator[Slice]:
         """Cut a text into chunks with their positions; `blocks` are those of the part of the text to cut."""
         window: list[_Span] = []
-        tokens = 0
+        tokens = before = 0
         for span in self._spans(text, read_blocks(text) if blocks is None else blocks):
             if tokens + span.tokens > self.max_tokens:
-                yield _slice(text, window)
+                yield _slice(text, window, before)
+                before = window[-1].end
                 window = self._overlap(window, span.tokens)
                 tokens = sum(repeated.tokens for repeated in window)
             if not window:
@@ -119,7 +122,7 @@ class SentenceChunker:
             window.append(span)
             tokens += span.tokens
         if window:
-            yield _slice(text, window)
+            yield _slice(text, window, before)
 
     def _overlap(self, window: list[_Span], needed: int) -> list[_Span]:
         budget = min(self.overlap_tokens, self.max_tokens - needed)
@@ -178,9 +181,12 @@ class SentenceChunker:
                     yield _Span(*token.span(), 1, whole=False)
 
 
-def _slice(text: str, window: Sequence[_Span]) -> Slice:
+def _slice(text: str, window: Sequence[_Span], before: int) -> Slice:
+    """The chunk of some spans; `before` is the place behind the chunk before."""
     start, end, head = window[0].start, window[-1].end, window[0].head
-    return Slice(start, end, f"{head}\n{text[start:end]}" if head else text[start:end])
+    if head:
+        return Slice(start, end, f"{head}\n{text[start:end]}", len(head))
+    return Slice(start, end, text[start:end], max(0, before - start))
 
 
 def _stripped_span(line: re.Match[str]) -> tuple[int, int]:
@@ -292,7 +298,6 @@ def _passages_of(
     text: str, blocks: Sequence[Block], chunker: SentenceChunker, title: str, document: Document
 ) -> Iterator[Passage]:
     starts, ends = [block.start for block in blocks], [block.end for block in blocks]
-    before = 0
     for piece in chunker.slices(text, blocks):
         shift = len(piece.text) - (piece.end - piece.start)  # of what goes on here, and stands in front
         offset = shift - piece.start
@@ -306,9 +311,7 @@ def _passages_of(
             held[0] = replace(held[0], start=0)
         page = held[0].page
         metadata = {"page": page} if page and "page" not in document.metadata else {}
-        repeated = shift - 1 if shift else max(0, before - piece.start)
-        before = piece.end
-        yield Passage(piece.text, title=title, metadata=metadata, blocks=tuple(held), repeated=repeated)
+        yield Passage(piece.text, title=title, metadata=metadata, blocks=tuple(held), repeated=piece.repeated)
 
 
 def _without_page_ends(text: str, blocks: Sequence[Block]) -> tuple[str, Sequence[Block]]:

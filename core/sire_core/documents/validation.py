@@ -106,11 +106,15 @@ def _passage_id(value: str, label: str) -> str:
 
 def _checked_passage(passage: Passage, label: str) -> Passage:
     _check_types(passage, ("text", "id", "title"), label, " of a passage")
+    repeated = passage.repeated
+    if isinstance(repeated, bool) or not isinstance(repeated, int) or not 0 <= repeated <= len(passage.text):
+        raise CorpusError(f"{label}: repeated of a passage is {repeated!r}, not a number of letters of its text.")
     return Passage(
         text=clean_text(passage.text),
         id=_passage_id(passage.id, label),
         title=clean_text(passage.title),
         metadata=clean_metadata(passage.metadata, label),
+        repeated=len(clean_text(passage.text[:repeated])),
     )
 
 

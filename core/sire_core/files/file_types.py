@@ -103,8 +103,8 @@ def _compound_type(path: Path, suffix: str) -> str:
         raise CorpusError("the file is encrypted; save it without its password to read it")
     if _MAIL_STREAM in names:
         return ".msg"
-    found = [_OLE_STREAMS[name] for name in names if name in _OLE_STREAMS]
-    return suffix if suffix in found or not found else found[0]
+    types = [_OLE_STREAMS[name] for name in names if name in _OLE_STREAMS]
+    return suffix if suffix in types or not types else types[0]
 
 
 def _stream_names(path: Path) -> list[str]:

@@ -95,15 +95,15 @@ def read_outlook_mail(path: Path) -> Mail:
     config = ExtractionConfig(output_format="plain")
     config.max_archive_depth = 0  # attachments: one of them may expand without end
     extracted = extract_file_sync(str(path), config=config)
-    found: dict[str, Any] = dict(extracted.metadata)
+    metadata: dict[str, Any] = dict(extracted.metadata)
     headers = {
-        "subject": found.get("subject"),
-        "from": found.get("from_email"),
-        **{name: ", ".join(found.get(f"{name}_emails") or ()) for name in ("to", "cc")},
-        "date": found.get("created_at"),
+        "subject": metadata.get("subject"),
+        "from": metadata.get("from_email"),
+        **{name: ", ".join(metadata.get(f"{name}_emails") or ()) for name in ("to", "cc")},
+        "date": metadata.get("created_at"),
     }
     body = clean_text(extracted.content.partition("\n\n")[2]).replace("\r\n", "\n").replace("\r", "\n")
-    names = [name for name in found.get("attachments") or () if not _INLINE_PICTURE.fullmatch(name)]
+    names = [name for name in metadata.get("attachments") or () if not _INLINE_PICTURE.fullmatch(name)]
     unread = [(clean_text(name), _NOT_READ.format("unknown")) for name in names]
     if not body.strip():
         unread.append(("its text", "it has none, or only one in HTML; save it as .eml to read that"))

@@ -74,6 +74,6 @@ def rtf_text(raw: bytes) -> str:
 
 def _sheets(names: Sequence[str], tables: Sequence[Any]) -> str:
     """Sheets as tables without empty rows and columns, days without the time that they do not have."""
-    rows = ([[_MIDNIGHT.sub("", cell) for cell in row] for row in found.cells] for found in tables)
-    filled = [(found.page_number, text) for found, cells in zip(tables, rows, strict=True) if (text := table(cells))]
+    rows = ([[_MIDNIGHT.sub("", cell) for cell in row] for row in grid.cells] for grid in tables)
+    filled = [(grid.page_number, text) for grid, cells in zip(tables, rows, strict=True) if (text := table(cells))]
     return "\n\n".join(f"## {names[sheet - 1]}\n\n{text}" for sheet, text in filled)

@@ -67,11 +67,11 @@ def _entries(pdfium: Any, annotation: Any, form: Any) -> Iterator[PageEntry]:
         text = _string(lambda *into: pdfium.FPDFAnnot_GetStringValue(annotation, b"Contents", *into))
     else:
         return
-    place = pdfium.FS_RECTF()
-    pdfium.FPDFAnnot_GetRect(annotation, place)
+    rectangle = pdfium.FS_RECTF()
+    pdfium.FPDFAnnot_GetRect(annotation, rectangle)
     if text.strip():
-        bottom, top = sorted((place.bottom, place.top))
-        yield PageEntry(" ".join(text.split()), name, min(place.left, place.right), bottom, top)
+        bottom, top = sorted((rectangle.bottom, rectangle.top))
+        yield PageEntry(" ".join(text.split()), name, min(rectangle.left, rectangle.right), bottom, top)
 
 
 def _markup(pdfium: Any) -> tuple[int, ...]:

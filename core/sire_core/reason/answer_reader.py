@@ -113,6 +113,7 @@ async def read(
     if how.tokens is not None:
         choose = _chosen if how.border == "choose" else _within_budget
         read_hits = choose(question, hits, how.tokens, how.border)
+    most = max((number for number, hit in enumerate(read_hits, 1) if hit is not None), default=0)  # that can be cited
     options = [{"number": number, "text": option} for number, option in enumerate(how.options, 1)]
     free = how.prompt != "ours" or bool(options)
     findings = frozenset() if free else _findings(read_hits)
@@ -128,20 +129,16 @@ async def read(
         reply = await calls.ask(
             reading_prompt, last=True, max_tokens=_LONG if how.prompt == "long" else _SHORT_ANSWER_TOKENS
         )
-        answer = (
-            _option(reply, how.options) if options else _forced_answer(reply, len(hits), whole=how.prompt == "long")
-        )
+        answer = _option(reply, how.options) if options else _forced_answer(reply, most, whole=how.prompt == "long")
         if stream and answer.text:
             yield AnswerPiece(answer.text)
         yield answer
         return
     schema = ReportReading if findings else Reading
     if not stream:
-        yield _answer(await calls.ask(reading_prompt, schema=schema, last=True), len(hits), findings)
+        yield _answer(await calls.ask(reading_prompt, schema=schema, last=True), most, findings)
         return
-    async with aclosing(
-        _streamed(calls.stream(reading_prompt, schema=schema, last=True), len(hits), findings)
-    ) as parts:
+    async with aclosing(_streamed(calls.stream(reading_prompt, schema=schema, last=True), most, findings)) as parts:
         async for part in parts:
             yield part
 
