@@ -111,10 +111,8 @@ class Trust:
             is_cut: Which passages are parts of longer documents, `[passages]`.
             unit: What 1 in the scores of those is on the scale of the others.
         """
-        whole, part, by_words = (max(0.0, float(gates @ table)) for table in self._tables())
+        tables = (self.vectors, self.document_vectors, self.words)
+        whole, part, by_words = (max(0.0, float(gates @ table)) for table in tables)
         cosines, words = standard_scores
         added = self.reliability * np.where(is_cut, part, whole) * cosines + (1.0 - self.reliability) * by_words * words
         return np.asarray(np.where(is_cut, unit, 1.0) * added)
-
-    def _tables(self) -> tuple[Floats, Floats, Floats]:
-        return self.vectors, self.document_vectors, self.words
