@@ -29,7 +29,7 @@ from sire_core.evaluate import load_dataset
 from sire_core.models.lexical_embedder import is_lexical
 from sire_core.models.sync import run_sync
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
-from sire_core.recipes.sire.question import OWN, QueryFeatures
+from sire_core.recipes.sire.question import QueryFeatures
 from sire_core.recipes.sire.rank import EvidencePaths, ScoredPassages
 from sire_core.recipes.sire.trust import GATES, Trust
 from sire_core.recipes.sire.weights import Weights
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
 
 RANKS, REPORTED = (1, 2, 5, 10), (2, 5, 10)
-STEEPNESS, PENALTY = 0.3, 2e-4
+STEEPNESS, PENALTY = 0.3, 1e-5
 NO_TRUST = Trust(*(np.zeros(len(GATES)) for _ in range(3)))
 
 
@@ -51,7 +51,7 @@ class Example:
 
     Attributes:
         scores: `[candidates]`, on the scale on which trust is added.
-        added: Standard scores of cosines or of BM25, `[candidates]`.
+        added: Reciprocal ranks by cosine or by BM25, `[candidates]`.
         gates: `[len(GATES)]`.
         needs: For each need the rows of `scores` that meet it; none where no candidate does.
         baselines: Scores by BM25 and by cosine, `[candidates]` each.
@@ -93,7 +93,7 @@ def examples(index: Index, dataset: DataSet) -> Iterator[Example]:
     arrays = EvidenceIndex.of(view)
     weights = replace(Weights.of(view, arrays), trust=NO_TRUST)
     needs = gold(index, dataset, arrays, slice(None))
-    column = OWN.index("words" if is_lexical(view.embedder_fingerprint) else "vector")
+    order = int(is_lexical(view.embedder_fingerprint))
     for question in dataset.questions:
         if not needs.get(question.id):
             continue
@@ -105,7 +105,7 @@ def examples(index: Index, dataset: DataSet) -> Iterator[Example]:
         unit = np.where(evidence.is_cut(passages), evidence.unit, 1.0)
         yield Example(
             scored.scores(),
-            unit * own[:, column],
+            unit * evidence.first_places(passages)[order],
             evidence.gates,
             [np.flatnonzero(np.isin(passages, rows)) for rows in needs[question.id]],
             (evidence.texts.bm25()[passages], among.at(passages).astype(np.float64)),
@@ -124,7 +124,7 @@ def learn(sets: Sequence[Sequence[Example]]) -> np.ndarray:
         losses = [np.mean([example.loss(table(point)) for example in questions[::2]]) for questions in sets]
         return float(np.mean(losses) + PENALTY * point @ point)
 
-    start = np.array([-1.0, 0.8, 0.5, 0.5])
+    start = np.array([-4.0, 3.0, 2.0, 2.0])
     options = {"maxiter": 3, "maxfev": 400, "xtol": 0.05, "ftol": PENALTY}
     return table(minimize(loss, start, method="Powell", options=options).x)
 

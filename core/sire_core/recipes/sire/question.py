@@ -11,7 +11,7 @@ import numpy as np
 from sire_core.arrays.grouping import ranges, run_starts
 from sire_core.arrays.lists import word_keys
 from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, name_words, phrase_keys, stem_keys
-from sire_core.recipes.sire.trust import BEST_BY_WORDS
+from sire_core.recipes.sire.trust import BEST_BY_WORDS, FIRST_PLACES
 from sire_core.search.ranking import best_first
 from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
 from sire_core.text.words import word_pattern
@@ -384,6 +384,9 @@ class QueryFeatures:
         by_words = self._best(self._words, 0.0, pool)
         named = self._best(self._names, 0.0, pool // 4), self._best(self._titled, 0.0, pool)
         self.candidates = np.unique(np.concatenate([by_vectors, by_words, *named]))
+        self._first = np.zeros((2, len(index.chunks)))
+        for row, order in zip(self._first, (by_vectors, by_words), strict=True):
+            row[order] = FIRST_PLACES / (FIRST_PLACES + np.arange(len(order)))
         self._fused = np.zeros(len(index.chunks))
         for order, share in ((by_vectors[:_DEPTH], vector_share), (by_words[:_DEPTH], 2.0 - vector_share)):
             self._fused[order] += share * _CONSTANT / (_CONSTANT + np.arange(len(order)))
@@ -454,6 +457,10 @@ class QueryFeatures:
     def is_cut(self, passages: Ints) -> BoolArray:
         """True if passages are parts of documents that have several."""
         return np.asarray(self.index.members.lengths(self.index.source[passages]) > 1)
+
+    def first_places(self, passages: Ints) -> Floats:
+        """Reciprocal ranks by cosine and by BM25, 1 for the first; 0 behind the pool, `[2, len(passages)]`."""
+        return self._first[:, passages]
 
     def hybrid(self, passages: Ints) -> Floats:
         """Log share of passages, `[len(passages)]`, that falls as 1 / rank in hybrid search; 0 behind its depth."""

@@ -29,6 +29,8 @@ RAREST_WORDS, NEAREST = 40, 5
 UNRELIABLE_AGREEMENT, RELIABLE_AGREEMENT = 0.2, 0.28
 """Of vectors with words: 0 for random vectors, .11 to .22 for letter n-grams in 64 dimensions, .29 to .58 for models"""
 BEST_BY_WORDS = 3
+FIRST_PLACES = 3.0
+"""Constant of reciprocal ranks: the fourth by vectors gains half of what the first gains."""
 GATES = ("length", "shared", "unsure", "bias")
 """What decides how far vectors, or words, are trusted for a question: the logarithm of one more than its number of
 words; the share of it that the three best passages by words have on average (where many passages have nearly all of
@@ -95,24 +97,27 @@ def _shared_words(index: EvidenceIndex, passage: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Weights of `GATES`, `[len(GATES)]` each: how much a standard score adds to the score of a passage, at least 0."""
+    """Weights of `GATES`, `[len(GATES)]` each: how much the first place of an order adds to a score, at least 0.
 
-    vectors: Floats  # of the cosine, to a passage that is a document by itself
-    document_vectors: Floats  # of the cosine, to a part of a longer document
-    words: Floats  # of BM25, as far as the vectors of an index are not reliable
+    Ranks, and not similarities: what an embedder has among its first comes early, however near others are.
+    """
+
+    vectors: Floats  # of the order by cosine, to a passage that is a document by itself
+    document_vectors: Floats  # of the order by cosine, to a part of a longer document
+    words: Floats  # of the order by BM25, as far as the vectors of an index are not reliable
     reliability: float = 0.0  # of the vectors of an index, 0 for vectors of words
 
-    def added(self, gates: Floats, standard_scores: tuple[Floats, Floats], is_cut: BoolArray, unit: float) -> Floats:
+    def added(self, gates: Floats, first_places: Floats, is_cut: BoolArray, unit: float) -> Floats:
         """What a question adds to the scores of passages, `[passages]`.
 
         Args:
             gates: `GATES` of the question.
-            standard_scores: Of the cosines, and of BM25, `[passages]` each.
+            first_places: Reciprocal ranks by cosine and by BM25, `[2, passages]`.
             is_cut: Which passages are parts of longer documents, `[passages]`.
             unit: What 1 in the scores of those is on the scale of the others.
         """
         tables = (self.vectors, self.document_vectors, self.words)
         whole, part, by_words = (max(0.0, float(gates @ table)) for table in tables)
-        cosines, words = standard_scores
-        added = self.reliability * np.where(is_cut, part, whole) * cosines + (1.0 - self.reliability) * by_words * words
+        vectors, words = first_places
+        added = self.reliability * np.where(is_cut, part, whole) * vectors + (1.0 - self.reliability) * by_words * words
         return np.asarray(np.where(is_cut, unit, 1.0) * added)
