@@ -372,7 +372,7 @@ class QueryFeatures:
         self.named = {entity: name for entity, (_, name) in spelled.items()}  # as the question spells them
         self._linked = np.array([*sorted(self.linked), np.iinfo(np.int64).max])
         self.texts = QuestionWords(question, index)
-        self._has_parts = len(index.members) < len(index.chunks)  # else every passage is a document
+        self.has_parts = len(index.members) < len(index.chunks)  # else every passage is a document
         self._rarity = np.log1p(len(index.chunks)) or 1.0
         self._cosines = cosines
         self.unit = 1.0  # what 1 in the scores of parts of documents is on the scale of the others; see `alone`
@@ -384,9 +384,8 @@ class QueryFeatures:
         by_words = self._best(self._words, 0.0, pool)
         named = self._best(self._names, 0.0, pool // 4), self._best(self._titled, 0.0, pool)
         self.candidates = np.unique(np.concatenate([by_vectors, by_words, *named]))
-        self._first = np.zeros((2, len(index.chunks)))
-        for row, order in zip(self._first, (by_vectors, by_words), strict=True):
-            row[order] = FIRST_PLACES / (FIRST_PLACES + np.arange(len(order)))
+        self._first_places = np.zeros(len(index.chunks))
+        self._first_places[by_vectors] = FIRST_PLACES / (FIRST_PLACES + np.arange(len(by_vectors)))
         self._fused = np.zeros(len(index.chunks))
         for order, share in ((by_vectors[:_DEPTH], vector_share), (by_words[:_DEPTH], 2.0 - vector_share)):
             self._fused[order] += share * _CONSTANT / (_CONSTANT + np.arange(len(order)))
@@ -432,7 +431,7 @@ class QueryFeatures:
             texts.phrases(passages),
             *near_scores(self.index, passages, scores, self._allowed),
             *source_scores(self.index, passages, scores, self._allowed),
-            texts.alike(passages) if self._has_parts else np.zeros(len(passages)),
+            texts.alike(passages) if self.has_parts else np.zeros(len(passages)),
         )
         alone = np.array(columns).T
         return np.concatenate([alone, self.unsure * alone], axis=1)
@@ -445,7 +444,7 @@ class QueryFeatures:
         the candidates.
         """
         scores = np.asarray(own @ weights.own)
-        if not self._has_parts:
+        if not self.has_parts:
             return scores
         of_document = own @ weights.document.own + weights.document.path * self.texts.path_share(passages)
         if self._scale is None:
@@ -459,8 +458,8 @@ class QueryFeatures:
         return np.asarray(self.index.members.lengths(self.index.source[passages]) > 1)
 
     def first_places(self, passages: Ints) -> Floats:
-        """Reciprocal ranks by cosine and by BM25, 1 for the first; 0 behind the pool, `[2, len(passages)]`."""
-        return self._first[:, passages]
+        """Reciprocal ranks by cosine, 1 for the first; 0 behind the pool, `[len(passages)]`."""
+        return np.asarray(self._first_places[passages])
 
     def hybrid(self, passages: Ints) -> Floats:
         """Log share of passages, `[len(passages)]`, that falls as 1 / rank in hybrid search; 0 behind its depth."""

@@ -14,7 +14,7 @@ from sire_core.documents.markdown_sections import SEPARATOR, heading_texts
 from sire_core.extraction.headings import is_everyday
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.passage_arrays import name_words, passage_headings
-from sire_core.recipes.sire.question import NO_HOPS, Hops, QueryFeatures
+from sire_core.recipes.sire.question import NO_HOPS, OWN, Hops, QueryFeatures
 from sire_core.recipes.sire.weights import Weights
 from sire_core.search.passages import titled_sentences
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first, cosine_step
@@ -239,6 +239,7 @@ _FIT = 2.0  # weight of how well the end of a step fits what was read with the q
 _LEAST_KNOWN = 1e-6
 _ENOUGH = 1 / 3  # where less of the question is known to the corpus, its words alone do not decide
 _SUPPORT = 4.0  # how steeply steps fall with what their beginning lacks of the question, were none of it known
+_VECTOR, _WORDS = OWN.index("vector"), OWN.index("words")
 _BEHIND = -1000.0  # what was never a candidate comes behind all that were, by cosine
 
 
@@ -375,9 +376,11 @@ class ScoredPassages:
         # What a passage names comes behind it, as far as it has no more evidence of its own.
         is_named = evidence.index.own[hops.targets] == hops.entities
         lifted = np.where(is_named, np.maximum(alone[target], np.minimum(lifted, hops.begun - _BEHIND_IT)), lifted)
-        is_cut, first_places = evidence.is_cut(passages), evidence.first_places(passages)
+        is_cut = evidence.is_cut(passages)
         steps = np.where(is_cut[target], lifted, steps)
-        trusted = weights.trust.added(evidence.gates, first_places, is_cut, evidence.unit)
+        standard_scores, first_places = (own[:, _VECTOR], own[:, _WORDS]), evidence.first_places(passages)
+        trusted = weights.trust.added(evidence.gates, standard_scores, first_places, has_parts=evidence.has_parts)
+        trusted = np.where(is_cut, evidence.unit, 1.0) * trusted
         repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * _SHOWN_LIFT
         return cls(evidence, passages, alone, hops, target, steps, trusted, repeat, shown)
 

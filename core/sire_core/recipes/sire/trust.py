@@ -17,7 +17,7 @@ from sire_core.search.ranking import best_first
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import BoolArray, FloatArray
+    from sire_core.protocols import FloatArray
     from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
     Floats = NDArray[np.float64]
@@ -97,27 +97,30 @@ def _shared_words(index: EvidenceIndex, passage: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Weights of `GATES`, `[len(GATES)]` each: how much the first place of an order adds to a score, at least 0.
+    """Weights of `GATES`, `[len(GATES)]` each: how much is added to the score of a passage, at least 0.
 
-    Ranks, and not similarities: what an embedder has among its first comes early, however near others are.
+    Where documents were cut into passages, ranks count, and not similarities: of many parts that are all near to a
+    question, those that an embedder has first come early.
     """
 
-    vectors: Floats  # of the order by cosine, to a passage that is a document by itself
-    document_vectors: Floats  # of the order by cosine, to a part of a longer document
-    words: Floats  # of the order by BM25, as far as the vectors of an index are not reliable
+    vectors: Floats  # of a standard score of the cosine, where every passage is a document by itself
+    document_vectors: Floats  # of a reciprocal rank by cosine, where documents were cut
+    words: Floats  # of a standard score of BM25, as far as the vectors of an index are not reliable
     reliability: float = 0.0  # of the vectors of an index, 0 for vectors of words
 
-    def added(self, gates: Floats, first_places: Floats, is_cut: BoolArray, unit: float) -> Floats:
+    def added(
+        self, gates: Floats, standard_scores: tuple[Floats, Floats], first_places: Floats, *, has_parts: bool
+    ) -> Floats:
         """What a question adds to the scores of passages, `[passages]`.
 
         Args:
             gates: `GATES` of the question.
-            first_places: Reciprocal ranks by cosine and by BM25, `[2, passages]`.
-            is_cut: Which passages are parts of longer documents, `[passages]`.
-            unit: What 1 in the scores of those is on the scale of the others.
+            standard_scores: Of the cosines, and of BM25, `[passages]` each.
+            first_places: Reciprocal ranks by cosine, 1 for the first, `[passages]`.
+            has_parts: Whether documents were cut into several passages.
         """
-        tables = (self.vectors, self.document_vectors, self.words)
-        whole, part, by_words = (max(0.0, float(gates @ table)) for table in tables)
-        vectors, words = first_places
-        added = self.reliability * np.where(is_cut, part, whole) * vectors + (1.0 - self.reliability) * by_words * words
-        return np.asarray(np.where(is_cut, unit, 1.0) * added)
+        cosines, words = standard_scores
+        table, by_vectors = (self.document_vectors, first_places) if has_parts else (self.vectors, cosines)
+        vector_weight, word_weight = (max(0.0, float(gates @ weights)) for weights in (table, self.words))
+        added = self.reliability * vector_weight * by_vectors + (1.0 - self.reliability) * word_weight * words
+        return np.asarray(added)
