@@ -301,66 +301,40 @@ def _closing(text: str, start: int) -> int:
     return -1
 
 
-def without_loop(text: str) -> str | None:
-    """The JSON value of an answer that ran in a circle until it was cut off, closed after the first round."""
-    loop = loop_at(text)
-    if loop is None:
-        return None
-    start, period = loop
-    return _finished(text, start + 2 * period - 1, period)
+def salvaged(text: str) -> Iterator[str]:
+    """Yield JSON values that an answer holds which was cut off: up to its last finished element, with brackets closed.
 
-
-def with_one_round(text: str) -> str | None:
-    """The JSON value of an answer that ran in a circle inside of one string, closed where the string said it once."""
-    loop = loop_at(text)
-    begin = _begin(text)
-    if loop is None or begin < 0:
-        return None
-    start, period = loop
+    An answer that repeats itself ends after the first round; a string that repeats itself is closed after one round.
+    """
+    start, period = loop_at(text) or (len(text), 0)
+    end = start + max(2 * period - 1, 0)
+    begin = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
     stack: list[str] = []
-    opened = -1  # where a string begins that has not ended
-    for at, letter, stack in _nesting(text, begin, len(text)):  # noqa: B007 - the last stack counts
-        if not letter:
-            return None
-        if letter == '"':
-            opened = at if opened < 0 else -1
-    if not stack or not 0 <= opened < start:
-        return None
-    said = text[begin : start + period].rstrip("\\")
-    return f'{said}"{"".join(_CLOSES[left] for left in reversed(stack))}'
-
-
-def without_rest(text: str) -> str | None:
-    """The JSON value of an answer that was cut off, up to its last finished element, with its brackets closed."""
-    return _finished(text, len(text), 0)
-
-
-def _begin(text: str) -> int:
-    return min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
-
-
-def _finished(text: str, end: int, period: int) -> str | None:
-    """The value of `text[:end]` up to a finished element; what begins in the last `period` letters is a repetition."""
-    begin = _begin(text)
-    if begin < 0:
-        return None
-    stack: list[str] = []
+    string = -1  # where a string begins that has not ended
     before: tuple[int, int] | None = None  # index and depth of what was finished last, before the last round
     inside: tuple[int, int] | None = None  # and in it: what is least deep is repeated, the rest is a part of that
-    for at, letter, stack in _nesting(text, begin, end):
+    for at, letter, stack in _nesting(text, begin, end) if begin >= 0 else ():
         if not letter:
-            return None
-        if letter not in "}]":
-            continue
-        if at < end - period:
-            before = (at + 1, len(stack))
-        elif inside is None or len(stack) <= inside[1]:
-            inside = (at + 1, len(stack))
-        if not stack:
-            break
-    kept, depth = inside or before or (0, 0)
-    # What was opened before the last finished element and not closed up to it is the bottom of the stack.
-    return text[begin:kept] + "".join(_CLOSES[opened] for opened in reversed(stack[:depth])) if kept else None
+            return
+        if letter == '"':
+            string = at if string < 0 else -1
+        elif letter in "}]":
+            if at < end - period:
+                before = (at + 1, len(stack))
+            elif inside is None or len(stack) <= inside[1]:
+                inside = (at + 1, len(stack))
+            if not stack:
+                break
+    finish, depth = inside or before or (0, 0)
+    if finish:
+        # What was opened before the last finished element and not closed up to it is the bottom of the stack.
+        yield text[begin:finish] + _closed(stack[:depth])
+    if 0 <= string < start and period:
+        yield text[begin : start + period].rstrip("\\") + '"' + _closed(stack)
+
+
+def _closed(brackets: Sequence[str]) -> str:
+    return "".join(_CLOSES[bracket] for bracket in reversed(brackets))
 
 
 def _nesting(text: str, begin: int, end: int) -> Iterator[tuple[int, str, list[str]]]:
@@ -405,11 +379,10 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
         problem = _describe(error, first)
     room = request.max_tokens
     if first.finish == "length" and loop_at(first.text) is not None:
-        # More room is more rounds. What was said before the first repetition is the answer, if it is one.
-        said = _as_far(first, schema, without_loop, with_one_round)
-        if said is not None:
+        # More room is more rounds. What came before the first repetition is the answer, if it fits.
+        if (salvage := _salvage([first], schema)) is not None:
             _logger.warning(_LOOP, schema_name(schema))
-            return said
+            return salvage
         problem = f"the answer repeated itself until its length limit; name everything once ({problem})"
     elif room and first.finish == "length":
         room *= 2
@@ -418,15 +391,15 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
     try:
         done = _read(second, schema)
     except ValueError as error:
-        cut_off = _cut_off((second, first), schema)
-        if cut_off is None:
+        salvage = _salvage((second, first), schema)
+        if salvage is None:
             raise UnusableAnswerError(
                 f"the answer did not fit the schema {schema_name(schema)} even after a repair call: "
                 f"{_describe(error, second)}; it is not stored and the next build asks again",
                 second.text if second.text.strip() else first.text,
             ) from error
         _logger.warning(_CUT, schema_name(schema))
-        done = cut_off
+        done = salvage
     return with_both(done, first, second)
 
 
@@ -447,23 +420,19 @@ def _read(answer: Completion, schema: type[BaseModel]) -> Completion:
     return replace(answer, parsed=parse_answer(answer.text, schema))
 
 
-def _cut_off(answers: Sequence[Completion], schema: type[BaseModel]) -> Completion | None:
-    """The longest finished part that fits of answers that were all cut off; None if none fits."""
-    if any(answer.finish != "length" for answer in answers):
-        return None
-    parts = [_as_far(answer, schema, without_rest, with_one_round) for answer in answers]
-    return max((said for said in parts if said is not None), key=lambda said: len(said.text), default=None)
+def _salvage(answers: Sequence[Completion], schema: type[BaseModel]) -> Completion | None:
+    """Return the longest part of cut-off answers that fits a schema; None if none fits, or one was not cut off."""
+    parts = [part for answer in answers if (part := _salvaged_answer(answer, schema)) is not None]
+    is_cut = all(answer.finish == "length" for answer in answers)
+    return max(parts, key=lambda part: len(part.text), default=None) if is_cut else None
 
 
-def _as_far(answer: Completion, schema: type[BaseModel], *ways: Callable[[str], str | None]) -> Completion | None:
-    """An answer that ends with a part of its text, by the first way that fits the schema; None when none does."""
-    for way in ways:
-        text = way(answer.text)
-        if text is not None:
-            with suppress(ValueError, RecursionError):  # of JSON and of the schema
-                value = clean_value(json.loads(text))
-                said = json.dumps(value, ensure_ascii=False)
-                return replace(answer, text=said, parsed=schema.model_validate(value), finish="stop")
+def _salvaged_answer(answer: Completion, schema: type[BaseModel]) -> Completion | None:
+    for part in salvaged(answer.text):
+        with suppress(ValueError, RecursionError):  # of JSON and of the schema
+            value = clean_value(json.loads(part))
+            text = json.dumps(value, ensure_ascii=False)
+            return replace(answer, text=text, parsed=schema.model_validate(value), finish="stop")
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols.models import Embedder, FloatArray, LanguageModel
     from sire_core.protocols.searching import ContextProvider, Ranker, Selector
+    from sire_core.storage.step_tables import OutputRow, StepTables, StoredRow
     from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
 
 S = TypeVar("S")
@@ -102,18 +103,11 @@ class Change:
         return bool(self.added or self.removed)
 
 
-StoredRow = tuple[str, int, int, str, bytes]
-"""Key, place, number, item and body of a row of a step, as it is stored."""
-
-OutputRow = tuple[str, int, int, bool, bytes]
-"""Key, place, number, whether it failed, and body of an output of a step, as it is stored."""
-
-
 @dataclass(frozen=True, slots=True)
 class TableChange:
     """What a change does to the table of a step: some items lose their rows, others get new ones; outputs by key.
 
-    Rows of a key stand together. `known` is not written: see `TableStore.known`.
+    Rows of a key stand together. `known` is not written: see `StepTables.known`.
     """
 
     drop_items: tuple[str, ...] = ()
@@ -121,40 +115,6 @@ class TableChange:
     drop_outputs: tuple[str, ...] = ()
     put_outputs: Iterable[OutputRow] = ()
     known: Any = None
-
-
-class TableStore(Protocol):
-    """Tables of the steps of one organizer, as of the last commit. Names are those of steps."""
-
-    def __contains__(self, name: str) -> bool:
-        """True if a table was ever written."""
-
-    def known(self, name: str) -> Any:
-        """What the change that led to the last commit said is known of a table, if this process made it; else None."""
-
-    def rows_of_items(self, name: str, items: Sequence[str]) -> Iterator[StoredRow]:
-        """Rows of items, by key, then in the order of the item."""
-
-    def rows_of_keys(self, name: str, keys: Sequence[str]) -> Iterator[StoredRow]:
-        """Rows of keys, in corpus order within each."""
-
-    def all_rows(self, name: str) -> Iterator[StoredRow]:
-        """All rows."""
-
-    def sizes(self, name: str, keys: Sequence[str], without: Collection[str]) -> dict[str, int]:
-        """Number of rows by key, those of some items left out; keys without rows are left out."""
-
-    def keys_above(self, name: str, items: int) -> list[str]:
-        """Keys with rows of more items than a number."""
-
-    def outputs(self, name: str, keys: Sequence[str]) -> Iterator[OutputRow]:
-        """Outputs of keys."""
-
-    def all_outputs(self, name: str) -> Iterator[OutputRow]:
-        """All outputs in corpus order."""
-
-    def failed(self, name: str) -> list[str]:
-        """Keys whose outputs failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +196,7 @@ class BuildView(Protocol):
         Whoever reads a passage's metadata asks here: a change of metadata alone is no `Change`, which names chunks.
         """
 
-    def tables(self) -> TableStore:
+    def tables(self) -> StepTables:
         """Tables of the organizer's steps, as of the last commit."""
 
     def stale_links(self) -> Collection[str]:

@@ -44,7 +44,6 @@ from sire_core.storage.index_tables import (
     UNITS,
     VECTOR_CHECKSUM,
     Commit,
-    StepTables,
     chunk_of,
     chunk_rows,
     drop_tables,
@@ -57,6 +56,7 @@ from sire_core.storage.index_tables import (
     write_delta,
 )
 from sire_core.storage.outbox import Outbox, note_changes
+from sire_core.storage.step_tables import StepTables
 from sire_core.text.pluralize import count
 from sire_core.types import Chunk, Edge, Unit
 
