@@ -38,7 +38,7 @@ _THINKING_TAG = rf"</?(?:\w{{1,20}}:)?think(?:ing)?>|\u25c1/?think\u25b7|{_CHANN
 """Begins or ends thinking."""
 _WORD_TAG = re.compile(r"\s*<(thoughts?|reasoning|reflection)>", re.IGNORECASE)
 """Begins thinking only at the beginning of an answer, which may be about such words."""
-_SENTENCE_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f\u06d4][\"'\u2019\u201d\u00bb)\]*_]*\Z")
+_ENDS_SENTENCE = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f\u06d4][\"'\u2019\u201d\u00bb)\]*_]*\Z")
 _PROSE = 64  # Room for a sentence. With less, a prompt asks for numbers or a name, which come first.
 _PROSE_CUT = "an answer in prose was cut off at its length limit; it ends with its last whole sentence"
 _EMPTY = "the model answered nothing; it is not stored and the next build asks again"
@@ -49,7 +49,7 @@ def without_thinking(text: str, *, opened: bool = True, keep_open: bool = False)
     """The text without the blocks in which a model thought."""
     word = _WORD_TAG.match(text)
     tags = f"{_THINKING_TAG}|</?{word[1]}>" if word else _THINKING_TAG
-    kept: list[str] = []
+    parts: list[str] = []
     start, begin = 0, -1
     for tag in re.finditer(tags, text, re.IGNORECASE):
         name = tag[0].lower()
@@ -58,17 +58,17 @@ def without_thinking(text: str, *, opened: bool = True, keep_open: bool = False)
         elif not ("/" in name or "|>final" in name):
             begin = tag.start() if begin < 0 else begin
         elif begin >= 0:
-            kept.append(text[start:begin])
+            parts.append(text[start:begin])
             start, begin = tag.end(), -1
         elif opened:
-            kept, start = [], tag.end()
-    return "".join((*kept, text[start : begin if begin >= 0 and not keep_open else None])).strip()
+            parts, start = [], tag.end()
+    return "".join((*parts, text[start : begin if begin >= 0 and not keep_open else None])).strip()
 
 
 def whole_sentences(text: str) -> str:
     """A text up to its last whole sentence; empty when it has none."""
     text = text.rstrip()
-    if _SENTENCE_END.search(text):
+    if _ENDS_SENTENCE.search(text):
         return text
     *whole, rest = split_sentences(text) or [""]
     return text[: text.rindex(rest)].rstrip() if whole else ""
@@ -121,8 +121,8 @@ def not_refused(answer: Completion) -> Completion:
 
 def _said(answer: Completion) -> Completion:
     text = clean_text(not_refused(answer).text)
-    said = without_thinking(text)
-    return replace(answer, text=text if said == text.strip() else said)  # verbatim where nothing was thought aloud
+    spoken = without_thinking(text)
+    return replace(answer, text=text if spoken == text.strip() else spoken)  # verbatim where nothing was thought aloud
 
 
 _REACH = 6_000  # Letters at the end that are looked at: a few rounds of anything that a model repeats
@@ -149,7 +149,7 @@ def loop_at(text: str) -> tuple[int, int] | None:
     return (len(text) - best, period) if best else None
 
 
-_FENCE = re.compile(r"```[ \t]*(?:[\w+-]+[ \t]*)?\r?\n(.*?)```", re.DOTALL)
+_CODE_FENCE = re.compile(r"```[ \t]*(?:[\w+-]+[ \t]*)?\r?\n(.*?)```", re.DOTALL)
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _PIECES = re.compile(
     r'(?P<string>"(?:[^"\\]|\\.)*(?:"|\\?\Z))'
@@ -171,7 +171,7 @@ _WORDY = frozenset({"title", "default", "description"})
 _MAX_ERRORS = 5
 _MAX_SHOWN = 6_000
 _LOOP = "an answer for the schema %s repeated itself until its length limit; what it said before is used"
-_CUT = "an answer for the schema %s was cut off at its length limit, twice; what it finished is used"
+_CUT_TWICE = "an answer for the schema %s was cut off at its length limit, twice; what it finished is used"
 _BARE_HINT = "Answer with one JSON object only, no other text. Its JSON schema:\n"
 T = TypeVar("T")
 _left_out: ContextVar[list[str] | None] = ContextVar("_left_out", default=None)
@@ -202,7 +202,7 @@ def _candidates(text: str) -> Iterator[str]:
     # An end of thinking without a beginning: that stood in the prompt, and what came before is a draft. Or the tag is a
     # stray one, behind the answer or in it.
     for bare in dict.fromkeys(without_thinking(text, opened=opened, keep_open=True) for opened in (True, False)):
-        fenced = [match.group(1) for match in _FENCE.finditer(bare)]
+        fenced = [match.group(1) for match in _CODE_FENCE.finditer(bare)]
         yield from _one_of_parts(spans := _outermost(bare))
         yield from sorted(fenced, key=len, reverse=True)[:4]
         yield from spans
@@ -235,8 +235,8 @@ def _double_quoted(text: str) -> str:
         elif letter == "'" and depth:
             while end < len(text) and not (text[end] == "'" and _ENDS_STRING.match(text, end + 1)):
                 end += 2 if text[end] == "\\" else 1
-            said = text[at + 1 : end].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
-            parts.append(f'"{said}"')
+            content = text[at + 1 : end].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
+            parts.append(f'"{content}"')
             at = end + 1
             continue
         depth += (letter in "{[") - (letter in "}]" and depth > 0)
@@ -398,7 +398,7 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
                 f"{_describe(error, second)}; it is not stored and the next build asks again",
                 second.text if second.text.strip() else first.text,
             ) from error
-        _logger.warning(_CUT, schema_name(schema))
+        _logger.warning(_CUT_TWICE, schema_name(schema))
         done = salvage
     return with_both(done, first, second)
 
@@ -534,15 +534,15 @@ def _item_by_item(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     except ValidationError as error:
         if not isinstance(items, list):
             raise
-        kept, first = [], error
+        readable, first = [], error
         for item in items:
             try:
-                kept += handler([item])
+                readable += handler([item])
             except ValidationError as problem:  # noqa: PERF203 - one bad item must not cost the others
                 leave_out(item, str(problem.errors()[0]["msg"]))
-        if not kept and any(item not in (None, "", [], {}) for item in items):
+        if not readable and any(item not in (None, "", [], {}) for item in items):
             raise first from None
-        return kept
+        return readable
 
 
 def _as_level(value: Any) -> str:
@@ -574,10 +574,10 @@ class LenientAnswer(BaseModel):
             return data
         tidy = {}
         for name, value in data.items():
-            known = cls.model_fields.get(name)
-            if value is None and known is not None and not known.is_required():
+            field = cls.model_fields.get(name)
+            if value is None and field is not None and not field.is_required():
                 continue
-            tidy[name] = _as_text(value) if known is not None and known.annotation is str else value
+            tidy[name] = _as_text(value) if field is not None and field.annotation is str else value
         return tidy
 
 
@@ -637,6 +637,6 @@ def _merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     whole: dict[str, Any] = {}
     for part in parts:
         for name, value in part.items():
-            known = whole.get(name)
-            whole[name] = [*known, *value] if isinstance(known, list) and isinstance(value, list) else value
+            before = whole.get(name)
+            whole[name] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
     return whole

@@ -1,4 +1,4 @@
-"""What works on a corpus while an index is built, and `Recipe`, which names it all."""
+"""Protocols of builds: extractors, organizers, runners, mirrors; and `Recipe`, which combines them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Summarizer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happened to the corpus, as chunks. A first build adds everything to nothing."""
+    """Chunks that a change adds and removes. A first build adds all."""
 
     added: tuple[Chunk, ...] = ()
     removed: tuple[Chunk, ...] = ()
@@ -105,7 +105,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """What a change does to the table of a step: some items lose their rows, others get new ones; outputs by key.
+    """Change of a step's table: items that lose rows, new rows, and outputs by key.
 
     Rows of a key stand together. `known` is not written: see `StepTables.known`.
     """
@@ -132,7 +132,7 @@ class BlockEdges:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What an organizer does to its own part of the pool. Dropping comes first, then putting.
+    """Change of an organizer's part of the pool. Dropping comes first, then putting.
 
     `state` replaces what was stored; `notes` are many small states by key, of which only those named here are written,
     or deleted where the value is None. `tables` are changes of the tables of steps, by name.
@@ -151,7 +151,7 @@ class Delta:
 
 
 class BuildView(Protocol):
-    """What an organizer may read while it works: the corpus after the change, and its own past."""
+    """Input of an organizer: the corpus after the change, and what it stored before."""
 
     @property
     def fingerprint(self) -> str:
@@ -175,7 +175,7 @@ class BuildView(Protocol):
 
     @property
     def runner(self) -> Runner:
-        """Who does work that falls into parts."""
+        """Runner of work that falls into parts."""
 
     def records(self, chunk_ids: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
         """Extraction records by chunk id; failed ones are left out.
@@ -225,7 +225,7 @@ class BuildView(Protocol):
         """Units and edges of a required organizer after the change, and its delta."""
 
     def required_delta(self, organizer: str) -> Delta:
-        """What a required organizer did in this change; unlike `required` it reads nothing."""
+        """Delta of a required organizer in this change; unlike `required` it reads nothing."""
 
     def required_notes(self, organizer: str, keys: Collection[str]) -> Mapping[str, bytes]:
         """Notes of a required organizer after the change, by key; unknown keys are left out."""
@@ -373,7 +373,7 @@ class Recipe:
 
     @property
     def extraction(self) -> str:
-        """How a model extracts where nothing else is said, see `extraction_by_preset`."""
+        """Default way of extraction by a model, see `extraction_by_preset`."""
         return extraction_by_preset(self.config)
 
     @property
@@ -403,7 +403,7 @@ class Recipe:
                 check()
 
     def describe(self) -> str:
-        """What will be built and what it costs, in a few lines."""
+        """Describe in a few lines what will be built and what it costs."""
         lines = [f"{self.name}: {self.summary} ({self.paper})"]
         lines += [f"  builds {organizer.name}: {organizer.describe()}" for organizer in self.organizers]
         if not self.organizers:

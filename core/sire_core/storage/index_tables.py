@@ -118,16 +118,18 @@ VECTOR_CHECKSUM = 4
 
 def write_table(db: sqlite3.Connection, writes: CheckedWrites, owner: str, name: str, change: TableChange) -> None:
     """Write a change of a table, in the transaction of a commit."""
-    known = db.execute("SELECT id FROM steps WHERE owner=? AND name=?", (owner, name)).fetchone()
-    step = known[0] if known else db.execute("SELECT coalesce(max(id), 0) + 1 FROM steps").fetchone()[0]
-    if not known:
+    stored_step = db.execute("SELECT id FROM steps WHERE owner=? AND name=?", (owner, name)).fetchone()
+    step = stored_step[0] if stored_step else db.execute("SELECT coalesce(max(id), 0) + 1 FROM steps").fetchone()[0]
+    if not stored_step:
         writes.insert(STEPS, [(step, owner, name)])
     writes.delete(STEP_ROWS, ["step", "item"], [(step, item) for item in change.drop_items], ROWS_OF_ITEM)
     by_key = (rows for _, rows in groupby(change.put_rows, key=itemgetter(0)))
     writes.insert(STEP_ROWS, (row for rows in by_key for row in {row[:4]: (step, *row) for row in rows}.values()))
     writes.delete(STEP_OUTPUTS, ["step", "key"], [(step, key) for key in change.drop_outputs])
-    outputs = ((step, key, place, number, int(failed), body) for key, place, number, failed, body in change.put_outputs)
-    if known:
+    outputs = (
+        (step, key, position, number, int(failed), body) for key, position, number, failed, body in change.put_outputs
+    )
+    if stored_step:
         writes.replace(STEP_OUTPUTS, ["step", "key"], outputs)
     else:
         writes.insert(STEP_OUTPUTS, outputs)
@@ -185,9 +187,9 @@ def chunk_rows(commit: Commit) -> Iterator[tuple[object, ...]]:
         document = documents[chunk.doc_id]
         title = None if chunk.title == document.title else chunk.title
         # As JSON: 1 and True are equal, and no filter may take one for the other.
-        own = chunk.metadata is not document.metadata
-        text = metadata_json(chunk.metadata) if own else ""
-        metadata = text if own and text != metadata_json(document.metadata) else None
+        differs = chunk.metadata is not document.metadata
+        text = metadata_json(chunk.metadata) if differs else ""
+        metadata = text if differs and text != metadata_json(document.metadata) else None
         yield (chunk.id, chunk.doc_id, chunk.position, chunk.text, title, metadata, chunk.source_id)
 
 

@@ -40,9 +40,9 @@ STEP_TABLES = (STEPS, STEP_ROWS, STEP_OUTPUTS)
 class StepTables:
     """Tables of the steps of one organizer, as of the last commit. Names are those of steps."""
 
-    def __init__(self, database: Database, owner: str, known: Mapping[str, Any]) -> None:
+    def __init__(self, database: Database, owner: str, noted: Mapping[str, Any]) -> None:
         self._db = database
-        self._known = known
+        self._known = noted
         rows = database.read(f"SELECT {STEPS.selected} FROM steps WHERE owner=?", [owner])
         self._ids: dict[str, int] = {row[2]: row[0] for row in rows if verified(row, STEPS)}
 
