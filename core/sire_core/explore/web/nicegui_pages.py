@@ -20,7 +20,6 @@ from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.explore import browse, neighbourhood
 from sire_core.explore.corpus_map import CorpusMap
-from sire_core.explore.example_questions import example_questions
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
 from sire_core.explore.result_page import HEADING, comparison_html, page_style, parts
@@ -353,7 +352,7 @@ class AskPage:
             named = str(snapshot.where)
             made: dict[str, list[str]] = snapshot.view.derived("example questions", dict)
             if named not in made:  # not inside of `derived`, for which the searches would wait
-                made[named] = example_questions(snapshot)
+                made[named] = list(self._explorer.questions(snapshot))
             documents = len(snapshot.document_ids())
             return fragments.start_html(made[named], *browse.main_names(snapshot), documents, query.recipe)
 
