@@ -10,6 +10,7 @@ import numpy as np
 from sire_core.arrays.grouping import by_appearance, distinct, positions_in, ranges
 from sire_core.arrays.lists import Lists, arrays_of, record_of, word_keys
 from sire_core.arrays.nearest_neighbors import unit_rows
+from sire_core.documents.blocks import HEADING, block_text
 from sire_core.documents.markdown_sections import SEPARATOR, path_of, plain_heading
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.word_vectors import word_vectors
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.arrays.lists import Ints, Ragged
+    from sire_core.documents.blocks import Block
     from sire_core.protocols import BoolArray, FloatArray, View
 
     Floats = NDArray[np.float64]
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-_DERIVED_NAME = "evidence-15"
+_DERIVED_NAME = "evidence-16"
 _ARRAYS_FILE = "arrays.bin"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
@@ -402,9 +404,15 @@ def boilerplate(view: View, documents: Sequence[str]) -> list[str]:
             fragments = passage_fragments(hit.unit)
             marked = recurring[end - len(fragments) : end]
             titles = {name.casefold() for name in fragments[0].split(SEPARATOR)}
-            found = (line.strip() for line, is_marked in zip(fragments, marked, strict=True) if is_marked)
-            lines |= dict.fromkeys(line for line in found if plain_heading(line.lstrip("#")).casefold() not in titles)
+            text, blocks = hit.unit.text, [block for block in hit.unit.blocks if block.kind == HEADING]
+            headings = {text[block.start : block.end].strip() for block in blocks if _name_of(text, block) in titles}
+            recurring_lines = (line.strip() for line, is_marked in zip(fragments, marked, strict=True) if is_marked)
+            lines |= dict.fromkeys(line for line in recurring_lines if line not in headings)
     return list(lines)
+
+
+def _name_of(text: str, heading: Block) -> str:
+    return plain_heading(block_text(text, heading)).casefold()
 
 
 def _shares(owners: Numbers, marked: NDArray[np.bool_], size: int) -> FloatArray:
