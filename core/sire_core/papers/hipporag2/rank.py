@@ -40,13 +40,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sire_core.extend import BoolArray, Filter, FloatArray, LanguageModel, Ranking, View
+    from sire_core.extend import BoolArray, Filter, FloatArray, IntArray, LanguageModel, Ranking, SimilarPairs, View
 
     Floats = NDArray[np.float64]
     from collections.abc import Callable, Mapping
     from pathlib import Path
-
-    from sire_core.extend import IntArray, SimilarPairs
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,21 +9,27 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sire_core.arrays.nearest_neighbors import NeighborLists, approximate_neighbors, updated_neighbors
-from sire_core.changes.derivation import OrganizerBase
-from sire_core.documents.media import media_of
-from sire_core.extraction.headings import base_title
+from sire_core.extend import (
+    BlockEdges,
+    Delta,
+    NeighborLists,
+    OrganizerBase,
+    approximate_neighbors,
+    base_title,
+    check_settings,
+    media_of,
+    name_key,
+    refuse_unused,
+    setting,
+    updated_neighbors,
+)
 from sire_core.papers.iier import GRAPH_NOTE, WORDS_NOTE
 from sire_core.papers.iier.table import InteractionTable, KeywordTable, PassageLinks, PassagePhrases, RowMapping
-from sire_core.protocols import BlockEdges, Delta
-from sire_core.settings import check_settings, refuse_unused, setting
-from sire_core.text.words import name_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import BuildView, Change
-    from sire_core.types import Unit
+    from sire_core.extend import BuildView, Change, Unit
 
     Lists = tuple[NDArray[np.int64], NDArray[np.float64]]
 
@@ -164,9 +170,8 @@ class InteractionGraph(OrganizerBase):
         notes = view.notes([GRAPH_NOTE, WORDS_NOTE])
         table = InteractionTable.from_note(notes.get(GRAPH_NOTE))
         words = PassagePhrases.from_note(notes.get(WORDS_NOTE))
-        if table is None or words is None or table.fingerprints[1] != view.fingerprints[1]:
-            return InteractionTable.empty(self.n_sim), PassagePhrases.empty()
-        return table, words
+        is_current = table.fingerprints[1] == view.fingerprints[1] and np.array_equal(table.passages, words.passages)
+        return (table, words) if is_current else (InteractionTable.empty(), PassagePhrases.empty())
 
     def _nearest(
         self, before: InteractionTable, fingerprints: tuple[str, str], vectors: NDArray[np.float32], mapping: RowMapping

@@ -16,18 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.atomic_files import replacing
-from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
-from sire_core.extraction.headings import base_title
+from sire_core.extend import ConfigurationError, EmbedderMismatchError, StorageError, base_title, name_key, replacing
 from sire_core.papers.iier.scorers import count_bits, newly_covered
-from sire_core.text.words import name_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.extend import Embedder, FloatArray, IntArray, View
     from sire_core.papers.iier.chain_graph import ChainGraph
     from sire_core.papers.iier.scorers import ChainScorer, WalkState
-    from sire_core.protocols import Embedder, FloatArray, IntArray, View
 
 PAIR_FEATURES = (
     "question",  # cosine of question and candidate

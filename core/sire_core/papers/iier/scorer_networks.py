@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from sire_core.errors import ConfigurationError, StorageError
+from sire_core.extend import ConfigurationError, StorageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.extend import FloatArray, IntArray
     from sire_core.papers.iier.training import Examples, TextStep, TrainingConfig
-    from sire_core.protocols import FloatArray, IntArray
 
 
 def step_loss(scores: Any, positive: Any, owners: Any, decisions: int, loss: str = "listwise") -> Any:

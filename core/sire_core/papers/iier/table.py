@@ -12,20 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import by_appearance, distinct, positions_in
-from sire_core.arrays.lists import Lists, PackedTexts, Ragged, arrays_of, record_of
-from sire_core.arrays.nearest_neighbors import NeighborLists
-from sire_core.extraction.headings import base_title
-from sire_core.knowledge import KEYWORD
+from sire_core.extend import (
+    KEYWORD,
+    ArrayNote,
+    Edge,
+    Lists,
+    NeighborLists,
+    PackedTexts,
+    Ragged,
+    base_title,
+    by_appearance,
+    digest,
+    distinct,
+    hash64,
+    phrase_words,
+    positions_in,
+)
 from sire_core.papers.iier import INTERACTS
-from sire_core.storage.array_file import pack_arrays, unpack_arrays
-from sire_core.text.words import phrase_words
-from sire_core.types import Edge, digest, hash64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.types import Unit
+    from sire_core.extend import Unit
 
     Pairs = NDArray[np.int64]
 
@@ -160,7 +168,7 @@ def _target(key: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class PassagePhrases:
+class PassagePhrases(ArrayNote):
     """Inverted indexes over the titles and the texts of passages."""
 
     passages: NDArray[np.bytes_]  # ids of the chunk units, in corpus order, `[n]`
@@ -190,19 +198,6 @@ class PassagePhrases:
             words=self.words.updated(mapping.new_rows, len(units), words),
             titles=self.titles.updated(mapping.new_rows, len(units), titles),
         )
-
-    def to_note(self) -> bytes:
-        """Serialize for the store."""
-        return pack_arrays(arrays_of(self))
-
-    @classmethod
-    def from_note(cls, note: bytes | None) -> PassagePhrases | None:
-        """Inverse of `to_note`; None for None."""
-        if note is None:
-            return None
-        arrays = unpack_arrays(note)
-        words, titles = (record_of(WordIndex, arrays, f"{name}.") for name in ("words", "titles"))
-        return cls(arrays["passages"], words, titles)
 
 
 def _titles(title: str) -> list[str]:
@@ -253,7 +248,7 @@ class WordIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class InteractionTable:
+class InteractionTable(ArrayNote):
     """An `InteractionGraph`, and the neighbour lists from which its semantic edges are made."""
 
     fingerprints: tuple[str, str]  # fingerprints of the embedder and of the extractor
@@ -263,38 +258,13 @@ class InteractionTable:
     lists: NeighborLists  # nearest neighbours; empty without semantic edges, or when approximate
 
     @classmethod
-    def empty(cls, n_sim: int) -> InteractionTable:
-        """A table without passages, for `n_sim` neighbours each."""
-        return cls(
-            fingerprints=("", ""),
-            passages=np.zeros(0, dtype="S24"),
-            links=PassageLinks.of(0),
-            keywords=KeywordTable.without_keywords(0),
-            lists=NeighborLists.empty(0, n_sim),
-        )
+    def empty(cls) -> InteractionTable:
+        """A table without passages."""
+        keywords, lists = KeywordTable.without_keywords(0), NeighborLists.empty(0, 0)
+        return cls(("", ""), np.zeros(0, dtype="S24"), PassageLinks.of(0), keywords, lists)
 
     def __iter__(self) -> Iterator[Edge]:
         """Yield all edges: between passages, and to keywords."""
         passages = self.passages.astype(str)
         yield from self.links.edges(passages)
         yield from self.keywords.edges(passages.tolist())
-
-    def to_note(self) -> bytes:
-        """Serialize for the store."""
-        fingerprints = np.array([fingerprint.encode() for fingerprint in self.fingerprints])
-        return pack_arrays({**arrays_of(self), "fingerprints": fingerprints})
-
-    @classmethod
-    def from_note(cls, note: bytes | None) -> InteractionTable | None:
-        """Inverse of `to_note`; None for None."""
-        if note is None:
-            return None
-        arrays = unpack_arrays(note)
-        embedder, extractor = (fingerprint.decode() for fingerprint in arrays["fingerprints"].tolist())
-        return cls(
-            fingerprints=(embedder, extractor),
-            passages=arrays["passages"],
-            links=record_of(PassageLinks, arrays, "links."),
-            keywords=record_of(KeywordTable, arrays, "keywords."),
-            lists=record_of(NeighborLists, arrays, "lists."),
-        )

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.extend import (
+    Component,
+    ConfigurationError,
+    CorpusError,
+    KnownSimilarities,
+    ProgressLike,
+    need_torch,
+    progress_of,
+)
 from sire_core.papers.iier.chain_graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder, PassageKeywords
 from sire_core.papers.iier.derive import InteractionGraph
 from sire_core.papers.iier.neural import (
@@ -26,18 +34,12 @@ from sire_core.papers.iier.neural import (
 )
 from sire_core.papers.iier.rank import EvidenceChains, find_seeds, frontier, walk_chains
 from sire_core.papers.iier.scorers import ChainQuestion, HeuristicScorer, RandomScorer
-from sire_core.progress import ProgressLike, progress_of
-from sire_core.search.vectors.sq_index import KnownSimilarities
-from sire_core.settings import Component, need_torch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.extend import BoolArray, FloatArray, IntArray, PoolView, Question, SearchSnapshot, View
     from sire_core.papers.iier.scorers import ChainScorer
-    from sire_core.protocols import BoolArray, FloatArray, IntArray, View
-    from sire_core.questions import Question
-    from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.search.view import PoolView
 
 _START = {"question": 0.5, "chain": 0.2, "newly_covered": 0.2, "structural": 0.05, "similarity": 0.05, "keywords": 0.1}
 FIRST_WEIGHTS = tuple(_START.get(name, 0.0) for name in (*PAIR_FEATURES, *EDGE_FEATURES))

@@ -7,13 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sire_core.errors import ConfigurationError
-from sire_core.settings import check_settings, setting
-from sire_core.text.words import count_tokens
-from sire_core.types import PathStep, UnitKind
+from sire_core.extend import ConfigurationError, PathStep, UnitKind, check_settings, count_tokens, setting
 
 if TYPE_CHECKING:
-    from sire_core.protocols import FloatArray, IntArray, Ranking, View
+    from sire_core.extend import FloatArray, IntArray, Ranking, View
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sire_core.protocols import Recipe
-from sire_core.recipes.registry import register
-from sire_core.recipes.reranking import RerankSettings
-from sire_core.settings import Component, ResolvedSettings, setting
-from sire_core.types import UnitKind
+from sire_core.extend import Component, Recipe, RerankSettings, ResolvedSettings, UnitKind, register, setting
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from sire_core.extend import Hit, Unit, View
     from sire_core.papers.msrag.setting_types import MsragSettings
-    from sire_core.protocols import View
-    from sire_core.types import Hit, Unit
 
 _VOTES = "vote:"
 _MAX_ELEMENTS = 20  # summaries in a context
@@ -52,7 +47,7 @@ class ElementContext:
         return view.units(positions)
 
     async def _summarize(self, units: Sequence[Unit], view: View) -> dict[str, str]:
-        from sire_core.knowledge.element_summaries import summarize_elements
+        from sire_core.extend import summarize_elements
 
         assert view.language_model is not None
         chunks = dict.fromkeys(chunk for unit in units for chunk in unit.chunk_ids)
@@ -114,7 +109,7 @@ def msrag(**settings: Unpack[MsragSettings]) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.knowledge.knowledge_graph import KnowledgeGraph
+    from sire_core.extend import KnowledgeGraph
     from sire_core.papers.msrag.rank import MixRecall
 
     resolved = ResolvedSettings(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sire_core.arrays.grouping import ranges, run_starts
+from sire_core.extend import ranges, run_starts
 from sire_core.papers.smart.encoding_tree import EncodingTree, UndirectedGraph, canonical_labels
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.arrays.grouping import distinct
+from sire_core.extend import distinct
 from sire_core.papers.smart.encoding_tree import UndirectedGraph
 from sire_core.papers.smart.perspectives import RELATIONS
 from sire_core.papers.smart.statements import ROLE, TYPE, WORD
@@ -60,7 +60,7 @@ def evidence_views(network: EntityNetwork, names: Collection[str] | None = None)
 
 def _families(network: EntityNetwork) -> Iterator[tuple[int, UndirectedGraph]]:
     """Yield the relations with little weight outside one family of predicates, for the largest families."""
-    pairs = network.parts["pairs"]
+    pairs = network.table.pairs
     families, family_numbers = np.unique(pairs["families"], return_inverse=True)
     weights = np.bincount(family_numbers, weights=pairs["weights"], minlength=len(families))
     weights[families == 0] = 0.0
@@ -72,7 +72,7 @@ def _families(network: EntityNetwork) -> Iterator[tuple[int, UndirectedGraph]]:
 
 def _cooccurrence_graph(network: EntityNetwork) -> UndirectedGraph:
     """Join entities that passages name together: each with the next three in the passage's order."""
-    mentions, passage = network.mentions, network.parts["named"].groups()
+    mentions, passage = network.mentions, network.table.named.groups()
     pairs = [
         np.stack([mentions[:-step], mentions[step:]], axis=1)[passage[:-step] == passage[step:]] for step in (1, 2, 3)
     ]
@@ -98,7 +98,7 @@ def _similar_entities(network: EntityNetwork, known: UndirectedGraph, kinds: tup
     """Join entities with similar features, each with its nearest; rare features count most."""
     from scipy.sparse import csr_array
 
-    features = network.parts["traits"]
+    features = network.table.traits
     vertices = network.mentions[np.repeat(network.ends[:-1], features.counts) + features["places"]]
     used = np.isin(features["kinds"], kinds)
     codes, columns = np.unique(features["codes"][used], return_inverse=True)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import id_hashes, positions_in
-from sire_core.arrays.lists import arrays_of, record_of
+from sire_core.extend import ArrayNote, id_hashes, positions_in
 from sire_core.papers.smart.communities import MergeLevel, entropy_partition, entropy_tree
 from sire_core.papers.smart.encoding_tree import (
     EncodingTree,
@@ -28,7 +27,6 @@ from sire_core.papers.smart.encoding_tree import (
     tree_signature,
     vertex_colors,
 )
-from sire_core.storage.array_file import pack_arrays, unpack_arrays
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -285,7 +283,7 @@ def describe_trees(
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTrees:
+class StoredTrees(ArrayNote):
     """Clusters by entity, as stored between changes."""
 
     keys: Hashes  # `EntityNetwork.keys`, `[entities]`
@@ -306,17 +304,11 @@ class StoredTrees:
         """Count the keys that are not stored."""
         return int((positions_in(self.keys, keys) < 0).sum())
 
-    def to_note(self) -> bytes:
-        """Serialize for the store."""
-        return pack_arrays(arrays_of(self))
-
     @classmethod
-    def from_note(cls, note: bytes | None) -> StoredTrees:
-        """Read what `to_note` wrote; no trees if there is no note."""
-        if note is None:
-            nothing = np.empty(0, dtype=np.uint64)
-            return cls(nothing, nothing, np.empty((0, 0, 0), dtype=np.int32))
-        return record_of(cls, unpack_arrays(note))
+    def empty(cls) -> StoredTrees:
+        """No trees."""
+        nothing = np.empty(0, dtype=np.uint64)
+        return cls(nothing, nothing, np.empty((0, 0, 0), dtype=np.int32))
 
 
 def carried_over(

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import (
+from sire_core.extend import (
     GOLDEN,
+    MENTIONS,
+    ArrayNote,
+    Edge,
     chained_hashes,
     distinct,
     id_hashes,
@@ -18,20 +21,15 @@ from sire_core.arrays.grouping import (
     ranges,
     stable_order,
 )
-from sire_core.arrays.lists import arrays_of, record_of
-from sire_core.knowledge import MENTIONS
 from sire_core.papers.smart.encoding_tree import first_members
-from sire_core.storage.array_file import pack_arrays, unpack_arrays
-from sire_core.types import Edge
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.extend import BuildView, Unit
     from sire_core.papers.smart.encoding_tree import EncodingTree, Hashes, Ints
     from sire_core.papers.smart.entity_network import EntityNetwork, Statements
     from sire_core.papers.smart.entity_views import EvidenceView
-    from sire_core.protocols import BuildView
-    from sire_core.types import Unit
 
     Ids = NDArray[np.bytes_]
 
@@ -232,7 +230,7 @@ def tree_name(tree: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportTable:
+class ReportTable(ArrayNote):
     """Which reports there are and what is right below each, as a note for queries."""
 
     entities: Ids  # ids of the entities, by vertex
@@ -248,17 +246,11 @@ class ReportTable:
             for report, number in np.unique(pairs, axis=0).tolist():
                 yield Edge(kind, reports[report], below[number])
 
-    def to_note(self) -> bytes:
-        """Serialize for the store."""
-        return pack_arrays(arrays_of(self))
-
     @classmethod
-    def from_note(cls, note: bytes | None) -> ReportTable:
-        """Read what `to_note` wrote; an empty table if there is no note."""
-        if note is None:
-            ids, pairs = np.empty(0, "S24"), np.empty((0, 2), dtype=np.int32)
-            return cls(ids, ids, np.empty(0, dtype=np.uint8), pairs, pairs)
-        return record_of(cls, unpack_arrays(note))
+    def empty(cls) -> ReportTable:
+        """A table without reports."""
+        ids, pairs = np.empty(0, "S24"), np.empty((0, 2), dtype=np.int32)
+        return cls(ids, ids, np.empty(0, dtype=np.uint8), pairs, pairs)
 
 
 class ReportForest:

@@ -13,32 +13,42 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from pydantic import BaseModel
 
-from sire_core.arrays.grouping import ranges
-from sire_core.changes.engine import ItemChange, derive
-from sire_core.changes.step import Step
-from sire_core.changes.step_rows import Item, Output, Row, decode_all
-from sire_core.errors import ModelError
-from sire_core.models.base import concurrency_of, with_sources
-from sire_core.models.usage import estimate_tokens
+from sire_core.extend import (
+    BlockEdges,
+    Delta,
+    Failure,
+    Item,
+    ItemChange,
+    ModelError,
+    Output,
+    Prompt,
+    Row,
+    Step,
+    Unit,
+    UnitKind,
+    ask_all,
+    count_tokens,
+    decode_all,
+    derive,
+    digest,
+    estimate_tokens,
+    ranges,
+    truncate_tokens,
+    unit_id,
+    with_sources,
+)
 from sire_core.papers.smart import REPORTS
 from sire_core.papers.smart.report_nodes import ReportForest, ReportTable, tree_name
-from sire_core.protocols import BlockEdges, Delta, Prompt
-from sire_core.text.pluralize import count
-from sire_core.text.words import count_tokens, truncate_tokens
-from sire_core.types import Failure, Unit, UnitKind, digest, unit_id
-from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.changes.step import Context
-    from sire_core.changes.step_rows import Group
+    from sire_core.extend import BuildView, Context, Group, LanguageModel, TableStore
     from sire_core.papers.smart.derive import Perspectives
     from sire_core.papers.smart.entity_network import EntityNetwork, NetworkStatement, Statements
     from sire_core.papers.smart.entity_views import EvidenceView
     from sire_core.papers.smart.perspectives import Perspective
     from sire_core.papers.smart.report_nodes import ReportNode
-    from sire_core.protocols import BuildView, LanguageModel, TableStore
 
 
 _MAX_TITLE_NAMES = 3
@@ -277,8 +287,7 @@ async def ask_report(language_model: LanguageModel, max_tokens: int, evidence: R
     try:
         answer = (await model.complete(prompt, schema=ReportAnswer, max_tokens=answer_tokens)).parsed
     except ModelError as error:
-        subject = f"report on {count(len(evidence.passages), 'passage')}, first {evidence.chunk_ids[0]}"
-        return Failure(subject, f"{type(error).__name__}: {error}"[:500])
+        return Failure(f"report on passages from {evidence.chunk_ids[0]} on", f"{type(error).__name__}: {error}"[:500])
     text = _report_text(answer, max_tokens)
     return Report(_line(answer.title), text, evidence.passages, evidence.statements, evidence.digest)
 
@@ -339,7 +348,7 @@ class LevelReports(Step):
         if model is not None:
             say = partial(view.progress, f"reports of level {self._level}")
             ask = partial(ask_report, model, self._settings.report_tokens)
-            answers = iter(await map_all(ask, shown, concurrency_of(model), say))
+            answers = iter(await ask_all(model, ask, shown, say))
         outputs = {}
         for number, node, own in zip(numbers, nodes, evidence, strict=True):
             report, statements = (next(answers), own.statements) if isinstance(own, ReportEvidence) else own

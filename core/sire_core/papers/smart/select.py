@@ -11,24 +11,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import by_appearance, id_hashes, positions_in, stable_order
-from sire_core.arrays.lists import Lists
-from sire_core.errors import QueryError
-from sire_core.knowledge import MENTIONS, RELATES
-from sire_core.knowledge.edge_columns import EdgeColumns, IdPositions
+from sire_core.extend import (
+    BESIDE,
+    MENTIONS,
+    RELATES,
+    EdgeColumns,
+    IdPositions,
+    Lists,
+    PathStep,
+    QueryError,
+    UnitKind,
+    by_appearance,
+    check_settings,
+    count_tokens,
+    id_hashes,
+    positions_in,
+    setting,
+    stable_order,
+)
 from sire_core.papers.smart import REPORTS
 from sire_core.papers.smart.report_nodes import ReportTable, tree_name
-from sire_core.settings import check_settings, setting
-from sire_core.text.words import count_tokens
-from sire_core.types import BESIDE, PathStep, UnitKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from sire_core.protocols import FloatArray, IntArray, Ranking, View
-    from sire_core.types import Hit
+    from sire_core.extend import FloatArray, Hit, IntArray, Ranking, View
 
     Ids = NDArray[np.bytes_]
 

@@ -10,16 +10,21 @@ from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from sire_core.models.usage import estimate_tokens
-from sire_core.storage.checksums import stored_values
-from sire_core.text.lexicon import FUNCTION_WORDS
-from sire_core.text.snippets import stem
-from sire_core.text.words import count_tokens, name_key, normalize_answer, tokenize
-from sire_core.types import hash64
+from sire_core.extend import (
+    FUNCTION_WORDS,
+    count_tokens,
+    estimate_tokens,
+    hash64,
+    name_key,
+    normalize_answer,
+    stem,
+    stored_values,
+    tokenize,
+)
 
 if TYPE_CHECKING:
+    from sire_core.extend import Edge, Entity, ExtractionRecord, Fact, Unit
     from sire_core.papers.smart.entity_network import PassageRows
-    from sire_core.types import Edge, Entity, ExtractionRecord, Fact, Unit
 
 
 ROLE, TYPE, WORD = 0, 1, 2

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.extend import Delta, Edge, Unit, UnitKind, check_settings, count_tokens, setting, unit_id
 from sire_core.papers.trees.clustering import (
     clusters_within_limit,
     nearest_lists,
@@ -16,15 +17,11 @@ from sire_core.papers.trees.clustering import (
     place_rows,
     split_by_tokens,
 )
-from sire_core.protocols import Delta
-from sire_core.settings import check_settings, setting
-from sire_core.text.words import count_tokens
-from sire_core.types import Edge, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import BuildView, Change, FloatArray, Runner
+    from sire_core.extend import BuildView, Change, FloatArray, Runner
 
 
 @dataclass(frozen=True, slots=True)
