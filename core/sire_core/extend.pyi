@@ -14,20 +14,16 @@ from sire_core.arrays.grouping import stable_order as stable_order
 from sire_core.arrays.lists import Lists as Lists
 from sire_core.arrays.lists import PackedTexts as PackedTexts
 from sire_core.arrays.lists import Ragged as Ragged
-from sire_core.arrays.nearest_neighbors import NeighborLists as NeighborLists
 from sire_core.arrays.nearest_neighbors import approximate_neighbors as approximate_neighbors
 from sire_core.arrays.nearest_neighbors import nearest_neighbors as nearest_neighbors
 from sire_core.arrays.nearest_neighbors import neighbor_graph as neighbor_graph
-from sire_core.arrays.nearest_neighbors import updated_neighbors as updated_neighbors
 from sire_core.arrays.personalized_pagerank import CSRGraph as CSRGraph
 from sire_core.arrays.personalized_pagerank import personalized_pagerank as personalized_pagerank
 from sire_core.atomic_files import replacing as replacing
 from sire_core.changes.derivation import Derivation as Derivation
 from sire_core.changes.derivation import OrganizerBase as OrganizerBase
 from sire_core.changes.derivation import PlainDerivation as PlainDerivation
-from sire_core.changes.engine import ItemChange as ItemChange
 from sire_core.changes.engine import Result as Result
-from sire_core.changes.engine import derive as derive
 from sire_core.changes.engine import run_steps as run_steps
 from sire_core.changes.runners import in_parts as in_parts
 from sire_core.changes.step import Context as Context
@@ -39,7 +35,6 @@ from sire_core.changes.step_rows import Output as Output
 from sire_core.changes.step_rows import OutputChange as OutputChange
 from sire_core.changes.step_rows import PassageInput as PassageInput
 from sire_core.changes.step_rows import Row as Row
-from sire_core.changes.step_rows import decode_all as decode_all
 from sire_core.changes.step_table import Table as Table
 from sire_core.documents.media import media_of as media_of
 from sire_core.errors import ConfigurationError as ConfigurationError
@@ -97,7 +92,6 @@ from sire_core.protocols import Recipe as Recipe
 from sire_core.protocols import Runner as Runner
 from sire_core.protocols import Selector as Selector
 from sire_core.protocols import Similarities as Similarities
-from sire_core.protocols import TableStore as TableStore
 from sire_core.protocols import View as View
 from sire_core.questions import Question as Question
 from sire_core.recipes.pool_ranker import PoolRanker as PoolRanker

@@ -77,7 +77,7 @@ def _read(view: View) -> ChainGraph:
     positions = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).astype(np.int64)
     size = len(positions)
     table = InteractionTable.from_note(view.note(GRAPH_NOTE))
-    keywords = table.keywords if len(table.passages) else KeywordTable.without_keywords(size)
+    keywords = table.keywords if len(table.passages) else KeywordTable.of([{}] * size)
     indptr, neighbors, features = _adjacency(table.links, size)
     keys = tuple(keywords.keys)
     return ChainGraph(

@@ -14,6 +14,7 @@ from sire_core.extend import (
     MENTIONS,
     ArrayNote,
     Edge,
+    Ragged,
     chained_hashes,
     distinct,
     id_hashes,
@@ -253,6 +254,33 @@ class ReportTable(ArrayNote):
         return cls(ids, ids, np.empty(0, dtype=np.uint8), pairs, pairs)
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenReports(ArrayNote):
+    """What nodes left after the last change, by the hash of all that their reports are made of."""
+
+    keys: Hashes  # see `ReportForest.keys`, `[nodes]`
+    reports: Ids  # id of each node's report, empty for none, `[nodes]`
+    passed_on: Ragged  # `codes` of the statements that each leaves to the nodes above
+
+    @classmethod
+    def of(cls, outputs: Mapping[int, tuple[str, Sequence[int]]]) -> WrittenReports:
+        """Pack outputs by key."""
+        codes = Ragged.of([[(code,) for code in passed_on] for _, passed_on in outputs.values()], {"codes": np.uint64})
+        reports = np.array([report.encode() for report, _ in outputs.values()], dtype="S24")
+        return cls(np.array(list(outputs), dtype=np.uint64), reports, codes)
+
+    @classmethod
+    def empty(cls) -> WrittenReports:
+        """No nodes."""
+        return cls.of({})
+
+    def by_key(self, stale: Collection[str]) -> dict[int, tuple[str, Sequence[int]]]:
+        """Id of the report and passed-on codes of every node, without those of `stale` reports."""
+        codes = np.split(self.passed_on["codes"], np.cumsum(self.passed_on.counts)[:-1])
+        rows = zip(self.keys.tolist(), self.reports.astype(str).tolist(), codes, strict=False)
+        return {key: (report, passed_on.tolist()) for key, report, passed_on in rows if report not in stale}
+
+
 class ReportForest:
     """The nodes of all trees, numbered tree by tree, and their reports while these are written from the leaves up."""
 
@@ -273,7 +301,7 @@ class ReportForest:
         self._codes = np.zeros(len(self.reports), dtype=np.uint64)  # of each node's report and what it passes on
         self._written: dict[str, Unit] = {}
 
-    def keys(self, level: int) -> dict[str, int]:
+    def keys(self, level: int) -> dict[int, int]:
         """Number the nodes of a level, by a hash of all that their reports are made of; needs the reports below."""
         numbers = np.flatnonzero(self._levels == level)
         below = [self._children[number] for number in numbers.tolist()]
@@ -281,7 +309,7 @@ class ReportForest:
         child_hashes = chained_hashes(codes, np.array([*map(len, below)], dtype=np.int64))
         both = np.stack([self._signatures[numbers], child_hashes], axis=1).ravel()
         keys = chained_hashes(both, np.full(len(numbers), 2, dtype=np.int64))
-        return {f"{key:016x}": number for key, number in zip(keys.tolist(), numbers.tolist(), strict=True)}
+        return dict(zip(keys.tolist(), numbers.tolist(), strict=True))
 
     def nodes(self, numbers: Sequence[int]) -> list[ReportNode]:
         """Return nodes of one level, in ascending order."""
