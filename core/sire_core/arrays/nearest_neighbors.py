@@ -211,11 +211,11 @@ def _add_reversed(lists: _Candidates) -> None:
     """Put rows into the lists of those that they have found, but that did not look where they are."""
     size, width = lists.indices.shape
     rows, columns, products = np.repeat(np.arange(size), width), lists.indices.ravel(), lists.products.ravel()
-    known = np.sort(rows * size + columns)
+    listed_pairs = np.sort(rows * size + columns)
     better = np.flatnonzero((products > -np.inf) & (products >= lists.products[columns, -1]))
     back = columns[better] * size + rows[better]
-    place = np.minimum(np.searchsorted(known, back), len(known) - 1)
-    better = better[known[place] != back]
+    rank = np.minimum(np.searchsorted(listed_pairs, back), len(listed_pairs) - 1)
+    better = better[listed_pairs[rank] != back]
     if len(better):
         _insert(lists, columns[better], rows[better], products[better])
 
@@ -260,8 +260,8 @@ def _insert(
 ) -> None:
     """Put single candidates into the lists of rows."""
     width = lists.indices.shape[1]
-    touched, place = np.unique(rows, return_inverse=True)
-    owners = np.concatenate((np.repeat(np.arange(len(touched)), width), place))
+    touched, owner = np.unique(rows, return_inverse=True)
+    owners = np.concatenate((np.repeat(np.arange(len(touched)), width), owner))
     members = np.concatenate((lists.indices[touched].ravel(), columns))
     values = np.concatenate((lists.products[touched].ravel(), products))
     order = np.lexsort((members, -values, owners))

@@ -138,8 +138,8 @@ class NeuralScorer:
     @classmethod
     def of(cls, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> NeuralScorer:
         """Load the scorer of a checkpoint."""
-        known = (list(PAIR_FEATURES), list(EDGE_FEATURES))
-        if card.get("kind") != "light" or (card.get("pair_features"), card.get("edge_features")) != known:
+        features = (list(PAIR_FEATURES), list(EDGE_FEATURES))
+        if card.get("kind") != "light" or (card.get("pair_features"), card.get("edge_features")) != features:
             raise StorageError(f"was trained on other features than this version computes. {_AGAIN}")
         if not isinstance(card.get("embedder"), str) or type(card.get("dimension")) is not int:
             raise StorageError(f"does not name the embedder it was trained with (in its card). {_AGAIN}")
@@ -260,14 +260,14 @@ class EncoderChainScorer:
         digest = self.card.get("digest", "")
         cached: dict[int, FloatArray] = view.derived(f"chain encoder {digest}", dict) if digest else {}
         wanted = np.unique(nodes).tolist()
-        known = {node: cached[node] for node in wanted if node in cached}
-        new = [node for node in wanted if node not in known]
+        vectors = {node: cached[node] for node in wanted if node in cached}
+        new = [node for node in wanted if node not in vectors]
         if new:
-            known.update(zip(new, self.model.vectors(_texts(graph, view, np.array(new))), strict=True))
+            vectors.update(zip(new, self.model.vectors(_texts(graph, view, np.array(new))), strict=True))
             if len(cached) + len(new) > _CACHE_SIZE:
                 cached.clear()
-            cached.update((node, known[node]) for node in new)
-        return np.stack([known[node] for node in nodes.tolist()])
+            cached.update((node, vectors[node]) for node in new)
+        return np.stack([vectors[node] for node in nodes.tolist()])
 
 
 def _texts(graph: ChainGraph, view: View, nodes: IntArray) -> list[str]:

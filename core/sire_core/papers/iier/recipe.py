@@ -33,7 +33,7 @@ SCORERS = ("neural", "heuristic", "llm", "random")
 
 @dataclass(frozen=True, slots=True)
 class ChainScoring:
-    """How the next passage of a chain is resolved.
+    """Settings of the scorer that chooses the next passage of a chain.
 
     Attributes:
         scorer: `heuristic`, `neural`, `llm` or `random`.

@@ -86,10 +86,10 @@ def train_epochs(
             for first in range(0, len(order), config.batch):
                 chosen = order[first : first + config.batch]
                 part = np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in chosen])
-                own = np.repeat(np.arange(len(chosen)), bounds[chosen + 1] - bounds[chosen])
+                decisions = np.repeat(np.arange(len(chosen)), bounds[chosen + 1] - bounds[chosen])
                 logits = model(torch.from_numpy(pair[part]), torch.from_numpy(edge[part]))
                 right = torch.from_numpy(positive[part].astype(np.float32))
-                value = step_loss(logits, right, torch.from_numpy(own), len(chosen), config.loss)
+                value = step_loss(logits, right, torch.from_numpy(decisions), len(chosen), config.loss)
                 for parameter, first_value in zip(model.parameters(), first_values, strict=True):
                     value = value + config.hold * ((parameter - first_value) ** 2).sum()
                 optimizer.zero_grad()

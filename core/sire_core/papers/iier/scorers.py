@@ -201,8 +201,8 @@ class ModelScorer:
             return scores
         bounds = np.searchsorted(state.owners, np.arange(len(state.chains) + 1))
         candidates = [
-            own[np.lexsort((state.candidates[own], -scores[own]))][: self.shown]
-            for own in (np.arange(start, stop) for start, stop in pairwise(bounds))
+            chain_rows[np.lexsort((state.candidates[chain_rows], -scores[chain_rows]))][: self.shown]
+            for chain_rows in (np.arange(start, stop) for start, stop in pairwise(bounds))
         ]
 
         async def choose(number: int) -> int:

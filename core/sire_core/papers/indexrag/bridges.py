@@ -262,11 +262,11 @@ class ModelBridges:
 
     def _valid(self, texts: Sequence[str], evidence: BridgeEvidence) -> list[str]:
         """Distinct facts that are short and not copies of the evidence."""
-        known = {normalize_answer(fact.text) for _, facts in evidence.documents for fact in facts} | {""}
+        stated = {normalize_answer(fact.text) for _, facts in evidence.documents for fact in facts} | {""}
         valid: dict[str, str] = {}
         for text in texts:
             key = normalize_answer(text)
-            if key not in known and len(text) <= _MAX_CHARS:
+            if key not in stated and len(text) <= _MAX_CHARS:
                 valid.setdefault(key, text)
         return list(valid.values())
 

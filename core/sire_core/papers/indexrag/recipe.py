@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IndexragContext:
-    """What IndexRAG indexes, and how much of it a context may contain.
+    """Settings of the indexed units, and of their number in a context.
 
     Attributes:
         stage1: What represents a document: `qa`, its facts; `summary`; or `chunks`, its passages.

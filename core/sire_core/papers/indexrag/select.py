@@ -80,12 +80,12 @@ class Quota:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        known = {kind.value for kind in UnitKind}
+        kinds_defined = {kind.value for kind in UnitKind}
         kinds = [kind for kind, _ in self.ranges]
-        unknown = [kind for kind in (*kinds, *self.outside, *self.parts) if kind not in known]
+        unknown = [kind for kind in (*kinds, *self.outside, *self.parts) if kind not in kinds_defined]
         if unknown or len(set(kinds)) < len(kinds):
             raise ConfigurationError(
-                f"Quotas are for distinct kinds among {', '.join(sorted(known))}, not {unknown or kinds}."
+                f"Quotas are for distinct kinds among {', '.join(sorted(kinds_defined))}, not {unknown or kinds}."
             )
         for kind, bounds in self.ranges:
             if min(bounds.high or 0, bounds.max_tokens or 0) < 0:

@@ -29,20 +29,20 @@ class ElementContext:
     async def lines(self, hits: Sequence[Hit], view: View) -> list[str]:
         """Return a line per element, in the order of the hits and their votes."""
         units = self._elements(hits, view)
-        known: dict[str, str] = view.derived("element summaries", dict)
-        known.update((unit.id, str(unit.metadata["summary"])) for unit in units if unit.metadata.get("summary"))
-        missing = [unit for unit in units if unit.id not in known]
+        summaries: dict[str, str] = view.derived("element summaries", dict)
+        summaries.update((unit.id, str(unit.metadata["summary"])) for unit in units if unit.metadata.get("summary"))
+        missing = [unit for unit in units if unit.id not in summaries]
         if missing and view.language_model is not None:
-            known.update(await self._summarize(missing, view))
-        return [f"{unit.text}: {known[unit.id]}" for unit in units if known.get(unit.id)]
+            summaries.update(await self._summarize(missing, view))
+        return [f"{unit.text}: {summaries[unit.id]}" for unit in units if summaries.get(unit.id)]
 
     def _elements(self, hits: Sequence[Hit], view: View) -> list[Unit]:
         """Entities and relations that are hits or voted for hits."""
         wanted: dict[str, None] = {}
         for hit in hits:
-            own = [hit.unit.id] if hit.unit.kind in (UnitKind.ENTITY, UnitKind.RELATION) else []
+            hit_ids = [hit.unit.id] if hit.unit.kind in (UnitKind.ENTITY, UnitKind.RELATION) else []
             votes = [i for step in hit.path if step.step in (f"{_VOTES}entity", f"{_VOTES}relation") for i in step.ids]
-            wanted.update(dict.fromkeys((*own, *votes)))
+            wanted.update(dict.fromkeys((*hit_ids, *votes)))
         positions = _positions(list(wanted)[:_MAX_ELEMENTS], view)
         return view.units(positions)
 
@@ -68,7 +68,7 @@ def _positions(ids: Sequence[str], view: View) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class MsragContext(RerankSettings):
-    """What MS-RAG does with the passages that the votes select.
+    """Settings of the rerank of voted passages, and of summaries for answers.
 
     Attributes:
         rerank: `model` (no effect without a model), `cross_encoder` or `none`.

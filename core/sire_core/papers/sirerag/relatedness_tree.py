@@ -113,7 +113,7 @@ class RelatednessTree(Derivation):
             "rel",
             self.tree,
             view,
-            known=view.state().get("tree"),
+            stored=view.state().get("tree"),
             full=result.is_new or len(change.added) == len(view.chunks),
             replacements=_replacements(result.outputs[_Aggregates.name]),
         )

@@ -64,7 +64,7 @@ def passage_version(unit: Unit) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NetworkTable(ArrayNote):
-    """What all passages name and state, in corpus order, one `Ragged` per part."""
+    """Names and statements of all passages, in corpus order, one `Ragged` per part."""
 
     extractor: str = ""  # fingerprint of the extractor of the records
     passages: tuple[str, ...] = ()  # ids of the passages, in corpus order
@@ -81,7 +81,7 @@ class NetworkTable(ArrayNote):
         """Return the table after a change, with new rows of some passages."""
         numbers = {passage: number for number, passage in enumerate((*self.passages, *rows))}  # what is new wins
         groups = np.array([numbers[unit.id] for unit in units], dtype=np.int64)
-        new = {name: Ragged.of([own[name] for own in rows.values()], types) for name, types in _PARTS.items()}
+        new = {name: Ragged.of([parts[name] for parts in rows.values()], types) for name, types in _PARTS.items()}
         return replace(
             self,
             passages=tuple(unit.id for unit in units),
@@ -297,8 +297,8 @@ def _mentions(view: BuildView, passages: Sequence[Unit]) -> dict[str, list[Entit
     blocks = {block_of(MENTIONS, view.place(unit.chunk_ids[0])[0]) for unit in passages}
     columns = EdgeColumns.of_blocks(view.required_notes(_GRAPH, sorted(blocks)).values())
     mentions: dict[str, list[EntityMention]] = {unit.id: [] for unit in passages}
-    known = positions_in(id_hashes(np.array(list(mentions), dtype="S24")), id_hashes(columns.sources)) >= 0
-    for edge in columns.edges(MENTIONS, np.flatnonzero(known)):
+    is_wanted = positions_in(id_hashes(np.array(list(mentions), dtype="S24")), id_hashes(columns.sources)) >= 0
+    for edge in columns.edges(MENTIONS, np.flatnonzero(is_wanted)):
         if edge.metadata["names"]:
             mentions[edge.source].append(EntityMention.of(edge))
     return {passage: sorted(named) for passage, named in mentions.items()}

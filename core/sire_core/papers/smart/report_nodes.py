@@ -115,12 +115,12 @@ class ReportNodes:
 
     def edges(self, has_report: NDArray[np.bool_]) -> tuple[Ints, tuple[Ints, Ints]]:
         """Return pairs of a node with a report and the nearest such node, or vertex, below it."""
-        own = np.arange(len(self), dtype=np.int64)
-        up = np.where(has_report, own, self.parents)
+        nodes = np.arange(len(self), dtype=np.int64)
+        up = np.where(has_report, nodes, self.parents)
         for _ in range(int(self.levels.max(initial=0))):
             climbing = (up >= 0) & ~has_report[up]
             up = np.where(climbing, self.parents[up], up)
-        nested = own[has_report & (self.parents >= 0)]
+        nested = nodes[has_report & (self.parents >= 0)]
         above = up[self.parents[nested]]
         nearest = np.where(self.lowest >= 0, up[self.lowest], -1) if len(up) else self.lowest
         vertices = np.flatnonzero(nearest >= 0)
@@ -256,7 +256,7 @@ class ReportTable(ArrayNote):
 
 @dataclass(frozen=True, slots=True)
 class WrittenReports(ArrayNote):
-    """What nodes left after the last change, by the hash of all that their reports are made of."""
+    """Reports and passed-on statements of nodes after the last change, by the hash of their evidence."""
 
     keys: Hashes  # see `ReportForest.keys`, `[nodes]`
     reports: Ids  # id of each node's report, empty for none, `[nodes]`
@@ -315,21 +315,21 @@ class ReportForest:
         """Return nodes of one level, in ascending order."""
         selected: list[ReportNode] = []
         for start, tree in zip(self._starts, self._trees, strict=True):
-            own = [number - start for number in numbers if start <= number < start + len(tree)]
-            selected += tree.select(own, self._children[start : start + len(tree)], self.network)
+            of_tree = [number - start for number in numbers if start <= number < start + len(tree)]
+            selected += tree.select(of_tree, self._children[start : start + len(tree)], self.network)
         return selected
 
     def write(self, outputs: Mapping[int, tuple[str, Sequence[int]]], units: Iterable[Unit]) -> None:
         """Take the reports of a level: by node, id and codes of the statements that it passes on; new units."""
         self._written.update((unit.id, unit) for unit in units)
         numbers, codes = list(outputs), [codes for _, codes in outputs.values()]
-        flat = np.array([code for own in codes for code in own], dtype=np.uint64)
+        flat = np.array([code for node_codes in codes for code in node_codes], dtype=np.uint64)
         sizes = np.array([*map(len, codes)], dtype=np.int64)
         self.reports[numbers] = [report.encode() for report, _ in outputs.values()]
         self._codes[numbers] = id_hashes(self.reports[numbers]) ^ chained_hashes(flat, sizes)
         statements = iter(positions_in(self.network.statements.codes, flat).tolist())
-        for number, own in zip(numbers, codes, strict=True):
-            self.passed_on[number] = list(islice(statements, len(own)))
+        for number, node_codes in zip(numbers, codes, strict=True):
+            self.passed_on[number] = list(islice(statements, len(node_codes)))
 
     def units(self, ids: Collection[str], view: BuildView) -> dict[str, Unit]:
         """Load reports by id."""
@@ -338,9 +338,9 @@ class ReportForest:
 
     def table(self) -> ReportTable:
         """Return the table to store, once all reports are written."""
-        known, numbers = np.unique(np.append(self.reports, b""), return_inverse=True)  # the empty id is the first
+        ids, numbers = np.unique(np.append(self.reports, b""), return_inverse=True)  # the empty id is the first
         numbers = numbers[:-1].astype(np.int64) - 1
-        trees = np.zeros(len(known) - 1, dtype=np.uint8)
+        trees = np.zeros(len(ids) - 1, dtype=np.uint8)
         sizes = [len(tree) for tree in self._trees]
         trees[numbers[numbers >= 0]] = np.repeat(np.arange(len(sizes)), sizes)[numbers >= 0]
         edges = [
@@ -351,4 +351,4 @@ class ReportForest:
         none = np.empty((0, 2), dtype=np.int64)
         columns = zip(*edges, strict=True) if edges else ((none,), (none,))
         children, mentions = (np.concatenate([none, *pairs]).astype(np.int32) for pairs in columns)
-        return ReportTable(self.network.ids, known[1:], trees, children, mentions)
+        return ReportTable(self.network.ids, ids[1:], trees, children, mentions)

@@ -138,10 +138,10 @@ def strongest(
     budget = max_tokens
     # What is chosen makes others worth less, never more: the first with an up-to-date gain is the best.
     while pending:
-        known, best = heappop(pending)
+        last_gain, best = heappop(pending)
         if words[best] in used_words or (chosen and lengths[best] > budget):
             continue
-        if (gain := -gain_of(best)) != known:
+        if (gain := -gain_of(best)) != last_gain:
             heappush(pending, (gain, best))
             continue
         covered.update(members(best))
@@ -154,9 +154,9 @@ def strongest(
 
 def _sums(weights: Mapping[int, float], vertices: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the summed weights of each run of vertices."""
-    known = np.fromiter(weights, dtype=np.int64, count=len(weights))
-    dense = np.zeros(1 + max(int(known.max(initial=-1)), int(vertices.max(initial=-1))))
-    dense[known] = np.fromiter(weights.values(), dtype=np.float64, count=len(weights))
+    weighted = np.fromiter(weights, dtype=np.int64, count=len(weights))
+    dense = np.zeros(1 + max(int(weighted.max(initial=-1)), int(vertices.max(initial=-1))))
+    dense[weighted] = np.fromiter(weights.values(), dtype=np.float64, count=len(weights))
     runs = np.repeat(np.arange(len(sizes)), sizes)
     return np.bincount(runs, weights=dense[vertices], minlength=len(sizes)).astype(np.float64)
 
@@ -192,7 +192,7 @@ class ReportAnswer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ReportEvidence:
-    """What the model is shown of a community."""
+    """Evidence on a community for the model's prompt."""
 
     data: str  # the prompt's data, JSON
     passages: tuple[int, ...]  # numbers of the passages whose words are in it
@@ -310,7 +310,7 @@ _MIN_MODEL_ENTITIES = 3
 
 @dataclass(frozen=True, slots=True)
 class NodeOutput:
-    """What a node leaves: its report, and codes of the statements that it passes on to the node above."""
+    """Report of a node, and codes of the statements that it passes on to the node above."""
 
     unit: Unit | None
     passed_on: Sequence[int]
@@ -343,8 +343,12 @@ class ReportWriter:
             ask = partial(ask_report, model, self._settings.report_tokens)
             answers = iter(await ask_all(model, ask, shown, say))
         outputs = {}
-        for number, node, own in zip(numbers, nodes, evidence, strict=True):
-            report, statements = (next(answers), own.statements) if isinstance(own, ReportEvidence) else own
+        for number, node, node_evidence in zip(numbers, nodes, evidence, strict=True):
+            report, statements = (
+                (next(answers), node_evidence.statements)
+                if isinstance(node_evidence, ReportEvidence)
+                else node_evidence
+            )
             outputs[number] = self._output(node, report, statements)
         return outputs
 
@@ -423,17 +427,17 @@ async def write_reports(
     forest = await asyncio.to_thread(ReportForest, [one.tree for one in perspectives], views, network)
     forgotten = view.forgotten()  # reports on these chunks are written again
     stale = {unit.id for unit in view.units() if not forgotten.isdisjoint(unit.chunk_ids)} if forgotten else set()
-    known = stored.by_key(stale)
+    written = stored.by_key(stale)
     writer = ReportWriter(forest, settings, [one.view for one in perspectives], view)
     new: dict[str, Unit] = {}
     failures: list[Failure] = []
     settled: dict[int, tuple[str, Sequence[int]]] = {}
     for level in range(1, settings.levels + 1):
         numbers = forest.keys(level)
-        made = await writer.write(level, sorted(number for key, number in numbers.items() if key not in known))
+        made = await writer.write(level, sorted(number for key, number in numbers.items() if key not in written))
         units = [output.unit for output in made.values() if output.unit]
         failed = {number: output.failure for number, output in made.items() if output.failure}
-        outputs = {number: made[number].stored if number in made else known[key] for key, number in numbers.items()}
+        outputs = {number: made[number].stored if number in made else written[key] for key, number in numbers.items()}
         await asyncio.to_thread(forest.write, outputs, units)
         new |= {unit.id: unit for unit in units}
         failures += failed.values()

@@ -103,9 +103,9 @@ def by_abstractiveness(view: BuildView) -> tuple[list[Unit], list[Unit]]:
     labelled = any(record.abstractiveness == "high" for record in records.values())
 
     def label(unit: Unit) -> str:
-        own = unit.metadata.get("abstractiveness")
-        if own in ("high", "low"):
-            return str(own)
+        value = unit.metadata.get("abstractiveness")
+        if value in ("high", "low"):
+            return str(value)
         record = records.get(unit.chunk_ids[0])
         # Whoever is not asked leaves every record at "low"; of our prompts the joint one asks for it.
         if record is not None and (labelled or record.prompt.startswith("extract/")):

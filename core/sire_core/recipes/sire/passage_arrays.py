@@ -252,8 +252,8 @@ class PassageWords:
         number = vocabulary.numbers(self.vocabulary)
         new = np.flatnonzero(number < 0)
         number[new] = len(vocabulary) + np.arange(len(new))
-        known = vocabulary.followed_by([self.vocabulary.words[position] for position in new.tolist()])
-        return self._renumbered(number, known)
+        extended = vocabulary.followed_by([self.vocabulary.words[position] for position in new.tolist()])
+        return self._renumbered(number, extended)
 
     def with_own_words(self) -> PassageWords:
         """These passages, without the words of the vocabulary that none of them has any more."""
@@ -324,7 +324,7 @@ def _in_code(unit: Unit, fragments: Sequence[tuple[int, str]]) -> list[bool]:
 
 
 def _name(title: str, text: str) -> str:
-    """What a passage is about: its title without brackets, or what its text opens with; nothing for a section path."""
+    """Subject of a passage: its title without brackets, or the name its text opens with; empty for a section path."""
     if SEPARATOR in title:
         return ""
     return base_title(title) if title else opening_name(text)
