@@ -150,7 +150,7 @@ async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[ReasoningSte
 _K = {"original": 6, "hipporag": 8, "indexrag": 20}
 _MERGE: dict[str, Merge] = {"original": "append", "hipporag": "max_score", "indexrag": "relative"}
 _MAX_STEPS_BY_PROMPT = {"original": 10, "hipporag": 3, "indexrag": 3}
-_MIN_DUPLICATE_SIMILARITY = 0.9  # Minimum similarity of paragraphs that count as duplicates
+_DUPLICATE_RATIO = 0.9  # Minimum similarity of paragraphs that count as duplicates
 _COMPARED = 1000  # Characters of a text that are compared, to bound the time
 
 
@@ -321,9 +321,7 @@ def nearly_equal(one: str, other: str) -> bool:
     """True if two texts agree in 90 % of their characters, ignoring case."""
     matcher = SequenceMatcher(None, one.casefold()[:_COMPARED], other.casefold()[:_COMPARED], autojunk=False)
     # Two upper bounds first: they settle almost every comparison.
-    return all(
-        share() >= _MIN_DUPLICATE_SIMILARITY for share in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
-    )
+    return all(share() >= _DUPLICATE_RATIO for share in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio))
 
 
 def admit_paragraphs(
