@@ -1,57 +1,20 @@
 """`sire_core.extend` is all that a method needs: two published ones are written against it, and follow every change."""
 
-import ast
 import asyncio
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import sire_core.extend
 from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.extend import EntityGraph, UnitKind, min_max, relation_ends
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
-ROOMS = Path(sire_core.extend.__file__).parent / "papers"
 NAMES = ("hipporag2", "linearrag")
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
-
-
-def imported(path):
-    """Modules that a file imports, also in functions and for type checking."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_room_imports_from_one_module_of_ours(name):
-    files = sorted((ROOMS / name).glob("*.py"))
-    assert len(files) > 2
-    for module in {module for path in files for module in imported(path)}:
-        root = module.split(".")[0]
-        own = module == "sire_core.extend" or module.startswith(f"sire_core.papers.{name}.")
-        assert own or root in ("numpy", "scipy", "typing_extensions") or root in sys.stdlib_module_names, module
-
-
-def test_names_are_loaded_from_where_type_checkers_see_them():
-    (block,) = (
-        node for node in ast.parse(Path(sire_core.extend.__file__).read_text()).body if isinstance(node, ast.If)
-    )
-    seen = {alias.name: node.module for node in block.body for alias in node.names}
-    arrays = {"BoolArray", "FloatArray", "IntArray"}  # for annotations only
-    assert {name: f"sire_core.{module}" for name, module in sire_core.extend._PLACES.items()} == {
-        name: module for name, module in seen.items() if name not in arrays
-    }
-    assert all(getattr(sire_core.extend, name) for name in dir(sire_core.extend))
-    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        _ = sire_core.extend.Nothing
 
 
 def test_naming_what_a_recipe_is_made_of_loads_no_arrays():
