@@ -112,7 +112,7 @@ def answers_over_damage(templates, place, case, recipe="sirerag"):
     copy = place / f"case{case}"
     shutil.copytree(folder, copy)
     files = sorted(path for path in copy.glob("derived/**/*") if path.is_file())
-    assert len(files) >= 15
+    assert len(files) >= 4
     victims = rng.sample(files, rng.choice((1, 1, 2)))
     how = DAMAGES[case % len(DAMAGES)]
     for file in victims:
