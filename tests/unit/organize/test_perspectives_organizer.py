@@ -6,6 +6,8 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
@@ -21,6 +23,7 @@ from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 from sire_core.text.words import tokenize
 from sire_core.types import UnitKind, hash64
+from support.damage import forget_notes
 
 CORPUS = list(demo_documents())
 EXTRA = Document("extra", "Zora Quill was born in Port Ansel. She met Maren Holt.", "Zora Quill")
@@ -144,6 +147,44 @@ def test_a_change_leaves_the_reports_it_does_not_touch(tmp_path):
         index.delete(["extra"])
         assert not any("Zora" in unit.text + unit.title for unit in check_invariants(tmp_path).values())
         assert not knows(tmp_path, "zora quill")
+
+
+STEPS = st.lists(st.lists(st.integers(0, len(CORPUS)), min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+@pytest.mark.parametrize("model", [False, True])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+def test_what_is_stored_is_what_reading_everything_again_gives(tmp_path_factory, model, steps):
+    """Two indexes with one history and the same trees, one of which forgets before every step all that it derived."""
+    paths = [tmp_path_factory.mktemp(name) for name in ("kept", "forgetful")]
+    everything = [*CORPUS, EXTRA]
+
+    def forget(path):
+        if path == paths[1]:
+            forget_notes(path, "entity_network", "perspective_reports", "written_reports")
+
+    for path in paths:
+        there = {document.id for document in CORPUS[:38]}
+        with folder(path, ScriptedModel(write_report) if model else None, drift=1.0) as index:
+            index.build(CORPUS[:38])
+            for step in steps:
+                picked = {everything[number].id: everything[number] for number in step}
+                new = [document for name, document in picked.items() if name not in there]
+                if new:
+                    forget(path)
+                    index.add(new)
+                gone = [name for name in picked if name in there]
+                if gone:
+                    forget(path)
+                    index.delete(gone)
+                there ^= picked.keys()
+    kept, forgetful = (read_contents(path) for path in paths)
+    if not model:  # whose reports say "about"
+        check_invariants(paths[0])
+    assert kept.units == forgetful.units
+    assert kept.edges == forgetful.edges
+    assert trees_of(paths[0]).labels.tolist() == trees_of(paths[1]).labels.tolist()
 
 
 @pytest.mark.parametrize("drift", [0.1, 1.0])
