@@ -67,11 +67,11 @@ ID_TYPE = f"S{MOST_LETTERS}"
 MOST_LEVELS = 255
 MATRIX, ROWS, COLUMNS = "matrix.npy", "rows.bin", "columns.bin"
 """Names of the files of a pool: the large ones, which a change copies in part, and all other arrays."""
-_NUMBERS = (
+_NUMBER_COLUMNS = (
     *("ids", "kinds", "levels", "ranks", "indptr", "indices", "offsets"),
     *("chunk_ids", "chunk_documents", "chunk_metadata"),
 )
-_TEXTS = ("documents", "titles", "metadata")
+_TEXT_COLUMNS = ("documents", "titles", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ class Pool:
         directory = files.directory
         with derived_values(str(directory)):
             parts: dict[str, Any] = {**map_arrays(directory / COLUMNS)}
-            parts |= {name: parts[name].tobytes() for name in _TEXTS}
+            parts |= {name: parts[name].tobytes() for name in _TEXT_COLUMNS}
             parts["kind_names"] = tuple(json.loads(parts["kind_names"].tobytes()))
             parts["matrix"] = np.asarray(np.load(directory / MATRIX, "r"))
             parts["rows"] = np.asarray(np.memmap(directory / ROWS, dtype=np.uint8, mode="r"))
@@ -332,8 +332,8 @@ def _require_texts(*values: object) -> None:
 
 def save_columns(directory: Path, columns: Mapping[str, Any]) -> None:
     """Write all arrays of a pool except its matrix and rows."""
-    texts = {name: columns[name] for name in _TEXTS} | {"kind_names": json.dumps(columns["kind_names"]).encode()}
-    arrays = {name: np.ascontiguousarray(columns[name]) for name in _NUMBERS}
+    texts = {name: columns[name] for name in _TEXT_COLUMNS} | {"kind_names": json.dumps(columns["kind_names"]).encode()}
+    arrays = {name: np.ascontiguousarray(columns[name]) for name in _NUMBER_COLUMNS}
     save_arrays(directory / COLUMNS, arrays | {name: np.frombuffer(text, np.uint8) for name, text in texts.items()})
 
 
