@@ -117,12 +117,12 @@ class SireBackend(BackendProtocol):
     def _searched(self, question: str, documents: dict[str, Document]) -> list[GrepMatch]:
         """First lines of the best passages, where they stand in their documents."""
         matches: list[GrepMatch] = []
-        for found in self._retriever.invoke(question):
-            first = next((line for line in found.page_content.split("\n") if line.strip()), "")
-            for doc_id in found.metadata["sire"]["doc_ids"]:
+        for hit in self._retriever.invoke(question):
+            first = next((line for line in hit.page_content.split("\n") if line.strip()), "")
+            for doc_id in hit.metadata["sire"]["doc_ids"]:
                 name = "/" + doc_id.lstrip("/")
                 if name in documents:
-                    start = max(0, documents[name].text.find(found.page_content.strip()[:FOUND_LINE_CHARACTERS]))
+                    start = max(0, documents[name].text.find(hit.page_content.strip()[:FOUND_LINE_CHARACTERS]))
                     line = documents[name].text.count("\n", 0, start) + 1
                     matches.append({"path": name, "line": line, "text": first[:FOUND_LINE_CHARACTERS]})
         return matches
