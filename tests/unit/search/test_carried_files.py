@@ -37,9 +37,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     whole = PassageWords.read.__func__  # type: ignore[attr-defined]
 
-    def counted(cls: type, ids: Sequence[bytes], units: object) -> PassageWords:
+    def counted(cls: type, ids: Sequence[bytes], units: object, runner: object) -> PassageWords:
         found.append(len(ids))
-        return whole(cls, ids, units)
+        return whole(cls, ids, units, runner)
 
     monkeypatch.setattr(PassageWords, "read", classmethod(counted))
     return found
