@@ -21,7 +21,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 _PART = 2048  # Items of a part where a runner does not say: so many passages are read at once
-MIN_LETTERS = 1_000_000
+MIN_LETTERS = 2_000_000
 """Length of all texts of a build from which processes save more time than it takes to start them."""
 _TRIES = 8  # Workers that a part may be lost with before the build gives up
 _shared: dict[str, Any] = {}
@@ -219,9 +219,9 @@ def resolve_runner(runner: Runner | str | None, letters: int = 0) -> Runner:
         return runner
     if runner == "local":
         return LocalRunner()
-    name, _, jobs_given = runner.partition(":")
-    if name == "processes" and (not jobs_given or jobs_given.isdecimal()):
-        return ProcessRunner(int(jobs_given) if jobs_given else _jobs())
+    name, _, jobs_text = runner.partition(":")
+    if name == "processes" and (not jobs_text or jobs_text.isdecimal()):
+        return ProcessRunner(int(jobs_text) if jobs_text else _jobs())
     if runner == "ray" or runner.startswith("ray://"):
         return RayRunner(None if runner == "ray" else runner)
     raise ConfigurationError(
