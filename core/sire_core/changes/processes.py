@@ -118,9 +118,9 @@ class ProcessRunner:
             if task.is_dropped:
                 raise asyncio.CancelledError
         raise BuildError(
-            f"Worker processes ended {_MAX_WORKERS_LOST} times over the same part of the build (exit code {code}; -9 is "
-            "what a system without memory does). Nothing was changed, and what models answered is stored. Build again with "
-            "fewer processes (SIRE_JOBS=1 takes none) or more memory."
+            f"Worker processes ended {_MAX_WORKERS_LOST} times over the same part of the build (exit code {code}; -9 "
+            "is what a system without memory does). Nothing was changed, and what models answered is stored. Build "
+            "again with fewer processes (SIRE_JOBS=1 takes none) or more memory."
         )
 
 
