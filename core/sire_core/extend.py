@@ -1,4 +1,4 @@
-"""What authors of a method import, and nothing else: a recipe, what it derives, how it ranks.
+"""Public names for authors of methods: recipes, derivations, rankers.
 
     from sire_core.extend import Component, Derivation, Output, Recipe, ResolvedSettings, Row, Step, register, setting
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
+import sys
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -11,7 +13,6 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from sire_core.changes.memory import LARGE, trim_memory
 from sire_core.changes.organizing import (
     BuildContext,
     Job,
@@ -46,6 +47,21 @@ if TYPE_CHECKING:
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.store import Store
     from sire_core.types import Edge, Unit
+
+LARGE = 1000
+"""Number of documents or passages of a change from which memory is trimmed, which takes some milliseconds."""
+
+
+def trim_memory() -> None:
+    """Return free memory to the system.
+
+    glibc keeps the freed arrays of a stage for the thread that made them: hundreds of megabytes that the next stage, in
+    other threads, cannot use.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
+
 
 _logger = logging.getLogger(__name__)
 Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]

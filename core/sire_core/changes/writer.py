@@ -157,12 +157,10 @@ class IndexWriter:
 
     async def build(self, documents: Iterable[Document], keep: Collection[str]) -> BuildReport:
         """Make the index contain exactly some documents, and the stored ones with the ids `keep`."""
-        from sire_core.changes.memory import LARGE, mapped_arrays
-
         # In a list, so that the plan frees the documents when it has read them.
         unread = [self._checked(documents)]
         keep = {keep} if isinstance(keep, str) else set(keep)
-        with mapped_arrays(large=len(unread[0]) > LARGE), self._runner(unread[0]) as runner:
+        with self._runner(unread[0]) as runner:
             report = await self.apply(partial(self._plan_build, unread, keep, runner), runner, sets_chunker=True)
             await self.prepare(runner)
         return report
@@ -215,9 +213,7 @@ class IndexWriter:
 
     async def _put(self, unread: list[tuple[Document, ...]], *, may_replace: bool) -> BuildReport:
         """Put documents, given in a list, so that the plan frees them when it has read them."""
-        from sire_core.changes.memory import LARGE, mapped_arrays
-
-        with mapped_arrays(large=len(unread[0]) > LARGE), self._runner(unread[0]) as runner:
+        with self._runner(unread[0]) as runner:
             report = await self.apply(partial(self._plan_put, unread, runner, may_replace=may_replace), runner)
             if report.generation == 1:  # a first build: its first search shall not wait for the ranker
                 await self.prepare(runner)
@@ -414,15 +410,13 @@ class IndexWriter:
         return replace(report, units=counts, failures=tuple(self._reader.failures()), dropped=())
 
     async def _change(self, files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
-        from sire_core.changes.builder import apply_plan
-        from sire_core.changes.memory import LARGE, rare_collections, trim_memory
+        from sire_core.changes.builder import LARGE, apply_plan, trim_memory
         from sire_core.models.sync import run_shielded
 
-        with rare_collections():
-            report = await apply_plan(files, plan, configuration)
-            if large := report.added + report.updated > LARGE:
-                trim_memory()
-            await run_shielded(files.publish)
+        report = await apply_plan(files, plan, configuration)
+        if large := report.added + report.updated > LARGE:
+            trim_memory()
+        await run_shielded(files.publish)
         if large:
             trim_memory()
         self._reader.changed(files.manifest())

@@ -17,12 +17,11 @@ from sire_core.explore.highlight import first_words, sentence_with
 from sire_core.explore.name_kinds import kind_of_name
 from sire_core.explore.paths import Names
 from sire_core.explore.short_titles import compact_title, distinct_titles, document_titles, short_title
-from sire_core.extraction.headings import acts
 from sire_core.filters import filter_text, parse_filter
 from sire_core.knowledge import RELATES
 from sire_core.knowledge.edge_columns import EdgeColumns
 from sire_core.search.explanation import text_below_title
-from sire_core.text.lexicon import FUNCTION_WORDS, OPENERS, VAGUE_NOUNS
+from sire_core.text.lexicon import FUNCTION_WORDS, OPENERS
 from sire_core.text.pluralize import shorten
 from sire_core.types import UnitKind
 
@@ -48,18 +47,10 @@ _MAX_VALUE_LETTERS = 30
 _SENTENCE = 200
 """Letters of a sentence in a list."""
 
-_ADDRESSING = frozenset("dear dearest my oh poor".split())
-"""Words before a name by which somebody is spoken to: `Dear Fanny`."""
 _NOTES = frozenset("fixme n.b. nb p.s. ps todo xxx".split())
 """Labels that open a note."""
 _CODE = re.compile(r"^\W|[._=()<>{}`$]\w|\bor\b")
 """Of names that code and its options have."""
-_VERB = (
-    r"(?:is|was|are|were|has|had|have|can|may|[a-z]{2,}(?:s|ed)|began|became|came|gave|held|led|made|saw|took|wrote)\b"
-)
-"""After a name: a sentence says something of it."""
-PARTS = frozenset("appendix chapter contents foreword glossary index overview part preface section table".split())
-"""Words of headings that name a part of a document, which nobody asks about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,29 +295,6 @@ def _is_name(label: str) -> bool:
     """True if a name begins with no small letter and has other words than those of grammar (`From`, `AS IS`)."""
     is_grammar = all(word in _GRAMMAR or word.endswith(("n't", "n\u2019t")) for word in label.lower().split())
     return not label[0].islower() and not is_grammar and label.lower() not in _NOTES
-
-
-def is_subject(name: str, texts: Sequence[str]) -> bool:
-    """True if a sentence of some texts begins with a name and a verb after it: headings and references have none."""
-    pattern = rf"(?:^|[.!?]\s)\W?(?:The |the )?{re.escape(name)}\W?(?: \([^()\n]{{0,80}}\))? {_VERB}"
-    return any(re.search(pattern, text, re.MULTILINE) for text in texts)
-
-
-def is_readable(name: str) -> bool:
-    """True if a name reads well in a question: a few words, capitalized, of letters, no initials and no instruction."""
-    words = name.split()
-    return (
-        1 < len(words) <= 5
-        and words[0].lower() not in _ADDRESSING | FUNCTION_WORDS - {"the"}
-        and "," not in name
-        and not (words[0].endswith("ing") and acts(words[0].lower()))
-        and words[-1].lower() not in VAGUE_NOUNS
-        and name[0].isupper()
-        and words[-1][0].isupper()
-        and PARTS.isdisjoint(word.strip(".").lower() for word in words)
-        and all((letters := word.strip("().,'-")).isalpha() and len(letters) > 1 for word in words)
-        and not all(word.isupper() for word in words)
-    )
 
 
 def entity_card(snapshot: SearchSnapshot, entity_id: str, start: int = 0) -> EntityCard | None:

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.arrays.nearest_neighbors import unit_rows
-from sire_core.explore.browse import PAGE, PARTS, Page, TableRow, document_label
+from sire_core.explore.browse import PAGE, Page, TableRow, document_label
 from sire_core.explore.highlight import plain_text
 from sire_core.explore.paths import Names
 from sire_core.extraction.headings import is_everyday
 from sire_core.metadata_values import shown_value
 from sire_core.search.explanation import text_below_title, without_sessions
-from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS
+from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, HEADING_PARTS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.text.snippets import stem
 from sire_core.types import UnitKind, digest
 
@@ -336,7 +336,7 @@ def _phrases(title: str, *, prose: bool = False) -> dict[tuple[str, ...], str]:
     run: list[re.Match[str]] = []
     for match in (_FILE_WORD if is_file_name else _LABEL_WORD).finditer(f"{title} ."):
         word = match[0].lower()
-        if len(word) > 1 and word not in _OF_NO_TOPIC and word not in PARTS:
+        if len(word) > 1 and word not in _OF_NO_TOPIC and word not in HEADING_PARTS:
             run.append(match)
             continue
         for length in range(1, _MAX_PHRASE_WORDS + 1):

@@ -236,8 +236,8 @@ class CheckedModel(ModelBase):
         if rest := cutter.end():
             yield rest
 
-        async def first_then_ask(asked: ModelRequest) -> Completion:
-            return came.pop() if came else await self._ask(asked)
+        async def first_then_ask(repeated: ModelRequest) -> Completion:
+            return came.pop() if came else await self._ask(repeated)
 
         yield await ask_checked(first_then_ask, request)
 
@@ -263,16 +263,16 @@ _ADAPTERS = {
 """By the package of a class: how its models are passed."""
 
 
-def check_language_model(given: object, forms: str = "") -> None:
+def check_language_model(model: object, forms: str = "") -> None:
     """Raise if an argument is neither a language model nor None."""
-    if given is None:
+    if model is None:
         return
-    is_class = isinstance(given, type)
-    form = given if isinstance(given, type) else type(given)
+    is_class = isinstance(model, type)
+    form = model if isinstance(model, type) else type(model)
     packages = {base.__module__.partition(".")[0] for base in form.__mro__}
     theirs = (
         "" if hasattr(form, "fingerprint") else next((_ADAPTERS[name] for name in _ADAPTERS if name in packages), "")
     )
-    if not is_class and not theirs and callable(getattr(given, "complete", None)):
+    if not is_class and not theirs and callable(getattr(model, "complete", None)):
         return
-    raise ConfigurationError(f"{kind_of(given)} is no language model; {forms or theirs or _FORMS}.")
+    raise ConfigurationError(f"{kind_of(model)} is no language model; {forms or theirs or _FORMS}.")

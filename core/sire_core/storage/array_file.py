@@ -64,7 +64,7 @@ def decompress_arrays(file: Path) -> dict[str, NDArray[Any]]:
 
 
 MAX_RATIO = 200
-"""How much longer compressed arrays may become; ours become 2 to 30 times as long."""
+"""Maximum ratio of unpacked to compressed bytes; ours is 2 to 30."""
 
 
 def _require_bounded(archive: zipfile.ZipFile, max_bytes: int) -> None:

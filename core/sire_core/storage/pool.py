@@ -61,7 +61,7 @@ def differing_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, tuple[
 T = TypeVar("T")
 
 MOST_LETTERS = 24
-"""Of a unit's id, as `digest` makes them."""
+"""Letters of a unit's id, as `digest` makes it."""
 ID_TYPE = f"S{MOST_LETTERS}"
 MOST_LEVELS = 255
 MATRIX, ROWS = "matrix.npy", "rows.bin"
@@ -147,10 +147,10 @@ class CorpusColumns:
         )
 
 
-def _longer(known: bytes, names: Iterable[str]) -> bytes:
+def _longer(listed: bytes, names: Iterable[str]) -> bytes:
     """Return a JSON list with more texts at its end."""
     new = json.dumps(list(names)).encode()
-    return new if known == b"[]" else known if new == b"[]" else known[:-1] + b", " + new[1:]
+    return new if listed == b"[]" else listed if new == b"[]" else listed[:-1] + b", " + new[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +224,11 @@ class Pool:
 
     def source_ids(self) -> list[str]:
         """Return the user's own ids of passages by chunk number; empty where there is none."""
-        own = [""] * len(self.chunk_ids)
+        source_ids = [""] * len(self.chunk_ids)
         for numbers, unit in self._passages():
             for number, name in zip(numbers, unit.source_ids, strict=False):  # none, or one each
-                own[number] = name
-        return own
+                source_ids[number] = name
+        return source_ids
 
     def filtered_titles(self) -> list[str]:
         """Return the titles that filters compare, by chunk number; empty where there is none."""
@@ -424,7 +424,7 @@ class UpdatedPool:
 
     def save(self, files: DerivedFiles) -> Pool:
         """Write the pool to files and return it mapped from them."""
-        known = self._known()
+        copied = self._known()
 
         def save(directory: Path) -> Mapping[str, Mapping[int, int]]:
             save_columns(directory, self.columns)
@@ -434,7 +434,7 @@ class UpdatedPool:
                 _write(file, self.matrix)
             with (directory / ROWS).open("wb") as file:
                 _write(file, self.rows)
-            return known
+            return copied
 
         files.write(save)
         return Pool.load(files, self.generation, written=True)
@@ -603,8 +603,8 @@ class Pools:
         written = 0.0
         for path in (file, file.with_name(f"{file.name}-wal")):
             with suppress(OSError):
-                found = path.stat()
-                written = max(written, found.st_mtime if found.st_size else 0.0)  # readers make an empty log
+                status = path.stat()
+                written = max(written, status.st_mtime if status.st_size else 0.0)  # readers make an empty log
         return abs(time.time() - written) < _PUBLISHING
 
     def get(self, store: Store, built: BuiltRecipe, generation: int, *, lasting: bool = False) -> Pool:
@@ -626,7 +626,7 @@ class Pools:
                 pool = made.save(files)
         if pool is None:
             pool = made if isinstance(made, Pool) else made.in_memory()
-        recent = {name: known for name, known in self._open.items() if known[1].generation >= generation - 1}
+        recent = {name: entry for name, entry in self._open.items() if entry[1].generation >= generation - 1}
         self._open = {**recent, built.pool: (files, pool)}
         return pool
 
@@ -649,9 +649,9 @@ class Pools:
 
     def _at_hand(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> Pool | None:
         """Return the pool of a generation if it exists; in a folder, the one that its files contain now."""
-        known = self._open.get(built.pool)
-        if known is not None and known[0] == files and known[1].generation == generation and known[1].intact():
-            return known[1]
+        entry = self._open.get(built.pool)
+        if entry is not None and entry[0] == files and entry[1].generation == generation and entry[1].intact():
+            return entry[1]
         if files is None or not files.directory.is_dir():
             return None
         with suppress(StorageError):  # damaged files are derived again

@@ -96,6 +96,8 @@ class Explorer:
     open: Callable[[str, Sequence[str]], Index]
     model: LanguageModel | None = None  # Model of the reasoning; None for evidence only
     title: str = "index"  # Name of the index
+    # Makes questions to begin with
+    questions: Callable[[SearchSnapshot], Sequence[str]] = lambda _: ()
     _opened: dict[tuple[str, str], Index] = field(default_factory=dict)
     _searched: set[tuple[str, str]] = field(default_factory=set)
     _was_read: bool = False  # Whether the folder was an index once

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sire_core.papers.smart.entity_views import EvidenceView
     from sire_core.papers.smart.perspectives import Perspective
     from sire_core.papers.smart.report_nodes import ReportNode
-    from sire_core.protocols import BuildView, LanguageModel, TableStore
+    from sire_core.protocols import BuildView, LanguageModel
 
 
 _MAX_TITLE_NAMES = 3
@@ -426,7 +426,7 @@ async def write_reports(
     results = []
     for level in range(1, settings.levels + 1):
         step = LevelReports(level, forest, settings, names)
-        outputs = await asyncio.to_thread(_outputs, step.name, stored)
+        outputs = await asyncio.to_thread(_outputs, step.name, view)
         forced = [key for key, (report, _) in outputs.items() if report in stale]
         result = await derive((step,), step.change(outputs), stored, view, forced=forced)
         outputs.update((change.key, change.after.data) for change in result.outputs[step.name] if change.after)
@@ -449,8 +449,9 @@ async def write_reports(
     )
 
 
-def _outputs(name: str, stored: TableStore) -> dict[str, tuple[str, Sequence[int]]]:
+def _outputs(name: str, view: BuildView) -> dict[str, tuple[str, Sequence[int]]]:
     """Return the outputs of a step before the change, by key."""
+    stored = view.tables()
     rows = list(stored.all_outputs(name)) if name in stored else []
     bodies = decode_all([row[-1] for row in rows])
     return {row[0]: data for row, (data, _) in zip(rows, bodies, strict=True)}
