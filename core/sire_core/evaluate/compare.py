@@ -12,11 +12,10 @@ from sire_core.errors import CorpusError
 from sire_core.evaluate.bootstrap import Interval, mean_interval, paired_bootstrap
 from sire_core.evaluate.datasets import DataSet
 from sire_core.evaluate.experiment import Experiment
-from sire_core.evaluate.made_questions import LinkedPassages, made_questions
+from sire_core.evaluate.made_questions import LinkedPassages, as_questions, made_questions
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.index import Index
 from sire_core.models.local_models import local_models
-from sire_core.questions import Question
 from sire_core.recipes import sire
 from sire_core.text.pluralize import count
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.rows import EvalRow
     from sire_core.progress import ProgressLike
     from sire_core.protocols import Embedder
+    from sire_core.questions import Question
     from sire_core.types import Document
 
 FEW = 20
@@ -172,7 +172,4 @@ def _questions_of(
             'Write some and pass them with --questions FILE, one a line: {"id": "q1", "question": "...", "supporting": '
             '["ID of a document"]}.'
         )
-    return tuple(
-        Question(f"made-{number}", question.question, (), tuple(question.passages))
-        for number, question in enumerate(made, 1)
-    )
+    return as_questions(made)

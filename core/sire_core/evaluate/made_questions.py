@@ -15,6 +15,7 @@ import numpy as np
 from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.extraction.headings import acts, base_title, is_everyday
 from sire_core.knowledge.entity_graph import EntityGraph
+from sire_core.questions import Question
 from sire_core.search.passages import opening_name, passage_sentences
 from sire_core.text.lexicon import (
     ACTIONS,
@@ -172,6 +173,11 @@ def made_questions(linked: LinkedPassages, n: int, seed: int = 0) -> list[MadeQu
     order = [linked.links[position] for position in rng.permutation(len(linked.links)).tolist()]
     bridges = {question.question: question for link in order if (question := _bridge(linked, link, rng))}
     return [*bridges.values(), *_pairs(linked, order)][:n]
+
+
+def as_questions(made: Sequence[MadeQuestion]) -> tuple[Question, ...]:
+    """Questions of a data set, whose gold are the passages."""
+    return tuple(Question(f"made-{number}", one.question, (), one.passages) for number, one in enumerate(made, 1))
 
 
 def heading_questions(linked: LinkedPassages) -> list[MadeQuestion]:
