@@ -271,7 +271,7 @@ def _is_said(snapshot: SearchSnapshot, row: TableRow) -> bool:
     names = Names.of(snapshot)
     passages = np.unique(names.graph.passages[names.mentions(row.id)])
     some = passages[np.linspace(0, len(passages) - 1, min(_SAMPLED_PASSAGES, len(passages))).astype(int)]
-    return is_told(row.label, [unit.text for unit in snapshot.view.units(names.graph.chunk_positions[some])])
+    return is_told(row.label, snapshot.view.units(names.graph.chunk_positions[some]))
 
 
 def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:

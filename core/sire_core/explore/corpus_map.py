@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.arrays.nearest_neighbors import unit_rows
+from sire_core.documents.blocks import HEADING
 from sire_core.explore.browse import PAGE, Page, TableRow, document_label
 from sire_core.explore.highlight import plain_text
 from sire_core.explore.paths import Names
 from sire_core.extraction.headings import is_everyday
 from sire_core.metadata_values import shown_value
-from sire_core.search.explanation import text_below_title, without_sessions
+from sire_core.search.explanation import blocks_below_title, without_sessions
 from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, HEADING_PARTS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.text.snippets import stem
 from sire_core.types import UnitKind, digest
@@ -252,7 +253,10 @@ def _labels(snapshot: SearchSnapshot, points: FloatArray, topics: IntArray, ends
         texts = snapshot.view.units
 
         def text(at: int) -> str:
-            return without_sessions(text_below_title(texts([passages[at]])[0]))[:_READ_LETTERS]
+            [unit] = texts([passages[at]])
+            blocks = (block for block in blocks_below_title(unit) if block.kind != HEADING)
+            text = "\n".join(unit.text[block.start : block.end] for block in blocks)
+            return without_sessions(text)[:_READ_LETTERS]
 
         of_texts = topic_labels(text, topics, prose=True)
         known = set(", ".join(labels).split(", "))
@@ -314,14 +318,11 @@ def topic_labels(title_of: Callable[[int], str], topics: IntArray, *, prose: boo
 
 
 def _own_lines(read: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Texts without headings and without lines that several of them share."""
+    """Texts without lines that several of them share."""
     lines = [[set(text.split("\n")) for text in texts] for texts in read]
     documents = Counter(line for texts in lines for own in texts for line in own)
     return [
-        [
-            plain_text("\n".join(sorted(line for line in own if documents[line] < _FEW_TITLES and line[:1] != "#")))
-            for own in texts
-        ]
+        [plain_text("\n".join(sorted(line for line in own if documents[line] < _FEW_TITLES))) for own in texts]
         for texts in lines
     ]
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError
 from sire_core.models.answer_parsing import ask_checked
 from sire_core.protocols import Completion, ModelRequest, StreamingModel
+from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel, Prompt
 
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 _FINISHES = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "stop_token", "completed"), "stop"),
@@ -121,6 +124,16 @@ def _texts(stop: Sequence[str]) -> tuple[str, ...]:
 def concurrency_of(model: LanguageModel) -> int:
     """Maximum concurrent calls of a model; 8 if it does not state one."""
     return int(getattr(model, "concurrency", _CONCURRENCY))
+
+
+async def ask_all(
+    model: LanguageModel,
+    ask: Callable[[Item], Awaitable[Answer]],
+    items: Sequence[Item],
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Answer]:
+    """Ask about every item, as many at a time as the model allows; answers in the order of the items."""
+    return await map_all(ask, items, concurrency_of(model), progress)
 
 
 def with_sources(model: LanguageModel, chunk_ids: Sequence[str]) -> LanguageModel:

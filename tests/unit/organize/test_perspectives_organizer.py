@@ -23,7 +23,7 @@ from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 from sire_core.text.words import tokenize
 from sire_core.types import UnitKind, hash64
-from support.damage import forget_notes, forget_steps
+from support.damage import forget_notes
 
 CORPUS = list(demo_documents())
 EXTRA = Document("extra", "Zora Quill was born in Port Ansel. She met Maren Holt.", "Zora Quill")
@@ -162,8 +162,7 @@ def test_what_is_stored_is_what_reading_everything_again_gives(tmp_path_factory,
 
     def forget(path):
         if path == paths[1]:
-            forget_notes(path, "entity_network", "perspective_reports")
-            forget_steps(path, "reports 1", "reports 2", "reports 3")
+            forget_notes(path, "entity_network", "perspective_reports", "written_reports")
 
     for path in paths:
         there = {document.id for document in CORPUS[:38]}
