@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.changes.processes import ProcessRunner
 from sire_core.changes.runners import LocalRunner, in_parts
 from sire_core.changes.step import PASSAGES, Context
 from sire_core.changes.step_rows import Entry, Item, OutputChange, PassageInput, StoredOutput, encode, place_of
@@ -158,7 +159,8 @@ async def _mapped(
 ) -> list[PackedRows]:
     """Rows of some steps, joined as they come."""
     joined = [JoinedRows() for _ in steps]
-    runner = view.runner if steps[0].portable else LocalRunner()
+    is_near = isinstance(view.runner, ProcessRunner)  # to map items takes no longer than to send them
+    runner = view.runner if steps[0].portable and not is_near else LocalRunner()
     async for parts in in_parts(runner, _rows_of_steps, steps, items, progress):
         for rows, part in zip(joined, parts, strict=True):
             rows.add(part)
