@@ -73,8 +73,8 @@ async def _batches(
     """Yield records as they come, from the extractor or from a runner."""
     if runner is None or runner.part_size is None or not getattr(extractor, "portable", False):
         async with aclosing(extractor.extract(todo)) as batches:  # type: ignore[type-var] # an async generator
-            async for batch in batches:
-                yield _stored(batch)
+            async for records in batches:
+                yield _stored(records)
         return
     parts = [todo[start : start + runner.part_size] for start in range(0, len(todo), runner.part_size)]
     async with aclosing(runner.map(_extracted, extractor, parts)) as results:
