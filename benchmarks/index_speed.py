@@ -189,7 +189,7 @@ def words_by_bm25s(texts: Sequence[str], folder: Path) -> None:
 
 
 def static_vectors(texts: Sequence[str], folder: Path) -> None:
-    """Means of the static word vectors that ship here (model2vec has them for parts of words), in a flat FAISS index."""
+    """Means of the static word vectors that ship here (model2vec: of parts of words), in a flat FAISS index."""
     import faiss
 
     from sire_core.models.lexical_embedder import count_words, keys_of_stems, stem_keys
