@@ -238,8 +238,8 @@ class Builder:
         failures = []
         for unit, reason in failed:
             chunk = owners[unit.chunk_ids[0]]
-            where = f"vector of {chunk.doc_id}" + (f" ({chunk.title})" if chunk.title else "")
-            failures.append(Failure(where, reason))
+            vector = f"vector of {chunk.doc_id}" + (f" ({chunk.title})" if chunk.title else "")
+            failures.append(Failure(vector, reason))
         _log_failures(failures)
         return tuple(failures)
 
@@ -260,8 +260,8 @@ class Builder:
         embedder, extractor = context.embedder, context.extractor.fingerprint
         chunker = before.chunker
         if context.configuration.sets_chunker or not before.generation:
-            given = context.configuration.chunker_to_store(before)
-            chunker = given.settings() if given else None
+            new_chunker = context.configuration.chunker_to_store(before)
+            chunker = new_chunker.settings() if new_chunker else None
         manifest = Manifest(
             generation=before.generation + 1,
             embedder=embedder.fingerprint if self._corpus.after.chunks else before.embedder,
@@ -272,9 +272,9 @@ class Builder:
             seed=context.seed,
             counts={"documents": len(self._corpus.after.documents), "chunks": len(self._corpus.after.chunks)},
         )
-        kept = [*stale, *(built for _, built in work.following), work.target]
+        updated = [*stale, *(built for _, built in work.following), work.target]
         recipes = before.with_recipe(work.target).recipes
-        manifest = replace(manifest, recipes=tuple(built for built in recipes if built in kept))
+        manifest = replace(manifest, recipes=tuple(built for built in recipes if built in updated))
         gone = {owner for built in before.recipes for owner in built.owners}
         gone = gone.difference(*(built.owners for built in manifest.recipes)).union(deltas)
         failures = {key: texts for key, texts in before.failed.items() if key not in gone}

@@ -35,7 +35,7 @@ _LIBRARIES = ("numpy", "scipy", "Stemmer", "markdown_it")
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _WATCH_SECONDS = 1.0
 _RARE_COLLECTIONS = (20_000, 20, 50)
-"""Of a worker's garbage: they take a fifth of its CPU time and free next to nothing."""
+"""Thresholds of a worker's garbage collector: collections take a fifth of its CPU time and free next to nothing."""
 
 
 class ProcessRunner:

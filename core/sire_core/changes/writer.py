@@ -166,7 +166,7 @@ class IndexWriter:
         return report
 
     def _runner(self, documents: Sequence[Document]) -> AbstractContextManager[Runner]:
-        """What works on parts of a build of these documents."""
+        """Open the runner of a build of these documents."""
         from sire_core.changes.runners import open_runner
 
         letters = sum(len(document.text or "") + sum(len(p.text) for p in document.passages) for document in documents)
@@ -204,7 +204,7 @@ class IndexWriter:
         return plan_put(stored, documents, chunker, may_replace=may_replace, cut=partial(_cut, runner))
 
     def _chunker(self) -> SentenceChunker | None:
-        """What cuts documents that are added."""
+        """Return the chunker of added documents."""
         return self._configuration.chunker_for(self._reader.files().manifest())
 
     async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
