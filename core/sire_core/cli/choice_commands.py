@@ -129,8 +129,8 @@ def compare(
 
     Shows which share of the evidence each finds among its first five passages and, where gold is quoted, within 1,000
     and 2,000 tokens of what is delivered (whole passages or pieces, and the context that `sire` chooses), with 95 %
-    intervals, and says whether the difference may be chance. Without --questions, questions are made from the text; these reuse its words, which
-    favours BM25. Calls no language model and changes nothing.
+    intervals, and says whether the difference may be chance. Without --questions, questions are made from the text;
+    these reuse its words, which favours BM25. Calls no language model and changes nothing.
 
     Example: sire compare docs --questions questions.jsonl
 
