@@ -17,7 +17,8 @@ from sire_core.explore.picture import kind_name
 from sire_core.explore.result_page import NEAREST, left_out_html, legend, mark, region, table, warning_html
 from sire_core.explore.short_titles import distinct_titles
 from sire_core.metadata_values import shown_value
-from sire_core.search.extracts import extract_sentences, unanswered_note
+from sire_core.search.extracts import extract_sentences
+from sire_core.search.unanswered import unanswered_note
 from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
