@@ -21,6 +21,7 @@ from sire_core.documents.blocks import CODE, ITEM, stored_blocks
 from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.models.lexical_embedder import keys_of_stems, stem_keys
 from sire_core.models.word_vectors import word_vectors
+from sire_core.search.asked import asks_code, has_kind_asked, has_time_asked, question_parts
 from sire_core.search.context import Candidates, ranked
 from sire_core.search.unanswered import MAX_TOKENS, judge_hits
 from sire_core.settings import read_toml
@@ -50,35 +51,10 @@ _BESIDE = {(True, False): (1.5, 3.0), (True, True): (0.5, inf), (False, False): 
 """What a sentence beside a chosen one scores more, and how much less than that one at most; by whether they share a
 paragraph, and whether it stands before; in parts of documents. Chosen on judged questions, as is `_WITHIN`."""
 _MAX_SENTENCE_LETTERS, _MAX_SENTENCE_TOKENS = 600, 120  # Of a sentence that is quoted; longer ones are cut
-_MAX_PARTS, _MIN_PART_STEMS = 3, 2  # Parts of a question, the last ones; and content words of each
 _FOLLOWED = 3  # The first hits, to which links count
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
 _CELL = 40  # Characters of a cell that needs the head of its column
 _CODE_MARGIN = "    "
-_ASKING = (
-    "(?:what|which|who|whom|whose|where|when|why|how|do|does|did|is|are|was|were|can|could|will|would|should|may|must"
-    "|has|have)"
-)
-_BETWEEN_PARTS = re.compile(
-    rf"(?<=[.?!;])\s+|,?\s(?:and|but|or)\s(?=(?:[a-z]{{2,6}} )?{_ASKING}\b)|,\s(?={_ASKING}\b)", re.IGNORECASE
-)
-_ASKS_NUMBER = re.compile(
-    r"\b(?:when|how (?:many|much|long|old|far|large)|(?:what|which) (?:year|date)|numbers?)\b",
-    re.IGNORECASE,
-)
-_ASKS_NAME = re.compile(r"\b(?:who|whom|whose|where|which|(?:what|whose) name)\b", re.IGNORECASE)
-_ASKS_TIME = re.compile(
-    r"\bhow (?:long|many (?:milliseconds|seconds|minutes|hours|days|weeks|months|years))\b", re.IGNORECASE
-)
-_NUMBER = re.compile(r"(?<![\w.])\d(?!\w*\.\d+\.)")
-_TIME = re.compile(
-    r"(?<![\w.,])\d[\d,.]*[ -]?(?:m?s|m|h|d|(?:millisecond|second|sec|minute|min|hour|day|week|month|year)s?)\b"
-    r"|\bdefaults?\b\W+(?:\w+\W+){0,2}\d",
-    re.IGNORECASE,
-)
-_ASKS_CODE = re.compile(
-    r"\b(?:how (?:do|can|could|should|to)|(?:command|option|flag|syntax|example)s?)\b", re.IGNORECASE
-)
 _MARKS_BEFORE = re.compile(r"(?:[>*+-]\s+)*")
 _FRAGMENT = re.compile(
     r"[?]$|^[^.!?]{0,30}:$|^\W*\d*\W*$|^[\])}>;,%\u2013\u2014]|^\([a-z]|^\. |(?: \.){3}|^\W*\w+\W*$"
@@ -89,7 +65,6 @@ _FRAGMENT = re.compile(
 single words, and what begins within a sentence or line."""
 _TERM = re.compile(r"[-*+\s]*[^:\n]{1,60}(?:[:\n]|\Z)")
 """The first words of an item or paragraph that says what it is about: `SuspendTime: Nodes are ...`."""
-_NAME = re.compile(r"\b[A-Z]\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +147,7 @@ class ScoredSentences:
         numbers = [number for number, hit in enumerate(hits, 1) if not _follows_a_mention(hit)]
         numbers = numbers or list(range(1, len(hits) + 1))
         passages = ranked(hits[number - 1] for number in numbers)
-        every = [Candidates.of(question, passages, by_sentence=True, part=part) for part in _parts(question)]
+        every = [Candidates.of(question, passages, by_sentence=True, part=part) for part in question_parts(question)]
         own = _own_features(question, every[0])
         parts = [np.concatenate([one.features[:, :4], own], axis=1) for one in every]
         read = [numbers[passage.rank] for passage in passages]
@@ -186,18 +161,12 @@ class ScoredSentences:
     def share_paragraph(self, place: int, beside: int) -> bool:
         """True if two sentences side by side stand in one paragraph or table, or one leads to code or to a list."""
         (row, first), (_, second) = sorted((self.piece(place), self.piece(beside)))
-        is_asked_code = first.kind != CODE == second.kind and _ASKS_CODE.search(self.question)
+        is_asked_code = first.kind != CODE == second.kind and asks_code(self.question)
         return bool(is_asked_code) or "\n\n" not in self.candidates.read[row].text[first.end : second.start]
 
     def words(self, place: int) -> frozenset[str]:
         """Stems of a sentence."""
         return self.candidates.read[self.candidates.owner[place]].words[self.candidates.number[place]]
-
-
-def _parts(question: str) -> list[str]:
-    """The parts of a question that asks for several things, the last ones."""
-    parts = [part for part in _BETWEEN_PARTS.split(question) if len(stems(part)) >= _MIN_PART_STEMS]
-    return parts[-_MAX_PARTS:] if len(parts) > 1 else [question]
 
 
 def _own_features(question: str, candidates: Candidates) -> NDArray[np.float64]:
@@ -214,7 +183,7 @@ def _own_features(question: str, candidates: Candidates) -> NDArray[np.float64]:
         each, hit = candidates.read[row], hits[row]
         words, tokens, piece = each.words[number], each.tokens[number], each.pieces[number]
         text, via = each.text[piece.start : piece.end], stems(hit.led_by if row < _FOLLOWED else "")
-        is_asked_code = _ASKS_CODE.search(question) or names & identifiers(text)
+        is_asked_code = asks_code(question) or names & identifiers(text)
         rows.append(
             (
                 alike.share(text, words | each.headings[number]),
@@ -222,8 +191,8 @@ def _own_features(question: str, candidates: Candidates) -> NDArray[np.float64]:
                 log(1 + tokens),
                 tokens < _SHORT_TOKENS,
                 piece.kind == CODE and not is_asked_code,
-                _has_kind_asked(question, asked, text),
-                bool(_ASKS_TIME.search(question) and _TIME.search(text)),
+                has_kind_asked(question, asked, text),
+                has_time_asked(question, text),
                 any(source == hit.unit.id and beginning in text for source, beginning in leading),
                 bool(via),
                 len(via & words) / (len(via) or 1),
@@ -382,10 +351,3 @@ def _follows_a_mention(hit: Hit) -> bool:
     named = {step.ids[0] for step in hit.path if step.step == "question"}
     steps = [step for step in hit.path if step.step == "entity"]
     return any(named.intersection(step.ids[1:-1]) for step in steps[:-1])
-
-
-def _has_kind_asked(question: str, asked: frozenset[str], sentence: str) -> bool:
-    """True if a sentence has a number or a new name where the question asks for one."""
-    if _ASKS_NUMBER.search(question):
-        return bool(_NUMBER.search(sentence))
-    return bool(_ASKS_NAME.search(question)) and any(not stems(name) & asked for name in _NAME.findall(sentence)[1:])
