@@ -26,6 +26,7 @@ from sire_core.documents.blocks import (
     ITEM,
     PARAGRAPH,
     ROW,
+    Block,
     block_text,
     stored_blocks,
 )
@@ -41,7 +42,6 @@ from sire_core.types import Hit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.documents.blocks import Block
     from sire_core.protocols import FloatArray
 
 CountTokens = Callable[[str], int]
@@ -381,7 +381,7 @@ class Candidates:
     def _heading(self, candidate: int) -> str:
         passage = self.passages[self.owner[candidate]].hit.unit
         above = self.read[self.owner[candidate]].pieces[self.number[candidate]].headings
-        return passage.text[slice(*above[-1])].strip("# ") if above else passage.title.split(SEPARATOR)[-1]
+        return block_text(passage.text, Block(HEADING, *above[-1])) if above else passage.title.split(SEPARATOR)[-1]
 
 
 def score_function(rerank: Reranker, milliseconds: int = 0) -> ScoreTexts | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sire_core.documents.blocks import HEADING, block_text
+from sire_core.documents.blocks import HEADING, Block, block_text
 from sire_core.documents.document_names import citation, cited_names, documents_of
 from sire_core.documents.markdown_sections import SEPARATOR, plain_heading
 from sire_core.search.snapshot import check_query
@@ -83,6 +84,12 @@ class _Titles:
 def text_below_title(unit: Unit) -> str:
     """The text as people read it: without headings that only repeat the title, and without runs of empty lines."""
     return _BLANK_LINES.sub("\n\n", unit.text[_start_below_title(unit) :]).strip("\n").rstrip()
+
+
+def blocks_below_title(unit: Unit) -> list[Block]:
+    """Blocks of the text without headings that only repeat the title."""
+    start = _start_below_title(unit)
+    return [replace(block, start=max(block.start, start)) for block in unit.blocks if block.end > start]
 
 
 def _start_below_title(unit: Unit) -> int:
