@@ -357,6 +357,10 @@ class Candidates:
         number = [candidate for each in read for candidate in range(len(each.pieces))]
         return cls(question, passages, read, owner, number, _features(question, part, passages, read))
 
+    def pieces(self) -> list[Piece]:
+        """All pieces, in order."""
+        return [piece for each in self.read for piece in each.pieces]
+
     def text(self, candidate: int) -> str:
         """Text of a piece."""
         piece = self.read[self.owner[candidate]].pieces[self.number[candidate]]

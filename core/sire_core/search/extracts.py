@@ -16,23 +16,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.arrays.nearest_neighbors import unit_rows
-from sire_core.documents.blocks import CODE, ITEM, stored_blocks
+from sire_core.documents.blocks import CODE, ITEM, ROW, stored_blocks
 from sire_core.documents.markdown_sections import SEPARATOR
-from sire_core.models.lexical_embedder import keys_of_stems, stem_keys
-from sire_core.models.word_vectors import word_vectors
-from sire_core.search.asked import asks_code, has_kind_asked, has_time_asked, question_parts
+from sire_core.search.asked import AlikeWords, asks_code, has_kind_asked, has_time_asked, question_parts
 from sire_core.search.context import Candidates, ranked
 from sire_core.search.unanswered import MAX_TOKENS, judge_hits
 from sire_core.settings import read_toml
-from sire_core.text.lexicon import FUNCTION_WORDS
 from sire_core.text.snippets import Sentence, cut_around, identifiers, read_sentences, stems
-from sire_core.text.words import count_tokens, find_words
+from sire_core.text.words import count_tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import FloatArray
     from sire_core.search.context import Piece
     from sire_core.types import Hit
 
@@ -44,12 +39,13 @@ the same; share of its own words in the question, rare words counting more; loga
 whether it is code that is not asked for; whether it has a number or a new name, or a time, where that is asked for;
 whether it leads to one of the first hits; whether its hit is one that is led to, and the share of the linking sentence
 in it."""
-MIN_ALIKE_COSINE = 0.45
 _SHORT_TOKENS = 8
 _WITHIN = {"parts": 4.0, "whole": 3.5}  # By how much less than the best a sentence may score
 _BESIDE = {(True, False): (1.5, 3.0), (True, True): (0.5, inf), (False, False): (0.5, inf), (False, True): (0.3, inf)}
 """What a sentence beside a chosen one scores more, and how much less than that one at most; by whether they share a
 paragraph, and whether it stands before; in parts of documents. Chosen on judged questions, as is `_WITHIN`."""
+_ROW_WITHIN = 0.5  # By how much less than the best of its table a row may score
+_MAX_NAMED = 3  # Sentences and rows that may have a word that links rows
 _MAX_SENTENCE_LETTERS, _MAX_SENTENCE_TOKENS = 600, 120  # Of a sentence that is quoted; longer ones are cut
 _FOLLOWED = 3  # The first hits, to which links count
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
@@ -150,6 +146,8 @@ class ScoredSentences:
         every = [Candidates.of(question, passages, by_sentence=True, part=part) for part in question_parts(question)]
         own = _own_features(question, every[0])
         parts = [np.concatenate([one.features[:, :4], own], axis=1) for one in every]
+        for columns in parts:  # a row says nothing about the next
+            columns[[each.kind == ROW for each in every[0].pieces()], FEATURES.index("near")] = 0.0
         read = [numbers[passage.rank] for passage in passages]
         return cls(question, read, every[0], parts, _may_answer(question, every[0]))
 
@@ -164,6 +162,17 @@ class ScoredSentences:
         is_asked_code = first.kind != CODE == second.kind and asks_code(self.question)
         return bool(is_asked_code) or "\n\n" not in self.candidates.read[row].text[first.end : second.start]
 
+    def linked_rows(self, place: int) -> list[int]:
+        """Rows of other passages with a rare word of a sentence that the question lacks, such as a name."""
+        names = self.words(place) - stems(self.question)
+        matches = {name: [other for other in range(len(self.is_open)) if name in self.words(other)] for name in names}
+        others = {other for places in matches.values() if len(places) <= _MAX_NAMED for other in places}
+        return [
+            other
+            for other in others
+            if (piece := self.piece(other))[1].kind == ROW and piece[0] != self.piece(place)[0]
+        ]
+
     def words(self, place: int) -> frozenset[str]:
         """Stems of a sentence."""
         return self.candidates.read[self.candidates.owner[place]].words[self.candidates.number[place]]
@@ -177,12 +186,15 @@ def _own_features(question: str, candidates: Candidates) -> NDArray[np.float64]:
     hits = [passage.hit for passage in candidates.passages]
     steps = [step for hit in hits[:_FOLLOWED] for step in hit.path if step.step == "entity" and step.sentence]
     leading = [(step.ids[0], step.sentence.strip(". ")[:_PREFIX]) for step in steps]
-    alike = _Alike(question, weight)
+    alike = AlikeWords(question, weight)
     rows = []
     for row, number in zip(candidates.owner, candidates.number, strict=True):
         each, hit = candidates.read[row], hits[row]
         words, tokens, piece = each.words[number], each.tokens[number], each.pieces[number]
-        text, via = each.text[piece.start : piece.end], stems(hit.led_by if row < _FOLLOWED else "")
+        text, via = (
+            each.text[piece.start : piece.end],
+            stems(hit.led_by if row < _FOLLOWED and piece.kind != ROW else ""),
+        )
         is_asked_code = asks_code(question) or names & identifiers(text)
         rows.append(
             (
@@ -193,40 +205,12 @@ def _own_features(question: str, candidates: Candidates) -> NDArray[np.float64]:
                 piece.kind == CODE and not is_asked_code,
                 has_kind_asked(question, asked, text),
                 has_time_asked(question, text),
-                any(source == hit.unit.id and beginning in text for source, beginning in leading),
+                piece.kind != ROW and any(source == hit.unit.id and begin in text for source, begin in leading),
                 bool(via),
                 len(via & words) / (len(via) or 1),
             )
         )
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES) - 4)
-
-
-class _Alike:
-    """Words of a question, and vectors of what they mean."""
-
-    def __init__(self, question: str, weight: dict[str, float]) -> None:
-        words = _content_words(question)
-        self._spelled, self._vectors = list(map(stems, words)), _vectors(words)
-        rarest = max(weight.values(), default=1.0)
-        self._weights = np.array([max((weight.get(one, rarest) for one in own), default=0) for own in self._spelled])
-
-    def share(self, text: str, had: frozenset[str]) -> float:
-        """Share of the question in words that a text lacks and has one of nearly the same meaning for."""
-        others = _vectors(_content_words(text))
-        if not len(others) or not self._spelled:
-            return 0.0
-        nearest = (self._vectors @ others.T).max(axis=1)
-        counted = [not own & had for own in self._spelled] & (nearest >= MIN_ALIKE_COSINE)
-        return float((self._weights * nearest)[counted].sum() / (self._weights.sum() or 1.0))
-
-
-def _content_words(text: str) -> list[str]:
-    return [word for word in dict.fromkeys(map(str.lower, find_words(text))) if word not in FUNCTION_WORDS]
-
-
-def _vectors(words: Sequence[str]) -> FloatArray:
-    """Vectors of length one of what words mean, `[words, n]`."""
-    return unit_rows(word_vectors(stem_keys(words), keys_of_stems))
 
 
 def _may_answer(question: str, candidates: Candidates) -> NDArray[np.bool_]:
@@ -259,6 +243,7 @@ def _chosen(scored: ScoredSentences, values: Sequence[NDArray[np.float64]], room
     is_open = scored.is_open.copy()
     waiting = [value - value[is_open].max() for value in values if is_open.any()]
     chosen: list[int] = []
+    best_rows: dict[object, float] = {}  # by table
     while waiting:
         value = waiting.pop(0)
         place = int(np.argmax(np.where(is_open, value, -np.inf)))
@@ -266,12 +251,18 @@ def _chosen(scored: ScoredSentences, values: Sequence[NDArray[np.float64]], room
             continue
         waiting.append(value)
         is_open[place] = False
-        row, words = scored.candidates.owner[place], scored.words(place)
+        (row, piece), words = scored.piece(place), scored.words(place)
+        is_weak = (
+            piece.kind == ROW and value[place] < best_rows.setdefault((row, piece.header), value[place]) - _ROW_WITHIN
+        )
         tokens = min(scored.candidates.read[row].tokens[scored.candidates.number[place]], _MAX_SENTENCE_TOKENS)
-        if tokens > room or any(_says_no_more(words, scored.words(other)) for other in chosen):
+        if is_weak or tokens > room or any(_says_no_more(words, scored.words(other)) for other in chosen):
             continue
         room -= tokens
         chosen.append(place)
+        for linked in scored.linked_rows(place):
+            for each in waiting:
+                each[linked] = max(each[linked], value[place] - _ROW_WITHIN)
         for before, beside in ((False, place + 1), (True, place - 1)):
             if kind == "parts" and 0 <= beside < len(value) and scored.candidates.owner[beside] == row:
                 bonus, least = _BESIDE[scored.share_paragraph(place, beside), before]

@@ -7,6 +7,7 @@ from sire_core.data import demo_documents, demo_questions
 from sire_core.reason import extract_answer
 from sire_core.search.extracts import extract_sentences
 from sire_core.search.unanswered import unanswered_note
+from sire_core.text.words import count_tokens
 from sire_core.types import Hit, Unit, UnitKind
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -420,3 +421,38 @@ def test_sentences_of_one_paragraph_are_one_quotation():
 def test_what_only_begins_like_a_caption_is_quoted(sentence):
     (chosen,) = extract_sentences("Which mountain is in Cape Town?", [hit("cape", sentence, "Cape > Sights")])
     assert chosen.text == sentence
+
+
+NAMES = ("Ann Lee", "Bo Marsh", "Cy Dunn", "Di Frost", "Ed Hale")
+MACHINES = ("lathe", "drill press", "kiln", "loom", "router")
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_over_tables_the_row_that_is_asked_for_and_the_row_of_its_name_are_quoted(number):
+    machines = "| machine | room | keeper |\n|---|---|---|\n" + "".join(
+        f"| {machine} | {100 + place} | {name} |\n"
+        for place, (machine, name) in enumerate(zip(MACHINES, NAMES, strict=True))
+    )
+    phones = "| name | extension |\n|---|---|\n" + "".join(
+        f"| {name} | {4400 + place} |\n" for place, name in enumerate(NAMES)
+    )
+    question = f"What is the extension of the keeper of the {MACHINES[number]}?"
+    found = extract_sentences(question, [hit("machines", machines), hit("phones", phones)])
+    assert [one.text for one in found] == [
+        f"{MACHINES[number]}: room {100 + number}; keeper {NAMES[number]}",
+        f"{NAMES[number]}: extension {4400 + number}",
+    ]
+
+
+def test_greetings_and_mail_headers_are_not_quoted():
+    mail = "From: ann@example.org\nSubject: Lock of Orr\n\nDear all,\n\nThe lock of Orr opens at nine.\n\nBest regards\nAnn"
+    (one,) = extract_sentences("When does the lock of Orr open, dear Ann?", [hit("mail", mail)])
+    assert one.text == "The lock of Orr opens at nine."
+
+
+def test_quotes_have_at_most_their_tokens():
+    hits = [
+        hit(f"d{n}", f"The lock of Orr {'and the gate ' * n}opens at {n} o'clock.", "Orr > Lock") for n in range(40)
+    ]
+    quotes = extract_sentences("When does the lock of Orr open?", hits)
+    assert 100 < count_tokens("\n".join(one.quoted for one in quotes)) <= 280
