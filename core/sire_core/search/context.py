@@ -529,7 +529,10 @@ def select_context(
     score = score_function(options.rerank, options.rerank_ms)
     if score is not None and len(values):
         values = candidates.reranked(values, score)
-    taken = _Filling(candidates, values, max_tokens, options).filled()
+    filling = _Filling(candidates, values, options)
+    taken, room = filling.filled(max_tokens), max_tokens
+    while taken and (spare := max_tokens - options.count(options.write(_evidence(candidates, taken)))) < room:
+        taken, room = filling.filled(spare), spare  # labels and headings were estimated
     taken = _within_budget(candidates, values, taken, max_tokens, options)
     quoted = _evidence(candidates, taken)
     text = options.write(quoted) if quoted else ""
@@ -573,21 +576,22 @@ def ranked(hits: Iterable[Hit], starts: Sequence[int | None] = ()) -> list[Ranke
 class _Filling:
     """Takes pieces, best first, while there is room for them, their labels and headings."""
 
-    def __init__(
-        self, candidates: Candidates, values: NDArray[np.float64], max_tokens: int, options: ContextOptions
-    ) -> None:
-        self._candidates, self._values, self._options = candidates, values, options
-        self._room = max_tokens
+    def __init__(self, candidates: Candidates, values: NDArray[np.float64], options: ContextOptions) -> None:
+        self._candidates, self._options = candidates, options
+        self._order = np.argsort(-values, kind="stable").tolist()
+        self._room = 0
         self._taken: dict[int, tuple[int, int]] = {}
         self._texts: dict[str, list[str]] = {}  # of the pieces taken, by document
         self._labelled: set[object] = set()
 
-    def filled(self) -> dict[int, tuple[int, int]]:
-        """Span of each piece that is taken, which may be a part of it."""
-        for candidate in np.argsort(-self._values, kind="stable").tolist():
+    def filled(self, room: int) -> dict[int, tuple[int, int]]:
+        """Take pieces as far as there is room; returns the span of each that is taken, which may be a part of it."""
+        self._room = room
+        for candidate in self._order:
             if self._room < _MIN_CUT_TOKENS and self._taken:
                 break
-            self._take(candidate)
+            if candidate not in self._taken:
+                self._take(candidate)
         return self._taken
 
     def _take(self, candidate: int) -> None:
