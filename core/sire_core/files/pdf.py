@@ -100,6 +100,11 @@ class _Line:
     refers: bool = False
     page: int = 0
 
+    def stands_within(self, left: float, bottom: float, right: float, top: float) -> bool:
+        """True if it begins on the page, or reaches into it; what is printed beside a page is seen by nobody."""
+        end = self.left + len(self.text) * self.size / 2
+        return left < end and self.left < right and bottom - self.size < self.base < top
+
 
 def read_pdf(path: Path) -> tuple[str, str]:
     """Title and Markdown of a file."""
@@ -175,7 +180,7 @@ def _pages(document: Any, max_chars: int, entries: list[list[PageEntry]], form: 
                     "the file has more letters than a document of its size; print it to a new PDF to read it"
                 )
             entries.append(page_entries(page, form))
-            yield list(_lines(text))
+            yield [line for line in _lines(text) if line.stands_within(*page.get_bbox())]
         finally:
             text.close()
             page.close()

@@ -21,6 +21,7 @@ from typing import Any
 
 from sire_core.errors import CorpusError
 from sire_core.files.converters import Converted, check_libraries, convert
+from sire_core.files.reader_plugins import plugin_folders
 
 SECONDS, SECONDS_PER_MB = 10, 10
 """CPU time of a file."""
@@ -116,6 +117,7 @@ def _start() -> subprocess.Popen[bytes]:
     """Start the process: isolated, in Python's own folder, with the packages that this process has imported."""
     origins = [find_spec(name) for name in (__name__.partition(".")[0], *_LIBRARIES)]
     folders = dict.fromkeys(str(Path(spec.origin).resolve().parent.parent) for spec in origins if spec and spec.origin)
+    folders |= dict.fromkeys(plugin_folders())
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     paths = {name: text for name, text in inherited.items() if all(map(os.path.isabs, text.split(os.pathsep)))}
     return subprocess.Popen(  # noqa: S603 (this interpreter and this module)
