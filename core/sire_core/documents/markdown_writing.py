@@ -26,7 +26,7 @@ LIST_ITEM = re.compile(r"[-*+]\s|\d{1,9}[.)]\s")
 """Beginning of an item of a list."""
 _BEGINS_MARKUP = re.compile(r"!--|a (?:id|name)=")
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
+_FENCE_MARKS = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 _CODE_OR_COMMENT = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)|<!--")
 
 
@@ -54,7 +54,7 @@ def code_block(code: str, language: str = "") -> str:
     code = code.strip("\n")
     if not code.strip():
         return ""
-    marks = _FENCE.findall(code)
+    marks = _FENCE_MARKS.findall(code)
     fence = "```"
     if any(mark[0] == "`" for mark in marks):  # no line of backticks ends one of tildes, however long it is
         fence = "~" * (1 + max((len(mark) for mark in marks if mark[0] == "~"), default=2))

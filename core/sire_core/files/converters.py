@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _READERS = {
     ".pdf": ("pdf", "read_pdf"),
+    ".doc": ("old_word", "read_doc"),
     ".docx": ("office", "read_docx"),
     ".pptx": ("office", "read_pptx"),
     ".xlsx": ("workbooks", "read_xlsx"),
@@ -42,6 +43,7 @@ _READERS = {
 """Modules and functions that read a format."""
 _LIBRARIES = {
     "pdf": ("pypdfium2",),
+    "old_word": ("olefile", "kreuzberg"),
     "office": ("docx", "pptx"),
     "workbooks": ("openpyxl", "lxml"),
     **dict.fromkeys(("xml_files", "source_code"), ()),

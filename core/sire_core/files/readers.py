@@ -26,7 +26,7 @@ from sire_core.errors import CorpusError, SireError
 from sire_core.files.conversion import conversion, note
 from sire_core.files.converters import Converted, with_extra
 from sire_core.files.delimited import read_values
-from sire_core.files.file_types import type_by_content
+from sire_core.files.file_types import SAME_FORMATS, type_by_content
 from sire_core.files.html import html_to_markdown
 from sire_core.files.json_records import FoundRecord, holds_question, record_documents
 from sire_core.files.mail import Mail, read_mail
@@ -74,7 +74,7 @@ _VERBATIM = (
     *(".bib", ".srt", ".vtt", ".text", ".graphql", ".proto"),
 )
 _SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS, *_RST, *NOTATIONS, *SOURCES, *_VERBATIM)
-_READ = frozenset((*_SUFFIXES, *_VALUES, *CONVERTED, ".eml"))
+_READ = frozenset((*_SUFFIXES, *_VALUES, *CONVERTED, *SAME_FORMATS, ".eml"))
 _PLAIN = re.compile(
     "(?!install)(?i:readme|changes|changelog|history|news|release_?notes|install|faq|hacking|contributing|contributors|"
     "authors|maintainers|credits|thanks|copying|copyright|licen[cs]e|notice|security|todo|bugs)"
@@ -275,7 +275,8 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
 
 def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
     """Items of a file by the type of its content, which may be another than its name says."""
-    named, name = file.path.suffix.lower(), file.path.name
+    name, ending = file.path.name, file.path.suffix.lower()
+    named = SAME_FORMATS.get(ending, ending)
     is_plain, plugged = _PLAIN.fullmatch(name) is not None, plugin_suffix(name)
     if named in _READ or is_plain or plugged or file.is_given:
         check_readable(file.path, max_bytes)

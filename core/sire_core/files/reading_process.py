@@ -35,7 +35,7 @@ _INHERITED = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Variables without which some systems cannot start Python."""
 _SETTINGS = {"MALLOC_ARENA_MAX": "2"}
 """Every thread of a library would reserve memory of its own."""
-_LIBRARIES = ("pypdfium2", "docx", "pptx", "openpyxl", "kreuzberg")
+_LIBRARIES = ("pypdfium2", "docx", "pptx", "openpyxl", "kreuzberg", "olefile")
 _START = (
     "import sys; place = next((n for n, path in enumerate(sys.path) if path.endswith('-packages')), len(sys.path)); "
     "sys.path[place:place] = sys.argv[1:]; import sire_core.files.reading_process as process; "
