@@ -37,6 +37,7 @@ _RAISED = 0.05
 """Of the height of a letter: so far from the line is a letter of another size that is set into a word."""
 _SMALLER, _ABOVE = 0.9, 0.12
 """So many times the size of the letter before it a raised letter has at most, and so much of that it is above it."""
+_SIGNS = "+-\u2212\u2013"
 _SPACED, _TRACKED, _WIDER = 5, 0.15, 1.6
 """Letters stand apart in a line of so many, by so much of their height, and words by so many times as much."""
 _HEBREW = 0x590
@@ -106,11 +107,6 @@ class _Line:
     cells: int = 1
     refers: bool = False
     page: int = 0
-
-    def stands_within(self, left: float, bottom: float, right: float, top: float) -> bool:
-        """True if it begins on the page, or reaches into it; what is printed beside a page is seen by nobody."""
-        end = self.left + len(self.text) * self.size / 2
-        return left < end and self.left < right and bottom - self.size < self.base < top
 
 
 def read_pdf(path: Path) -> tuple[str, str]:
@@ -189,7 +185,7 @@ def _pages(document: Any, max_chars: int, entries: list[list[PageEntry]], form: 
                     "the file has more letters than a document of its size; print it to a new PDF to read it"
                 )
             entries.append(page_entries(page, form))
-            yield [line for line in _lines(text) if line.stands_within(*page.get_bbox())]
+            yield list(_lines(text, *page.get_bbox()))
         finally:
             text.close()
             page.close()
@@ -215,18 +211,21 @@ class _Letters:
         self.letters.append(letter)
         self.positions.append(position)
 
-    def place(self, position: int, *, gap: float, above: float, is_sign: bool) -> None:
+    def place(self, position: int, gap: float, above: float, *, may_rise: bool) -> None:
         """Note how far the next letter stands from the one before, and above it, in heights of a letter."""
         self.gaps.append(gap)
         letters = self.letters
         if self._anchor >= 0 and not _is_raised(self._page, position, self._anchor):
             self._end_raised(position)
-        may_rise = self._anchor < 0 and bool(letters) and above > _RAISED and not (is_sign or letters[-1].isspace())
-        if may_rise and _is_raised(self._page, position, self.positions[-1]):
-            self._anchor = self.positions[-1]
-            self.add(RAISED, position)
+        elif self._anchor < 0 and may_rise and above > _RAISED and letters and not letters[-1].isspace():
+            self._begin_raised(position)
         if letters[-1:] == [" "] and gap > 1:
             self.cells, self._last_cell = self.cells + 1, len(letters)
+
+    def _begin_raised(self, position: int) -> None:
+        if _is_raised(self._page, position, self.positions[-1]):
+            self._anchor = self.positions[-1]
+            self.add(RAISED, position)
 
     def _end_raised(self, position: int) -> None:
         if self._anchor >= 0:
@@ -250,7 +249,8 @@ class _Letters:
         return line
 
 
-def _lines(page: Any) -> Iterator[_Line]:
+def _lines(page: Any, page_left: float, page_bottom: float, page_right: float, page_top: float) -> Iterator[_Line]:
+    """Lines within the sides of a page; what is printed beside it, such as marks of a printer, is seen by nobody."""
     import ctypes
 
     import pypdfium2.raw as pdfium
@@ -265,6 +265,9 @@ def _lines(page: Any) -> Iterator[_Line]:
         if (code > 32 or letter in _LIGATURES) and pdfium.FPDFText_GetCharBox(
             handle, position, left, right, bottom, top
         ):
+            is_level = page_bottom < top.value and bottom.value < page_top
+            if not (is_level and page_left < right.value and left.value < page_right):
+                continue
             if top.value - bottom.value < _NO_INK and height > 4 + _NO_INK and letter.isalnum():
                 if letters and letters[-1] != _UNKNOWN:  # several letters stand for one that the font has not got
                     line.add(_UNKNOWN, position)
@@ -279,8 +282,8 @@ def _lines(page: Any) -> Iterator[_Line]:
             overlaps = overlaps and abs(_rise(handle, position, line.positions[-1])) < _RAISED * tall
             if letters and (overlaps or left.value - end > _GAP * tall) and not letters[-1].isspace():
                 line.add(" ", position)  # between the cells of a table there need not be one
-            above = (bottom.value - base) / tall
-            line.place(position, gap=(left.value - end) / tall, above=above, is_sign=not letter.isalnum())
+            may_rise = letter.isalnum() or letter in _SIGNS
+            line.place(position, (left.value - end) / tall, (bottom.value - base) / tall, may_rise=may_rise)
             start, end, base = left.value, right.value, bottom.value
         if code == 10:
             if found := line.line():
