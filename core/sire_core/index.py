@@ -113,7 +113,7 @@ class Index:
 
     @property
     def allow(self) -> Filter | None:
-        """What this object shows; None means everything."""
+        """Filter on the passages that this object shows; None shows all."""
         return self._configuration.allow
 
     @property
@@ -123,7 +123,7 @@ class Index:
 
     @property
     def chunker(self) -> SentenceChunker | None:
-        """What splits documents that this object adds; None makes each one a passage."""
+        """Chunker of documents that this object adds; None makes each one a passage."""
         return self._reader.chunker()
 
     @property
@@ -137,7 +137,7 @@ class Index:
         return self._reader.recipe_name()
 
     def using(self, recipe: str) -> Index:
-        """The same open index, searched with another of its recipes."""
+        """Return this open index, searched with another of its recipes."""
         if recipe not in self._by_recipe:
             other = object.__new__(type(self))
             other._open(replace(self._configuration, recipe=recipe), self._reader)
@@ -154,7 +154,7 @@ class Index:
         return self._reader.failures()
 
     def spent(self) -> list[tuple[str, int, int, int]]:
-        """What models were used for: stage, number of answers, input tokens, output tokens. Not with `allow`."""
+        """Use of models: stage, number of answers, input tokens, output tokens. Not with `allow`."""
         return self._reader.spent()
 
     def view(self) -> PoolView:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from sire_core.changes.step import Step
     from sire_core.changes.step_rows import Output
     from sire_core.changes.step_table import Ints
-    from sire_core.protocols import BuildView, Change, TableStore
+    from sire_core.protocols import BuildView, Change
+    from sire_core.storage.step_tables import StepTables
     from sire_core.types import Failure, Unit
 
 _ROWS = 1 << 12  # Places that the rows of an output have behind each row of a passage
@@ -99,7 +100,7 @@ async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> R
 async def derive(
     steps: Sequence[Step],
     passages: ItemChange,
-    stored: TableStore,
+    stored: StepTables,
     view: BuildView,
     limits: Mapping[str, int] | None = None,
     forced: Collection[str] = (),

@@ -16,8 +16,7 @@ from sire_core.protocols import TableChange
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import StoredRow, TableStore
-    from sire_core.protocols.building import OutputRow
+    from sire_core.storage.step_tables import OutputRow, StepTables, StoredRow
 
     Ints = NDArray[np.int64]
     Numbers = NDArray[np.int32]
@@ -307,7 +306,7 @@ class Table:
     """Rows and outputs of a step; what differs from the store is kept in memory until the commit."""
 
     name: str  # Key of the table in the store
-    store: TableStore  # What is stored
+    store: StepTables  # What is stored
     is_new: bool  # Whether nothing is stored, so that nothing has to be read
     names: Table | None = None  # What keys were resolved to, where the step does that
     # Rows by key that a change has brought, where something was stored

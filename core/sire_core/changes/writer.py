@@ -156,14 +156,11 @@ class IndexWriter:
 
     async def build(self, documents: Iterable[Document], keep: Collection[str]) -> BuildReport:
         """Make the index contain exactly some documents, and the stored ones with the ids `keep`."""
-        from sire_core.changes.builder import LARGE, mapped_arrays
-
         # In a list, so that the plan frees the documents when it has read them.
         unread = [self._checked(documents)]
         keep = {keep} if isinstance(keep, str) else set(keep)
-        with mapped_arrays(large=len(unread[0]) > LARGE):
-            report = await self.apply(partial(self._plan_build, unread, keep), sets_chunker=True)
-            await self.prepare()
+        report = await self.apply(partial(self._plan_build, unread, keep), sets_chunker=True)
+        await self.prepare()
         return report
 
     def _plan_build(
@@ -205,12 +202,9 @@ class IndexWriter:
 
     async def _put(self, unread: list[tuple[Document, ...]], *, may_replace: bool) -> BuildReport:
         """Put documents, given in a list, so that the plan frees them when it has read them."""
-        from sire_core.changes.builder import LARGE, mapped_arrays
-
-        with mapped_arrays(large=len(unread[0]) > LARGE):
-            report = await self.apply(partial(self._plan_put, unread, may_replace=may_replace))
-            if report.generation == 1:  # a first build: its first search shall not wait for the ranker
-                await self.prepare()
+        report = await self.apply(partial(self._plan_put, unread, may_replace=may_replace))
+        if report.generation == 1:  # a first build: its first search shall not wait for the ranker
+            await self.prepare()
         return report
 
     async def delete(self, doc_ids: Iterable[str], *, missing_ok: bool) -> BuildReport:
@@ -402,14 +396,13 @@ class IndexWriter:
         return replace(report, units=counts, failures=tuple(self._reader.failures()), dropped=())
 
     async def _change(self, files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
-        from sire_core.changes.builder import LARGE, apply_plan, rare_collections, trim_memory
+        from sire_core.changes.builder import LARGE, apply_plan, trim_memory
         from sire_core.models.sync import run_shielded
 
-        with rare_collections():
-            report = await apply_plan(files, plan, configuration)
-            if large := report.added + report.updated > LARGE:
-                trim_memory()
-            await run_shielded(files.publish)
+        report = await apply_plan(files, plan, configuration)
+        if large := report.added + report.updated > LARGE:
+            trim_memory()
+        await run_shielded(files.publish)
         if large:
             trim_memory()
         self._reader.changed(files.manifest())

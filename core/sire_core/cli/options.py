@@ -52,7 +52,7 @@ class RecipeOptions:
     no_chunking: option_groups.NoChunking = False
 
     def as_given(self) -> dict[str, Any]:
-        """The same as fields of `IndexOptions`."""
+        """Return them as fields of `IndexOptions`."""
         explain_on_request(self.settings, self.recipe)
         values = asdict(self) | {"settings": parse_settings(self.settings, self.preset)}
         del values["preset"]  # it is a setting
@@ -61,7 +61,7 @@ class RecipeOptions:
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """What the commands let people say about an index. None means: what the folder was built with, else the default."""
+    """Index options shared by the commands. None means: as the folder was built, else the default."""
 
     folder: Path | None = None  # The index folder; None keeps it in memory
     recipe: str | None = None  # Name of a recipe
@@ -119,8 +119,9 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
     from sire_core.models.embedders import resolve_embedder
 
     manifest = manifest_of(options.folder)
-    settings = options.settings or {}
+    settings, embedder = options.settings or {}, options.embedder
     if options.writes:
+        embedder = embedder or default_embedder(manifest)
         check_writing(options, manifest)
         recipe = recipe_to_build(options.recipe, settings, manifest)
     else:
@@ -130,7 +131,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         options.folder,
         recipe=recipe,
         language_model=options.language_model,
-        embedder=None if options.embedder is None else resolve_embedder(options.embedder),
+        embedder=None if embedder is None else resolve_embedder(embedder),
         extractor=extractor_of(options),
         chunker=chunker_of(options) if options.cuts else "folder",
         seed=options.seed or 0,
@@ -142,6 +143,13 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         runner=options.runner,
         wrap_model=options.wrap_model,
     )
+
+
+def default_embedder(manifest: Manifest) -> str | None:
+    """Return the embedder of a first build: a model of this machine; None for `lexical`, or for that of the folder."""
+    from sire_core.models.onnx_embedder import semantic_choice
+
+    return "semantic" if not manifest.embedder and semantic_choice() else None
 
 
 def check_folder(folder: Path | None, other: str | Path = "") -> None:
@@ -341,9 +349,9 @@ def recipe_to_build(name: str | None, settings: Mapping[str, Any], manifest: Man
         return None
     from sire_core.recipes.registry import DEFAULT_RECIPE, recipe_by_name, recipe_with
 
-    known = name or (manifest.recipes[-1].name if manifest.recipes else DEFAULT_RECIPE)
-    before: Mapping[str, Any] = next((b.config for b in reversed(manifest.recipes) if b.name == known), {})
-    return recipe_with(known, settings, before) if settings else recipe_by_name(known).name
+    chosen = name or (manifest.recipes[-1].name if manifest.recipes else DEFAULT_RECIPE)
+    before: Mapping[str, Any] = next((b.config for b in reversed(manifest.recipes) if b.name == chosen), {})
+    return recipe_with(chosen, settings, before) if settings else recipe_by_name(chosen).name
 
 
 def recipe_to_search(
@@ -362,7 +370,7 @@ def recipe_to_search(
     if name is not None:
         recipe_by_name(name)  # an unknown one is an error of its own
     built = manifest.find(None, name or "")
-    names = dict.fromkeys(known.name for known in manifest.recipes if factory_of(known.name))
+    names = dict.fromkeys(built.name for built in manifest.recipes if factory_of(built.name))
     of_recipe = split_settings(tuple(names), defaults)
     below = of_recipe.get(built.name, {})
     if not (changes or below):
@@ -377,7 +385,7 @@ def recipe_to_search(
             raise
         recipe = recipe_with(built.name, {}, {**built.config, **below})  # they were meant for another recipe
     recipe = recipe_with(built.name, changes, recipe.config) if changes else recipe
-    if not any(known.builds_like(recipe) for known in manifest.recipes):
+    if not any(built.builds_like(recipe) for built in manifest.recipes):
         raise ConfigurationError(_not_built(built, {**below, **changes}))
     return recipe
 
@@ -396,7 +404,7 @@ def _check_ranker(name: str) -> None:
     from sire_core.recipes import REGISTRY, recipe_by_name
 
     if "ranker" not in recipe_by_name(name).config:
-        taking = [known for known in sorted(REGISTRY) if "ranker" in REGISTRY[known]().config]
+        taking = [recipe_name for recipe_name in sorted(REGISTRY) if "ranker" in REGISTRY[recipe_name]().config]
         raise ConfigurationError(
             f"{name} ranks in its own way and takes no --ranker (these do: {', '.join(taking)}). "
             f"`sire recipes {name}` lists its settings, for --set."

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import tper
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.rows import EvalRow
 
@@ -26,6 +25,13 @@ def mark_same(rows: Iterable[EvalRow]) -> list[EvalRow]:
         first = next(same, None)
         marked.append(row if first is None else replace(row, same_as=first.setup.recipe))
     return marked
+
+
+def tper(seconds: float, base_seconds: float, units: int, base_units: int) -> float:
+    """Time-pool efficiency ratio (SiReRAG section 5): growth of the time per query over growth of the pool."""
+    if min(base_seconds, units, base_units) <= 0:
+        raise ConfigurationError("tper needs a positive base time and positive pool sizes")
+    return (seconds / base_seconds) / (units / base_units)
 
 
 def with_tper(rows: Iterable[EvalRow]) -> list[EvalRow]:
@@ -62,11 +68,11 @@ def _untimed(answers: Mapping[str, Any]) -> dict[str, Any]:
 
 def spread(values: Iterable[float | None]) -> dict[str, float]:
     """Mean and sample standard deviation (0 of a single value); empty when no value is known."""
-    known = [value for value in values if value is not None]
-    if not known:
+    measured = [value for value in values if value is not None]
+    if not measured:
         return {}
-    sd = stdev(known) if len(known) > 1 else 0.0
-    figures = {"mean": fmean(known), "sd": sd, "min": min(known), "max": max(known)}
+    sd = stdev(measured) if len(measured) > 1 else 0.0
+    figures = {"mean": fmean(measured), "sd": sd, "min": min(measured), "max": max(measured)}
     return {name: round(value, 2) for name, value in figures.items()}
 
 

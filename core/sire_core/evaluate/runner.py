@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EvalConfig:
-    """What is measured.
+    """Settings of an evaluation.
 
     Attributes:
         ks: Cut-offs of recall, recall_literal and all.
@@ -42,11 +42,10 @@ class EvalConfig:
         answer: How a language model answers the questions, too; None leaves that out.
         returns: What the timed search returns, which the metrics by provenance, the literal ones and those of a budget
             are of; see `Index.search`. The metrics of passages come from a second search where that is "units".
-        errors: Whether misses are sorted by where they come from; see `graph_errors`.
         missing: In so many passages a model counts the relations that the graph lacks; see `missing_triples`.
         budgets: Tokens within which recall of required evidence is measured, of whole passages and of contexts; see
             `delivered`.
-        model: Who is asked for both, and by searches that ask a model; None takes the index's own.
+        model: Counts these relations, and is asked by searches that ask a model; None takes the index's own.
 
     Raises:
         ConfigurationError: A value makes no sense.
@@ -59,7 +58,6 @@ class EvalConfig:
     depth: int | None = None
     answer: AnswerConfig | None = None
     returns: str = "units"
-    errors: bool = False
     missing: int = 0
     budgets: tuple[int, ...] = ()
     model: LanguageModel | None = None
@@ -187,8 +185,8 @@ def _takes_several(question: Question, owners: Mapping[str, str], copies: Mappin
     """True if no document meets all needs of a question by itself."""
     needs = [{quote.doc for quote in need} for need in question.needs] or [{name} for name in question.supporting]
     documents = [{owners.get(name, name) for name in need} for need in needs]
-    found = [{same for name in need for same in copies.get(name, {name})} for need in documents]
-    return bool(found) and not set.intersection(*found)
+    same_documents = [{same for name in need for same in copies.get(name, {name})} for need in documents]
+    return bool(same_documents) and not set.intersection(*same_documents)
 
 
 def _recall_at_budget(question: Question, hits: Sequence[Hit], context: BudgetedContext, scorer: BudgetScorer) -> float:

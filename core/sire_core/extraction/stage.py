@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from sire_core.errors import BuildError
 from sire_core.extraction.title_links import (
@@ -26,29 +26,14 @@ from sire_core.types import Failure
 if TYPE_CHECKING:
     from sire_core.documents.stored_corpus import CorpusUpdate
     from sire_core.protocols import Extractor, Progress, Runner
+    from sire_core.storage.call_cache import CallStore
     from sire_core.types import Chunk, ExtractionRecord
-
-
-class RecordStore(Protocol):
-    """Stores records; see `sire_core.storage.call_cache.CallStore`."""
-
-    def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
-        """Successful records, by chunk hash."""
-
-    def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> Mapping[str, bytes]:
-        """Successful records as stored, by chunk hash: some, or all for None."""
-
-    def known(self, fingerprint: str, hashes: Collection[str]) -> set[str]:
-        """Hashes with a successful record."""
-
-    def put_records(self, fingerprint: str, records: Sequence[ExtractionRecord]) -> None:
-        """Store records."""
 
 
 async def extract_missing(
     chunks: Sequence[Chunk],
     extractor: Extractor,
-    store: RecordStore,
+    store: CallStore,
     progress: Progress,
     max_failure_ratio: float,
     hashes: Mapping[str, str] | None = None,
@@ -108,7 +93,7 @@ def _extracted(extractor: Extractor, part: Sequence[ChunkInContext]) -> list[Ext
 class RecordReader:
     """Reads records by chunk id; links titles as entities if the extractor asks for it."""
 
-    def __init__(self, update: CorpusUpdate, extractor: Extractor, store: RecordStore) -> None:
+    def __init__(self, update: CorpusUpdate, extractor: Extractor, store: CallStore) -> None:
         self._update, self._extractor, self._store = update, extractor, store
         self._all: Mapping[str, ExtractionRecord] | None = None
         self._asked = 0
@@ -143,7 +128,7 @@ class RecordReader:
         return TitleLinker(list(map(title_of, self._update.after.chunks)))
 
 
-def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: RecordStore) -> frozenset[str]:
+def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: CallStore) -> frozenset[str]:
     """Ids of chunks whose linked titles may differ after the change."""
     before, after = update.before, update.after
     if not extractor.links_titles or not before.chunks:  # none is old

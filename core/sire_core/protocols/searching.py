@@ -1,4 +1,4 @@
-"""What ranks a pool and turns the ranking into context."""
+"""Protocols of searches: views of a pool, rankers, selectors, vector stores."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ T = TypeVar("T")
 
 
 class Similarities(Protocol):
-    """Of one question with the units of a pool; those of a large pool are computed as far as they are read."""
+    """Cosines of a question with the units of a pool; for a large pool computed as far as they are read."""
 
     def __len__(self) -> int:
         """Number of units there are."""
 
     def all(self) -> FloatArray:
-        """Those of all units, `[size]`."""
+        """Cosines of all units, `[size]`."""
 
     def at(self, positions: IntArray, rows: FloatArray | None = None) -> FloatArray:
-        """Those of some units.
+        """Cosines of the units at `positions`.
 
         Args:
             positions: The units.
@@ -42,7 +42,7 @@ class Similarities(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CarriedFiles(Generic[T]):
-    """How a structure is stored, so that another process can update it.
+    """Storage of a structure that later generations, also in other processes, update.
 
     Attributes:
         folder: Name of the folder; another one for every layout and for other rules by which rows are made.
@@ -207,7 +207,7 @@ class ReadableRanking(Protocol):
     """A ranking that knows how a model should read its first hits again."""
 
     def reading(self, positions: IntArray) -> tuple[NDArray[np.float64], list[str]]:
-        """How much a model's judgement counts at each position, 1 as usual; and the sentence that leads to each.
+        """Weight of a model's judgement at each position, usually 1; and the sentence that leads to each.
 
         Where nothing leads, the sentence is empty.
         """
@@ -247,7 +247,7 @@ class Selector(Protocol):
 
 
 class ContextProvider(Protocol):
-    """What an answer's prompt shows beside the hits; never ranked, never cited."""
+    """Lines that an answer's prompt shows beside the hits; never ranked, never cited."""
 
     async def lines(self, hits: Sequence[Hit], view: View) -> list[str]:
         """Lines about what stands behind the hits."""
@@ -258,7 +258,7 @@ class VectorIndex(Protocol):
 
     @property
     def description(self) -> str:
-        """What it is, for `Index.stats`."""
+        """Short description for `Index.stats`."""
 
     def top(self, query: str, vector: FloatArray, n: int, where: Filter | None = None) -> Awaitable[Sequence[str]]:
         """Ids of the `n` units nearest to a question, nearest first; fewer when it holds no more.

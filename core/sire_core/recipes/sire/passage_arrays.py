@@ -16,7 +16,7 @@ import numpy as np
 
 from sire_core.arrays.grouping import positions_in
 from sire_core.arrays.lists import Lists, Ragged, word_keys
-from sire_core.documents.blocks import HEADING, PARAGRAPH, block_text
+from sire_core.documents.blocks import CODE, HEADING, PARAGRAPH, block_text
 from sire_core.documents.markdown_sections import SEPARATOR, plain_heading, title_line
 from sire_core.extraction.headings import base_title
 from sire_core.models.lexical_embedder import split_words
@@ -184,7 +184,7 @@ class PassageWords:
     @classmethod
     def of(cls, view: View, positions: Ints) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
-        files = CarriedFiles("passage-words-9", _save, _load, lambda words: (len(words.ids), words.looked_at))
+        files = CarriedFiles("passage-words-10", _save, _load, lambda words: (len(words.ids), words.looked_at))
         return view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
 
     @classmethod
@@ -221,15 +221,15 @@ class PassageWords:
             title, pieces = titled_sentences(unit.title, unit.text)
             names.append(" ".join(_name(title, unit.text).split()))
             sentences.append(len(pieces))
-            before, parts_before, in_code = len(words), len(fragments), False
-            for sentence, part in _fragments(title, pieces):
+            before, parts_before = len(words), len(fragments)
+            parts_of_unit = list(_fragments(title, pieces))
+            code += _in_code(unit, parts_of_unit)
+            for sentence, part in parts_of_unit:
                 spelled, capitals = _words(part)
                 words.extend(map(number, spelled))
                 marks.extend([2 * sentence + capital for capital in capitals])
                 fragments.append(" ".join(spelled))
                 fragment_words.append(len(spelled))
-                in_code ^= part.lstrip().startswith(("```", "~~~"))
-                code.append(in_code)
             lengths.append(len(words) - before)
             fragment_counts.append(len(fragments) - parts_before)
         parts = {
@@ -252,8 +252,8 @@ class PassageWords:
         number = vocabulary.numbers(self.vocabulary)
         new = np.flatnonzero(number < 0)
         number[new] = len(vocabulary) + np.arange(len(new))
-        known = vocabulary.followed_by([self.vocabulary.words[position] for position in new.tolist()])
-        return self._renumbered(number, known)
+        extended = vocabulary.followed_by([self.vocabulary.words[position] for position in new.tolist()])
+        return self._renumbered(number, extended)
 
     def with_own_words(self) -> PassageWords:
         """These passages, without the words of the vocabulary that none of them has any more."""
@@ -305,8 +305,26 @@ def passage_fragments(unit: Unit) -> list[str]:
     return [part for _, part in _fragments(*titled_sentences(unit.title, unit.text))]
 
 
+def _in_code(unit: Unit, fragments: Sequence[tuple[int, str]]) -> list[bool]:
+    """Mark the fragments of a passage that stand in code."""
+    blocks = [unit.text[block.start : block.end] for block in unit.blocks if block.kind == CODE]
+    if not blocks:
+        return [False] * len(fragments)
+    text, spans, start = without_link_targets(unit.text), list[tuple[int, int]](), 0
+    for block in map(without_link_targets, blocks):
+        start = text.find(block, start)
+        spans.append((start, start + len(block)))
+        start += len(block)
+    marks, position = list[bool](), 0
+    for sentence, part in fragments:
+        position = max(position, text.find(part, position)) if sentence else position
+        marks.append(sentence > 0 and any(first <= position < end for first, end in spans))
+        position += len(part) if sentence else 0
+    return marks
+
+
 def _name(title: str, text: str) -> str:
-    """What a passage is about: its title without brackets, or what its text opens with; nothing for a section path."""
+    """Subject of a passage: its title without brackets, or the name its text opens with; empty for a section path."""
     if SEPARATOR in title:
         return ""
     return base_title(title) if title else opening_name(text)
