@@ -19,7 +19,7 @@ _FLAGS, _TEXT, _PIECES = 0x0A, 0x18, 0x160
 """Places in the header: of what the file is like, of where its text is, of the table of its pieces (version 6)."""
 _IS_SAVED_IN_PIECES, _IS_ENCRYPTED = 0x04, 0x100
 _FIELD_CODE = re.compile("\x13[^\x13-\x15]*(?:\x14|\x15)")
-_NESTING = 5
+_FIELD_DEPTH = 5
 _SIGNS = str.maketrans({"\x0b": "\n", "\x0c": "\n", "\r": "\n", "\x1e": "-", "\xa0": " "})
 _WORD_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f]")
 
@@ -65,7 +65,7 @@ def _pieces(raw: bytes) -> Iterator[bytes]:
 
 def _paragraphs(text: str) -> str:
     """Text without codes of fields; cells of a row stand on one line."""
-    for _ in range(_NESTING):
+    for _ in range(_FIELD_DEPTH):
         text = _FIELD_CODE.sub("", text)
     text = text.replace("\x07\x07", "\n").replace("\x07", " ; ").replace("\r\n", "\n").translate(_SIGNS)
     return plain_text(_WORD_CONTROLS.sub("", text).replace("\n", "\n\n"))

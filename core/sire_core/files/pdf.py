@@ -35,7 +35,7 @@ _GAP = 0.4
 """Of the height of a letter: more space than this is between two words."""
 _RAISED = 0.05
 """Of the height of a letter: so far from the line is a letter of another size that is set into a word."""
-_SMALLER, _ABOVE = 0.9, 0.12
+_SMALLER, _RISE = 0.9, 0.12
 """So many times the size of the letter before it a raised letter has at most, and so much of that it is above it."""
 _SIGNS = "+-\u2212\u2013"
 _SPACED, _TRACKED, _WIDER = 5, 0.15, 1.6
@@ -301,7 +301,7 @@ def _rise(page: Any, position: int, before: int) -> float:
 def _is_raised(page: Any, position: int, before: int) -> bool:
     """True if a letter is smaller than one before it, and stands above its line."""
     size = _letter_size(page, before)
-    return _letter_size(page, position) < _SMALLER * size and _rise(page, position, before) > _ABOVE * size
+    return _letter_size(page, position) < _SMALLER * size and _rise(page, position, before) > _RISE * size
 
 
 def _without_spacing(words: str, gaps: Sequence[float]) -> str:
