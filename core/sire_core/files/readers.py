@@ -81,6 +81,8 @@ _PLAIN = re.compile(
 )
 """Names of texts that have no suffix; `install` in small letters is a program."""
 _SAYS = re.compile(r"[^\W\d_]")
+_OPENING = 10_000
+"""Letters in which a text has its title."""
 _MAX_LISTED_NAMES = 100
 _SHOWN, _NAMED = 10, 3  # Reasons, and files of each
 
@@ -334,7 +336,10 @@ def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:
         text = with_comments_as_code(text, headings=suffix == ".text")
         return _with_title(file, text, file.path.name, headings=False)
     else:
-        title, text = header_title(text) or opening_title(text), with_comments_as_code(without_hyphenation(text))
+        title, text = (
+            header_title(text) or opening_title(text[:_OPENING]),
+            with_comments_as_code(without_hyphenation(text)),
+        )
         return _with_title(file, text, title, headings=False)
     if not text.strip():
         text = next((str(fields[name]) for name in ("description", "summary", "excerpt") if fields.get(name)), "")
