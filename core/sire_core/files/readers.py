@@ -106,7 +106,7 @@ class LoadedDocuments:
         duplicates: Where an identical repeat of a document was found -> where the one that was kept was found.
         unread: Names of the files and folders that could not be used, in whole or in part.
         known: Files that were not read, as an index holds their documents; their names are the ids.
-        whole: Files that were read as one document each, whose name is its id, without any failure.
+        whole: Files that were read as one document each, whose name is its id, without any failure or note.
         folders: Folders that ids are relative to, and what stands in front of them (`roots` of the next reading).
         notes: Files that were read in another way than their names say, or not quite, and how.
     """
@@ -206,7 +206,8 @@ def read_documents(
                     progress("reading", number, len(waiting))
                 failures.extend(_shortened(failed, file))
                 unread += [file.name] if failed else []
-                whole += [file] if ids == [file.name] and not failed else []
+                noted = notes[-1:] and notes[-1].where == _location(file)
+                whole += [file] if ids == [file.name] and not (failed or noted) else []
         waiting = [file for file in known if file.name in pool]  # another file has a document of the same id
         known = {file: None for file in known if file.name not in pool}
     documents = pool.documents()
