@@ -14,47 +14,10 @@ from llama_index_sire import LlamaIndexEmbedder, LlamaIndexModel, SireRetriever
 from llama_index_sire.embedding import known_query
 from llama_index_sire.language_model import _usage
 from llama_index_sire.opening import resolve_embed_model, resolve_llm
-from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError, RefusalError
+from sire_core.errors import ConfigurationError, ModelError, RefusalError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Prompt
-from support.llama_index_models import AsyncEmbedding, ChatLLM, FunctionLLM, WordEmbedding
-
-
-async def test_questions_and_passages_use_their_own_methods():
-    model = WordEmbedding()
-    vectors = await LlamaIndexEmbedder(model).embed(["one", "two"], "document")
-    assert vectors.shape == (2, 64)
-    assert vectors.dtype == np.float32
-    assert set(model._calls) == {"text"}
-    await LlamaIndexEmbedder(model).embed(["one"], "query")
-    assert model._calls[-1] == "query"
-
-
-async def test_async_methods_are_used_natively_from_async_code():
-    model = AsyncEmbedding()
-    embedder = LlamaIndexEmbedder(model)
-    await embedder.embed(["one", "two"])
-    await embedder.embed(["one"], "query")
-    assert model._calls == ["async texts", "async query"]
-
-
-def test_sync_calls_use_sync_methods():
-    """Async connections belong to the loop of the user."""
-    model = AsyncEmbedding()
-    run_sync(LlamaIndexEmbedder(model).embed(["one"], "query"))
-    run_sync(LlamaIndexEmbedder(model).embed(["one"]))
-    assert model._calls == ["query", "text"]
-
-
-async def test_batches_follow_the_models_batch_size():
-    class Counting(AsyncEmbedding):
-        async def _aget_text_embeddings(self, texts):
-            self._calls.append(len(texts))
-            return await super()._aget_text_embeddings(texts)
-
-    model = Counting(embed_batch_size=4)
-    assert (await LlamaIndexEmbedder(model).embed([f"text {i}" for i in range(10)])).shape == (10, 64)
-    assert [call for call in model._calls if isinstance(call, int)] == [4, 4, 2]
+from support.llama_index_models import ChatLLM, FunctionLLM, WordEmbedding
 
 
 async def test_texts_in_place_of_the_question_are_averaged():
@@ -72,52 +35,6 @@ def test_fingerprints_name_what_changes_vectors():
     assert LlamaIndexEmbedder(one).fingerprint == LlamaIndexEmbedder(other).fingerprint
     assert LlamaIndexEmbedder(one, fingerprint="mine").fingerprint == "mine"
     assert LlamaIndexEmbedder(MockEmbedding(embed_dim=8)).dimension == 8
-
-
-async def test_nonsense_from_a_model_is_an_error():
-    class Broken(WordEmbedding):
-        def _get_text_embeddings(self, texts):
-            return [[1.0], [1.0, 2.0]][: len(texts)]
-
-    with pytest.raises(ModelError, match="length 2, not 1"):
-        await LlamaIndexEmbedder(Broken()).embed(["a", "b"])
-
-
-class Unnamed(MockEmbedding):
-    """Of a user's own class, which sets no model name."""
-
-    salt: int = 0
-    noise: float = 0.0
-
-    def _get_vector(self):
-        return (np.random.default_rng(self.salt).normal(size=self.embed_dim) + self.noise).tolist()
-
-
-def test_models_without_a_name_are_told_apart_by_what_they_answer(tmp_path):
-    names = [LlamaIndexEmbedder(Unnamed(embed_dim=8, salt=salt)).fingerprint for salt in (1, 1, 2)]
-    assert names[0] == names[1] != names[2]
-    with SireRetriever.from_documents(
-        [LlamaDocument(text="The ship.", id_="a")], persist_dir=tmp_path, embed_model=Unnamed(embed_dim=8, salt=1)
-    ).index:
-        pass
-    with pytest.raises(EmbedderMismatchError, match="Unnamed"):
-        SireRetriever.from_persist_dir(tmp_path, embed_model=Unnamed(embed_dim=8, salt=2))
-    same = SireRetriever.from_persist_dir(tmp_path, embed_model=Unnamed(embed_dim=8, salt=1))
-    assert [found.node.ref_doc_id for found in same.retrieve("ship")] == ["a"]
-    noisy = Unnamed(embed_dim=8, salt=1, noise=0.008)
-    assert LlamaIndexEmbedder(noisy).fingerprint != names[0]  # a number is at a border
-    again = SireRetriever.from_persist_dir(tmp_path, embed_model=noisy)
-    again.insert(LlamaDocument(text="A harbour.", id_="b"))
-    assert len(again.retrieve("ship")) == 2
-
-
-def test_an_unnamed_model_that_fails_is_an_error_that_says_so():
-    class Broken(MockEmbedding):
-        def _get_query_embedding(self, query):
-            raise OSError("no network")
-
-    with pytest.raises(ModelError, match="Broken failed: OSError: no network"):
-        _ = LlamaIndexEmbedder(Broken(embed_dim=8)).fingerprint
 
 
 def test_mock_embedding_passes_with_a_warning_and_another_model_of_one_vector_does_not(caplog):
