@@ -5,15 +5,12 @@ import asyncio
 import numpy as np
 import pytest
 from llama_index.core import MockEmbedding, Settings
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
 from llama_index.core.schema import Document as LlamaDocument
 from llama_index.core.schema import QueryBundle
 from pydantic import BaseModel
 
 from llama_index_sire import LlamaIndexEmbedder, LlamaIndexModel, SireRetriever
 from llama_index_sire.embedding import known_query
-from llama_index_sire.language_model import _usage
-from llama_index_sire.opening import resolve_embed_model, resolve_llm
 from sire_core.errors import ConfigurationError, ModelError, RefusalError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Prompt
@@ -55,15 +52,18 @@ def test_mock_embedding_passes_with_a_warning_and_another_model_of_one_vector_do
         SireRetriever.from_documents(given, embed_model=Broken())
 
 
-def test_trap_settings_are_resolved_late_and_openai_is_never_made():
-    """`Settings.embed_model` with nothing set tries to import OpenAI's integration."""
-    assert resolve_embed_model(None) is None
-    assert Settings._embed_model is None
+def test_trap_settings_are_resolved_late_and_openai_is_never_made(documents):
+    """`Settings.embed_model` and `Settings.llm` with nothing set try to import OpenAI's integrations."""
+
+    def embedder(**options):
+        made = SireRetriever.from_documents(documents[:2], recipe="flat", **options)
+        return made.index.stats()["embedder"]
+
+    assert embedder().startswith("lexical")
+    assert Settings._embed_model is Settings._llm is None
     Settings.embed_model = WordEmbedding(model_name="global")
-    found = resolve_embed_model(None)
-    assert isinstance(found, LlamaIndexEmbedder)
-    assert found.model is Settings.embed_model
-    assert resolve_embed_model("lexical") == "lexical"
+    assert embedder() == LlamaIndexEmbedder(Settings.embed_model).fingerprint
+    assert embedder(embed_model="lexical").startswith("lexical")
 
 
 class Answer(BaseModel):
@@ -109,19 +109,17 @@ async def test_async_only_models_work_from_sync_code_too():
 
 
 @pytest.mark.parametrize(
-    ("raw", "more", "expected"),
+    "raw",
     [
-        ({"usage": {"prompt_tokens": 3, "completion_tokens": 2}}, {}, (3, 2)),
-        ({"usage": {"input_tokens": 3, "output_tokens": 2}}, {}, (3, 2)),
-        ({"usage_metadata": {"prompt_token_count": 3, "candidates_token_count": 2}}, {}, (3, 2)),
-        ({"prompt_eval_count": 3, "eval_count": 2}, {}, (3, 2)),
-        (None, {"prompt_tokens": 3, "completion_tokens": 2}, (3, 2)),
-        (None, {}, (0, 0)),
+        {"usage": {"prompt_tokens": 3, "completion_tokens": 2}},
+        {"usage": {"input_tokens": 3, "output_tokens": 2}},
+        {"usage_metadata": {"prompt_token_count": 3, "candidates_token_count": 2}},
+        {"prompt_eval_count": 3, "eval_count": 2},
     ],
 )
-def test_usage_is_found_wherever_integrations_put_it(raw, more, expected):
-    message = ChatMessage(role=MessageRole.ASSISTANT, content="Yes.")
-    assert _usage(ChatResponse(message=message, raw=raw, additional_kwargs=more)) == expected
+async def test_usage_is_found_wherever_integrations_put_it(raw):
+    done = await LlamaIndexModel(ChatLLM(answer="Yes.", raw=raw)).complete(PROMPT)
+    assert (done.input_tokens, done.output_tokens) == (3, 2)
 
 
 def test_fingerprint_names_model_and_temperature():
@@ -140,12 +138,11 @@ def test_a_whole_index_is_built_with_a_llama_index_model(documents, question):
 
 def test_trap_settings_llm_is_used_only_when_asked_for(documents):
     """Indexing never spends money that nobody asked to spend, and OpenAI is never made."""
-    assert resolve_llm(None) is None
     Settings.llm = ChatLLM()
     SireRetriever.from_documents(documents[:4])
     assert not Settings.llm._prompts
-    assert resolve_llm("settings").llm is Settings.llm
-    with pytest.raises(ConfigurationError, match="'settings' or None"):
-        resolve_llm("gpt-4o")
-    with pytest.raises(ConfigurationError, match="object is no language model"):
-        resolve_llm(object())
+    SireRetriever.from_documents(documents[:4], llm="settings")
+    assert Settings.llm._prompts
+    for wrong, words in (("gpt-4o", "'settings' or None"), (object(), "object is no language model")):
+        with pytest.raises(ConfigurationError, match=words):
+            SireRetriever.from_documents(documents[:4], llm=wrong)
