@@ -37,6 +37,7 @@ class ReadingOptions:
     media: option_groups.Media = False
     extractions: option_groups.Extractions = None
     max_failure_ratio: option_groups.MaxFailureRatio = 0.1
+    jobs: option_groups.Jobs = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class IndexOptions:
     is_estimate: bool = False  # Whether only the cost of the change is asked for: what would be refused is said
     allow: str | None = None  # What its readers may see
     runner: str | None = None  # Who does the work that falls into parts
+    jobs: int | None = None  # Number of processes of a large build
     wrap_model: WrapModel | None = None  # As in `Index`
 
     @property
@@ -140,7 +142,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         progress=progress,
         extraction="native" if options.native else None,
         allow=options.allow,
-        runner=options.runner,
+        runner=options.runner or (f"processes:{options.jobs}" if options.jobs else None),
         wrap_model=options.wrap_model,
     )
 
