@@ -1,8 +1,8 @@
 """Prepare a release: `make release VERSION=0.2.0` sets versions and the date, builds, and checks what is published.
 
 Builds `sire-rag`, `langchain-sire` and `llama-index-retrievers-sire` into `dist/VERSION`, checks their metadata by
-`twine`, and installs each from there into an empty environment, where it has to import and to run. Publishes nothing: the last lines
-say how to. Without VERSION the version in the files is built and checked as it is.
+`twine`, and installs each from there into an empty environment, where it has to import and to run. Publishes nothing:
+the last lines say how to. Without VERSION the version in the files is built and checked as it is.
 """
 
 from __future__ import annotations
