@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -189,13 +190,19 @@ class _Sources:
         number, metadata = view.chunk_metadata
         source, start = _cuts(metadata, number[first], view.chunk_documents[first])
         _, one_of = np.unique(source, return_index=True)
-        return cls(source, start, [_path_words(metadata[n]) for n in number[first[one_of]].tolist()])
+        return cls(source, start, [_path_words(_path(metadata[n])) for n in number[first[one_of]].tolist()])
 
 
-def _path_words(metadata: Mapping[str, Any]) -> Keys:
-    """Hashes of the stems of the path, file name or address that metadata have."""
-    path = next((metadata[key] for key in _PATH_KEYS if isinstance(metadata.get(key), str)), "")
-    return distinct(stem_keys(name_words(path.replace("_", " ")[:_LONGEST_PATH])))
+def _path(metadata: Mapping[str, Any]) -> str:
+    """Path, file name or address that metadata have; empty without one."""
+    path: str = next((metadata[key] for key in _PATH_KEYS if isinstance(metadata.get(key), str)), "")
+    return path[:_LONGEST_PATH]
+
+
+@lru_cache(1 << 13)  # the next generation has most of them, too
+def _path_words(path: str) -> Keys:
+    """Hashes of the stems of a path."""
+    return distinct(stem_keys(name_words(path.replace("_", " "))))
 
 
 def _cuts(metadata: Sequence[Mapping[str, Any]], number: Ints, documents: Ints) -> tuple[Ints, Ints]:
