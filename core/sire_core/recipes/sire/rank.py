@@ -232,17 +232,19 @@ class _EvidenceRanking(ReachedRanking):
     parts: Callable[[IntArray], Mapping[str, Floats]]
 
 
-RERANK_WEIGHT = 2.0  # how much what a model reads counts for a part of a document
-MIN_RERANK_SHARE = 0.3  # share of that for a document that the question surely names; on musique-more, 2Wiki, HotpotQA
+RERANK_WEIGHT = 2.0  # weight of a reranker for a part of a document
+MIN_RERANK_SHARE = 0.3  # least share of it, for a document that the question names; on musique-more, 2Wiki, HotpotQA
 MIN_SHOWN_LIFT = 0.5
-COPY_PENALTY = 2.0  # what a passage loses whose text one that ranks before it has; and a table of contents
-NAMED_MARGIN = 1e-3  # by how much less a part of a document scores than the passage that names it
-FIT_WEIGHT = 2.0  # weight of how well the end of a step fits what was read with the question, on the even questions
+COPY_PENALTY = 2.0  # subtracted from copies of passages that rank before, and from tables of contents
+NAMED_MARGIN = 1e-3  # margin by which a part of a document ranks behind the passage that names it
+FIT_WEIGHT = (
+    2.0  # weight of the cosine between a target and the question with the sentence; chosen on the even questions
+)
 _LEAST_KNOWN = 1e-6
-MIN_KNOWN_SHARE = 1 / 3  # where less of the question is known to the corpus, its words alone do not decide
-SUPPORT_SLOPE = 4.0  # how steeply steps fall with what their beginning lacks of the question, were none of it known
+MIN_KNOWN_SHARE = 1 / 3  # below this share of known words, hybrid search has a say
+SUPPORT_SLOPE = 4.0  # slope by which steps lose for question words that their source lacks
 _VECTOR, _WORDS = OWN.index("vector"), OWN.index("words")
-UNREACHED_SCORE = -1000.0  # what was never a candidate comes behind all that were, by cosine
+UNREACHED_SCORE = -1000.0  # score of units that were never candidates: behind all others, by cosine
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,15 +359,15 @@ class EvidencePaths:
 class ScoredPassages:
     """Passages and the steps that lead to them."""
 
-    evidence: QueryFeatures  # what the question says of all passages
+    evidence: QueryFeatures  # features of the question and all passages
     passages: Ints  # candidates and all that steps reach, ascending, `[passages]`
     alone: Floats  # scores of the passages by themselves, `[passages]`
     hops: Hops  # the steps
-    target: Ints  # row of `passages` at the end of each step, `[steps]`
+    target: Ints  # row in `passages` of the target of each step, `[steps]`
     steps: Floats  # scores of the steps, `[steps]`; those to parts of documents include the passage's own
-    trusted: Floats  # what vectors or words add, as far as they are trusted, `[passages]`
-    repeat: float  # what a passage loses for every passage of its document that ranks before it
-    shown: float  # what a step to a part of a document has to add to be named as the reason
+    trusted: Floats  # scores added by trusted vectors or words, `[passages]`
+    repeat: float  # subtracted for every passage of the same document that ranks before
+    shown: float  # least gain of a step to a part of a document that is named as the reason
 
     @classmethod
     def of(
@@ -380,7 +382,7 @@ class ScoredPassages:
             steps += SUPPORT_SLOPE * (1.0 - evidence.known) * np.log(np.maximum(_LEAST_KNOWN, begun))
         alone = evidence.alone(passages, features, weights)
         lifted = alone[target] + evidence.unit * weights.document.lift(hops.features)
-        # What a passage names comes behind it, as far as it has no more evidence of its own.
+        # A passage that another one names ranks behind it, unless its own evidence is stronger.
         is_named = evidence.index.own[hops.targets] == hops.entities
         lifted = np.where(is_named, np.maximum(alone[target], np.minimum(lifted, hops.begun - NAMED_MARGIN)), lifted)
         steps = np.where(evidence.is_cut(passages)[target], lifted, steps)
