@@ -179,13 +179,17 @@ class OrganizerView:
 
     def touched(self, change: Change) -> Collection[str]:
         """Ids of chunk units that are added, changed or removed by a change, and of those whose records changed."""
-        again = {chunk.id for chunk in change.added}.union(self._context.stale_links)
+        again = {chunk.id for chunk in change.added}.union(self.stale_links())
         units = self._corpus.unit_by_chunk
         return {units[chunk].id for chunk in again if chunk in units}.union(self._context.touched)
 
     def tables(self) -> StepTables:
         """Tables of the organizer's steps, as of the last commit."""
         return self._store.tables(self._fingerprint)
+
+    def stale_links(self) -> Collection[str]:
+        """Ids of old chunks whose records may link other titles than before the change."""
+        return self._context.stale_links
 
     def forgotten(self) -> AbstractSet[str]:
         """Ids of old chunks about which models are asked again."""

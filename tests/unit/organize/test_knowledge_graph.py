@@ -154,9 +154,14 @@ def record(*facts, names=ENTITIES, description=""):
 def network(passages, mentions, records, **settings):
     mentions = {unit.id: sorted(n for where, n in mentions if where == unit.id) for unit in passages}
     said = {unit.id: read_passage(records.get(unit.id), mentions[unit.id], unit.title) for unit in passages}
-    rows = [passage_rows(said[unit.id], mentions[unit.id], unit) for unit in passages]
+    rows = {unit.id: passage_rows(said[unit.id], mentions[unit.id], unit) for unit in passages}
     texts = [PassageTexts.of(mentions[unit.id], said[unit.id]) for unit in passages]
-    return read_network(NetworkTable.of([rows]), [unit.chunk_ids for unit in passages], texts, **settings)
+    return read_network(
+        NetworkTable().updated(passages, rows),
+        [unit.chunk_ids for unit in passages],
+        lambda numbers: {number: PassageTexts.from_note(texts[number].to_note()) for number in numbers},
+        **settings,
+    )
 
 
 def weights(found):

@@ -162,7 +162,7 @@ def test_what_is_stored_is_what_reading_everything_again_gives(tmp_path_factory,
 
     def forget(path):
         if path == paths[1]:
-            forget_notes(path, "perspective_reports", "written_reports")
+            forget_notes(path, "entity_network", "perspective_reports", "written_reports")
 
     for path in paths:
         there = {document.id for document in CORPUS[:38]}

@@ -40,7 +40,8 @@ class Perspectives(OrganizerBase):
     After a change, entities keep their clusters and new ones join those of their neighbours; the finest clusters with
     a changed entity are grouped again. All trees are made again when one of them explains less than `1 - drift` of the
     share of its view's entropy that it explained when it was made, or when a `drift` share of the entities is new. A
-    change reads the records of all passages; a report is written again only when its evidence changed.
+    change reads and writes only the passages and reports that it affects, and a report is written again only when its
+    evidence changed.
 
     Attributes:
         abstractor: `greedy`, or `neural` (extra `torch`).
@@ -141,13 +142,15 @@ class Perspectives(OrganizerBase):
         """Bring trees and reports up to date with the change."""
         if not change:
             return Delta()
-        from sire_core.papers.smart.entity_network import read_network, read_passages
+        from sire_core.papers.smart.entity_network import NetworkChange, read_network
         from sire_core.papers.smart.perspectives import StoredTrees, describe_trees
         from sire_core.papers.smart.reports import write_reports
 
-        table, texts = await asyncio.to_thread(read_passages, view)
+        network_change = await asyncio.to_thread(NetworkChange, view, {chunk.id for chunk in change.added})
         passages = [unit.chunk_ids for unit in view.chunk_units]
-        network = await asyncio.to_thread(read_network, table, passages, texts, edge_weight=self.edge_weight)
+        network = await asyncio.to_thread(
+            read_network, network_change.table, passages, network_change.texts, edge_weight=self.edge_weight
+        )
         perspectives, views, new = await self._perspectives(network, view)
         delta = await write_reports(network, view, self, perspectives, views)
         graphs = [one.graph for one in views]
@@ -158,7 +161,7 @@ class Perspectives(OrganizerBase):
         return replace(
             delta,
             state={"built": built, "figures": {"perspectives": figures}},
-            notes={**delta.notes, _TREES: trees.to_note()},
+            notes={**network_change.notes, **delta.notes, _TREES: trees.to_note()},
         )
 
     async def _perspectives(
@@ -237,7 +240,7 @@ class Perspectives(OrganizerBase):
 def _entity_texts(network: EntityNetwork) -> list[Unit]:
     """Return entities as texts to embed, name and description; they are not stored."""
     names: dict[int, str] = {}
-    for passage, texts in enumerate(network.texts):
+    for passage, texts in network.texts(range(len(network.passages))).items():
         for mention, (_, name) in enumerate(texts.names, int(network.ends[passage])):
             names.setdefault(int(network.mentions[mention]), name)
     descriptions = network.descriptions(range(network.size))

@@ -1,9 +1,9 @@
-"""The weighted graph between the entities of a corpus, made from what passages name and state (SMART, section 3)."""
+"""The weighted graph between the entities of a corpus, stored by passage and updated after a change (SMART, 3)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +11,12 @@ import numpy as np
 from sire_core.extend import (
     GOLDEN,
     MENTIONS,
+    ArrayNote,
     EdgeColumns,
     Ragged,
     block_of,
     by_appearance,
+    hash64,
     id_hashes,
     positions_in,
     run_starts,
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     PassageRows = Mapping[str, Sequence[tuple[Any, ...]]]
     """Rows of one passage, by part of the table."""
 
+NETWORK = "entity_network"
+"""Key of the note that a table is stored in."""
 # Columns of the parts of a table. `named`: id, hash of the key of the first name; `pairs`: two entities, weight and
 # family of the predicate; `statements`: hash of text and place, hash of the normalized words, lengths, weight, number
 # of entities; `members`: these, by their numbers in the passage; `about`: described entity, hash of the description;
@@ -50,27 +54,42 @@ _PART_COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "about": {"places": np.int32, "codes": np.uint64},
     "traits": {"places": np.int32, "kinds": np.uint8, "codes": np.uint64},
 }
+_EMPTY_PARTS = {name: Ragged.of((), types) for name, types in _PART_COLUMNS.items()}
+
+
+def passage_version(unit: Unit) -> int:
+    """Distinguish passages of one id: 0 for a passage of one chunk, else a hash of its chunks."""
+    return 0 if len(unit.chunk_ids) == 1 else hash64("\0".join(unit.chunk_ids))
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkTable:
-    """Names and statements of all passages, in corpus order, one `Ragged` per part; see the columns above."""
+class NetworkTable(ArrayNote):
+    """Names and statements of all passages, in corpus order, one `Ragged` per part."""
 
-    named: Ragged
-    pairs: Ragged
-    statements: Ragged
-    members: Ragged
-    about: Ragged
-    traits: Ragged
+    extractor: str = ""  # fingerprint of the extractor of the records
+    passages: tuple[str, ...] = ()  # ids of the passages, in corpus order
+    versions: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `passage_version`
+    # See the columns above
+    named: Ragged = _EMPTY_PARTS["named"]
+    pairs: Ragged = _EMPTY_PARTS["pairs"]
+    statements: Ragged = _EMPTY_PARTS["statements"]
+    members: Ragged = _EMPTY_PARTS["members"]
+    about: Ragged = _EMPTY_PARTS["about"]
+    traits: Ragged = _EMPTY_PARTS["traits"]
 
-    @classmethod
-    def of(cls, batches: Iterable[Sequence[PassageRows]]) -> NetworkTable:
-        """Build it from the rows of all passages, a batch after the other."""
-        parts = {name: [Ragged.of((), types)] for name, types in _PART_COLUMNS.items()}
-        for rows in batches:
-            for name, types in _PART_COLUMNS.items():
-                parts[name].append(Ragged.of([row[name] for row in rows], types))
-        return cls(**{name: Ragged.joined(groups) for name, groups in parts.items()})
+    def updated(self, units: Sequence[Unit], rows: Mapping[str, PassageRows]) -> NetworkTable:
+        """Return the table after a change, with new rows of some passages."""
+        numbers = {passage: number for number, passage in enumerate((*self.passages, *rows))}  # what is new wins
+        groups = np.array([numbers[unit.id] for unit in units], dtype=np.int64)
+        new = {
+            name: Ragged.of([parts[name] for parts in rows.values()], types) for name, types in _PART_COLUMNS.items()
+        }
+        return replace(
+            self,
+            passages=tuple(unit.id for unit in units),
+            versions=np.array([passage_version(unit) for unit in units], dtype=np.uint64),
+            **{name: getattr(self, name).chosen(new[name], groups) for name in _PART_COLUMNS},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +140,7 @@ class EntityNetwork:
     description_hashes: Hashes  # hash of that description, 0 where there is none, `[n]`
     table: NetworkTable  # what it was made of
     sides: Ints  # vertices of the pairs in `table`, `[pairs, 2]`
-    texts: Sequence[PassageTexts]  # texts of the passages
+    texts: Callable[[Iterable[int]], Mapping[int, PassageTexts]]  # loads the texts of passages, by their numbers
 
     @property
     def size(self) -> int:
@@ -129,11 +148,13 @@ class EntityNetwork:
         return len(self.keys)
 
     def read(self, numbers: Iterable[int]) -> dict[int, NetworkStatement]:
-        """Return statements with their texts, by number."""
+        """Load statements with their texts, by number."""
+        wanted = list(dict.fromkeys(numbers))
+        passages = dict(zip(wanted, self.statements.passages[wanted].tolist(), strict=True))
+        texts = self.texts(dict.fromkeys(passages.values()))
         statements: dict[int, NetworkStatement] = {}
-        for number in dict.fromkeys(numbers):
-            passage = int(self.statements.passages[number])
-            passage_texts = self.texts[passage]
+        for number, passage in passages.items():
+            passage_texts = texts[passage]
             members = self.statements.places[self.statements.ends[number] : self.statements.ends[number + 1]].tolist()
             names = {
                 vertex: passage_texts.names[member][1]
@@ -144,11 +165,12 @@ class EntityNetwork:
         return statements
 
     def descriptions(self, vertices: Iterable[int]) -> dict[int, tuple[str, int]]:
-        """Return the descriptions of vertices, each with the number of the passage that gives it."""
+        """Load the descriptions of vertices, each with the number of the passage that gives it."""
         mentions = {v: int(self.described[v]) for v in vertices if self.described[v] >= 0}
         passages = {v: int(np.searchsorted(self.ends, at, side="right")) - 1 for v, at in mentions.items()}
+        texts = self.texts(dict.fromkeys(passages.values()))
         return {
-            v: (self.texts[passages[v]].descriptions[at - int(self.ends[passages[v]])], passages[v])
+            v: (texts[passages[v]].descriptions[at - int(self.ends[passages[v]])], passages[v])
             for v, at in mentions.items()
         }
 
@@ -156,7 +178,7 @@ class EntityNetwork:
 def read_network(
     table: NetworkTable,
     passages: Sequence[tuple[str, ...]],
-    texts: Sequence[PassageTexts],
+    texts: Callable[[Iterable[int]], Mapping[int, PassageTexts]],
     *,
     edge_weight: str = "strength",
 ) -> EntityNetwork:
@@ -234,23 +256,42 @@ _PASSAGES_PER_BATCH = 512
 """Passages whose records are in memory at once."""
 
 
-def read_passages(view: BuildView) -> tuple[NetworkTable, list[PassageTexts]]:
-    """Read names and statements of all passages from their records, and the texts that reports may quote."""
-    texts: list[PassageTexts] = []
+class NetworkChange:
+    """Updates the stored table after a change of the corpus; reads only the passages that changed."""
 
-    def batches() -> Iterator[list[PassageRows]]:
+    def __init__(self, view: BuildView, changed_chunks: Collection[str]) -> None:
+        self._view = view
+        self._texts: dict[str, PassageTexts] = {}  # texts that were read so far
+        before = NetworkTable.from_note(view.notes([NETWORK]).get(NETWORK))
+        if before.extractor != view.fingerprints[1]:
+            before = NetworkTable()
+        versions = dict(zip(before.passages, before.versions.tolist(), strict=True))
+        stale = {*changed_chunks, *view.stale_links()}
+        graph = view.required_delta(_GRAPH).in_blocks
+        stale.update(edge.source for edges in (graph.put, graph.drop) for edge in edges if edge.kind == MENTIONS)
         units = view.chunk_units
-        for start in range(0, len(units), _PASSAGES_PER_BATCH):
-            batch = units[start : start + _PASSAGES_PER_BATCH]
+        changed = [unit for unit in units if unit.id in stale or versions.get(unit.id) != passage_version(unit)]
+        rows: dict[str, PassageRows] = {}
+        for start in range(0, len(changed), _PASSAGES_PER_BATCH):
+            batch = changed[start : start + _PASSAGES_PER_BATCH]
             records, mentions = view.records({unit.chunk_ids[0] for unit in batch}), _mentions(view, batch)
-            rows = []
             for unit in batch:
-                stated = read_passage(records.get(unit.chunk_ids[0]), mentions[unit.id], unit.title)
-                texts.append(PassageTexts.of(mentions[unit.id], stated))
-                rows.append(passage_rows(stated, mentions[unit.id], unit))
-            yield rows
+                named = mentions[unit.id]
+                stated = read_passage(records.get(unit.chunk_ids[0]), named, unit.title)
+                self._texts[unit.id] = PassageTexts.of(named, stated)
+                rows[unit.id] = passage_rows(stated, named, unit)
+        self.table = replace(before.updated(units, rows), extractor=view.fingerprints[1])
+        self.notes: dict[str, bytes | None] = dict.fromkeys(sorted(versions.keys() - set(self.table.passages)))
+        self.notes |= {passage: texts.to_note() for passage, texts in self._texts.items()}
+        self.notes[NETWORK] = self.table.to_note()
 
-    return NetworkTable.of(batches()), texts
+    def texts(self, passages: Iterable[int]) -> dict[int, PassageTexts]:
+        """Load the texts of passages, by their numbers."""
+        names = {number: self.table.passages[number] for number in passages}
+        missing = [name for name in names.values() if name not in self._texts]
+        for name, note in self._view.notes(missing).items() if missing else ():
+            self._texts[name] = PassageTexts.from_note(note)
+        return {number: self._texts[name] for number, name in names.items()}
 
 
 def _mentions(view: BuildView, passages: Sequence[Unit]) -> dict[str, list[EntityMention]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from sire_core.extend import (
     name_key,
     normalize_answer,
     stem,
+    stored_values,
     tokenize,
 )
 
@@ -58,6 +60,7 @@ def _stems(words: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(stem(word) for word in words if word not in FUNCTION_WORDS))
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # `json.dumps` makes one per call
 _MAX_PAIRED = 8
 """Maximum entities of a statement without relations that are joined pairwise: long lists say little of any two."""
 
@@ -110,6 +113,18 @@ class PassageTexts:
         """Collect the texts of a passage."""
         names = tuple((mention.first, mention.name) for mention in mentions)
         return cls(names, tuple(statement.text for statement in stated.statements), stated.descriptions)
+
+    def to_note(self) -> bytes:
+        """Serialize for the store."""
+        rows = [self.names, self.statements, list(self.descriptions.items())]
+        return _encode(rows).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def from_note(cls, note: bytes) -> PassageTexts:
+        """Read what `to_note` wrote."""
+        with stored_values("The statements of a passage"):
+            names, statements, descriptions = json.loads(note.decode("utf-8", "surrogatepass"))
+            return cls(tuple((first, name) for first, name in names), tuple(statements), dict(map(tuple, descriptions)))
 
 
 def read_passage(record: ExtractionRecord | None, mentions: Sequence[EntityMention], title: str) -> PassageStatements:
