@@ -92,7 +92,7 @@ def show(name: str, answered: Sequence[dict[str, AnsweredQuestion]], recipes: Se
     print("| recipe | EM | F1 | Acc | F1 minus hybrid | R@5 of the context | calls |\n|---|---|---|--:|---|--:|--:|")
     for recipe in recipes:
         own = [found[recipe] for found in answered]
-        em, f1 = (mean_interval([getattr(answer, metric) for answer in own]) for metric in ("em", "f1"))
+        em, f1 = (mean_interval([answer.rates[metric] for answer in own]) for metric in ("EM", "F1"))
         beside = recipe != "hybrid" and "hybrid" in recipes
         gain = (
             _signed(mean_interval([f[recipe].rates["F1"] - f["hybrid"].rates["F1"] for f in answered]))

@@ -69,8 +69,10 @@ class Index:
         allow: A filter on what this object shows: it applies to every search, snapshot and explanation, to `documents`
             and `stats`, and no argument can widen it. Changes are limited, too: documents that it hides are not deleted
             or replaced, and those that are added must pass it. An object without it writes everything.
-        runner: Where parallel parts of a build run: None means in this process; `ray` as Ray tasks on this machine or
-            the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` elsewhere (extra `ray`); or a `Runner`.
+        runner: Where parallel parts of a build run: `local` in this process; `processes`, or `processes:N`, in
+            processes of this machine; `ray` as Ray tasks on this machine or the cluster of `RAY_ADDRESS`,
+            `ray://HOST:PORT` elsewhere (extra `ray`); or a `Runner`. None takes processes for builds of 2 MB of text or
+            more: `SIRE_JOBS` of them, or one for each core that this process may use.
         wrap_model: Wraps a model that a setting names (`rerank_model`), for example to count, limit or store its calls.
         strict_metadata: Refuse values that JSON does not have; by default dates become ISO texts, sets lists, NaN null.
     """

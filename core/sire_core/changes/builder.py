@@ -22,7 +22,7 @@ from sire_core.changes.organizing import (
     plan_recipe,
     split_compatible,
 )
-from sire_core.changes.runners import resolve_runner
+from sire_core.changes.runners import open_runner
 from sire_core.documents.change_plan import CorpusChange
 from sire_core.documents.stored_corpus import StoredDocument
 from sire_core.errors import BuildError, ConfigurationError
@@ -238,8 +238,8 @@ class Builder:
         failures = []
         for unit, reason in failed:
             chunk = owners[unit.chunk_ids[0]]
-            where = f"vector of {chunk.doc_id}" + (f" ({chunk.title})" if chunk.title else "")
-            failures.append(Failure(where, reason))
+            vector = f"vector of {chunk.doc_id}" + (f" ({chunk.title})" if chunk.title else "")
+            failures.append(Failure(vector, reason))
         _log_failures(failures)
         return tuple(failures)
 
@@ -260,8 +260,8 @@ class Builder:
         embedder, extractor = context.embedder, context.extractor.fingerprint
         chunker = before.chunker
         if context.configuration.sets_chunker or not before.generation:
-            given = context.configuration.chunker_to_store(before)
-            chunker = given.settings() if given else None
+            new_chunker = context.configuration.chunker_to_store(before)
+            chunker = new_chunker.settings() if new_chunker else None
         manifest = Manifest(
             generation=before.generation + 1,
             embedder=embedder.fingerprint if self._corpus.after.chunks else before.embedder,
@@ -272,9 +272,9 @@ class Builder:
             seed=context.seed,
             counts={"documents": len(self._corpus.after.documents), "chunks": len(self._corpus.after.chunks)},
         )
-        kept = [*stale, *(built for _, built in work.following), work.target]
+        updated = [*stale, *(built for _, built in work.following), work.target]
         recipes = before.with_recipe(work.target).recipes
-        manifest = replace(manifest, recipes=tuple(built for built in recipes if built in kept))
+        manifest = replace(manifest, recipes=tuple(built for built in recipes if built in updated))
         gone = {owner for built in before.recipes for owner in built.owners}
         gone = gone.difference(*(built.owners for built in manifest.recipes)).union(deltas)
         failures = {key: texts for key, texts in before.failed.items() if key not in gone}
@@ -385,16 +385,28 @@ async def apply_plan(files: IndexFiles, plan: Plan, configuration: Configuration
     """Change the corpus and everything derived from it."""
     manifest = files.refresh()
     recipe, embedder = configuration.built_by(manifest)
-    runner = resolve_runner(configuration.runner)
     update = await asyncio.to_thread(_read, files, plan)
     failures: list[Failure] = []
     model, meter, extractor, summarizer = _build_models(files, configuration, recipe, update.after.hashes, failures)
     lost = await asyncio.to_thread(_has_lost_state, files, update, embedder)
     embedder, extractor = await asyncio.to_thread(_fit, files, update, recipe, embedder, extractor)
-    context = BuildContext(
-        configuration, files, manifest, update, recipe, embedder, extractor, model, summarizer, failures, meter, runner
-    )
-    report = await Builder(context).run()
+    with open_runner(configuration.runner) as runner:
+        report = await Builder(
+            BuildContext(
+                configuration=configuration,
+                files=files,
+                before=manifest,
+                update=update,
+                recipe=recipe,
+                embedder=embedder,
+                extractor=extractor,
+                language_model=model,
+                make_summarizer=summarizer,
+                failures=failures,
+                meter=meter,
+                runner=runner,
+            )
+        ).run()
     if lost:
         _logger.warning(
             "What the embedder of this index had learned was not in calls.sqlite, which was damaged or missing. It was "

@@ -140,10 +140,10 @@ def compare(
     from sire_core.evaluate.datasets import load_questions
 
     documents, spec = _documents(sources, embedder)
-    asked = load_questions(questions, documents, "questions").questions if questions is not None else ()
+    of_file = load_questions(questions, documents, "questions").questions if questions is not None else ()
     chosen = "" if reranker == "none" else reranker
     with reporting() as progress:
-        result = compared(documents, asked, embedder=spec, reranker=chosen, progress=progress)
+        result = compared(documents, of_file, embedder=spec, reranker=chosen, progress=progress)
     if as_json:
         say_json(result.as_json())
         return

@@ -250,6 +250,11 @@ def chunk_document(document: Document, chunker: SentenceChunker | None = None) -
     return tuple(_chunk(document, position, passage) for position, passage in enumerate(passages))
 
 
+def chunk_documents(chunker: SentenceChunker | None, documents: Sequence[Document]) -> list[tuple[Chunk, ...]]:
+    """Make the chunks of documents."""
+    return [chunk_document(document, chunker) for document in documents]
+
+
 def cut_document(document: Document, chunker: SentenceChunker | None) -> Document:
     """Return a document with its passages, for an index that would cut it in another way."""
     if document.chunks or not document.text.strip():

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Document, Unit
 
-_CODE = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
+_TECHNICAL = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
 ENGLISH = "en"
 _SPOKEN = 0.02
 _READ_FOR_LANGUAGE = 20_000
 _UNSPACED_SHARE = 0.1
-"""Of the letters of a document in Chinese or Japanese; one in another language quotes fewer."""
+"""Share of letters of Chinese or Japanese from which a document is in one of them; others quote fewer."""
 _WORDS = 150  # Words of a typical passage: long documents count for several
 POINTS = 2.0
 """Points of recall within which recipes count as equally good: questions of our own are not those of people."""
@@ -50,7 +50,7 @@ _RESAMPLED = 1000
 
 @dataclass(frozen=True, slots=True)
 class CorpusStats:
-    """What a corpus is like; shares are 0 to 1."""
+    """Statistics of a corpus; shares are 0 to 1."""
 
     documents: int
     passages: int  # How many, equal ones once
@@ -97,7 +97,7 @@ def corpus_stats(snapshot: SearchSnapshot, linked: LinkedPassages) -> CorpusStat
         subjects=sum(map(bool, linked.about)) / total,
         names=int(np.median(names_per_passage)),
         linked=len({link.passage for link in linked.links}) / total,
-        technical=sum(bool(_CODE.search(unit.text)) for unit in units) / total,
+        technical=sum(bool(_TECHNICAL.search(unit.text)) for unit in units) / total,
         languages=languages,
     )
 

@@ -55,7 +55,7 @@ def task_of(question: Question) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class AnswerConfig:
-    """How answers are made."""
+    """Settings of the answers."""
 
     via: str = "single"  # A strategy of `sire_core.reason`, or `closed-book`, or `golden`, which reads gold passages
     flavor: str | None = None  # Of the strategy; see `settings_of`. None takes its first

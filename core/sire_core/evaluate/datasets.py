@@ -31,7 +31,9 @@ HALVES = ("even", "odd", "all")
 """Parts of the questions by position: develop on even ones, report odd ones."""
 
 _MAX_LISTED = 3
-_LONG = 4_000  # Median length in characters from which the texts of a corpus.jsonl are whole documents, not passages
+_MIN_WHOLE_LETTERS = (
+    4_000  # Median length in characters from which the texts of a corpus.jsonl are whole documents, not passages
+)
 _QUESTIONS = (
     "{'id', 'question', 'answers', 'supporting'}; supporting is ids of documents or passages; 'needs' in its place is "
     "[[{'doc', 'quote'}, ...alternatives], ...]"
@@ -94,11 +96,11 @@ class DataSet:
         return replace(self, name=f"{self.name}, {name} questions", questions=self.questions[HALVES.index(name) :: 2])
 
     def untitled(self) -> DataSet:
-        """The same without the documents' titles; a title that is also written in a text stays there."""
+        """Leave out the documents' titles; a title that is also written in a text stays there."""
         return self._retitled("untitled", lambda _, text: text)
 
     def with_titles_in_text(self) -> DataSet:
-        """The same with every title as the first line of its text and no title beside it."""
+        """Make every title the first line of its text."""
         return self._retitled("titles in text", lambda title, text: f"{title}\n{text}" if title.strip() else text)
 
     def _retitled(self, name: str, written: Callable[[str, str], str]) -> DataSet:
@@ -183,7 +185,7 @@ def _own_format(path: Path, folder: Path | None) -> DataSet:
     if read.failures and folder is None:
         first = "; ".join(f"{failure.where}: {failure.reason}" for failure in read.failures[:_MAX_LISTED])
         raise CorpusError(f"{count(len(read.failures), 'passage')} of {path} cannot be used: {first}. {_WANTED}")
-    whole = folder is not None or median(len(document.text) for document in read.documents) >= _LONG
+    whole = folder is not None or median(len(document.text) for document in read.documents) >= _MIN_WHOLE_LETTERS
     return DataSet(path.name, read.documents, _pool(files), whole=whole, unread=read.failures)
 
 
@@ -277,9 +279,9 @@ def _langchain(texts: Sequence[_Text]) -> Iterator[Document]:
     for name, text, metadata, is_markdown in texts:
         sections = headings.split_text(text) if is_markdown else characters.create_documents([text])
         for number, piece in enumerate(characters.split_documents(sections)):
-            own = f"{name}#{number}"
+            passage_id = f"{name}#{number}"
             about = {**metadata, **piece.metadata, "source": name}
-            yield Document(own, metadata=about, chunks=(Passage(piece.page_content, id=own),))
+            yield Document(passage_id, metadata=about, chunks=(Passage(piece.page_content, id=passage_id),))
 
 
 def _llama_index(texts: Sequence[_Text]) -> Iterator[Document]:

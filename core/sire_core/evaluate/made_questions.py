@@ -181,7 +181,7 @@ def as_questions(made: Sequence[MadeQuestion]) -> tuple[Question, ...]:
 
 
 def heading_questions(linked: LinkedPassages) -> list[MadeQuestion]:
-    """What headings and the first lines of manual pages ask; one of a kind for a document."""
+    """Questions of headings and of the first lines of manual pages; one of a kind for a document."""
     distinct = {question.question.lower(): question for question in chain(*_of_headings(linked))}
     return list(distinct.values())
 
@@ -235,7 +235,7 @@ def is_readable(name: str) -> bool:
 
 
 def _pairs(linked: LinkedPassages, order: Sequence[Named], max_pairs: int = _MAX_PAIRS_OF_NAME) -> list[MadeQuestion]:
-    """How the subjects of two linked passages are connected; each pair one way round."""
+    """Ask how the subjects of two linked passages are connected; each pair one way round."""
     pairs: dict[str, MadeQuestion] = {}
     used, done = Counter[str](), set[frozenset[str]]()
     uses = Counter(passage for link in order for passage in (link.passage, link.subject))
@@ -360,7 +360,7 @@ def _of_headings(linked: LinkedPassages) -> list[list[MadeQuestion]]:
 
 
 def _heading_texts(unit: Unit) -> tuple[str, str, str]:
-    """What the heading of a passage asks, what its document is for, and what its heading tells how to do."""
+    """Texts of the three kinds of questions of a passage, by its heading and the purpose of its document."""
     name, *headings = unit.title.split(SEPARATOR)
     heading = _NUMBERING.sub("", headings[-1] if headings else "").strip(" :").replace(" ?", "?")
     question = heading if heading.endswith("?") and _OPENS.match(heading) else ""
@@ -380,7 +380,7 @@ def _heading_texts(unit: Unit) -> tuple[str, str, str]:
 
 
 def _how_to(task: str, text: str) -> str:
-    """How to do what a heading says, everyday words in small letters where a text has them so."""
+    """Ask how to do a task, its everyday words in small letters where a text has them so."""
     verb, _, rest = task.strip().partition(" ")
     words, small = rest.split(" "), FUNCTION_WORDS.union(filter(str.islower, find_words(text)))
     is_title = any(word[1:].islower() and not word.islower() and word.lower() in FUNCTION_WORDS for word in words)
@@ -423,7 +423,7 @@ def _if_clear(question: str) -> str:
 
 
 def _about_names(linked: LinkedPassages, rng: np.random.Generator, max_names: int) -> Iterator[MadeQuestion]:
-    """What is known about names that a few passages mention."""
+    """Questions about names that a few passages mention."""
     view = linked.snapshot.view
     graph = EntityGraph.of(view)
     is_seen = _visible(linked.snapshot)[graph.chunk_positions[graph.passages]]

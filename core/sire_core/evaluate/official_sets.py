@@ -120,13 +120,13 @@ def _iirc(questions_file: str, path: Path) -> LoadedSet:
         main = page(item["title"], item["text"])
         for link in item.get("links", ()):
             page(link["target"])
-        for number, asked in enumerate(item["questions"]):
-            if answers := _iirc_answers(asked["answer"]):
-                names = (str(context["passage"]) for context in asked.get("context", ()))
+        for number, entry in enumerate(item["questions"]):
+            if answers := _iirc_answers(entry["answer"]):
+                names = (str(context["passage"]) for context in entry.get("context", ()))
                 gold = [main if name == "main" else page(name) for name in names]
-                identifier = asked.get("qid") or f"{item.get('pid', main)}-{number}"
-                more = {"type": str(asked["answer"]["type"]), "hops": len(set(filter(None, gold)))}
-                questions.append(_question(identifier, asked["question"], answers, gold, **more))
+                identifier = entry.get("qid") or f"{item.get('pid', main)}-{number}"
+                more = {"type": str(entry["answer"]["type"]), "hops": len(set(filter(None, gold)))}
+                questions.append(_question(identifier, entry["question"], answers, gold, **more))
     return tuple(documents.values()), tuple(questions)
 
 

@@ -44,13 +44,13 @@ _GRAMMAR = FUNCTION_WORDS | OPENERS
 _DIGITS = re.compile(r"(\d+)")
 _MAX_VALUE_LETTERS = 30
 """Letters of a value in an example."""
-_SENTENCE = 200
+_MAX_SENTENCE_LETTERS = 200
 """Letters of a sentence in a list."""
 
-_NOTES = frozenset("fixme n.b. nb p.s. ps todo xxx".split())
+_NOTE_LABELS = frozenset("fixme n.b. nb p.s. ps todo xxx".split())
 """Labels that open a note."""
-_CODE = re.compile(r"^\W|[._=()<>{}`$]\w|\bor\b")
-"""Of names that code and its options have."""
+_CODE_SIGN = re.compile(r"^\W|[._=()<>{}`$]\w|\bor\b")
+"""Signs of code and of its options in a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def _natural(title: str) -> list[str | int]:
 
 
 def document_label(snapshot: SearchSnapshot, number: int, chunk: int, size: int = 0) -> str:
-    """What a document is called: its title, or that of its first visible passage, or its first words, or its id.
+    """Label of a document: its title, or that of its first visible passage, or its first words, or its id.
 
     Args:
         snapshot: The index.
@@ -163,13 +163,13 @@ def document_units(snapshot: SearchSnapshot, doc_id: str) -> list[Unit]:
 
 def document_ids(snapshot: SearchSnapshot) -> Collection[str]:
     """Ids of the visible documents; read once per filter."""
-    known: Collection[str] = snapshot.view.derived(
+    visible_ids: Collection[str] = snapshot.view.derived(
         f"explore document ids {snapshot.where}", lambda: frozenset(snapshot.document_ids())
     )
-    return known
+    return visible_ids
 
 
-def linked_document(target: str, doc_id: str, known: Collection[str]) -> str:
+def linked_document(target: str, doc_id: str, visible_ids: Collection[str]) -> str:
     """Id of the document to which a relative link of another document leads; empty if there is none."""
     try:
         parts = urlsplit(target)
@@ -181,7 +181,7 @@ def linked_document(target: str, doc_id: str, known: Collection[str]) -> str:
     name = normpath(path.lstrip("/") if path.startswith("/") else join(dirname(doc_id), path))
     stem = splitext(name)[0]
     likely = (name, f"{name}.md", f"{name}.html", f"{stem}.md", f"{name}/index.html", f"{name}/index.md")
-    return next((other for other in (*likely, f"{name}/README.md") if other in known), "")
+    return next((other for other in (*likely, f"{name}/README.md") if other in visible_ids), "")
 
 
 def units(snapshot: SearchSnapshot, kind: str, *, tree: str = "", level: int | None = None, start: int = 0) -> Page:
@@ -228,17 +228,17 @@ def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
     if wanted:
         lists = graph.names.lists
         all_lists = lists.names_of(np.arange(len(lists.hashes)))
-        fitting = [i for i, found in enumerate(all_lists) if any(wanted in name.lower() for name in found)]
+        fitting = [i for i, spellings in enumerate(all_lists) if any(wanted in name.lower() for name in spellings)]
         numbers = np.intersect1d(numbers, graph.entities[seen & np.isin(graph.names.numbers, fitting)])
     counts = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))[numbers]
     frequent = [(name, n) for name, n in frequent_names(snapshot).items() if wanted in name.lower()]
     both = np.concatenate([np.array([n for _, n in frequent], dtype=np.int64), counts])
 
-    def row(place: int) -> TableRow:
-        if place < len(frequent):
-            return TableRow("", frequent[place][0], f"{both[place]:,}")
-        entity = graph.entity_ids[numbers[place - len(frequent)]]
-        return TableRow(entity, names.entity(entity) or "(no name)", f"{both[place]:,}")
+    def row(rank: int) -> TableRow:
+        if rank < len(frequent):
+            return TableRow("", frequent[rank][0], f"{both[rank]:,}")
+        entity = graph.entity_ids[numbers[rank - len(frequent)]]
+        return TableRow(entity, names.entity(entity) or "(no name)", f"{both[rank]:,}")
 
     shown = np.argsort(-both, kind="stable")[start : start + PAGE]
     return Page(tuple(map(row, shown.tolist())), len(both))
@@ -257,7 +257,7 @@ def _named(names: Names) -> IntArray:
         spelled = np.asarray(np.diff(graph.names.lists.ends) > len("[]"))[graph.names.numbers]
         frequent, lists = {name.lower() for name in frequent_names(snapshot)}, graph.names.lists
         all_lists = lists.names_of(np.arange(len(lists.hashes)))
-        alike = [i for i, found in enumerate(all_lists) if not frequent.isdisjoint(map(str.lower, found))]
+        alike = [i for i, spellings in enumerate(all_lists) if not frequent.isdisjoint(map(str.lower, spellings))]
         entities = np.unique(graph.entities[np.isin(graph.names.numbers, alike)]).tolist()
         listed = [entity for entity in entities if names.entity(graph.entity_ids[entity]).lower() in frequent]
         return np.setdiff1d(graph.entities[names.seen() & spelled], listed)
@@ -279,7 +279,7 @@ def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
     rows: dict[str, TableRow] = {}
     for start in range(0, 8 * PAGE, PAGE):
         page = _entities(snapshot, "", start).rows
-        named = [row for row in page if not _CODE.search(row.label) and _is_name(row.label)]
+        named = [row for row in page if not _CODE_SIGN.search(row.label) and _is_name(row.label)]
         for row in named:
             if not row.id or _is_said(snapshot, row):
                 rows.setdefault(row.label, row)
@@ -294,7 +294,7 @@ def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
 def _is_name(label: str) -> bool:
     """True if a name begins with no small letter and has other words than those of grammar (`From`, `AS IS`)."""
     is_grammar = all(word in _GRAMMAR or word.endswith(("n't", "n\u2019t")) for word in label.lower().split())
-    return not label[0].islower() and not is_grammar and label.lower() not in _NOTES
+    return not label[0].islower() and not is_grammar and label.lower() not in _NOTE_LABELS
 
 
 def entity_card(snapshot: SearchSnapshot, entity_id: str, start: int = 0) -> EntityCard | None:
@@ -323,9 +323,9 @@ def _joining_passage(
     snapshot: SearchSnapshot, names: Names, mentions: IntArray, name: str
 ) -> tuple[str, str, str, str]:
     for mention in mentions.tolist():
-        known = names.graph.names.names(mention)
-        if name in known and len(known) > 1:
-            other = next(other for other in known if other != name)
+        spellings = names.graph.names.names(mention)
+        if name in spellings and len(spellings) > 1:
+            other = next(other for other in spellings if other != name)
             return (name, *_titled(snapshot, int(names.graph.chunk_positions[names.graph.passages[mention]])), other)
     return (name, "", "", "")
 
@@ -351,7 +351,7 @@ def _with_sentence(snapshot: SearchSnapshot, position: int, entity_id: str) -> t
     unit_id, title = _titled(snapshot, position)
     [unit] = snapshot.view.units([position])
     name = Names.of(snapshot).entity(entity_id, unit_id)
-    return unit_id, title, sentence_with(text_below_title(unit), name, _SENTENCE)
+    return unit_id, title, sentence_with(text_below_title(unit), name, _MAX_SENTENCE_LETTERS)
 
 
 def filter_example(snapshot: SearchSnapshot) -> str:
@@ -365,11 +365,11 @@ def filter_example(snapshot: SearchSnapshot) -> str:
             if is_plain and key != "source" and not key.startswith("sire_"):
                 counts[key, value] += int(passages)
     for (key, value), number in counts.most_common():
-        if 1 < number < len(visible) and (where := parse_filter({key: value})):
-            return filter_text(where)
+        if 1 < number < len(visible) and (condition := parse_filter({key: value})):
+            return filter_text(condition)
     source = next((str(row["source"]) for row in metadata if "/" in str(row.get("source", ""))), "")
-    where = parse_filter({"source": {"contains": source.partition("/")[0]}}) if source else None
-    return filter_text(where) if where else ""
+    condition = parse_filter({"source": {"contains": source.partition("/")[0]}}) if source else None
+    return filter_text(condition) if condition else ""
 
 
 def _of_tree(snapshot: SearchSnapshot, kind: str, tree: str) -> Sequence[int]:

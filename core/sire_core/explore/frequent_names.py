@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sire_core.types import Unit
 
 _COUNTS_VERSION = 2
-"""Of the counts as they are kept in files."""
+"""Version of stored counts."""
 _NAMED, _COUNTED_PASSAGES = 300, 5_000
 """Passages, drawn at random, in which names are looked for, and in which they are counted."""
 _LISTED_SHARE = 4
@@ -78,7 +78,7 @@ def _counted(snapshot: SearchSnapshot) -> dict[str, int]:
             if entity.names and entity.type not in graph.skip_types:
                 spelled.setdefault(entity.key, Counter())[entity.names[0]] += 1
     least = limit * len(chunks) / max(1, len(visible)) / 2  # half of what is expected in the sample
-    names = [found.most_common(1)[0][0] for found in spelled.values() if found.total() >= least]
+    names = [spellings.most_common(1)[0][0] for spellings in spelled.values() if spellings.total() >= least]
     texts = [f"{unit.title}\n{unit.text}" for unit in units]
     counts = Counter[str]()
     for name in names:

@@ -314,6 +314,7 @@ _FUNCTION_WORDS = {
         "будет бы же ли через после перед без под над между даже здесь там потом"
     ),
 }
+_FOREIGN = frozenset[str]().union(*_FUNCTION_WORDS.values())
 _GERMAN_NOUNS = _set(
     "jahr jahre jahren tag tage tagen zeit zeiten teil teile teilen ende anfang mann frau kind kinder kindern "
     "menschen leute leben welt land stadt ort haus name namen weise art beispiel seite seiten grund frage "
@@ -364,11 +365,14 @@ def split_unspaced(sentence: str) -> list[str]:
 def language_of(text: str) -> str:
     """Language of a passage by its function words: `de`, `fr`, `es` or `ru`; empty for English and others."""
     words = list(map(str.lower, _LETTERS_ONLY.findall(text[:_LOOKED_AT])))
+    english = sum(map(_ENGLISH.__contains__, words))
+    if sum(map(_FOREIGN.__contains__, words)) <= max(1, english):  # as of most texts in English
+        return ""
     counts = {
         language: sum(map(function_words.__contains__, words)) for language, function_words in _FUNCTION_WORDS.items()
     }
     best = max(counts, key=lambda language: counts[language])
-    return best if counts[best] > 1 and counts[best] > sum(map(_ENGLISH.__contains__, words)) else ""
+    return best if counts[best] > max(1, english) else ""
 
 
 def without_function_words(span: TextSpan, language: str) -> TextSpan | None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sire_core.errors import BuildError
+from sire_core.extraction.record import StoredRecord
 from sire_core.extraction.title_links import (
     PassageTexts,
     TitleIndex,
@@ -68,12 +69,12 @@ async def extract_missing(
 
 async def _batches(
     todo: Sequence[ChunkInContext], extractor: Extractor, runner: Runner | None
-) -> AsyncGenerator[Sequence[ExtractionRecord], None]:
+) -> AsyncGenerator[Sequence[StoredRecord], None]:
     """Yield records as they come, from the extractor or from a runner."""
     if runner is None or runner.part_size is None or not getattr(extractor, "portable", False):
         async with aclosing(extractor.extract(todo)) as batches:  # type: ignore[type-var] # an async generator
-            async for batch in batches:
-                yield batch
+            async for records in batches:
+                yield _stored(records)
         return
     parts = [todo[start : start + runner.part_size] for start in range(0, len(todo), runner.part_size)]
     async with aclosing(runner.map(_extracted, extractor, parts)) as results:
@@ -81,11 +82,15 @@ async def _batches(
             yield batch
 
 
-def _extracted(extractor: Extractor, part: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
+def _stored(records: Sequence[ExtractionRecord]) -> list[StoredRecord]:
+    return list(map(StoredRecord.of, records))
+
+
+def _extracted(extractor: Extractor, part: Sequence[ChunkInContext]) -> list[StoredRecord]:
     """Records of a part, on a worker."""
 
-    async def all_of_them() -> list[ExtractionRecord]:
-        return [record async for batch in extractor.extract(part) for record in batch]
+    async def all_of_them() -> list[StoredRecord]:
+        return [record async for batch in extractor.extract(part) for record in _stored(batch)]
 
     return asyncio.run(all_of_them())
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.filters import Filter
+    from sire_core.protocols.building import Runner
     from sire_core.protocols.models import BoolArray, FloatArray, IntArray, LanguageModel
     from sire_core.types import Edge, Hit, PathStep, Unit
 
@@ -149,6 +150,10 @@ class View(Protocol):
 
     def allowed(self, where: Filter | None) -> BoolArray | None:
         """Units that pass a filter (all their chunks pass), `[size]`; None when everything passes."""
+
+    @property
+    def runner(self) -> Runner | None:
+        """Runs parallel work while a build prepares the ranker; None in searches."""
 
     def units(self, positions: Sequence[int] | IntArray) -> list[Unit]:
         """Read units."""

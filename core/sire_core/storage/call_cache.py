@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.errors import StorageError
-from sire_core.extraction.record import from_json, to_json
+from sire_core.extraction.record import StoredRecord, from_json
 from sire_core.storage.array_file import load_arrays, pack_arrays
 from sire_core.storage.checksums import row_checksum
 from sire_core.storage.database import Database
@@ -56,11 +56,6 @@ _COLUMN_TYPES: dict[str, tuple[type, ...]] = {
 """Types that these columns have."""
 
 _logger = logging.getLogger(__name__)
-
-
-def _compressed(record: str) -> bytes:
-    """Compress a record for storage, to less than half its length."""
-    return zlib.compress(record.encode(), 1)
 
 
 def _decompressed(body: bytes) -> bytes:
@@ -159,17 +154,14 @@ class CallStore(Database):
             return self._read("records", condition, [fingerprint])
         return self._read("records", f"{condition} AND hash IN ({{marks}})", [fingerprint], list(dict.fromkeys(hashes)))
 
-    def put_records(self, fingerprint: str, records: Sequence[ExtractionRecord]) -> None:
+    def put_records(self, fingerprint: str, records: Sequence[StoredRecord]) -> None:
         """Store records. A failed one never replaces a good one, and is tried again by the next build."""
         keep = "WHERE excluded.status!='failed' OR records.status='failed'"
         with self.transaction() as connection:
             connection.executemany(
                 "INSERT INTO records VALUES (?,?,?,?,?) ON CONFLICT (fingerprint, hash) "
                 f"DO UPDATE SET status=excluded.status, body=excluded.body, checksum=excluded.checksum {keep}",
-                [
-                    _with_checksum(fingerprint, record.hash, record.status, _compressed(to_json(record)))
-                    for record in records
-                ],
+                [_with_checksum(fingerprint, record.hash, record.status, record.body) for record in records],
             )
 
     def failures(self, fingerprint: str) -> list[tuple[str, str]]:

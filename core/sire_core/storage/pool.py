@@ -19,6 +19,7 @@ from sire_core.arrays.grouping import ranges
 from sire_core.errors import StorageError
 from sire_core.filters import comparable
 from sire_core.filters.conditions import filtered_title
+from sire_core.storage.array_file import map_arrays, save_arrays
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.derived import BLOCK, DerivedFiles, derived_values, inflate
 from sire_core.storage.store import CORPUS, Store
@@ -64,13 +65,13 @@ MOST_LETTERS = 24
 """Letters of a unit's id, as `digest` makes it."""
 ID_TYPE = f"S{MOST_LETTERS}"
 MOST_LEVELS = 255
-MATRIX, ROWS = "matrix.npy", "rows.bin"
-"""Names of the large files of a pool."""
-_ARRAYS = (
+MATRIX, ROWS, COLUMNS = "matrix.npy", "rows.bin", "columns.bin"
+"""Names of the files of a pool: the large ones, which a change copies in part, and all other arrays."""
+_NUMBER_COLUMNS = (
     *("ids", "kinds", "levels", "ranks", "indptr", "indices", "offsets"),
     *("chunk_ids", "chunk_documents", "chunk_metadata"),
 )
-_TEXT_ARRAYS = ("documents", "titles", "metadata")
+_TEXT_COLUMNS = ("documents", "titles", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,11 +258,11 @@ class Pool:
             files.verify()
         directory = files.directory
         with derived_values(str(directory)):
-            parts: dict[str, Any] = {name: np.asarray(np.load(directory / f"{name}.npy", "r")) for name in _ARRAYS}
+            parts: dict[str, Any] = {**map_arrays(directory / COLUMNS)}
+            parts |= {name: parts[name].tobytes() for name in _TEXT_COLUMNS}
+            parts["kind_names"] = tuple(json.loads(parts["kind_names"].tobytes()))
             parts["matrix"] = np.asarray(np.load(directory / MATRIX, "r"))
             parts["rows"] = np.asarray(np.memmap(directory / ROWS, dtype=np.uint8, mode="r"))
-            parts |= {name: (directory / f"{name}.json").read_bytes() for name in _TEXT_ARRAYS}
-            parts["kind_names"] = tuple(json.loads((directory / "kinds.json").read_bytes()))
             pool = cls(generation=generation, files=files, stamp=stamp, **parts)
             if not written:
                 pool.require_sound()
@@ -331,11 +332,9 @@ def _require_texts(*values: object) -> None:
 
 def save_columns(directory: Path, columns: Mapping[str, Any]) -> None:
     """Write all arrays of a pool except its matrix and rows."""
-    for name in _ARRAYS:
-        np.save(directory / f"{name}.npy", columns[name])
-    for name in _TEXT_ARRAYS:
-        (directory / f"{name}.json").write_bytes(columns[name])
-    (directory / "kinds.json").write_text(json.dumps(columns["kind_names"]), encoding="utf-8")
+    texts = {name: columns[name] for name in _TEXT_COLUMNS} | {"kind_names": json.dumps(columns["kind_names"]).encode()}
+    arrays = {name: np.ascontiguousarray(columns[name]) for name in _NUMBER_COLUMNS}
+    save_arrays(directory / COLUMNS, arrays | {name: np.frombuffer(text, np.uint8) for name, text in texts.items()})
 
 
 def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
@@ -645,7 +644,7 @@ class Pools:
         directory = self._folder.pool(built.pool, generation)
         # Readers count on a code for every kind that is built in: files without one are made again from the store, and
         # so are those of other rules.
-        return DerivedFiles(directory, f"{directory.name} of {commit}, rules 3, {' '.join(BUILT_IN_KINDS)}")
+        return DerivedFiles(directory, f"{directory.name} of {commit}, rules 4, {' '.join(BUILT_IN_KINDS)}")
 
     def _at_hand(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> Pool | None:
         """Return the pool of a generation if it exists; in a folder, the one that its files contain now."""

@@ -248,23 +248,6 @@ def _leaves(value):
     return [leaf for item in value for leaf in _leaves(item)] if isinstance(value, list) else [value]
 
 
-def test_a_failed_report_is_told_and_made_by_the_next_build(tmp_path):
-    refused = {"count": 0}
-
-    def script(call):
-        if call.schema is not None and "findings" in json.dumps(call.schema) and refused["count"] < 1:
-            refused["count"] += 1
-            raise ConnectionError("gone")
-        return write_report(call)
-
-    with folder(tmp_path, ScriptedModel(script)) as index:
-        with pytest.raises(ConnectionError):
-            index.build(CORPUS)
-        assert index.build(CORPUS).failures == ()
-    check = reports_of(tmp_path)
-    assert check
-
-
 @pytest.mark.parametrize(
     "documents",
     [
@@ -408,18 +391,6 @@ def test_a_model_is_shown_what_parts_without_a_report_know(tmp_path):
     ) as index:
         index.build(documents)
     assert sorted(len(found["statements"]) for found in shown) == [7, 7]
-
-
-def test_what_clusters_without_a_report_know_outlives_a_change(tmp_path):
-    """The triangles stay as they are, and so are not read again, when a second bridge joins them."""
-    documents, extractor = barbells(tmp_path, second=["Alba met Fion."])
-    recipe = smart(kappa=1, levels=2, drift=1.0, extract_tokens=200)
-    with Index(recipe=recipe, embedder=HashEmbedder(), extractor=extractor) as index:
-        index.build(documents[:-1])
-        index.add(documents[-1:])
-        told = next(unit for unit in reports(index) if "Alba met Fion." in unit.text)
-    said = {"Cilo met Dara.", "Alba met Fion.", *sentences(TRIANGLES[0]), *sentences(TRIANGLES[1])}
-    assert set(told.text.split("\n")[1:]) == said
 
 
 def test_every_cluster_that_two_passages_speak_of_has_a_report(tmp_path):

@@ -10,12 +10,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sire_core.arrays.grouping import positions_in
 from sire_core.arrays.lists import Lists, Ragged, word_keys
+from sire_core.changes.runners import results_of
 from sire_core.documents.blocks import CODE, HEADING, PARAGRAPH, block_text
 from sire_core.documents.markdown_sections import SEPARATOR, plain_heading, title_line
 from sire_core.extraction.headings import base_title
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from sire_core.arrays.lists import Ints
     from sire_core.documents.blocks import Block
-    from sire_core.protocols import View
+    from sire_core.protocols import Runner, View
     from sire_core.types import Unit
 
     Keys = NDArray[np.uint64]
@@ -191,10 +192,10 @@ class PassageWords:
     def _read(cls, view: View, positions: Ints, before: PassageWords | None) -> PassageWords:
         ids = view.ids[positions]
         if before is None or not len(before.ids):
-            return cls.read(ids, _units(view, positions))
+            return cls.read(ids, _Units(view, positions), view.runner)
         rows = positions_in(before.ids, ids)
         new = rows < 0
-        read = cls.read(ids[new], _units(view, positions[new])).spelled_by(before.vocabulary)
+        read = cls.read(ids[new], _Units(view, positions[new]), view.runner).spelled_by(before.vocabulary)
         rows[new] = len(before.ids) + np.arange(len(read.ids))
         names = [*before.names, *read.names]
         return cls(
@@ -206,46 +207,22 @@ class PassageWords:
         ).with_own_words()
 
     @classmethod
-    def read(cls, ids: NDArray[np.bytes_], units: Iterable[Unit]) -> PassageWords:
-        """Read passages."""
-        numbers = defaultdict[str, int](count().__next__)
-        number = numbers.__getitem__
-        words, marks = array("i"), array("i")
-        lengths, sentences, names = list[int](), list[int](), list[str]()
-        headings = list[list[list[int]]]()
-        fragments, fragment_words, fragment_counts = list[str](), list[int](), list[int]()
-        code = list[bool]()
-        for unit in units:
-            own_headings = passage_headings(unit)
-            headings.append([list(map(number, name_words(heading))) for heading in own_headings])
-            title, pieces = titled_sentences(unit.title, unit.text)
-            names.append(" ".join(_name(title, unit.text).split()))
-            sentences.append(len(pieces))
-            before, parts_before = len(words), len(fragments)
-            parts_of_unit = list(_fragments(title, pieces))
-            code += _in_code(unit, parts_of_unit)
-            for sentence, part in parts_of_unit:
-                spelled, capitals = _words(part)
-                words.extend(map(number, spelled))
-                marks.extend([2 * sentence + capital for capital in capitals])
-                fragments.append(" ".join(spelled))
-                fragment_words.append(len(spelled))
-            lengths.append(len(words) - before)
-            fragment_counts.append(len(fragments) - parts_before)
-        parts = {
-            "words": _ragged(lengths, numbers=np.array(words, dtype=np.int32), marks=np.array(marks, dtype=np.int32)),
-            "sentences": _ragged(sentences),
-            "headings": _ragged(map(len, headings), lengths=_int32(map(len, chain.from_iterable(headings)))),
-            "heading_words": _nested_words(headings),
-            "name_words": _nested_words([[list(map(number, name_words(name)))] for name in names]),
-            "fragments": _ragged(
-                fragment_counts,
-                hashes=np.array([hash64(fragment) for fragment in fragments], dtype=np.uint64),
-                lengths=_int32(fragment_words),
-                code=_int32(code),
-            ),
-        }
-        return cls(ids, parts, names, Vocabulary().followed_by(list(numbers)), len(ids))
+    def read(cls, ids: NDArray[np.bytes_], units: Sequence[Unit], runner: Runner | None) -> PassageWords:
+        """Read passages, in parts wherever the runner works; words are numbered as they first appear."""
+        read = results_of(runner, _spelled, None, units) or [_spelled(None, ())]
+        numbers: dict[str, int] = {}
+        for part in read:
+            number = np.array([numbers.setdefault(word, len(numbers)) for word in part.words], dtype=np.int32)
+            for name in _OF_NUMBERS:
+                columns = {**part.arrays[name].columns, "numbers": number[part.arrays[name]["numbers"]]}
+                part.arrays[name] = Ragged(part.arrays[name].counts, columns)
+        return cls(
+            ids,
+            {name: Ragged.joined([part.arrays[name] for part in read]) for name in _PART_NAMES},
+            [name for part in read for name in part.names],
+            Vocabulary().followed_by(list(numbers)),
+            len(ids),
+        )
 
     def spelled_by(self, vocabulary: Vocabulary) -> PassageWords:
         """These passages, their words numbered as in a vocabulary; behind it stand those that it does not have."""
@@ -270,6 +247,56 @@ class PassageWords:
             columns = {**parts[name].columns, "numbers": number[parts[name]["numbers"]].astype(np.int32)}
             parts[name] = Ragged(parts[name].counts, columns)
         return replace(self, parts=parts, vocabulary=vocabulary)
+
+
+class _Spelled(NamedTuple):
+    """A part of the passages."""
+
+    arrays: dict[str, Ragged]  # see `_PART_NAMES`
+    names: list[str]
+    words: list[str]  # by number
+
+
+def _spelled(_: None, units: Sequence[Unit]) -> _Spelled:
+    """Read some passages."""
+    numbers = defaultdict[str, int](count().__next__)
+    number = numbers.__getitem__
+    words, marks = array("i"), array("i")
+    lengths, sentences, names = list[int](), list[int](), list[str]()
+    headings, spelled_names = list[list[list[int]]](), list[list[list[int]]]()
+    fragments, fragment_words, fragment_counts = list[str](), list[int](), list[int]()
+    code = list[bool]()
+    for unit in units:
+        title, pieces = titled_sentences(unit.title, unit.text)
+        names.append(" ".join(_name(title, unit.text).split()))
+        spelled_names.append([list(map(number, name_words(names[-1])))])
+        headings.append([list(map(number, name_words(heading))) for heading in passage_headings(unit)])
+        sentences.append(len(pieces))
+        before, parts_before = len(words), len(fragments)
+        parts = list(_fragments(title, pieces))
+        code += _in_code(unit, parts)
+        for sentence, part in parts:
+            spelled, capitals = _words(part)
+            words.extend(map(number, spelled))
+            marks.extend([2 * sentence + capital for capital in capitals])
+            fragments.append(" ".join(spelled))
+            fragment_words.append(len(spelled))
+        lengths.append(len(words) - before)
+        fragment_counts.append(len(fragments) - parts_before)
+    arrays = {
+        "words": _ragged(lengths, numbers=np.array(words, dtype=np.int32), marks=np.array(marks, dtype=np.int32)),
+        "sentences": _ragged(sentences),
+        "headings": _ragged(map(len, headings), lengths=_int32(map(len, chain.from_iterable(headings)))),
+        "heading_words": _nested_words(headings),
+        "name_words": _nested_words(spelled_names),
+        "fragments": _ragged(
+            fragment_counts,
+            hashes=np.array([hash64(fragment) for fragment in fragments], dtype=np.uint64),
+            lengths=_int32(fragment_words),
+            code=_int32(code),
+        ),
+    }
+    return _Spelled(arrays, names, list(numbers))
 
 
 _PART_NAMES = ("words", "sentences", "headings", "heading_words", "name_words", "fragments")
@@ -363,9 +390,18 @@ def _small(numbers: NDArray[Any]) -> NDArray[Any]:
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
-def _units(view: View, positions: Ints) -> Iterator[Unit]:
-    """Units, read one after the other."""
-    return (view.units([position])[0] for position in positions.tolist())
+class _Units(Sequence["Unit"]):
+    """Units of a snapshot, read when they are asked for."""
+
+    def __init__(self, view: View, positions: Ints) -> None:
+        self._view, self._positions = view, positions
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def __getitem__(self, place: Any) -> Any:
+        units = self._view.units(np.atleast_1d(self._positions[place]))
+        return units if isinstance(place, slice) else units[0]
 
 
 def _words(text: str) -> tuple[list[str], list[int]]:
