@@ -11,8 +11,7 @@ LlamaIndex. Labels and headings count. The last lines are what contexts gain ove
 
 A set is a folder of SIRE_DATA with `docs/` and `needs`. `--embedder` (lexical, onnx:FOLDER) adds the rows of LangChain
 and LlamaIndex that `evidence_baselines.py` describes, over that embedder. `--rerank colbert:FOLDER` adds contexts whose
-best 40 pieces that model scored. `--work` keeps the indexes. `--learn` prints the weights that all sets give, and judges
-nothing.
+best 40 pieces that model scored. `--work` keeps the indexes. `--learn` prints the weights and judges nothing.
 """
 
 from __future__ import annotations
