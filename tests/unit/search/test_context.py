@@ -106,7 +106,7 @@ def test_of_documents_by_themselves_the_first_hits_come_first() -> None:
     film, director, other = (
         hit("The film Salt was directed by Petra Quillon.", "a", "Salt"),
         hit("She was born in Orr, in a mill by the sea.", "b", "Petra Quillon"),
-        hit("The director of the film was born to film.", "c", "A film about film directors"),
+        hit("Water is the star of the film.", "c", "Waves"),
     )
     context = chosen("Where was the director of the film Salt born?", film, director, other, max_tokens=32)
     assert [one.id for one in context.evidence] == ["a", "b"]
