@@ -108,7 +108,7 @@ def test_of_documents_by_themselves_the_first_hits_come_first() -> None:
         hit("She was born in Orr, in a mill by the sea.", "b", "Petra Quillon"),
         hit("Water is the star of the film.", "c", "Waves"),
     )
-    context = chosen("Where was the director of the film Salt born?", film, director, other, max_tokens=32)
+    context = chosen("Where was the director of the film Salt born?", film, director, other, max_tokens=36)
     assert [one.id for one in context.evidence] == ["a", "b"]
 
 
