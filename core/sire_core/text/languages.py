@@ -1,0 +1,283 @@
+"""Languages: which one a text is in, and how words of each become terms."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from sire_core.errors import ConfigurationError
+from sire_core.text.lexicon import FUNCTION_WORDS
+from sire_core.text.words import UNSPACED, find_words, split_words, spelled_words, without_accents
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+UNDETERMINED = "und"
+"""Code (ISO 639) of a text that is too short, or of code and numbers only; it is analysed as English."""
+ENGLISH = "en"
+_NAMES = (
+    "af:afrikaans am:amharic ar:arabic bg:bulgarian bn:bengali br:breton ca:catalan cs:czech da:danish de:german "
+    "el:greek en:english eo:esperanto es:spanish et:estonian eu:basque fa:persian fi:finnish fr:french ga:irish "
+    "gl:galician gu:gujarati he:hebrew hi:hindi hr:croatian hu:hungarian hy:armenian id:indonesian it:italian "
+    "ja:japanese ka:georgian km:khmer ko:korean lo:lao lt:lithuanian lv:latvian mr:marathi my:burmese ne:nepali "
+    "nl:dutch no:norwegian pl:polish pt:portuguese ro:romanian ru:russian sk:slovak sl:slovenian sr:serbian "
+    "st:sesotho sv:swedish sw:swahili ta:tamil th:thai tl:tagalog tr:turkish uk:ukrainian ur:urdu vi:vietnamese "
+    "yi:yiddish zh:chinese"
+)
+LANGUAGES: dict[str, str] = dict(pair.split(":") for pair in _NAMES.split())
+"""English names of languages by ISO 639-1 code."""
+_CODES = {name: code for code, name in LANGUAGES.items()} | {"nb": "no", "nn": "no", "iw": "he", "in": "id"}
+_COMPOUNDING = frozenset("de nl sv da no fi ko et hu af".split())
+"""Languages that write compounds as one word; in Korean, what stands behind a noun is written with it, too."""
+_MIN_PART, _MIN_PART_KOREAN = 4, 2
+"""Letters, or syllables, of a part of a compound."""
+_SCRIPTS: tuple[tuple[str, str, str], ...] = (
+    ("\u3041-\u30ff", "", "ja"),
+    ("\u3400-\u9fff\uf900-\ufaff", "", "zh"),
+    ("\uac00-\ud7a3\u1100-\u11ff", "", "ko"),
+    ("\u0e00-\u0e7f", "", "th"),
+    ("\u0e80-\u0eff", "", "lo"),
+    ("\u1780-\u17ff", "", "km"),
+    ("\u1000-\u109f", "", "my"),
+    ("\u0590-\u05ff", "he yi", "he"),
+    ("\u0600-\u06ff", "ar fa ur", "ar"),
+    ("\u0900-\u097f", "hi mr ne", "hi"),
+    ("\u0400-\u04ff", "ru uk bg sr", "ru"),
+    ("\u0370-\u03ff\u1f00-\u1fff", "", "el"),
+    ("\u0530-\u058f", "", "hy"),
+    ("\u10a0-\u10ff", "", "ka"),
+    ("\u0980-\u09ff", "", "bn"),
+    ("\u0a80-\u0aff", "", "gu"),
+    ("\u0b80-\u0bff", "", "ta"),
+    ("\u1200-\u137f", "", "am"),
+)
+"""Letters of a script, the languages that function words tell apart, and the one where they do not."""
+_LETTER = re.compile(r"[^\W\d_]")
+_MAX_SAMPLE_CHARS = 2_000
+_MIN_FUNCTION_SCORE = 1.5
+_MIN_FUNCTION_SHARE = 0.08
+"""Score of a language's function words in a text, at least, and divided by the number of words."""
+_MIN_SCRIPT_SHARE = 0.3
+_MIN_KANA_SHARE = 0.1
+_PARTICLES = re.compile(
+    r"(?<=[\uac00-\ud7a3])(?:\ub4e4|\uc5d0\uc11c|\uc5d0\uac8c|\uaed8\uc11c|\ud55c\ud14c|\uc73c\ub85c|\ubd80\ud130|\uae4c\uc9c0|\ucc98\ub7fc|\ubcf4\ub2e4|\uc870\ucc28|\ub9c8\uc800|\ub9c8\ub2e4|\ubc16\uc5d0|"
+    r"\uc774\ub098|\uc774\ub780|\uc774\ub77c\uace0|\ub77c\uace0|\uc785\ub2c8\ub2e4|\uc774\ub2e4|\ud558\uace0|\uc744|\ub97c|\uc740|\ub294|\uc5d0|\uaed8)\Z"
+    r"|(?<=[\uac00-\ud7a3]{2})(?:\uc774|\uac00|\uc758|\ub3c4|\ub85c|\ub9cc|\uc640|\uacfc|\ub098|\uc778|\ub780|\ub791)\Z"
+)
+"""What stands behind Korean nouns: case, plural, topic; single syllables that end nouns, too, only behind two others."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """How words of a language become terms.
+
+    Attributes:
+        code: ISO 639-1 code.
+    """
+
+    code: str
+
+    def words(self, text: str) -> list[str]:
+        """Words of a text as they are stemmed: lower case; scripts without spaces as pairs of letters."""
+        if self.code == ENGLISH:
+            return split_words(text)
+        if self.code == "tr":  # the small letter of I has no dot
+            text = text.replace("I", "\u0131").replace("\u0130", "i")
+        return spelled_words(text)
+
+    def stems(self, words: Sequence[str]) -> list[str]:
+        """Stems of words of `words`, without accents, which some writers leave out."""
+        if self.code == ENGLISH:
+            return list(_stemmer("english").stemWords(list(words)))
+        if self.code == "ko":
+            return list(map(_without_particles, words))
+        stemmer = _stemmer(LANGUAGES[self.code])
+        return [plain_key(stem) for stem in (stemmer.stemWords(list(words)) if stemmer else words)]
+
+    @cached_property
+    def function_words(self) -> frozenset[str]:
+        """Words that neither name nor describe."""
+        if self.code == ENGLISH:
+            return FUNCTION_WORDS
+        return _listed_words().get(self.code, frozenset())
+
+    @property
+    def min_part(self) -> int:
+        """Letters of the shortest part of a compound; 0 where compounds are written as several words."""
+        if self.code not in _COMPOUNDING:
+            return 0
+        return _MIN_PART_KOREAN if self.code == "ko" else _MIN_PART
+
+
+@cache
+def language(code: str) -> Language:
+    """Return the analysis of a language by its code; of one that is not known, words as they are written."""
+    return Language(ENGLISH if code in (UNDETERMINED, "") else code if code in LANGUAGES else "eo")
+
+
+def language_code(name: str) -> str:
+    """Return the ISO 639-1 code of a language by its code (`de`, `de-AT`, `pt_BR`) or English name.
+
+    Raises:
+        ConfigurationError: No such language.
+    """
+    lower = name.strip().lower()
+    code = _CODES.get(lower, re.split("[-_]", lower)[0])
+    code = _CODES.get(code, code)
+    if code not in LANGUAGES:
+        raise ConfigurationError(
+            f"{name!r} is no language known here. Use an ISO 639-1 code such as 'de', or leave it out: the language of "
+            f"each document is found from its text. Known: {', '.join(f'{c} ({n})' for c, n in LANGUAGES.items())}."
+        )
+    return code
+
+
+def find_language(text: str, among: Collection[str] = ()) -> str:
+    """Return the code of the language of a text, by its script, then by function words; `und` if these do not tell.
+
+    Args:
+        text: The text; its first 2,000 letters are looked at.
+        among: Codes of the languages that it may be in; any for none.
+    """
+    sample = text[:_MAX_SAMPLE_CHARS]
+    candidates: Collection[str] = ()
+    default = UNDETERMINED
+    if not sample.isascii():
+        candidates, default = _of_script(sample)
+        if default != UNDETERMINED and not candidates:
+            return default
+    words = list(map(str.lower, find_words(sample)))
+    scores = Counter[str]()
+    weights = _function_weights()
+    for word in words:
+        for code, weight in weights.get(word, ()):
+            scores[code] += weight
+    allowed = [code for code in scores if (not candidates or code in candidates) and (not among or code in among)]
+    best = max(allowed, key=lambda code: (scores[code], code), default=default)
+    least = _MIN_FUNCTION_SCORE if not among else 0.0
+    if scores[best] <= least or scores[best] < _MIN_FUNCTION_SHARE * len(words):
+        return default if not among or default in among else UNDETERMINED
+    return best
+
+
+def _of_script(sample: str) -> tuple[Collection[str], str]:
+    """Languages of the script of most letters, and the one to take where function words do not tell."""
+    letters = len(_LETTER.findall(sample))
+    counts = {script: len(pattern.findall(sample)) for script, pattern in _script_patterns().items()}
+    if counts["ja"] > _MIN_KANA_SHARE * letters:
+        return (), "ja"
+    best = max(counts, key=lambda script: counts[script])
+    if counts[best] <= _MIN_SCRIPT_SHARE * letters:
+        return (), UNDETERMINED
+    return next(codes.split() for _, codes, script in _SCRIPTS if script == best), best
+
+
+@cache
+def _script_patterns() -> Mapping[str, re.Pattern[str]]:
+    return {script: re.compile(f"[{letters}]") for letters, _, script in _SCRIPTS}
+
+
+@cache
+def _listed_words() -> Mapping[str, frozenset[str]]:
+    """Function words of languages by code."""
+    import stopwordsiso
+
+    listed = {code: stopwordsiso.stopwords(code) for code in stopwordsiso.langs() if code in LANGUAGES}
+    return {
+        code: frozenset(word.lower() for word in words if word.replace("'", "").isalpha())
+        for code, words in listed.items()
+    }
+
+
+@cache
+def _function_weights() -> Mapping[str, Sequence[tuple[str, float]]]:
+    """Languages in which a word is a function word, each with 1 / their number."""
+    owners: dict[str, list[str]] = {}
+    for code in LANGUAGES:
+        for word in language(code).function_words:
+            owners.setdefault(word, []).append(code)
+    return {word: [(code, 1 / len(codes)) for code in codes] for word, codes in owners.items()}
+
+
+@lru_cache(1)
+def _algorithms() -> frozenset[str]:
+    import Stemmer
+
+    return frozenset(Stemmer.algorithms())
+
+
+@cache
+def _stemmer(name: str) -> Any:
+    """The Snowball stemmer of a language; None without one."""
+    import Stemmer
+
+    return Stemmer.Stemmer(name) if name in _algorithms() else None
+
+
+def _without_particles(word: str) -> str:
+    while match := _PARTICLES.search(word):
+        word = word[: match.start()]
+    return word
+
+
+def plain_key(word: str) -> str:
+    """A word as names are compared: without accents, and without the difference of Turkish i with and without dot."""
+    return word if word.isascii() else without_accents(word).replace("\u0131", "i")
+
+
+@dataclass(frozen=True, slots=True)
+class CompoundWords:
+    """Long words of a corpus, in which parts are looked for.
+
+    Attributes:
+        text: The words in alphabetical order, a line break before and behind each.
+        min_part: Letters of the shortest part.
+    """
+
+    text: str
+    min_part: int
+
+    @classmethod
+    def of(cls, words: Iterable[str], min_part: int) -> CompoundWords:
+        """Those of some words that are long enough to have two parts."""
+        long = sorted(word for word in words if len(word) >= 2 * min_part - (min_part == _MIN_PART_KOREAN))
+        return cls("\n".join(["", *long, ""]), min_part)
+
+    def holding(self, part: str) -> list[str]:
+        """Words that begin or end with a part."""
+        if len(part) < self.min_part:
+            return []
+        least = 1 if self.min_part == _MIN_PART_KOREAN else self.min_part
+        escaped = re.escape(part)
+        found = re.findall(rf"(?<=\n)(?:{escaped}[^\n]{{{least},}}|[^\n]{{{least},}}{escaped})(?=\n)", self.text)
+        return list(map(str, found))
+
+
+def compound_parts(word: str, min_part: int, frequency: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the two words of a corpus that a compound is made of, those that are most frequent; none if it is no such.
+
+    Args:
+        word: The word, as it is stemmed.
+        min_part: Letters of the shortest part.
+        frequency: How many passages have each possible part, see `possible_parts`.
+    """
+    best, most = (), 0
+    for middle in range(min_part, len(word) - min_part + 1):
+        head, tail = word[:middle], word[middle:]
+        score = frequency.get(head, 0) * frequency.get(tail, 0)
+        if score > most:
+            best, most = (head, tail), score
+    return best
+
+
+def possible_parts(word: str, min_part: int) -> list[str]:
+    """Beginnings and ends of a word that are long enough to be parts of it."""
+    middles = range(min_part, len(word) - min_part + 1)
+    return [part for middle in middles for part in (word[:middle], word[middle:])]
+
+
+UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
