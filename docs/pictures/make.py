@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from sire_core.explore.drawing import document
 from sire_core.explore.picture import Link, Node, Picture
-from sire_core.explore.result_page import document
 
 HERE = Path(__file__).parent
 

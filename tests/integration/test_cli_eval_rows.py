@@ -378,12 +378,11 @@ def test_a_judge_shares_the_limit_and_what_stands_before_it_is_written(dataset, 
 @pytest.mark.parametrize(
     "words",
     [
-        ("--sentence-groups", "--clusters"),
-        ("-r", "msrag", "--errors", "--missing-edges", 3, "--sentence-groups"),
+        ("-r", "msrag", "--missing-edges", 3, "--sentence-groups"),
         ("-r", "msrag", "--set", "rerank=model"),
         ("-r", "msrag", "--set", "rerank=model", "--set", "rerank_model=r", "--answer", "single", "--reader-only"),
     ],
-    ids=["groups-and-topics", "analyses", "searches", "searches-that-ask-another"],
+    ids=["analyses", "searches", "searches-that-ask-another"],
 )
 def test_nothing_that_a_model_was_asked_is_asked_again(dataset, server, tmp_path, words):
     words = [f"{word}@{server.base_url}" if word == "rerank_model=r" else word for word in words]

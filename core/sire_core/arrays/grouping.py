@@ -1,23 +1,17 @@
-"""Arrays in consecutive groups (compressed sparse rows), numbering of values, and pairs of two groupings."""
+"""Arrays in consecutive groups (compressed sparse rows), numbering of values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sire_core.errors import ConfigurationError
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    Members = Sequence[int] | NDArray[np.int64]
 
 _SMALL_RANGE = 1 << 16
 Number = TypeVar("Number", np.int64, np.uint64)
 
-_SHIFT = 32
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio: multiples of it, mixed, are independent of each other."""
 
@@ -101,32 +95,3 @@ def id_hashes(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
     """Numbers that stand for ids of at most 24 bytes."""
     parts = np.ascontiguousarray(ids, dtype="S24").view(np.uint64).reshape(-1, 3)
     return np.asarray(chained_hashes(parts.ravel(), np.full(len(parts), 3, dtype=np.int64)), dtype=np.uint64)
-
-
-def pairs(clusters: Iterable[Members]) -> NDArray[np.int64]:
-    """Return all pairs that share a cluster, each once, as ascending codes `low << 32 | high`."""
-    codes = [np.empty(0, dtype=np.int64)]
-    for cluster in clusters:
-        members = np.unique(np.asarray(cluster, dtype=np.int64))
-        if len(members) and not 0 <= members[0] <= members[-1] < 2**31:
-            raise ConfigurationError("cluster members must be row numbers from 0 to 2**31 - 1")
-        low, high = np.triu_indices(len(members), k=1)
-        codes.append(members[low] << _SHIFT | members[high])
-    return np.unique(np.concatenate(codes))
-
-
-def coverage(predicted: NDArray[np.int64], gold: NDArray[np.int64]) -> float:
-    """Share of the gold pairs that are also predicted; 0 without gold pairs."""
-    return len(np.intersect1d(predicted, gold, assume_unique=True)) / len(gold) if len(gold) else 0.0
-
-
-def overlap(first: NDArray[np.int64], second: NDArray[np.int64], gold: NDArray[np.int64]) -> float:
-    """Share of the gold pairs found by `first` that `second` finds, too; 0 when `first` finds none."""
-    return coverage(second, np.intersect1d(first, gold, assume_unique=True))
-
-
-def tper(seconds: float, base_seconds: float, units: int, base_units: int) -> float:
-    """Time-pool efficiency ratio (SiReRAG section 5): growth of the time per query over growth of the pool."""
-    if min(base_seconds, units, base_units) <= 0:
-        raise ConfigurationError("tper needs a positive base time and positive pool sizes")
-    return (seconds / base_seconds) / (units / base_units)

@@ -98,7 +98,7 @@ def run_change(
         if also:
             say(also)
         if not before.embedder and options.embedder in (None, "semantic"):
-            _note_embedder(options.embedder is not None)
+            _note_embedder()
     if gone:
         are = "document is" if len(gone) == 1 else "documents are"
         note(
@@ -289,15 +289,14 @@ def _changed_settings(recipe: str, before: Manifest, after: Manifest) -> str:
     return ", ".join(f"{name}={json.dumps(has[name])} (was {json.dumps(had[name])})" for name in changed)
 
 
-def _note_embedder(semantic: bool) -> None:
+def _note_embedder() -> None:
     """Say after a first build which embedder was taken and why, or what a model would add."""
     from sire_core.models.onnx_embedder import semantic_choice
 
     if choice := semantic_choice():
         spec, why = choice
-        default = "" if semantic else "lexical, the default. --embedder semantic takes "
-        note(f"Embedder {default}{spec}: {why}.")
-    elif not semantic:
+        note(f"Embedder {spec}: {why}. `--embedder lexical` indexes faster, without a model.")
+    else:
         note(
             "Embedder lexical, the default. On questions in people's own words a model of 34 MB finds 11 to 20 points "
             'more: pip install "sire-rag[onnx]", then sire reembed DIR --embedder onnx:Xenova/bge-small-en-v1.5.'

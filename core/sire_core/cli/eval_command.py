@@ -24,7 +24,6 @@ from sire_core.cli.model_options import ModelOptions, eval_models
 from sire_core.cli.option_groups import grouped
 from sire_core.cli.options import IndexOptions, check_target, manifest_of, open_index
 from sire_core.cli.output import note, output_width, reporting, say, write_rows
-from sire_core.errors import ConfigurationError
 from sire_core.protocols.building import extraction_by_preset
 from sire_core.text.pluralize import count
 
@@ -146,14 +145,14 @@ def eval_(
     For an existing index, with your own questions (nothing is built, and the folder is only read): sire eval my-index
     --questions questions.jsonl
     """
-    report.check(compared, asking, answering, measuring, calls.llm)
+    report.check(asking, answering, measuring, calls.llm)
     gate = report.gate
     check_index(dataset_dir, asking, builds=compared.builds)
     check_target(IndexOptions(compared.to if compared.repeats == 1 else None, embedder=compared.embedder))
     if extraction_by_preset(compared.values) == "native" and answering.answer and answering.reader_prompt is None:
         answering = replace(answering, reader_prompt="paper")
     names = _names(dataset_dir, asking, compared)
-    builds = not (answering.reader_only or compared.clusters or asking.file is not None)
+    builds = not (answering.reader_only or asking.file is not None)
     with eval_models(
         calls,
         answering.judge,
@@ -166,15 +165,11 @@ def eval_(
         results = Results(report, ablations=compared.ablations)
         with results.shown_on_failure(), reporting() as progress:
             dataset = _dataset(dataset_dir, asking, compared)
-            if not compared.clusters:
-                is_cut = compared.chunk_tokens is not None or dataset.whole or asking.sentence_groups
-                rows = _row_count(names, ablations=compared.ablations)
-                results.begin(dataset, rows, config, calls.price(), cut=is_cut)
+            is_cut = compared.chunk_tokens is not None or dataset.whole or asking.sentence_groups
+            rows = _row_count(names, ablations=compared.ablations)
+            results.begin(dataset, rows, config, calls.price(), cut=is_cut)
             if asking.sentence_groups:
                 dataset = _group_sentences(dataset, models.asked, progress)
-            if compared.clusters:
-                _say_clusters(dataset, compared, models.asked, report.json_file, progress)
-                return
             experiment = compared.experiment(dataset, models, calls)
             index = dataset_dir if asking.file else None
             experiment = replace(experiment, config=config, progress=progress, index=index)
@@ -194,7 +189,7 @@ def _names(folder: Path, asking: QuestionOptions, compared: ComparisonOptions) -
     if asking.file is not None and not compared.recipes:
         return [name for name in manifest_of(folder).recipe_names if name != "flat"]
     names = recipe_names(compared.recipes, ablations=compared.ablations)
-    if asking.file is None and not compared.clusters:
+    if asking.file is None:
         from sire_core.evaluate.experiment import plan_rows
 
         plan_rows(names, compared.values, ablations=compared.ablations, log=lambda _: None)
@@ -255,28 +250,3 @@ def _group_sentences(dataset: DataSet, model: LanguageModel | None, progress: Pr
 
     assert model is not None  # the options were checked
     return replace(dataset, documents=tuple(run_sync(group_sentences(dataset.documents, model, progress))))
-
-
-def _say_clusters(
-    dataset: DataSet,
-    compared: ComparisonOptions,
-    model: LanguageModel | None,
-    json_file: Path | None,
-    progress: Progress,
-) -> None:
-    """Cluster the passages by their texts and by their topics, which a model names where there is one."""
-    from sire_core.evaluate.clusters import evaluate_clusters, model_topics
-    from sire_core.models.embedders import resolve_embedder
-    from sire_core.models.sync import run_sync
-    from sire_core.papers.trees.tree import TreeSettings
-
-    settings = compared.values
-    if set(settings) - {"clustering"}:
-        raise ConfigurationError("--clusters has one setting: --set clustering=paper (or leiden).")
-    topics = None if model is None else run_sync(model_topics(dataset, model, progress))
-    embedder = resolve_embedder(compared.embedder)
-    method = TreeSettings(**settings).clustering
-    report = run_sync(evaluate_clusters(dataset, embedder, topics=topics, method=method))
-    if json_file is not None:
-        write_rows(json_file, [report])
-    say(report.table())

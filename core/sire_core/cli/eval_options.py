@@ -64,8 +64,7 @@ def check_index(folder: Path, options: QuestionOptions, *, builds: bool) -> None
         )
     if existing and (builds or options.untitled or options.titles_in_text or options.chunks):
         raise ConfigurationError(
-            "An index is only read: leave --ablations, --clusters, --repeats, --to, --chunks, --untitled and "
-            "--titles-in-text out."
+            "An index is only read: leave --ablations, --repeats, --to, --chunks, --untitled and --titles-in-text out."
         )
 
 
@@ -177,14 +176,6 @@ class ComparisonOptions:
     ablations: Annotated[
         bool, option("--ablations", "Show the ablation tables of the papers, with the published figures.")
     ] = False
-    clusters: Annotated[
-        bool,
-        option(
-            "--clusters",
-            "Instead of recipes, measure how many pairs of gold passages fall into the same cluster, by text and "
-            "by topic. With --llm, a model names the topics; --set clustering=paper clusters as in the paper.",
-        ),
-    ] = False
     max_failure_ratio: option_groups.MaxFailureRatio = 0.1
 
     @property
@@ -195,7 +186,7 @@ class ComparisonOptions:
     @property
     def builds(self) -> bool:
         """True if these options need something to be built."""
-        return self.ablations or self.clusters or self.repeats > 1 or self.to is not None
+        return self.ablations or self.repeats > 1 or self.to is not None
 
     def experiment(self, dataset: DataSet, models: EvalModels, calls: ModelOptions) -> Experiment:
         """The experiment that these options describe."""
@@ -335,14 +326,6 @@ class MeasureOptions:
         ),
     ] = None
     returns: option_groups.Returns = "units"
-    errors: Annotated[
-        bool,
-        option(
-            "--errors",
-            "Also show the causes of misses: graph, recall, or reranking. With --llm, a model judges whether the "
-            "graph contains what a question needs. For recipes with relations.",
-        ),
-    ] = False
     missing_edges: Annotated[
         int,
         option(
@@ -362,7 +345,6 @@ class MeasureOptions:
             seed=questions.seed,
             returns=self.returns,
             answer=answering.config(model, workers, self.k),
-            errors=self.errors,
             missing=self.missing_edges,
             budgets=_budgets(self.budgets),
             model=model,
@@ -436,24 +418,15 @@ class ReportOptions:
 
     def check(
         self,
-        compared: ComparisonOptions,
         questions: QuestionOptions,
         answering: EvalAnswerOptions,
         measured: MeasureOptions,
         llm: str | None,
     ) -> None:
         """Refuse options that do not go together, and files that cannot be written, before anything is built."""
-        clusters, ablations, answer = compared.clusters, compared.ablations, answering.answer
-        analyses = measured.errors or measured.missing_edges
-        uses_model = answer or questions.sentence_groups or questions.file or clusters or analyses
+        answer = answering.answer
+        uses_model = answer or questions.sentence_groups or questions.file or measured.missing_edges
         mistakes = {
-            "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.": (
-                clusters and (ablations or compared.recipes or answer)
-            ),
-            "--clusters looks at no recipe; leave --fail-under and --baseline out.": (
-                clusters and (self.fail_under or self.baseline)
-            ),
-            "--clusters measures no row; leave --export and --run out.": clusters and (self.export or self.runs),
             "--reader-only leaves the model nothing but the answers: give --answer, too.": (
                 answering.reader_only and not answer
             ),

@@ -68,7 +68,8 @@ Embedder = Annotated[
         "--embedder SPEC",
         "The embedder: `lexical` (no download), `semantic` (a model in the ONNX format on this machine), "
         "`onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER` (sentence-transformers), `openai:MODEL`, or "
-        "`file:PATH` (precomputed vectors). Default: that of the folder, or `lexical` for a new folder.",
+        "`file:PATH` (precomputed vectors). Default: that of the folder; for a new folder `semantic` where there is "
+        "such a model, else `lexical`.",
     ),
 ]
 Settings = Annotated[

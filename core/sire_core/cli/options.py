@@ -119,8 +119,9 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
     from sire_core.models.embedders import resolve_embedder
 
     manifest = manifest_of(options.folder)
-    settings = options.settings or {}
+    settings, embedder = options.settings or {}, options.embedder
     if options.writes:
+        embedder = embedder or default_embedder(manifest)
         check_writing(options, manifest)
         recipe = recipe_to_build(options.recipe, settings, manifest)
     else:
@@ -130,7 +131,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         options.folder,
         recipe=recipe,
         language_model=options.language_model,
-        embedder=None if options.embedder is None else resolve_embedder(options.embedder),
+        embedder=None if embedder is None else resolve_embedder(embedder),
         extractor=extractor_of(options),
         chunker=chunker_of(options) if options.cuts else "folder",
         seed=options.seed or 0,
@@ -142,6 +143,13 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         runner=options.runner,
         wrap_model=options.wrap_model,
     )
+
+
+def default_embedder(manifest: Manifest) -> str | None:
+    """Return the embedder of a first build: a model of this machine; None for `lexical`, or for that of the folder."""
+    from sire_core.models.onnx_embedder import semantic_choice
+
+    return "semantic" if not manifest.embedder and semantic_choice() else None
 
 
 def check_folder(folder: Path | None, other: str | Path = "") -> None:

@@ -19,7 +19,6 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from rich.progress import Task
 
-    from sire_core.evaluate.clusters import ClusterReport
     from sire_core.evaluate.rows import EvalRow
     from sire_core.protocols import Progress
 
@@ -182,7 +181,7 @@ class _Lines:
             note(f"{stage}: {done:,} of {total:,}" if done else f"{stage}: starting, {total:,} to do")
 
 
-def write_rows(path: str | Path, rows: Sequence[EvalRow | ClusterReport]) -> None:
+def write_rows(path: str | Path, rows: Sequence[EvalRow]) -> None:
     """Write rows as a JSON list (`as_json`); the file is replaced in one step."""
     write_text(path, json.dumps([row.as_json() for row in rows], ensure_ascii=False, indent=1) + "\n")
 

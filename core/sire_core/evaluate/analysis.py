@@ -1,4 +1,4 @@
-"""Analyses of rows, some by a model: where misses come from, what the graph lacks, which of two answers is better."""
+"""Analyses by a model: what the graph lacks, which of two answers is better."""
 
 from __future__ import annotations
 
@@ -21,16 +21,9 @@ from sire_core.worker_pool import map_all
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.rows import EvalRow, QuestionResult
+    from sire_core.evaluate.rows import EvalRow
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel, Progress
-
-_TOP = 2
-_POOL = 5
-
-_NEEDED = """\
-The data holds a question, a passage that its answer needs, and the relations that a graph has of this passage. Do the \
-relations hold what the question needs from the passage? Answer with yes or no alone."""
 
 _ANNOTATE = """\
 The data holds a passage and numbered relations that were read from it. List the numbers of the relations that the \
@@ -42,49 +35,6 @@ class _Annotation(LenientAnswer):
 
     correct: list[int] = Field(default_factory=list)
     missing: list[list[str]] = Field(default_factory=list)
-
-
-def classify_error(
-    result: QuestionResult, stated: Mapping[str, Sequence[str]], *, complete: Mapping[str, bool] | None = None
-) -> str:
-    """Why not every gold passage of a question stands among the first two."""
-    gold = list(dict.fromkeys(result.gold))
-    missed = [doc for doc in gold if doc not in result.passages[: max(_TOP, len(gold))]]
-    if not missed:
-        return ""
-    outside = [doc for doc in missed if doc not in result.passages[: max(_POOL, len(gold))]]
-    if not outside:
-        return "rerank"
-    known = complete or {doc: bool(stated.get(doc)) for doc in outside}
-    return "recall" if all(known.get(doc, bool(stated.get(doc))) for doc in outside) else "graph"
-
-
-async def graph_errors(index: Index, dataset: DataSet, row: EvalRow, model: LanguageModel | None) -> dict[str, Any]:
-    """Kinds of errors of a row, in percent of its errors (table 14), and their number."""
-    stated = await relations_by_document(index)
-    if not stated:
-        return {}
-    questions = {question.id: question for question in dataset.questions}
-    texts = dataset.texts
-    counts = {"graph": 0, "recall": 0, "rerank": 0}
-    results = [result for result in row.with_gold if not result.needs]  # relations are known by document
-    for result in results:
-        complete = None
-        if model is not None and classify_error(result, stated) in ("recall", "graph"):
-            complete = {}
-            for doc in dict.fromkeys(result.gold):
-                data = {"question": questions[result.id].question, "passage": texts[doc], "relations": stated.get(doc)}
-                prompt = Prompt(_NEEDED, json.dumps(data, ensure_ascii=False, indent=1))
-                try:
-                    reply = (await model.complete(prompt, max_tokens=5)).text
-                    complete[doc] = reply.strip().casefold().startswith("yes")
-                except ModelError:
-                    complete[doc] = bool(stated.get(doc))
-        if kind := classify_error(result, stated, complete=complete):
-            counts[kind] += 1
-    total = sum(counts.values())
-    shares = {name: round(100 * number / total, 1) if total else 0.0 for name, number in counts.items()}
-    return {**shares, "errors": total, "questions": len(results)}
 
 
 async def missing_triples(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import tper
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.rows import EvalRow
 
@@ -26,6 +25,13 @@ def mark_same(rows: Iterable[EvalRow]) -> list[EvalRow]:
         first = next(same, None)
         marked.append(row if first is None else replace(row, same_as=first.setup.recipe))
     return marked
+
+
+def tper(seconds: float, base_seconds: float, units: int, base_units: int) -> float:
+    """Time-pool efficiency ratio (SiReRAG section 5): growth of the time per query over growth of the pool."""
+    if min(base_seconds, units, base_units) <= 0:
+        raise ConfigurationError("tper needs a positive base time and positive pool sizes")
+    return (seconds / base_seconds) / (units / base_units)
 
 
 def with_tper(rows: Iterable[EvalRow]) -> list[EvalRow]:

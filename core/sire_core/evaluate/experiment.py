@@ -287,7 +287,11 @@ async def _ask(experiment: Experiment, row: PlannedRow, setup: Setup, folder: Pa
             index, experiment.dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)
         )
         result = replace(result, evidence_match=await evidence_match(index, sample))
-        result = replace(result, analysis=await _analysis(index, sample, result, config, progress))
+        if config.missing and config.model is not None:
+            from sire_core.evaluate.analysis import missing_triples
+
+            missing = await missing_triples(index, sample, config.model, config.missing, config.seed, progress)
+            result = replace(result, analysis={"missing": missing} if missing else {})
         if config.answer is not None:
             answered = await _answers(experiment, index, sample, setup, config)
             scores = {"via": config.answer.via, "reader": config.answer.reader.prompt, **answer_scores(answered)}
@@ -469,20 +473,6 @@ def _storage(view: PoolView) -> dict[str, int]:
         for unit in view.units(range(start, min(start + _PASSAGES_PER_BATCH, view.size))):
             sizes[unit.kind.value] += width + len(unit.index_text.encode("utf-8", "replace"))
     return dict(sorted(sizes.items()))
-
-
-async def _analysis(
-    index: Index, sample: DataSet, row: EvalRow, config: EvalConfig, progress: Progress
-) -> dict[str, Any]:
-    """Results of the modes `errors` and `missing`; empty for recipes without relations."""
-    from sire_core.evaluate.analysis import graph_errors, missing_triples
-
-    results: dict[str, Any] = {}
-    if config.errors:
-        results["errors"] = await graph_errors(index, sample, row, config.model)
-    if config.missing and config.model is not None:
-        results["missing"] = await missing_triples(index, sample, config.model, config.missing, config.seed, progress)
-    return {name: values for name, values in results.items() if values}
 
 
 def _embedder(embedder: Embedder | str | None, folder: Path) -> Embedder:

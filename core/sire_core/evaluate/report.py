@@ -37,7 +37,6 @@ _COMPARED = (
 )
 
 _MODES = {
-    "errors": "Where misses come from, in percent of the errors",
     "missing": "Relations that passages state and the graph lacks, and that it has wrong, in percent, by a model",
     "judge": "Answers that a model finds better than those of the first row, in percent",
 }
@@ -96,7 +95,7 @@ def format_groups(rows: Sequence[EvalRow]) -> str:
 
 
 def format_analysis(rows: Sequence[EvalRow]) -> str:
-    """Markdown: what the modes `--errors`, `--missing-edges` and `--judge` found; empty where they found nothing."""
+    """Markdown: what the modes `--missing-edges` and `--judge` found; empty where they found nothing."""
     blocks = []
     for name, title in _MODES.items():
         lines = [

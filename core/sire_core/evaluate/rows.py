@@ -230,7 +230,7 @@ class EvalRow:
         interval: How R@k differs from the baseline's; see `with_intervals`. None for the baseline.
         repeats: Mean and standard deviation over repeated builds with other seeds; empty for a single one.
         answered: The answers themselves.
-        analysis: What the modes `errors`, `missing` and `judge` found, by name.
+        analysis: What the modes `missing` and `judge` found, by name.
         same_as: The recipe of an earlier row that found exactly the same; see `mark_same`.
         documents: Documents in the corpus; 0 where only passages are known.
     """

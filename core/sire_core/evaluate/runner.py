@@ -42,11 +42,10 @@ class EvalConfig:
         answer: How a language model answers the questions, too; None leaves that out.
         returns: What the timed search returns, which the metrics by provenance, the literal ones and those of a budget
             are of; see `Index.search`. The metrics of passages come from a second search where that is "units".
-        errors: Whether misses are sorted by where they come from; see `graph_errors`.
         missing: In so many passages a model counts the relations that the graph lacks; see `missing_triples`.
         budgets: Tokens within which recall of required evidence is measured, of whole passages and of contexts; see
             `delivered`.
-        model: Who is asked for both, and by searches that ask a model; None takes the index's own.
+        model: Counts these relations, and is asked by searches that ask a model; None takes the index's own.
 
     Raises:
         ConfigurationError: A value makes no sense.
@@ -59,7 +58,6 @@ class EvalConfig:
     depth: int | None = None
     answer: AnswerConfig | None = None
     returns: str = "units"
-    errors: bool = False
     missing: int = 0
     budgets: tuple[int, ...] = ()
     model: LanguageModel | None = None

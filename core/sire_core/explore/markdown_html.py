@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.explore.highlight import escaped, marked, plain_text, printable
 from sire_core.explore.name_kinds import NAME_KINDS
+from sire_core.explore.templates import markup
 from sire_core.text.snippets import ELEMENTS
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
+    from markupsafe import Markup
 
 _MAX_MARKDOWN_LETTERS = 200_000
 """Letters above which a text is shown as it is written."""
@@ -45,7 +47,7 @@ def markdown_html(
     names: Sequence[str] | Mapping[str, str] = (),
     target: Callable[[str], str] | None = None,
     outline: list[OutlineEntry] | None = None,
-) -> str:
+) -> Markup:
     """Render a text, with the words of a question and the names on its path highlighted.
 
     Headings become bold lines, because they must not mix with those of the page; an image is replaced by its
@@ -60,19 +62,19 @@ def markdown_html(
         outline: Takes the headings of the text, which get ids, after those of texts before it on the page.
     """
     if len(text) > _MAX_MARKDOWN_LETTERS:
-        return f'<div class="text plain">{highlighted(text, question, names)}</div>'
-    known = {
+        return markup(f'<div class="text plain">{highlighted(text, question, names)}</div>')
+    environment = {
         "question": question,
         "names": names,
         "target": target or (lambda _: ""),
         "is_link": [],
         "outline": outline,
     }
-    rendered = _parser().render(widened_tables(printable(text)), known)
-    return f'<div class="text">{rendered}</div>'
+    rendered = _parser().render(widened_tables(printable(text)), environment)
+    return markup(f'<div class="text">{rendered}</div>')
 
 
-def highlighted(text: str, question: str = "", names: Sequence[str] | Mapping[str, str] = ()) -> str:
+def highlighted(text: str, question: str = "", names: Sequence[str] | Mapping[str, str] = ()) -> Markup:
     """Escape a text, with its highlights."""
 
     def way(piece: str, highlight: str) -> str:
@@ -81,7 +83,7 @@ def highlighted(text: str, question: str = "", names: Sequence[str] | Mapping[st
             _KIND_MARK.replace("{kind}", kind).replace("{words}", NAME_KINDS[kind]) if kind else _HIGHLIGHTS[highlight]
         )
 
-    return "".join(way(*piece).replace("{}", escaped(piece[0])) for piece in marked(text, question, names))
+    return markup("".join(way(*piece).replace("{}", escaped(piece[0])) for piece in marked(text, question, names)))
 
 
 def widened_tables(text: str) -> str:

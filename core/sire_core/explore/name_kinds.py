@@ -24,6 +24,17 @@ NAME_KINDS = {
 }
 """Words for every kind, in the order of a legend."""
 
+MARKS = {
+    "person": "M5 0a2.4 2.4 0 1 1 0 4.8a2.4 2.4 0 1 1 0-4.8M.5 10a4.5 4.3 0 0 1 9 0z",
+    "organization": "M1 10V2L5 0L9 2V10H6V7H4V10z",
+    "place": "M5 0a3.6 3.6 0 0 1 3.6 3.6C8.6 6 5 10 5 10S1.4 6 1.4 3.6A3.6 3.6 0 0 1 5 0z",
+    "title": "M1.5 0H6L8.5 2.5V10H1.5z",
+    "code": "M3 1.5L4.2 2.6L2.2 5L4.2 7.4L3 8.5L0 5zM7 1.5L5.8 2.6L7.8 5L5.8 7.4L7 8.5L10 5z",
+    "number": "M2.3 0H3.8V10H2.3zM6.2 0H7.7V10H6.2zM0 2.3H10V3.8H0zM0 6.2H10V7.7H0z",
+    "name": "M5 .3L9.7 5L5 9.7L.3 5z",
+}
+"""The sign of every kind as a path in a square of 10: no colour alone tells a kind."""
+
 _SPACY_KINDS = {
     **dict.fromkeys(("person", "people", "human", "per", "individual", "character"), "person"),
     **dict.fromkeys(

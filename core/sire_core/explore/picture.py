@@ -48,6 +48,12 @@ class Node:
     name_kind: str = ""
 
 
+def node_class(node: Node) -> str:
+    """Classes of a node in style sheets."""
+    kind = node.kind if node.kind in ("question", "entity", "chunk") else "derived"
+    return f"{kind}{f' is-{node.name_kind}' if node.name_kind else ''}{' hit' if node.rank else ''}"
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A link between two nodes.

@@ -117,7 +117,7 @@ class QueryResult:
 
     def svg(self) -> str:
         """The picture alone."""
-        from sire_core.explore.result_page import document
+        from sire_core.explore.drawing import document
 
         return document(self.picture)
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.arrays.grouping import coverage, overlap, pairs, tper
 from sire_core.errors import ConfigurationError
 from sire_core.papers.trees.clustering import (
     neighbors_together,
@@ -202,23 +201,3 @@ def test_pairs_by_hand():
     assert neighbors_together(vectors, [[0, 1]]) == 0.5
     assert neighbors_together(vectors, [[0, 2], [1, 3]]) == 0.0
     assert neighbors_together(vectors[:1], []) == 1.0
-
-
-def plain(codes):
-    return [(int(code) >> 32, int(code) & 0xFFFFFFFF) for code in codes]
-
-
-def test_oracle_S2_pairs_coverage_and_both_overlaps():
-    gold = pairs([[1, 2, 3], [3, 5]])
-    similarity = pairs([[1, 2], [3, 5, 6], [2, 3]])
-    relatedness = pairs([[2, 3], [5, 6]])
-    assert plain(gold) == [(1, 2), (1, 3), (2, 3), (3, 5)]
-    assert coverage(similarity, gold) == 0.75
-    assert coverage(relatedness, gold) == 0.25
-    assert overlap(similarity, relatedness, gold) == pytest.approx(0.3333, abs=5e-5)
-    assert overlap(relatedness, similarity, gold) == 1.0
-
-
-def test_oracle_S3_tper_of_the_printed_table():
-    printed = [(2.653, 1.560, 35070, 12371), (1.974, 1.437, 19100, 6939), (2.319, 1.502, 29934, 10031)]
-    assert [round(tper(*row), 3) for row in printed] == [0.600, 0.499, 0.517]

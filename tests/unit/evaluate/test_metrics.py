@@ -14,6 +14,7 @@ from sire_core.evaluate.answer_eval import (
     perspective_coverage,
     word_coverage,
 )
+from sire_core.evaluate.bootstrap import tper
 from sire_core.evaluate.retrieval import (
     BudgetScorer,
     all_at_k,
@@ -221,3 +222,8 @@ def test_cached_pieces_equal_the_plain_definition(parts, budget):
     assert context.text == " ".join(whole.split())
     assert context.answer_text == normalize_answer(whole)
     assert context.tokens == count_tokens(whole) <= budget
+
+
+def test_oracle_S3_tper_of_the_printed_table():
+    printed = [(2.653, 1.560, 35070, 12371), (1.974, 1.437, 19100, 6939), (2.319, 1.502, 29934, 10031)]
+    assert [round(tper(*row), 3) for row in printed] == [0.600, 0.499, 0.517]

@@ -17,11 +17,12 @@ from sire_core.data import demo_documents
 from sire_core.documents.document_names import documents_of
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.explore import browse, neighbourhood
+from sire_core.explore.drawing import document, drawing
 from sire_core.explore.example_questions import example_questions
 from sire_core.explore.highlight import escaped, marked, shared_words
 from sire_core.explore.markdown_html import markdown_html
 from sire_core.explore.picture import MOST_NODES, WAYPOINT, Link, Node, Picture, layout
-from sire_core.explore.result_page import compared, comparison_html, document, drawing
+from sire_core.explore.result_page import compared, comparison_html
 from sire_core.explore.web import fragments, nicegui_pages
 from sire_core.explore.web.explorer import Explorer, ExplorerQuery
 from sire_core.explore.web.server import Guard

@@ -8,9 +8,9 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.explore import browse
-from sire_core.explore.name_kinds import NAME_KINDS, kind_of_name
+from sire_core.explore.name_kinds import MARKS, NAME_KINDS, kind_of_name
 from sire_core.explore.picture import Link, Node, Picture, branches
-from sire_core.explore.result_page import PAGE_STYLE, mark, region
+from sire_core.explore.result_page import page_style, region
 from sire_core.types import Entity, ExtractionRecord, Fact
 
 FORMS = {
@@ -95,7 +95,7 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_words_and_marks_of_every_kind_can_be_read(scheme):
-    colours = [dict(re.findall(r"--(\w+):(#\w+)", block)) for block in re.findall(r"\.sire\{([^}]*)", PAGE_STYLE)][
+    colours = [dict(re.findall(r"--(\w+):(#\w+)", block)) for block in re.findall(r"\.sire\{([^}]*)", page_style())][
         scheme
     ]
     ground = {"#fff": "#ffffff"}.get(colours["ground"], colours["ground"])
@@ -109,8 +109,7 @@ def test_words_and_marks_of_every_kind_can_be_read(scheme):
 
 
 def test_every_kind_has_a_mark_of_its_own():
-    shapes = [re.search(r'd="([^"]*)"', mark(kind))[1] for kind in NAME_KINDS]
-    assert len(set(shapes)) == len(NAME_KINDS)
+    assert len({MARKS[kind] for kind in NAME_KINDS}) == len(NAME_KINDS)
 
 
 def test_a_narrow_window_lists_every_node_of_a_picture_once():

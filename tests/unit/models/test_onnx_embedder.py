@@ -240,7 +240,7 @@ def test_a_first_build_without_a_model_says_what_one_would_find_and_how_to_get_i
     ("options", "said"),
     [
         (("--embedder", "semantic"), "Embedder onnx:{model}: the embedding model found in SIRE_MODELS={models}."),
-        ((), "Embedder lexical, the default. --embedder semantic takes onnx:{model}: the embedding model found"),
+        ((), "Embedder onnx:{model}: the embedding model found in SIRE_MODELS={models}. `--embedder lexical` indexes"),
         (("--embedder", "lexical"), ""),
     ],
 )
@@ -253,4 +253,4 @@ def test_a_first_build_says_which_embedder_it_takes_and_why(alone, folder, tmp_p
     assert ("Embedder" in first.stderr) == bool(said)
     assert "Embedder" not in second.stderr
     embedder = Index(tmp_path / "ix").stats()["embedder"]
-    assert embedder.startswith("onnx:bge-small-en:" if "semantic" in options else "lexical")
+    assert embedder.startswith("lexical" if "lexical" in options else "onnx:bge-small-en:")

@@ -21,12 +21,12 @@ from sire_core.errors import ConfigurationError, SireError
 from sire_core.explore import browse, neighbourhood
 from sire_core.explore.corpus_map import CorpusMap
 from sire_core.explore.example_questions import example_questions
-from sire_core.explore.highlight import escaped
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
-from sire_core.explore.result_page import HEADING, PAGE_STYLE, comparison_html, parts
+from sire_core.explore.result_page import HEADING, comparison_html, page_style, parts
 from sire_core.explore.result_page import page as page_of_results
 from sire_core.explore.short_titles import short_title, told_apart, with_short_title
+from sire_core.explore.templates import render, style
 from sire_core.explore.web import fragments
 from sire_core.explore.web.explorer import (
     HITS,
@@ -42,12 +42,13 @@ from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, T
 from sire_core.search.explanation import text_below_title
 from sire_core.search.passages import RETURNS
 from sire_core.serve.outputs import found_text, sufficiency
-from sire_core.text.pluralize import count, shorten
+from sire_core.text.pluralize import shorten
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from markupsafe import Markup
     from nicegui import Client
     from nicegui.events import GenericEventArguments
 
@@ -61,47 +62,6 @@ _PAINT_SECONDS = 0.08  # Seconds after which a page is painted, complete or not
 _NONE = "(none)"
 _MOST_LISTED = 200
 _OPTIONS = "if (localStorage.sireOptions) document.querySelector('.sire-options').open = true"
-_STYLE = f"""{PAGE_STYLE}
-:root{{color-scheme:light dark}}
-body{{margin:0;font:14px/1.5 system-ui,sans-serif}} .q-layout,.q-page{{min-height:0!important}}
-.sire-wide{{width:100%}} .sire-low{{align-items:flex-end}} .sire-grow{{flex-grow:1}}
-.sire-page{{width:100%;box-sizing:border-box}}
-h1,h2{{font-weight:600!important;letter-spacing:0}} .sire-page p{{margin:0 0 10px}}
-.sire-nav{{display:flex;gap:4px 20px;align-items:baseline;flex-wrap:wrap}}
-header.sire-nav{{background:#1d4f9e;color:#fff;padding:12px 16px;font-size:15px}}
-.sire-nav a{{color:#fff;text-decoration:none}} .sire-nav a[aria-current]{{text-decoration:underline;font-weight:600}}
-[role=log]{{gap:4px}} [role=log] .sire-page{{padding:6px 14px}} [role=log] .sire-page p{{margin:0}}
-[role=log] .sire-page h2{{font-size:16px}} .sire-page ul.plain{{list-style:none;padding:0;margin:0 0 8px}}
-.sire-page summary{{cursor:pointer;color:var(--accent);list-style:disclosure-closed inside;display:list-item}}
-.sire-page details[open] summary{{list-style-type:disclosure-open}} .sire-piece{{padding:6px 14px;font-size:15px}}
-.sire-page details ol{{margin:4px 0;padding-left:28px}}
-.sire-page ul.start{{padding-left:22px}} .sire-page ul.start li{{margin:4px 0;font-size:16px}}
-.sire-page ul.names{{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:8px}}
-.sire-page ul.names li{{background:var(--of);border:1px solid var(--at);border-radius:14px;padding:2px 12px}}
-.sire-page ul.names a,.sire-page ul.names small{{color:var(--ink)}} .sire-page h3{{margin:12px 0 6px}}
-[role=status].sire-busy::before,.sire-waiting::before{{content:"";display:inline-block;width:14px;height:14px;
-border:3px solid var(--q-primary);border-right-color:transparent;border-radius:50%;margin-right:8px;
-vertical-align:-2px;animation:sire-turn 1s linear infinite}}
-body.sire-waiting::before{{position:fixed;top:14px;right:16px;border-color:#fff;border-right-color:transparent;z-index:9}}
-@keyframes sire-turn{{to{{transform:rotate(360deg)}}}}
-@media (prefers-reduced-motion:reduce){{[role=status].sire-busy::before,.sire-waiting::before{{animation-duration:8s}}}}
-.sire-page .heading.h1,.sire-page .heading.h2{{font-size:1.25em;margin-top:20px}}
-.sire-page .heading.h3{{font-size:1.1em;margin-top:14px}}
-.reading{{display:grid;grid-template-columns:minmax(0,250px) minmax(0,46rem);gap:36px;align-items:start;font-size:16px}}
-.reading>article:only-child{{grid-column:1/-1;max-width:46rem}} .reading article{{min-width:0}}
-.reading nav{{position:sticky;top:12px;max-height:92vh;overflow:auto;font-size:14px}}
-.reading nav h2{{font-size:14px}} .reading nav ul{{list-style:none;padding:0;margin:0}} .reading nav li{{margin:3px 0}}
-.reading nav .h3{{padding-left:14px}} .reading nav :is(.h4,.h5,.h6){{padding-left:28px}}
-.reading .piece small{{float:right;font-size:12px;padding-left:12px}} .reading .piece small a{{color:var(--soft)}}
-.reading pre{{white-space:pre;overflow-x:auto}}
-@media (max-width:900px){{.reading{{grid-template-columns:minmax(0,1fr);gap:12px}}
-.reading nav{{position:static;max-height:38vh}}}}
-.sire-options>summary{{cursor:pointer;color:#1d4f9e;padding:4px 0}}
-@media (prefers-color-scheme: dark){{.sire-options>summary,.sire-left,
-.q-field--focused :is(.q-field__label,.q-field__control){{color:#8ab4f8!important}}}}
-.sire-two{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr));gap:16px;width:100%}}
-.sire-two>*{{min-width:0}} .sire-left .q-btn__content{{text-align:left}}
-:focus-visible{{outline:3px solid #b35900;outline-offset:2px}}"""
 # The browser shows that it waits before the server knows of it; the server ends it (`question_field`).
 _WAITING = """
 const wait = () => document.body.classList.add('sire-waiting');
@@ -181,33 +141,32 @@ async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) ->
                 show_html(step_html(step, snapshot))
 
 
-def step_html(step: ReasoningStep, snapshot: SearchSnapshot) -> str:
+def step_html(step: ReasoningStep, snapshot: SearchSnapshot) -> Markup:
     """HTML of a step; the hits of a search open on a click."""
     if isinstance(step, Retrieved):
-        items = "".join(
-            f"<li>{shown}</li>" for shown in fragments.unit_links(snapshot, [hit.unit for hit in step.hits])
-        )
-        return f"<details><summary>{found_text(step)}</summary><ol>{items}</ol></details>"
+        return render("explorer", "hits", found_text(step), fragments.unit_links(snapshot, [h.unit for h in step.hits]))
     if isinstance(step, SubQuestion):
-        return f"<p><b>Searching:</b> {escaped(step.text)}</p>"
+        return render("explorer", "step", "Searching:", step.text)
     if isinstance(step, IntermediateAnswer):
-        return f"<p><b>{escaped(step.question)}</b> {escaped(step.text or 'unknown')}</p>"
+        return render("explorer", "step", step.question, step.text or "unknown")
     assert isinstance(step, Thought)
-    return f"<p>{escaped(step.text)}</p>"
+    return render("explorer", "step", "", step.text)
 
 
-def answer_html(answer: Answer, snapshot: SearchSnapshot) -> str:
+def answer_html(answer: Answer, snapshot: SearchSnapshot) -> Markup:
     """HTML of the answer, the passages that it cites, and whether they suffice."""
     cited = [(number, answer.hits[number - 1]) for number in answer.citations]
-    read = cited or list(enumerate(answer.hits[:5], 1))
-    links = fragments.unit_links(snapshot, [hit.unit for _, hit in read])
-    sources = "".join(f"<li>[{number}] {shown}</li>" for (number, _), shown in zip(read, links, strict=True))
-    usage = answer.usage
-    spent = f"{count(usage.calls, 'call')} of the model, {count(usage.retrievals, 'search', 'searches')}"
-    return (
-        f'<h2>Answer</h2><p class="text">{escaped(answer.text or "No answer.")}</p>'
-        + (f"<p>{'Sources' if cited else 'Read, but not cited'}:</p><ul class=plain>{sources}</ul>" if sources else "")
-        + f'<p>{escaped(sufficiency(answer))}</p><p class="meta">{spent}</p>'
+    shown = cited or list(enumerate(answer.hits[:5], 1))
+    links = fragments.unit_links(snapshot, [hit.unit for _, hit in shown])
+    return render(
+        "explorer",
+        "answer",
+        answer.text,
+        [(number, link) for (number, _), link in zip(shown, links, strict=True)],
+        is_cited=bool(cited),
+        sufficiency=sufficiency(answer),
+        calls=answer.usage.calls,
+        searches=answer.usage.retrievals,
     )
 
 
@@ -234,7 +193,7 @@ def heading(text: str, level: int = 2) -> None:
     ui.html(text, sanitize=False, tag=f"h{level}").style("font-size:20px;margin:0;line-height:1.3")
 
 
-def asked_html(result: QueryResult, snapshot: SearchSnapshot, heading: str = "") -> str:
+def asked_html(result: QueryResult, snapshot: SearchSnapshot, heading: str = "") -> Markup:
     """HTML of a result whose hits link to their pages, and their relative links to documents of the index."""
     return parts(
         result, partial(fragments.address, result.recipe), fragments.link_target(snapshot, result.recipe), heading
@@ -422,7 +381,7 @@ class AskPage:
         if self._latest is not queries:  # another question was asked meanwhile
             return
         if other:
-            show_html(f"<h2>{escaped(shorten(query.question, HEADING))}</h2>{comparison_html(*results)}")
+            show_html(render("explorer", "compared", shorten(query.question, HEADING), comparison_html(*results)))
         with ui.element("div").classes("sire-two"):
             for number, each in enumerate(queries):
                 self._show_result(
@@ -430,7 +389,7 @@ class AskPage:
                 )
         with ui.row():
             ui.button("Save picture as SVG", on_click=lambda: ui.download.content(results[0].svg(), "question.svg"))
-            ui.button("Save picture as PNG", on_click=lambda: ui.run_javascript(f"sirePng({json.dumps(PAGE_STYLE)})"))
+            ui.button("Save picture as PNG", on_click=lambda: ui.run_javascript(f"sirePng({json.dumps(page_style())})"))
             ui.button("Save page", on_click=lambda: ui.download.content(page_of_results(*results), "question.html"))
         self._why_not(query)
 
@@ -481,7 +440,8 @@ def register(explorer: Explorer) -> None:
 
     @app.exception_handler(404)
     async def not_found(request: Request, _error: Exception) -> HTMLResponse:
-        return HTMLResponse(fragments.not_found_html(_header(explorer), _STYLE, request.url.path), 404)
+        content = render("explorer", "not_found", _header(explorer), request.url.path)
+        return HTMLResponse(render("parts", "document", "No such page", _style(), "", content), 404)
 
     @page_of("/browse")
     async def browse_page(
@@ -557,21 +517,20 @@ def frame(explorer: Explorer, title: str, path: str, subject: str = "", *, headi
     ui.page_title(f"{shorten(subject, HEADING) or title} - {explorer.title}")
     script = files(__package__).joinpath("page.js").read_text(encoding="utf-8")
     script = f"document.documentElement.lang = 'en';{_WAITING}{script}"
-    ui.add_head_html(f"<style>{_STYLE}</style><script>{script}</script>")
+    ui.add_head_html(f"<style>{_style()}</style><script>{script}</script>")
     # In the page itself, not drawn by scripts: it is painted before these are read.
     ui.add_body_html(_header(explorer, path))
     if heading:
-        ui.html(escaped(title), sanitize=False, tag="h1").style("font-size:24px;margin:0;line-height:1.3")
+        ui.html(title, sanitize=False, tag="h1").style("font-size:24px;margin:0;line-height:1.3")
 
 
-def _header(explorer: Explorer, path: str = "") -> str:
-    links = "".join(
-        f'<a href="{target}"{" aria-current=page" if target == path else ""}>{name}</a>' for name, target in _PLACES
-    )
-    return (
-        f'<header class="sire-nav"><div><b>sire</b> {escaped(explorer.title)}</div>'
-        f'<nav class="sire-nav" aria-label="Pages">{links}</nav></header>'
-    )
+def _style() -> Markup:
+    return style("picture", "page", "explorer")
+
+
+def _header(explorer: Explorer, path: str = "") -> Markup:
+    places = [(name, target, target == path) for name, target in _PLACES]
+    return render("explorer", "header", explorer.title, places)
 
 
 async def _browse(explorer: Explorer, here: Mapping[str, str], start: int) -> None:
@@ -586,14 +545,12 @@ async def _browse(explorer: Explorer, here: Mapping[str, str], start: int) -> No
     kinds = {"document": counts.documents, **counts.kinds}
     if entities := await asyncio.to_thread(browse.entity_count, snapshot):
         kinds["entity"] = entities
-    show_html(
-        "<p>Recipes: " + " | ".join(_nav_link(name, name == recipe, {"recipe": name}) for name in recipes) + "</p><p>"
-        + " | ".join(
-            _nav_link(f"{kind_name(name)} ({number:,})", name == kind, {"recipe": recipe, "kind": name})
-            for name, number in kinds.items()
-        )
-        + "</p>"
-    )  # fmt: skip
+    lists = [
+        (f"{kind_name(name)} ({number:,})", fragments.address_of("/browse", recipe=recipe, kind=name), name == kind)
+        for name, number in kinds.items()
+    ]
+    addresses = [(name, fragments.address_of("/browse", recipe=name), name == recipe) for name in recipes]
+    show_html(render("explorer", "choices", [("Recipes: ", addresses), ("", lists)]))
 
     async def filter_names() -> None:
         text = search.value or ""
@@ -635,15 +592,11 @@ def _lists(explorer: Explorer, snapshot: SearchSnapshot, here: Mapping[str, str]
     return content + fragments.failures_html(index.failures(), spent)
 
 
-def _nav_link(text: str, chosen: bool, parameters: dict[str, str]) -> str:
-    return f"<b>{escaped(text)}</b>" if chosen else fragments.link(text, f"/browse?{urlencode(parameters)}")
-
-
 async def _document(explorer: Explorer, name: str, recipe: str) -> None:
     snapshot = await explorer.snapshot(recipe)
     units = browse.document_units(snapshot, name)
     if not units:
-        show_html(f"<h1>Document</h1><p>There is no document {escaped(repr(name))}, or you may not see it.</p>")
+        show_html(render("explorer", "missing", "Document", f"There is no document {name!r}, or you may not see it."))
         return
     title = short_title(snapshot, units[0].title.partition(SEPARATOR)[0]) or name
 
@@ -657,14 +610,16 @@ async def _unit(explorer: Explorer, name: str, recipe: str) -> None:
     snapshot = await explorer.snapshot(recipe)
     picture = neighbourhood.neighbour_picture(snapshot, name)
     if picture is None or Names.of(snapshot).position(name) is None:
-        show_html("<h1>Passage</h1><p>There is no such passage or summary, or you may not see it.</p>")
+        show_html(
+            render("explorer", "missing", "Passage", "There is no such passage or summary, or you may not see it.")
+        )
         return
     show_html(await asyncio.to_thread(_unit_html, snapshot, name, recipe))
     show_picture(snapshot, picture, lambda shown: fragments.neighbours_html(shown, recipe))
     show_html(await asyncio.to_thread(_related_html, snapshot, name, recipe))
 
 
-def _unit_html(snapshot: SearchSnapshot, name: str, recipe: str) -> str:
+def _unit_html(snapshot: SearchSnapshot, name: str, recipe: str) -> Markup:
     position = Names.of(snapshot).position(name)
     assert position is not None  # found before
     unit, doc_ids = snapshot.view.pool.unit(position)
@@ -675,7 +630,7 @@ def _unit_html(snapshot: SearchSnapshot, name: str, recipe: str) -> str:
     return fragments.unit_html(unit, doc_ids, passages, recipe, target)
 
 
-def _related_html(snapshot: SearchSnapshot, name: str, recipe: str) -> str:
+def _related_html(snapshot: SearchSnapshot, name: str, recipe: str) -> Markup:
     related = {
         caption: [with_short_title(snapshot, unit) for unit in units]
         for caption, units in neighbourhood.related(snapshot, name, _MOST_LISTED).items()
@@ -687,7 +642,7 @@ async def _entity(explorer: Explorer, name: str, recipe: str, start: int) -> Non
     snapshot = await explorer.snapshot(recipe)
     card = await asyncio.to_thread(browse.entity_card, snapshot, name, start)
     if card is None:
-        show_html("<p>There is no such name, or you may not see it.</p>")
+        show_html(render("explorer", "missing", "", "There is no such name, or you may not see it."))
         return
     show_html(fragments.entity_html(card, recipe))
     picture = neighbourhood.neighbour_picture(snapshot, name)
