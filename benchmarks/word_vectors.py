@@ -25,7 +25,7 @@ import numpy as np
 import Stemmer
 from scipy import sparse
 
-from sire_core.models.lexical_embedder import split_words
+from sire_core.text.words import split_words
 from sire_core.models.word_vectors import FILE, WIDTH
 
 WORD = re.compile("[a-z][a-z0-9]+")

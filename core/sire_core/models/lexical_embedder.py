@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +17,7 @@ import numpy as np
 from sire_core.arrays.grouping import GOLDEN, mixed
 from sire_core.errors import ConfigurationError
 from sire_core.models.word_vectors import WIDTH, word_vectors
-from sire_core.text.words import UNSPACED, bare_text, signs, word_pattern
+from sire_core.text.words import split_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,46 +48,8 @@ _MODEL_NAME = "lexical-svd/1"
 _FIT_TEXTS = 20_000
 _SMALL_BATCH = 16
 _large: list[tuple[int, ThreadPoolExecutor]] = []  # The thread of large batches, by process: a fork has no threads
-_EMBEDDED_WORD = re.compile(r"\w+")
-_DIACRITIC = re.compile("[\u0300-\u036f]")
-_UNSPACED = re.compile(f"[{UNSPACED}]+")
-_WRITTEN = re.compile(f"[{UNSPACED}\uff66-\uff9f]+")  # half-width kana, too: they are folded to the others
 _GRAM_SIZES = (3, 4, 5)
 _BASE = np.uint64(0x100000001B3)
-
-
-def split_words(text: str) -> list[str]:
-    """Lower-case words without diacritics; runs of a script without spaces become overlapping pairs of characters."""
-    if text.isascii():
-        return _EMBEDDED_WORD.findall(text.lower())
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    folded = _DIACRITIC.sub("", unicodedata.normalize("NFD", bare_text(folded)))
-    words = []
-    for word in word_pattern().findall(unicodedata.normalize("NFC", folded)):
-        if not _UNSPACED.search(word):
-            words.append(word)
-            continue
-        start = 0
-        for run in _UNSPACED.finditer(word):
-            words += [word[start : run.start()]] if run.start() > start else []
-            piece = run.group()
-            words += [piece[i : i + 2] for i in range(max(1, len(piece) - 1))]
-            start = run.end()
-        words += [word[start:]] if start < len(word) else []
-    return words
-
-
-def spaced_text(text: str) -> str:
-    """A text for who splits at spaces: runs of a script without them as pairs, see `split_words`; all of it bare."""
-    if text.isascii():
-        return text
-    return _WRITTEN.sub(lambda run: f" {' '.join(split_words(run.group()))} ", bare_text(text))
-
-
-@cache
-def indexed_words() -> re.Pattern[str]:
-    """Words of two letters or more, as `bm25s` has them; a character by itself is one in a script without spaces."""
-    return re.compile(rf"\w[\w{signs()}]+|[{UNSPACED}]")
 
 
 def count_words(texts: Sequence[str]) -> tuple[Counts, list[str]]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 UNDETERMINED = "und"
 """Code (ISO 639) of a text that is too short, or of code and numbers only; it is analysed as English."""
 ENGLISH = "en"
+STATED = "lang"
+"""Key of metadata that state the language of a document."""
 _NAMES = (
     "af:afrikaans am:amharic ar:arabic bg:bulgarian bn:bengali br:breton ca:catalan cs:czech da:danish de:german "
     "el:greek en:english eo:esperanto es:spanish et:estonian eu:basque fa:persian fi:finnish fr:french ga:irish "
@@ -134,6 +136,15 @@ def language_code(name: str) -> str:
             f"each document is found from its text. Known: {', '.join(f'{c} ({n})' for c, n in LANGUAGES.items())}."
         )
     return code
+
+
+def stated_language(metadata: Mapping[str, Any]) -> str:
+    """Return the code of the language that metadata state as `lang`; empty if they state none that is known."""
+    stated = metadata.get(STATED)
+    try:
+        return language_code(stated) if isinstance(stated, str) and stated else ""
+    except ConfigurationError:
+        return ""
 
 
 def find_language(text: str, among: Collection[str] = ()) -> str:

@@ -19,16 +19,15 @@ from sire_core.arrays.lists import Lists, Ragged, word_keys
 from sire_core.documents.blocks import HEADING, PARAGRAPH, block_text
 from sire_core.documents.markdown_sections import SEPARATOR, plain_heading, title_line
 from sire_core.extraction.headings import base_title
-from sire_core.models.lexical_embedder import split_words
 from sire_core.protocols import CarriedFiles
 from sire_core.search.passages import opening_name, titled_sentences
 from sire_core.storage.array_file import compress_arrays, decompress_arrays
-from sire_core.text.lexicon import FUNCTION_WORDS
-from sire_core.text.words import find_words, without_link_targets
+from sire_core.text.languages import ENGLISH, Language, language, plain_key
+from sire_core.text.words import find_words, split_words, without_link_targets
 from sire_core.types import hash64
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -86,7 +85,7 @@ def _could_be_heading(line: str) -> bool:
 
 def name_words(name: str) -> list[str]:
     """Words of a name or a question, as names are compared: lower case, `&` as `and`."""
-    return split_words(name.replace("&", " and "))
+    return list(map(plain_key, split_words(name.replace("&", " and "))))
 
 
 def longer_keys(keys: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -105,10 +104,11 @@ def phrase_keys(keys: NDArray[np.uint64], longest: int) -> list[NDArray[np.uint6
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Distinct words by number."""
+    """Distinct words of languages by number."""
 
-    words: Sequence[str] = field(default=(), repr=False)  # lower case
-    keys: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # see `word_keys`
+    words: Sequence[str] = field(default=(), repr=False)  # see `tagged_words`
+    codes: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # `word_keys` of these
+    keys: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # of the words as of names
     stems: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # 0 for function words
     plain: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # may be a name alone
     caseless: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # as in Arabic
@@ -117,14 +117,24 @@ class Vocabulary:
         """Number of words."""
         return len(self.words)
 
+    @property
+    def languages(self) -> NDArray[np.str_]:
+        """Code of the language of every word."""
+        return _languages_of_tagged(self.words)
+
+    def of_language(self, code: str) -> list[str]:
+        """The words of a language."""
+        return [self.words[number] for number in np.flatnonzero(self.languages == code).tolist()]
+
     def followed_by(self, words: Sequence[str]) -> Vocabulary:
         """These words and others behind them; the others are looked at, these are not again."""
-        stems = stem_keys(words)
-        plain = np.array([len(word) > 2 and not word.isdigit() for word in words], dtype=bool) & (stems != 0)
-        caseless = [not word.isascii() and unicodedata.category(word[0]) == "Lo" for word in words]
+        spelled, stems = stems_of_tagged(words)
+        plain = np.array([len(word) > 2 and not word.isdigit() for word in spelled], dtype=bool) & (stems != 0)
+        caseless = [not word.isascii() and unicodedata.category(word[0]) == "Lo" for word in spelled]
         return Vocabulary(
             [*self.words, *words],
-            np.concatenate([self.keys, word_keys(words)]),
+            np.concatenate([self.codes, word_keys(words)]),
+            np.concatenate([self.keys, word_keys(list(map(plain_key, spelled)))]),
             np.concatenate([self.stems, stems]),
             np.concatenate([self.plain, plain]),
             np.concatenate([self.caseless, np.array(caseless, dtype=bool)]),
@@ -132,7 +142,7 @@ class Vocabulary:
 
     def numbers(self, others: Vocabulary) -> Ints:
         """Number of each of some words; -1 for those that are not here."""
-        numbers_here = positions_in(self.keys, others.keys)
+        numbers_here = positions_in(self.codes, others.codes)
         for position in np.flatnonzero(numbers_here >= 0).tolist():
             if self.words[int(numbers_here[position])] != others.words[position]:  # two words of one key
                 numbers_here[position] = -1
@@ -141,15 +151,43 @@ class Vocabulary:
     def chosen(self, numbers: Ints) -> Vocabulary:
         """Some of the words, in this order."""
         words = [self.words[number] for number in numbers.tolist()]
-        return Vocabulary(words, self.keys[numbers], self.stems[numbers], self.plain[numbers], self.caseless[numbers])
+        return Vocabulary(words, *(getattr(self, name)[numbers] for name in _OF_WORDS))
 
 
-def stem_keys(words: Sequence[str]) -> Keys:
+_TAG = "\0"
+"""Stands between a word and the code of its language, if that is not English."""
+
+
+def tagged_words(words: Sequence[str], spoken: Language) -> Sequence[str]:
+    """Words of `Language.words`, each with its language."""
+    return words if spoken.code == ENGLISH else [f"{word}{_TAG}{spoken.code}" for word in words]
+
+
+def _languages_of_tagged(words: Sequence[str]) -> NDArray[np.str_]:
+    """Codes of the languages of words."""
+    return np.array([word.partition(_TAG)[2] or ENGLISH for word in words], dtype="U3")
+
+
+def stems_of_tagged(words: Sequence[str]) -> tuple[list[str], Keys]:
+    """Words without their language, and the keys of their stems."""
+    spelled = list(map(untagged, words))
+    codes = _languages_of_tagged(words)
+    stems = np.zeros(len(words), dtype=np.uint64)
+    for code in np.unique(codes).tolist():
+        rows = np.flatnonzero(codes == code)
+        stems[rows] = stem_keys([spelled[row] for row in rows.tolist()], language(code))
+    return spelled, stems
+
+
+def untagged(word: str) -> str:
+    """A word without its language."""
+    return word.partition(_TAG)[0]
+
+
+def stem_keys(words: Sequence[str], spoken: Language) -> Keys:
     """Key of every word's stem; 0 for function words, which say nothing."""
-    import Stemmer
-
-    keys = word_keys(Stemmer.Stemmer("english").stemWords(words))
-    keys[[word in FUNCTION_WORDS for word in words]] = 0
+    keys = word_keys(spoken.stems(words))
+    keys[[word in spoken.function_words for word in words]] = 0
     return keys
 
 
@@ -169,6 +207,13 @@ class PassageWords:
         return self._numbers("words")
 
     @property
+    def languages(self) -> NDArray[np.str_]:
+        """Code of the language of every passage, that of its first word; English without any."""
+        codes = np.append(self.vocabulary.languages, ENGLISH)
+        first = np.append(self.words.values, len(codes) - 1)[self.words.starts[:-1]]
+        return np.where(np.diff(self.words.starts) > 0, codes[first], ENGLISH)
+
+    @property
     def name_words(self) -> Lists:
         """Numbers of the words of what every passage is about."""
         return self._numbers("name_words")
@@ -184,7 +229,7 @@ class PassageWords:
     @classmethod
     def of(cls, view: View, positions: Ints) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
-        files = CarriedFiles("passage-words-9", _save, _load, lambda words: (len(words.ids), words.looked_at))
+        files = CarriedFiles("passage-words-10", _save, _load, lambda words: (len(words.ids), words.looked_at))
         return view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
 
     @classmethod
@@ -212,19 +257,21 @@ class PassageWords:
         number = numbers.__getitem__
         words, marks = array("i"), array("i")
         lengths, sentences, names = list[int](), list[int](), list[str]()
-        headings = list[list[list[int]]]()
+        headings, name_numbers = list[list[list[int]]](), list[list[list[int]]]()
         fragments, fragment_words, fragment_counts = list[str](), list[int](), list[int]()
         code = list[bool]()
         for unit in units:
+            spoken = language(unit.language)
             own_headings = passage_headings(unit)
-            headings.append([list(map(number, name_words(heading))) for heading in own_headings])
+            headings.append([_numbered(heading, spoken, number) for heading in own_headings])
             title, pieces = titled_sentences(unit.title, unit.text)
             names.append(" ".join(_name(title, unit.text).split()))
+            name_numbers.append([_numbered(names[-1], spoken, number)])
             sentences.append(len(pieces))
             before, parts_before, in_code = len(words), len(fragments), False
             for sentence, part in _fragments(title, pieces):
-                spelled, capitals = _words(part)
-                words.extend(map(number, spelled))
+                spelled, capitals = _words(part, spoken)
+                words.extend(map(number, tagged_words(spelled, spoken)))
                 marks.extend([2 * sentence + capital for capital in capitals])
                 fragments.append(" ".join(spelled))
                 fragment_words.append(len(spelled))
@@ -237,7 +284,7 @@ class PassageWords:
             "sentences": _ragged(sentences),
             "headings": _ragged(map(len, headings), lengths=_int32(map(len, chain.from_iterable(headings)))),
             "heading_words": _nested_words(headings),
-            "name_words": _nested_words([[list(map(number, name_words(name)))] for name in names]),
+            "name_words": _nested_words(name_numbers),
             "fragments": _ragged(
                 fragment_counts,
                 hashes=np.array([hash64(fragment) for fragment in fragments], dtype=np.uint64),
@@ -313,7 +360,7 @@ def _name(title: str, text: str) -> str:
 
 
 _WORDS_FILE = "words.npz"
-_OF_WORDS = ("keys", "stems", "plain", "caseless")
+_OF_WORDS = ("codes", "keys", "stems", "plain", "caseless")
 
 
 def _save(passages: PassageWords, directory: Path) -> None:
@@ -350,7 +397,12 @@ def _units(view: View, positions: Ints) -> Iterator[Unit]:
     return (view.units([position])[0] for position in positions.tolist())
 
 
-def _words(text: str) -> tuple[list[str], list[int]]:
+def _numbered(name: str, spoken: Language, number: Callable[[str], int]) -> list[int]:
+    """Numbers of the words of a name or heading."""
+    return list(map(number, tagged_words(spoken.words(name.replace("&", " and ")), spoken)))
+
+
+def _words(text: str, spoken: Language) -> tuple[list[str], list[int]]:
     """Words and whether they look like parts of a name."""
     raw = find_words(text.replace("&", " And ") if "&" in text else text)
     if text.isascii():
@@ -358,7 +410,7 @@ def _words(text: str) -> tuple[list[str], list[int]]:
     words: list[str] = []
     capital: list[int] = []
     for word in raw:
-        parts = split_words(word)
+        parts = spoken.words(word)
         words += parts
         capital += [not word[0].islower()] * len(parts)
     return words, capital

@@ -11,7 +11,7 @@ import numpy as np
 from sire_core.arrays.grouping import distinct, id_codes, positions_in, ranges, run_starts
 from sire_core.arrays.lists import Lists, Ragged, arrays_of, record_of, word_keys
 from sire_core.protocols import CarriedFiles
-from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, longer_keys, name_words
+from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, longer_keys, name_words, untagged
 from sire_core.storage.array_file import compress_arrays, decompress_arrays
 from sire_core.types import digest
 
@@ -337,7 +337,9 @@ def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints
     entities[new] = len(graph.entity_ids) + np.arange(len(new))
     own[rows] = entities[inverse.ravel()]
     at = first[new]
-    spelled = [" ".join(passages.vocabulary.words[word] for word in words.of(row).tolist()) for row in at.tolist()]
+    spelled = [
+        " ".join(untagged(passages.vocabulary.words[word]) for word in words.of(row).tolist()) for row in at.tolist()
+    ]
     return EvidenceNames(
         keys=named[new],
         owners=entities[new],

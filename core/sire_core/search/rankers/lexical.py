@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.errors import ConfigurationError
-from sire_core.models.lexical_embedder import indexed_words, spaced_text
 from sire_core.search.ranking import ScoredRanking
 from sire_core.settings import check_settings, setting
-from sire_core.text.words import word_pattern
+from sire_core.text.words import indexed_words, spaced_text, word_pattern
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:
