@@ -64,9 +64,7 @@ def bm25(passages: Sequence[str], questions: Sequence[str], terms: Callable[[str
             for position in had:
                 often = counts[position][term]
                 scores[position] += idf * often / (often + K1 * (1 - B + B * lengths[position] / mean))
-        ranked.append(
-            [position for position, _ in sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:RANKS]]
-        )
+        ranked.append(sorted(scores, key=lambda position: (-scores[position], position))[:RANKS])
     return ranked
 
 

@@ -57,6 +57,7 @@ from sire_core.storage.index_tables import (
     write_delta,
 )
 from sire_core.storage.outbox import Outbox, note_changes
+from sire_core.text.languages import UNDETERMINED
 from sire_core.text.pluralize import count
 from sire_core.types import Chunk, Edge, Unit
 
@@ -326,6 +327,17 @@ class Store(Database):
     def owners(self) -> list[str]:
         """Return all owners of units."""
         return [str(row[0]) for row in self.read("SELECT DISTINCT owner FROM units ORDER BY owner")]
+
+    def languages(self) -> dict[str, int]:
+        """Return the number of documents by the code of their language, most first; `und` where none is stored."""
+        if not self.read("SELECT 1 FROM sqlite_master WHERE name='layouts'"):
+            return {}
+        language = "substr(l.body, 1, max(instr(l.body, '!'), 1) - 1)"
+        sql = (
+            f"SELECT {language}, count(DISTINCT c.doc_id) FROM chunks c JOIN layouts l ON l.id = c.id "
+            "GROUP BY 1 ORDER BY 2 DESC, 1"
+        )
+        return {str(code) or UNDETERMINED: int(count) for code, count in self.read(sql, [])}
 
     def counts(self, owners: Sequence[str]) -> dict[str, int]:
         """Return the number of units by kind."""

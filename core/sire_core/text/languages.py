@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
 from sire_core.text.lexicon import FUNCTION_WORDS
-from sire_core.text.words import UNSPACED, find_words, split_words, spelled_words, without_accents
+from sire_core.text.words import find_words, spelled_words, split_words, without_accents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,9 +60,18 @@ _SCRIPTS: tuple[tuple[str, str, str], ...] = (
 """Letters of a script, the languages that function words tell apart, and the one where they do not."""
 _LETTER = re.compile(r"[^\W\d_]")
 _MAX_SAMPLE_CHARS = 2_000
-_MIN_FUNCTION_SCORE = 1.5
-_MIN_FUNCTION_SHARE = 0.08
-"""Score of a language's function words in a text, at least, and divided by the number of words."""
+_MIN_SCORE, _MARGIN = 2.2, 1.4
+"""Score of a language by its function words in a text, at least, and divided by that of English: names are foreign."""
+_MIN_SHARE = 0.04
+"""Of the different words of a text."""
+_OWN_LETTERS = (
+    "tr:\u011f\u0131\u015f de:\u00df es:\u00f1 pt:\u00e3\u00f5 fr:\u0153\u00f9 cs:\u0159\u011b\u016f hu:\u0151\u0171 "
+    "pl:\u0105\u0119\u0142\u0144\u015b\u017a\u017c ro:\u0103\u021b\u0219 sv:\u00e5 da:\u00f8\u00e6 no:\u00f8\u00e5 "
+    "vi:\u0111\u01a1\u01b0 lv:\u0101\u0113 lt:\u0117\u0173 ru:\u044b\u044d\u0451 uk:\u0456\u0457\u0454 bg:\u044a "
+    "fa:\u067e\u0686\u06af\u06cc ur:\u0679\u06d2\u06ba"
+)
+"""Letters that hardly any other language has."""
+_LETTER_WEIGHT = 0.5
 _MIN_SCRIPT_SHARE = 0.3
 _MIN_KANA_SHARE = 0.1
 _PARTICLES = re.compile(
@@ -70,7 +79,7 @@ _PARTICLES = re.compile(
     r"\uc774\ub098|\uc774\ub780|\uc774\ub77c\uace0|\ub77c\uace0|\uc785\ub2c8\ub2e4|\uc774\ub2e4|\ud558\uace0|\uc744|\ub97c|\uc740|\ub294|\uc5d0|\uaed8)\Z"
     r"|(?<=[\uac00-\ud7a3]{2})(?:\uc774|\uac00|\uc758|\ub3c4|\ub85c|\ub9cc|\uc640|\uacfc|\ub098|\uc778|\ub780|\ub791)\Z"
 )
-"""What stands behind Korean nouns: case, plural, topic; single syllables that end nouns, too, only behind two others."""
+"""What stands behind Korean nouns: case, plural, topic; syllables that end nouns, too, only behind two others."""
 
 
 @dataclass(frozen=True)
@@ -95,15 +104,17 @@ class Language:
         """Stems of words of `words`, without accents, which some writers leave out."""
         if self.code == ENGLISH:
             return list(_stemmer("english").stemWords(list(words)))
+        if self.code == UNDETERMINED:
+            return language(ENGLISH).stems(list(map(without_accents, words)))
         if self.code == "ko":
             return list(map(_without_particles, words))
-        stemmer = _stemmer(LANGUAGES[self.code])
+        stemmer = _stemmer(LANGUAGES.get(self.code, ""))
         return [plain_key(stem) for stem in (stemmer.stemWords(list(words)) if stemmer else words)]
 
     @cached_property
     def function_words(self) -> frozenset[str]:
         """Words that neither name nor describe."""
-        if self.code == ENGLISH:
+        if self.code in (ENGLISH, UNDETERMINED):
             return FUNCTION_WORDS
         return _listed_words().get(self.code, frozenset())
 
@@ -118,7 +129,7 @@ class Language:
 @cache
 def language(code: str) -> Language:
     """Return the analysis of a language by its code; of one that is not known, words as they are written."""
-    return Language(ENGLISH if code in (UNDETERMINED, "") else code if code in LANGUAGES else "eo")
+    return Language(code or UNDETERMINED)
 
 
 def language_code(name: str) -> str:
@@ -161,18 +172,46 @@ def find_language(text: str, among: Collection[str] = ()) -> str:
         candidates, default = _of_script(sample)
         if default != UNDETERMINED and not candidates:
             return default
-    words = list(map(str.lower, find_words(sample)))
-    scores = Counter[str]()
+    words = set(map(str.lower, find_words(sample)))
+    scores: dict[str, float] = {}
     weights = _function_weights()
     for word in words:
-        for code, weight in weights.get(word, ()):
-            scores[code] += weight
+        for code, weight in (*weights.get(word, ()), *_own_letters(word)):
+            scores[code] = scores.get(code, 0.0) + weight
     allowed = [code for code in scores if (not candidates or code in candidates) and (not among or code in among)]
     best = max(allowed, key=lambda code: (scores[code], code), default=default)
-    least = _MIN_FUNCTION_SCORE if not among else 0.0
-    if scores[best] <= least or scores[best] < _MIN_FUNCTION_SHARE * len(words):
-        return default if not among or default in among else UNDETERMINED
-    return best
+    score, english = scores.get(best, 0.0), scores.get(ENGLISH, 0.0)
+    if among and not score:
+        return default if default in among else UNDETERMINED
+    if among or (candidates and score):
+        return best
+    is_clear = best == ENGLISH or (score >= _MIN_SCORE and score >= _MARGIN * english)
+    return best if is_clear and score >= _MIN_SHARE * len(words) else default
+
+
+def main_language(codes: Iterable[str]) -> str:
+    """Return the most frequent of the languages of some texts; English if none is known."""
+    counts = Counter(code for code in codes if code != UNDETERMINED)
+    return counts.most_common(1)[0][0] if counts else ENGLISH
+
+
+def question_language(question: str, among: Sequence[str]) -> str:
+    """Return the code of the language of a question about texts in some languages; the first where nothing tells."""
+    found = find_language(question, among) if len(among) > 1 else UNDETERMINED
+    return among[0] if found == UNDETERMINED else found
+
+
+def _own_letters(word: str) -> Sequence[tuple[str, float]]:
+    """Languages whose own letters a word has."""
+    if word.isascii():
+        return ()
+    return [(code, _LETTER_WEIGHT) for code, letters in _letters_of_languages() if letters.search(word)]
+
+
+@cache
+def _letters_of_languages() -> Sequence[tuple[str, re.Pattern[str]]]:
+    pairs = (pair.split(":") for pair in _OWN_LETTERS.split())
+    return [(code, re.compile(f"[{letters}]")) for code, letters in pairs]
 
 
 def _of_script(sample: str) -> tuple[Collection[str], str]:
@@ -206,12 +245,16 @@ def _listed_words() -> Mapping[str, frozenset[str]]:
 
 @cache
 def _function_weights() -> Mapping[str, Sequence[tuple[str, float]]]:
-    """Languages in which a word is a function word, each with 1 / their number."""
+    """Languages in which a word is a function word, each with a weight that is larger where there are fewer."""
     owners: dict[str, list[str]] = {}
     for code in LANGUAGES:
-        for word in language(code).function_words:
+        for word in filter(_is_telling, language(code).function_words):
             owners.setdefault(word, []).append(code)
-    return {word: [(code, 1 / len(codes)) for code in codes] for word, codes in owners.items()}
+    return {word: [(code, 0.4 + 0.6 / len(codes)) for code in codes] for word, codes in owners.items()}
+
+
+def _is_telling(word: str) -> bool:
+    return len(word) > 1 or word in "ayeo\u00e0"
 
 
 @lru_cache(1)
@@ -276,7 +319,8 @@ def compound_parts(word: str, min_part: int, frequency: Mapping[str, int]) -> tu
         min_part: Letters of the shortest part.
         frequency: How many passages have each possible part, see `possible_parts`.
     """
-    best, most = (), 0
+    best: tuple[str, ...] = ()
+    most = 0
     for middle in range(min_part, len(word) - min_part + 1):
         head, tail = word[:middle], word[middle:]
         score = frequency.get(head, 0) * frequency.get(tail, 0)
@@ -289,6 +333,3 @@ def possible_parts(word: str, min_part: int) -> list[str]:
     """Beginnings and ends of a word that are long enough to be parts of it."""
     middles = range(min_part, len(word) - min_part + 1)
     return [part for middle in middles for part in (word[:middle], word[middle:])]
-
-
-UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")

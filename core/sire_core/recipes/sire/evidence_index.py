@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,10 +215,8 @@ class _Sources:
         source, start = _cuts(metadata, number[first], view.chunk_documents[first])
         _, one_of = np.unique(source, return_index=True)
         languages = languages_of_passages[one_of].tolist()
-        read = [
-            (metadata[n], language(code)) for n, code in zip(number[first[one_of]].tolist(), languages, strict=True)
-        ]
-        return cls(source, start, list(starmap(_path_words, read)))
+        described = [metadata[n] for n in number[first[one_of]].tolist()]
+        return cls(source, start, list(map(_path_words, described, map(language, languages))))
 
 
 def _path_words(metadata: Mapping[str, Any], spoken: Language) -> Keys:
@@ -325,7 +322,7 @@ def _long_words(vocabulary: Vocabulary) -> NDArray[np.uint8]:
     """Words of languages with compounds that are long enough for two parts, as JSON by language."""
     spoken = map(language, np.unique(vocabulary.languages).tolist())
     texts = {
-        each.code: CompoundWords.of(map(untagged, vocabulary.of_language(each.code)), each.min_part).text
+        each.code: CompoundWords.of(set(map(untagged, vocabulary.of_language(each.code))), each.min_part).text
         for each in spoken
         if each.min_part
     }

@@ -22,7 +22,7 @@ from sire_core.extraction.headings import base_title
 from sire_core.protocols import CarriedFiles
 from sire_core.search.passages import opening_name, titled_sentences
 from sire_core.storage.array_file import compress_arrays, decompress_arrays
-from sire_core.text.languages import ENGLISH, Language, language, plain_key
+from sire_core.text.languages import ENGLISH, UNDETERMINED, Language, language, main_language, plain_key
 from sire_core.text.words import find_words, split_words, without_link_targets
 from sire_core.types import hash64
 
@@ -126,6 +126,18 @@ class Vocabulary:
         """The words of a language."""
         return [self.words[number] for number in np.flatnonzero(self.languages == code).tolist()]
 
+    def settled(self, code: str) -> Vocabulary:
+        """These words; those of no language are in the given one."""
+        rows = np.flatnonzero(self.languages == UNDETERMINED)
+        if not len(rows):
+            return self
+        words, stems, plain = list(self.words), self.stems.copy(), self.plain.copy()
+        settled = Vocabulary().followed_by([_settled(words[row], code) for row in rows.tolist()])
+        for row, word in zip(rows.tolist(), settled.words, strict=True):
+            words[row] = word
+        stems[rows], plain[rows] = settled.stems, settled.plain
+        return replace(self, words=words, stems=stems, plain=plain)
+
     def followed_by(self, words: Sequence[str]) -> Vocabulary:
         """These words and others behind them; the others are looked at, these are not again."""
         spelled, stems = stems_of_tagged(words)
@@ -161,6 +173,12 @@ _TAG = "\0"
 def tagged_words(words: Sequence[str], spoken: Language) -> Sequence[str]:
     """Words of `Language.words`, each with its language."""
     return words if spoken.code == ENGLISH else [f"{word}{_TAG}{spoken.code}" for word in words]
+
+
+def _settled(word: str, code: str) -> str:
+    """A word in a language, if it was of none."""
+    spelled, tag, own = word.partition(_TAG)
+    return word if own != UNDETERMINED else spelled if code == ENGLISH else f"{spelled}{tag}{code}"
 
 
 def _languages_of_tagged(words: Sequence[str]) -> NDArray[np.str_]:
@@ -230,7 +248,13 @@ class PassageWords:
     def of(cls, view: View, positions: Ints) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
         files = CarriedFiles("passage-words-10", _save, _load, lambda words: (len(words.ids), words.looked_at))
-        return view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
+        words = view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
+        return words.settled()
+
+    def settled(self) -> PassageWords:
+        """These passages; those whose language nothing tells are in that of most others."""
+        main = main_language(self.languages.tolist())
+        return replace(self, vocabulary=self.vocabulary.settled(main))
 
     @classmethod
     def _read(cls, view: View, positions: Ints, before: PassageWords | None) -> PassageWords:

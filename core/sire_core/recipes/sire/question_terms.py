@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.recipes.sire.passage_arrays import stem_keys
-from sire_core.text.languages import UNDETERMINED, Language, compound_parts, find_language, language, possible_parts
+from sire_core.text.languages import Language, compound_parts, language, possible_parts, question_language
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,9 +93,7 @@ def question_terms(question: str, index: EvidenceIndex) -> tuple[list[QuestionTe
 def _languages(question: str, index: EvidenceIndex) -> list[Language]:
     """Languages of an index, that of the question first."""
     codes = index.language_codes
-    own = find_language(question, among=codes) if len(codes) > 1 else codes[0]
-    first = codes[0] if own == UNDETERMINED else own
-    return [language(code) for code in dict.fromkeys((first, *codes))]
+    return [language(code) for code in dict.fromkeys((question_language(question, codes), *codes))]
 
 
 def _stems_of(words: list[str], spoken: Language, index: EvidenceIndex) -> list[int]:

@@ -337,9 +337,8 @@ def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints
     entities[new] = len(graph.entity_ids) + np.arange(len(new))
     own[rows] = entities[inverse.ravel()]
     at = first[new]
-    spelled = [
-        " ".join(untagged(passages.vocabulary.words[word]) for word in words.of(row).tolist()) for row in at.tolist()
-    ]
+    own_words = passages.vocabulary.words
+    spelled = [" ".join(untagged(own_words[word]) for word in words.of(row).tolist()) for row in at.tolist()]
     return EvidenceNames(
         keys=named[new],
         owners=entities[new],
