@@ -109,14 +109,15 @@ def split_words(text: str) -> list[str]:
     """Lower-case words without accents; runs of a script without spaces become overlapping pairs of letters."""
     if text.isascii():
         return _PLAIN_WORD.findall(text.lower())
-    return _cut_words(without_accents(bare_text(unicodedata.normalize("NFKC", text).casefold())))
+    folded = without_accents(bare_text(unicodedata.normalize("NFKC", text).casefold()))
+    return _cut_words(folded, lambda run: run)
 
 
 def spelled_words(text: str) -> list[str]:
-    """Words as `split_words` has them, with their accents."""
+    """Words as `split_words` has them, with their accents; the signs of a letter stay with it in pairs, too."""
     if text.isascii():
         return _PLAIN_WORD.findall(text.lower())
-    return _cut_words(bare_text(unicodedata.normalize("NFKC", text).casefold()))
+    return _cut_words(bare_text(unicodedata.normalize("NFKC", text).casefold()), _letter_with_signs().findall)
 
 
 def without_accents(text: str) -> str:
@@ -124,7 +125,7 @@ def without_accents(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text)))
 
 
-def _cut_words(text: str) -> list[str]:
+def _cut_words(text: str, letters_of: Callable[[str], Sequence[str]]) -> list[str]:
     words = []
     for word in word_pattern().findall(text):
         if not _UNSPACED_RUN.search(word):
@@ -133,7 +134,7 @@ def _cut_words(text: str) -> list[str]:
         start = 0
         for run in _UNSPACED_RUN.finditer(word):
             words += [word[start : run.start()]] if run.start() > start else []
-            letters = _letter_with_signs().findall(run.group())
+            letters = letters_of(run.group())
             words += ["".join(letters[i : i + 2]) for i in range(max(1, len(letters) - 1))]
             start = run.end()
         words += [word[start:]] if start < len(word) else []

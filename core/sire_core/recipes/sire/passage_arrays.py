@@ -23,7 +23,7 @@ from sire_core.protocols import CarriedFiles
 from sire_core.search.passages import opening_name, titled_sentences
 from sire_core.storage.array_file import compress_arrays, decompress_arrays
 from sire_core.text.languages import ENGLISH, UNDETERMINED, Language, language, main_language, plain_key
-from sire_core.text.words import find_words, split_words, without_link_targets
+from sire_core.text.words import find_words, spelled_words, without_link_targets
 from sire_core.types import hash64
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _could_be_heading(line: str) -> bool:
 
 def name_words(name: str) -> list[str]:
     """Words of a name or a question, as names are compared: lower case, `&` as `and`."""
-    return list(map(plain_key, split_words(name.replace("&", " and "))))
+    return list(map(plain_key, spelled_words(name.replace("&", " and "))))
 
 
 def longer_keys(keys: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
