@@ -25,7 +25,8 @@ from statistics import fmean
 from sire_core import Index
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.errors import ModelError, StorageError
-from sire_core.evaluate.answer_eval import AnswerConfig, AnsweredQuestion, AnswerFile, answer_questions
+from sire_core.evaluate.answer_eval import AnswerConfig, AnsweredQuestion, answer_questions
+from sire_core.evaluate.answer_file import AnswerFile
 from sire_core.evaluate.bootstrap import Interval, mean_interval
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.models.base import ModelBase
@@ -91,11 +92,15 @@ def show(name: str, answered: Sequence[dict[str, AnsweredQuestion]], recipes: Se
     print("| recipe | EM | F1 | Acc | F1 minus hybrid | R@5 of the context | calls |\n|---|---|---|--:|---|--:|--:|")
     for recipe in recipes:
         own = [found[recipe] for found in answered]
-        em, f1 = (mean_interval([getattr(answer, metric) for answer in own]) for metric in ("em", "f1"))
+        em, f1 = (mean_interval([answer.rates[metric] for answer in own]) for metric in ("EM", "F1"))
         beside = recipe != "hybrid" and "hybrid" in recipes
-        gain = _signed(mean_interval([f[recipe].f1 - f["hybrid"].f1 for f in answered])) if beside else ""
+        gain = (
+            _signed(mean_interval([f[recipe].rates["F1"] - f["hybrid"].rates["F1"] for f in answered]))
+            if beside
+            else ""
+        )
         inside = fmean(len(set(a.question.supporting) & set(a.documents[:5])) / len(a.question.supporting) for a in own)
-        acc = 100 * fmean(answer.acc for answer in own)
+        acc = 100 * fmean(answer.rates["Acc"] for answer in own)
         calls = fmean(answer.calls for answer in own)
         print(f"| {recipe} | {_plain(em)} | {_plain(f1)} | {acc:.1f} | {gain} | {100 * inside:.1f} | {calls:.1f} |")
 

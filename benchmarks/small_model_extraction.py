@@ -27,7 +27,7 @@ from small_model import AbsentModel
 
 from sire_core import Document, Index
 from sire_core.errors import ModelError
-from sire_core.evaluate.answer_eval import AnswerFile
+from sire_core.evaluate.answer_file import AnswerFile
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.extraction.merged import MergedExtractor

@@ -241,7 +241,7 @@ def _refused(error: ModelError) -> bool:
 
 
 def as_language_model(model: LLMLike) -> LanguageModel | None:
-    """What an index takes as its language model, from LangChain's or ours."""
+    """Language model of an index, from LangChain's or ours."""
     if isinstance(model, BaseChatModel):
         return LangChainChat(model)
     check_language_model(
@@ -271,7 +271,7 @@ def _of_message(message: Any, stop: Sequence[str], prompt_tokens: int) -> Comple
 
 
 def _of_structured(answer: Any, prompt_tokens: int) -> Completion:
-    """What `with_structured_output(include_raw=True)` answers: raw message, parsed value, parsing error."""
+    """Completion from the answer of `with_structured_output(include_raw=True)`: raw message, value, parsing error."""
     if not isinstance(answer, Mapping) or not isinstance(answer.get("raw"), AIMessage):
         raise ModelError("the chat model's structured output has no raw message; is include_raw supported?")
     raw: AIMessage = answer["raw"]
@@ -313,7 +313,7 @@ def _tool_arguments(message: AIMessage) -> str:
 
 
 def _streaming_part(chain: Runnable[Any, Any]) -> Runnable[Any, Any] | None:
-    """What streams of a chat model, or of its `with_structured_output(include_raw=True)`; None if that is not known."""
+    """The part that streams of a chat model, or of its `with_structured_output(include_raw=True)`; None if unknown."""
     if isinstance(chain, BaseChatModel):
         return chain
     first = chain.first if isinstance(chain, RunnableSequence) else None

@@ -35,7 +35,7 @@ POOL_KEYS = ("unit_id", "kind", "level", "doc_id", "doc_ids", "chunk_ids")
 
 
 class _About(dict[str, Any]):
-    """What we say of a document; equal to any other of the same passage or unit, whatever question led to it.
+    """Provenance of a document; equal to any other of the same passage or unit, whatever question led to it.
 
     Classes of LangChain that join the results of several questions (`MultiQueryRetriever`) tell documents apart by
     everything that they hold.

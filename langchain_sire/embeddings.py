@@ -103,9 +103,9 @@ class LangChainEmbedder(FrameworkEmbedder):
         async with self._limits.setdefault(loop, asyncio.Semaphore(self._concurrency)):
             return await self._called(self.embeddings.embed_documents, self.embeddings.aembed_documents, texts)
 
-    async def _called(self, sync: Callable[[Any], T], native: Callable[[Any], Awaitable[T]], given: Any) -> T:
+    async def _called(self, sync: Callable[[Any], T], native: Callable[[Any], Awaitable[T]], texts: Any) -> T:
         try:
-            return await call(sync, native, given)
+            return await call(sync, native, texts)
         except SireError:
             raise
         except Exception as error:
@@ -147,7 +147,7 @@ def _deployment(embeddings: Embeddings) -> str:
 
 
 def as_embedder(embedding: EmbeddingLike) -> Embedder | str | None:
-    """What an index takes as its embedder, from LangChain's or ours."""
+    """Embedder of an index, from LangChain's or ours."""
     if isinstance(embedding, VectorStore):
         raise ConfigurationError(
             f"embedding is {type(embedding).__name__}, a vector store: pass it as vector_store=..., and its embeddings "

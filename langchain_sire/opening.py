@@ -84,9 +84,9 @@ def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
     return read_optional(folder, _SETTINGS)
 
 
-def read_search(folder: str | os.PathLike[str] | None, given: Mapping[str, Any]) -> dict[str, Any]:
+def read_search(folder: str | os.PathLike[str] | None, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Search options that a folder stores, without those that are given as fields or in `search_kwargs`."""
-    words = {SPELLINGS.get(word, word) for word in (*given, *(given.get("search_kwargs") or ()))}
+    words = {SPELLINGS.get(word, word) for word in (*fields, *(fields.get("search_kwargs") or ()))}
     return {name: value for name, value in read_settings(folder).items() if name in _SEARCH and name not in words}
 
 

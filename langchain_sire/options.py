@@ -28,20 +28,20 @@ SearchType = Literal["similarity", "mmr", "similarity_score_threshold"]
 
 
 class StoreSearchOptions(SearchOptions, total=False):
-    """What one search of a vector store may set."""
+    """Options of one search of a vector store."""
 
     recipe: str | None
 
 
 class CallOptions(StoreSearchOptions, total=False):
-    """What one call of a retriever may set."""
+    """Options of one call of a retriever."""
 
     k: int | None
     max_tokens: int | None
 
 
 class SearchKwargs(CallOptions, total=False):
-    """What `search_kwargs` sets for all calls; the last three belong to a `search_type`."""
+    """Keys of `search_kwargs`, which hold for all calls; the last three belong to a `search_type`."""
 
     fetch_k: int
     lambda_mult: float
@@ -73,44 +73,41 @@ class ReasoningFields(RetrieverFields, total=False):
 
 
 class MadeIndexOptions(IndexOptions, RecipeSettings, total=False):
-    """What makes an index, beside folder, recipe and models.
+    """Arguments of `Index` and settings of recipes; `recipe_settings` also takes those of recipes of other packages."""
 
-    `recipe_settings` also takes settings of recipes of other packages.
-    """
-
+    llm: LLMLike
     vector_store: VectorStore | VectorStoreMirror | None
     show_progress: bool
     recipe_settings: Mapping[str, Any]
 
 
 class TransformerOptions(MadeIndexOptions, total=False):
-    """What `SireDocumentTransformer` takes."""
+    """Options of `SireDocumentTransformer`."""
 
     path: str | os.PathLike[str] | None
     embedding: EmbeddingLike
-    llm: LLMLike
 
 
-class OpenOptions(RetrieverFields, MadeIndexOptions, total=False):
-    """What `from_documents`, `load`, `open` and their kin take beside folder, recipe and models.
+class LoadOptions(ReasoningFields, MadeIndexOptions, total=False):
+    """Options of `load` and `open`; `extraction_llm` and `options` are for `IRCoTRetriever` and `SelfAskRetriever`."""
 
-    `extraction_llm` and `options` are for `IRCoTRetriever` and `SelfAskRetriever`.
-    """
-
+    recipe: Recipe | str | None
     extraction_llm: LLMLike
-    options: Mapping[str, Any]
+
+
+class OpenOptions(LoadOptions, total=False):
+    """Options of `from_documents` and its kin, which have no folder of their own."""
+
+    path: str | os.PathLike[str] | None
 
 
 class StoreOptions(OpenOptions, total=False):
-    """What `SireVectorStore.from_texts` takes beside texts and embedding."""
+    """Options of `SireVectorStore.from_texts`."""
 
-    path: str | os.PathLike[str] | None
-    llm: LLMLike
-    recipe: Recipe | str | None
     provenance: bool
 
 
 class StoreArguments(StoreOptions, total=False):
-    """What the other class methods of `SireVectorStore` take."""
+    """Options of the other class methods of `SireVectorStore`."""
 
     ids: list[str] | None

@@ -127,7 +127,7 @@ def step_to_dict(step: ReasoningStep) -> dict[str, Any]:
 
 
 def step_to_chunk(question: str, step: ReasoningStep, *, streamed: bool = False, plain: bool = False) -> AddableDict:
-    """What a chain makes of a step; the sum of all chunks is its result."""
+    """Chunk of a chain's output for a step; the sum of all chunks is its result."""
     if isinstance(step, AnswerPiece):
         # Chunks can only be added to: what is void stays, and the answer starts over below it.
         return AddableDict(steps=[], answer="\n\n" * step.restart + step.text)
@@ -222,7 +222,7 @@ def _documents(step: ReasoningStep | None) -> list[Document]:
 
 @dataclass(frozen=True, slots=True)
 class _NoSettings:
-    """Of `single`, which has none."""
+    """Settings of `single`, which has none."""
 
 
 _CONFIGS: Mapping[str, type[Any]] = {"single": _NoSettings, "ircot": IRCoTConfig, "self-ask": SelfAskConfig}
@@ -249,13 +249,13 @@ class Reasoner:
         return bool(getattr(self.config, "mode", "search") == "search")
 
     def traces(self, k: int | None = None, where: FilterLike = None) -> dict[str, Any]:
-        """How a trace shows the searches; for `traced`."""
-        known: dict[str, Any] = {"sire_strategy": self.strategy, "sire_k": self.k if k is None else k}
+        """Metadata of the searches in a trace; for `traced`."""
+        metadata: dict[str, Any] = {"sire_strategy": self.strategy, "sire_k": self.k if k is None else k}
         if isinstance(self.retriever, SireRetriever):
             narrowed = self.retriever.narrowed(where)
-            known["sire_filter"] = None if narrowed is None else str(narrowed)
-            known["sire_recipe"] = self._recipe()
-        return {"searches": self.searches, "about": known}
+            metadata["sire_filter"] = None if narrowed is None else str(narrowed)
+            metadata["sire_recipe"] = self._recipe()
+        return {"searches": self.searches, "about": metadata}
 
     def _recipe(self) -> str:
         assert isinstance(self.source, (Index, PassageSource))
@@ -323,11 +323,11 @@ def make_reasoner(
         raise ConfigurationError(f"{type(source).__name__} is neither a retriever nor an Index.")
     bounds = {field.name: field.name for field in fields(ReasoningLimits)}
     settings = {"search_k" if field.name == "k" else field.name: field.name for field in fields(form)}
-    known = {"k", "on_model_error", *bounds, *settings}
-    unknown = sorted(set(options) - known)
+    available = {"k", "on_model_error", *bounds, *settings}
+    unknown = sorted(set(options) - available)
     if unknown:
         raise ConfigurationError(
-            f"{strategy} has no option {', '.join(unknown)}; its options are {', '.join(sorted(known))}."
+            f"{strategy} has no option {', '.join(unknown)}; its options are {', '.join(sorted(available))}."
         )
     searched, size, as_of = _searched(retriever, search_options)
     return Reasoner(
@@ -345,7 +345,7 @@ def make_reasoner(
 
 
 def _searched(retriever: BaseRetriever, options: Mapping[str, Any] | None) -> tuple[Searchable, int | None, Day]:
-    """What is searched, with the recipe and in the form of a retriever of ours; its number of documents and its day."""
+    """Source of a retriever's searches, with its recipe; its number of documents and its day."""
     if not isinstance(retriever, SireRetriever):
         return retriever_source(retriever), None, None
     wanted = retriever.asked({}) if options is None else options

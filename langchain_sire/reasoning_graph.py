@@ -80,7 +80,7 @@ class ReasoningState(TypedDict, total=False):
 
 
 class ReasoningInput(TypedDict):
-    """What a caller gives."""
+    """Input of a graph."""
 
     question: str
 
@@ -97,7 +97,7 @@ class Progress:
         self.known = len(state["steps"]) if going else 0
         """Steps that earlier nodes have made."""
         self.query = (state["query"] if node == "retrieve" else "") if going else question
-        """What the next step searches for; empty when it is none."""
+        """Query of the next step; empty when it is no search."""
         stored_replies = state["replies"] if going else {"model": {}, "search": {}}
         self.replies: dict[str, Any] = {name: dict(replies) for name, replies in stored_replies.items()}
         self.edits = _edits(state, edited=node == "retrieve") if going else {}
@@ -133,7 +133,7 @@ class Progress:
         self._update["next"] = "answer" if reads else "read" if was_retrieved else "think"
 
     def update(self) -> ReasoningState:
-        """What the node returns."""
+        """Output of the node."""
         return self._update
 
 
@@ -255,7 +255,7 @@ def _next(state: ReasoningState) -> str:
 
 
 class _Work:
-    """What the nodes do: take the reasoning up where the last one left it, and go on until the next call."""
+    """Work of the nodes: resume the reasoning where the last one left it, and go on until the next call."""
 
     def __init__(self, reasoner: Reasoner, *, streams: bool) -> None:
         self._reasoner = reasoner
@@ -301,7 +301,7 @@ class _Work:
             model = reasoner.model
         if model is not None:
             limit = 0 if node == "retrieve" else 1
-            model = RecordedModel(model, replies["model"], numbered=True, most=limit)
+            model = RecordedModel(model, replies["model"], numbered=True, max_calls=limit)
         edits = {int(number): query for number, query in progress.edits.items()}
         streams = self._streams and node == "answer"
         steps = replace(reasoner, model=model, source=source).steps(progress.question, stream=streams, edits=edits)

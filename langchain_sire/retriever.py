@@ -19,7 +19,7 @@ from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 from langchain_core.retrievers import LangSmithRetrieverParams
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
-from langchain_sire.chat import LLMLike, child_runs
+from langchain_sire.chat import child_runs
 from langchain_sire.documents import (
     Documents,
     Ids,
@@ -42,7 +42,14 @@ from langchain_sire.opening import (
     remember_reading,
     write_settings,
 )
-from langchain_sire.options import CallOptions, OpenOptions, RetrieverFields, SearchKwargs, StoreSearchOptions
+from langchain_sire.options import (
+    CallOptions,
+    LoadOptions,
+    OpenOptions,
+    RetrieverFields,
+    SearchKwargs,
+    StoreSearchOptions,
+)
 from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, check_search_type, cosines, diverse
 from sire_core.arguments import lists_options, named
 from sire_core.changes.file_titles import FileTitles
@@ -65,7 +72,6 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from typing_extensions import Self, Unpack
 
-    from sire_core.protocols import Recipe
     from sire_core.types import Hit
 
 _logger = logging.getLogger(__name__)
@@ -153,9 +159,9 @@ class SireRetriever(DocumentIndex):
             if word in values and "index" not in values:
                 called = cls.__name__
                 raise TypeError(f"{called}() has no argument {word!r}; use {called}.load({values[word]!r}).")
-        known = named(cls.__name__, values, cls.model_fields, SPELLINGS)
-        saved = read_settings(known["index"].path) if isinstance(known.get("index"), Index) else {}
-        return {"title_key": saved["title_key"], **known} if "title_key" in saved else known
+        fields = named(cls.__name__, values, cls.model_fields, SPELLINGS)
+        saved = read_settings(fields["index"].path) if isinstance(fields.get("index"), Index) else {}
+        return {"title_key": saved["title_key"], **fields} if "title_key" in saved else fields
 
     @field_validator("filter")
     @classmethod
@@ -195,9 +201,6 @@ class SireRetriever(DocumentIndex):
         documents: Documents,
         embedding: EmbeddingLike = None,
         *,
-        llm: LLMLike = None,
-        recipe: Recipe | str | None = None,
-        path: str | os.PathLike[str] | None = None,
         ids: Ids = None,
         **options: Unpack[OpenOptions],
     ) -> Self:
@@ -212,23 +215,21 @@ class SireRetriever(DocumentIndex):
                 gets one computed from its content.
             embedding: LangChain `Embeddings` or an `Embedder` (also as `embedder` or `embeddings`); None means what the
                 folder was built with, or the default, which needs no download.
-            llm: A LangChain chat model or a `LanguageModel`; None extracts and summarizes without a model.
-            recipe: A name or a `Recipe`; None means the folder's default (that of its first build, see
-                `Index.set_default_recipe`), or `sire` for a new index.
-            path: Folder of the index; None keeps it in memory.
             ids: Replace the documents' own ids.
-            **options: Settings of the recipe (`ranker="hybrid"`, `rerank="colbert:NAME"`, or all in
-                `recipe_settings={...}`), `vector_store` (or a `VectorStoreMirror` of it), which is kept up to date and
-                searched; fields of the class (`k`, `filter`, `search_kwargs`, `title_key`, ...), `show_progress=True`
-                for progress bars, and arguments of `Index`: `chunker`, `seed`, `workers`, `limits` and others.
+            **options: `path` (the index folder; without it, the index is in memory), `recipe` (a name or a `Recipe`; by
+                default that of the folder's first build, see `Index.set_default_recipe`, or `sire`), `llm` (a LangChain
+                chat model or a `LanguageModel`; without one, no model is called), settings of the recipe
+                (`ranker="hybrid"`, `rerank="colbert:NAME"`, or all in `recipe_settings={...}`), `vector_store` (or a
+                `VectorStoreMirror` of it), which is kept up to date and searched; fields of the class (`k`, `filter`,
+                `search_kwargs`, `title_key`, ...), `show_progress=True` for progress bars, and arguments of `Index`:
+                `chunker`, `seed`, `workers`, `limits` and others.
 
         Raises:
             CorpusError: Documents contradict each other, or have metadata that is not JSON.
             BuildError: Too many passages failed.
             TypeError: An argument is unknown.
         """
-        models = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path}
-        retriever = cls._over(f"{cls.__name__}.from_documents", {**models, **options})
+        retriever = cls._over(f"{cls.__name__}.from_documents", {"embedding": embedding, **options})
         retriever.add_documents(documents, ids=ids)
         _save_settings(retriever, retriever.index.path)
         return retriever
@@ -240,15 +241,11 @@ class SireRetriever(DocumentIndex):
         documents: Documents,
         embedding: EmbeddingLike = None,
         *,
-        llm: LLMLike = None,
-        recipe: Recipe | str | None = None,
-        path: str | os.PathLike[str] | None = None,
         ids: Ids = None,
         **options: Unpack[OpenOptions],
     ) -> Self:
         """See `from_documents`."""
-        models = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path}
-        retriever = cls._over(f"{cls.__name__}.afrom_documents", {**models, **options})
+        retriever = cls._over(f"{cls.__name__}.afrom_documents", {"embedding": embedding, **options})
         await retriever.aadd_documents(documents, ids=ids)
         _save_settings(retriever, retriever.index.path)
         return retriever
@@ -261,15 +258,11 @@ class SireRetriever(DocumentIndex):
         embedding: EmbeddingLike = None,
         metadatas: Metadatas = None,
         *,
-        llm: LLMLike = None,
-        recipe: Recipe | str | None = None,
-        path: str | os.PathLike[str] | None = None,
         ids: Ids = None,
         **options: Unpack[OpenOptions],
     ) -> Self:
         """Add texts; `metadatas` and `ids` are parallel lists. Otherwise like `from_documents`."""
-        documents = from_texts(texts, metadatas, ids)
-        return cls.from_documents(documents, embedding, llm=llm, recipe=recipe, path=path, **options)
+        return cls.from_documents(from_texts(texts, metadatas, ids), embedding, **options)
 
     @classmethod
     @lists_options(OpenOptions)
@@ -279,15 +272,11 @@ class SireRetriever(DocumentIndex):
         embedding: EmbeddingLike = None,
         metadatas: Metadatas = None,
         *,
-        llm: LLMLike = None,
-        recipe: Recipe | str | None = None,
-        path: str | os.PathLike[str] | None = None,
         ids: Ids = None,
         **options: Unpack[OpenOptions],
     ) -> Self:
         """See `from_texts`."""
-        documents = from_texts(texts, metadatas, ids)
-        return await cls.afrom_documents(documents, embedding, llm=llm, recipe=recipe, path=path, **options)
+        return await cls.afrom_documents(from_texts(texts, metadatas, ids), embedding, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the index into a new folder. An index with a `path` is already saved.
@@ -299,33 +288,25 @@ class SireRetriever(DocumentIndex):
         _save_settings(self, Path(path))
 
     @classmethod
-    @lists_options(OpenOptions)
+    @lists_options(LoadOptions)
     def load(
-        cls,
-        path: str | os.PathLike[str],
-        embedding: EmbeddingLike = None,
-        *,
-        llm: LLMLike = None,
-        recipe: Recipe | str | None = None,
-        **options: Unpack[OpenOptions],
+        cls, path: str | os.PathLike[str], embedding: EmbeddingLike = None, **options: Unpack[LoadOptions]
     ) -> Self:
         """Open a folder written by `save`, `from_documents(path=...)` or the command line.
 
         Args:
             path: The folder.
             embedding: The embedder that the index was built with; not needed for the default and for named embedders.
-            llm: For recipes that call a model during a search, and for adding documents later.
-            recipe: One of the folder instead of its default.
-            **options: As in `from_documents`. Defaults of `k`, `filter`, `returns`, `as_of`, `title_key` and `chunker`
-                are the values that `from_documents` or `save` stored.
+            **options: As in `from_documents`: `llm` for recipes that call a model during a search, and for adding
+                documents later; `recipe`, another one of the folder. Defaults of `k`, `filter`, `returns`, `as_of`,
+                `title_key` and `chunker` are the values that `from_documents` or `save` stored.
 
         Raises:
             IndexMissingError: There is no index.
             EmbedderMismatchError: It was built with another embedder.
             ConfigurationError: It does not have this recipe.
         """
-        models = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path}
-        retriever = cls._over(f"{cls.__name__}.load", {**models, **options})
+        retriever = cls._over(f"{cls.__name__}.load", {"embedding": embedding, "path": path, **options})
         try:
             check_length(retriever.index.snapshot().view, "langchain:")
         except IndexMissingError as error:
@@ -336,32 +317,28 @@ class SireRetriever(DocumentIndex):
         return retriever
 
     @classmethod
-    @lists_options(OpenOptions)
+    @lists_options(LoadOptions)
     def open(
         cls,
         path: str | os.PathLike[str] | None = None,
         embedding: EmbeddingLike = None,
-        *,
-        llm: LLMLike = None,
-        recipe: Recipe | str | None = None,
-        **options: Unpack[OpenOptions],
+        **options: Unpack[LoadOptions],
     ) -> Self:
         """A retriever over a new or existing folder, or in memory, to add documents to.
 
         Args:
             path: The folder; None keeps everything in memory.
             embedding: As in `from_documents`.
-            llm: As in `from_documents`.
-            recipe: As in `from_documents`.
             **options: As in `from_documents`, for example `chunker="sentences"` to split whole documents.
         """
-        models = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path}
-        return cls._over(f"{cls.__name__}.open", {**models, **options}, is_writer=True)
+        arguments = {"embedding": embedding, "path": path, **options}
+        return cls._over(f"{cls.__name__}.open", arguments, is_writer=True)
 
     @classmethod
     def _over(cls, called: str, arguments: Mapping[str, Any], *, is_writer: bool = False) -> Self:
-        own = [name for name in cls.model_fields if name not in ("index", "llm")]  # an index has its model as `llm`
-        index, fields = open_index(called, arguments, own)
+        # An index has its model as `llm`.
+        field_names = [name for name in cls.model_fields if name not in ("index", "llm")]
+        index, fields = open_index(called, arguments, field_names)
         retriever = cls(index=index, **{**read_search(index.path, fields), **fields})
         retriever._is_writer = is_writer
         return retriever
@@ -448,10 +425,10 @@ class SireRetriever(DocumentIndex):
     def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Options of a search: options of a call, then of `search_kwargs`, then the fields."""
         general = {name: value for name, value in self._search_kwargs().items() if name in _RETRIEVER_SEARCH}
-        own = self.called(options)
-        narrowed = self.narrowed(own.get("filter"))
+        of_call = self.called(options)
+        narrowed = self.narrowed(of_call.get("filter"))
         fields = {name: getattr(self, name) for name in ("k", "returns", "as_of", "max_tokens")}
-        return {**fields, **general, **own, "filter": narrowed}
+        return {**fields, **general, **of_call, "filter": narrowed}
 
     def _search_kwargs(self) -> dict[str, Any]:
         """`search_kwargs`, which may have been changed, under our names."""
@@ -465,14 +442,14 @@ class SireRetriever(DocumentIndex):
     @lists_options(RetrieverFields)
     def as_retriever(self, **fields: Unpack[RetrieverFields]) -> Self:
         """This retriever with other fields: `k`, `returns`, `search_kwargs` and others; a filter can only narrow it."""
-        known = named(f"{type(self).__name__}.as_retriever", fields, type(self).model_fields, SPELLINGS)
+        given_fields = named(f"{type(self).__name__}.as_retriever", fields, type(self).model_fields, SPELLINGS)
         mine = {name: getattr(self, name) for name in self.model_fields_set}
-        retriever = type(self)(**{**mine, **known, "filter": self.narrowed(known.get("filter"))})
+        retriever = type(self)(**{**mine, **given_fields, "filter": self.narrowed(given_fields.get("filter"))})
         retriever._is_writer = self._is_writer  # noqa: SLF001 - its own
         return retriever
 
     def called(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """What a call itself says, under our names; None says nothing."""
+        """Options of a call, under our names; None is no option."""
         values = {key: value for key, value in options.items() if value is not None}
         return named(f"{type(self).__name__}.invoke", values, _RETRIEVER_SEARCH, SPELLINGS)
 

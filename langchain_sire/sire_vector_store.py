@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
@@ -13,7 +12,6 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sire.chat import LLMLike
 from langchain_sire.documents import Ids, from_texts, hit_to_langchain, with_ids
 from langchain_sire.embeddings import EmbeddingLike, LangChainEmbedder
 from langchain_sire.opening import SPELLINGS
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from sire_core.index import Index
-    from sire_core.protocols import Recipe
     from sire_core.types import Hit
 
 
@@ -48,10 +45,9 @@ class SireVectorStore(VectorStore):
     Args:
         embedding: LangChain `Embeddings` or an `Embedder`; None means what the folder was built with, or the default,
             which needs no download.
-        path: Folder of a new or existing index; None keeps it in memory.
         documents: An existing document index, instead of all other arguments but `provenance`.
         provenance: Return documents with `metadata["sire"]`: scores, source ids and the path of each.
-        **options: As in `SireRetriever.open`: `recipe`, `llm`, `chunker` and others.
+        **options: As in `SireRetriever.from_documents`: `path`, `recipe`, `llm`, `chunker` and others.
 
     Raises:
         TypeError: An argument is unknown, or was given together with `documents`.
@@ -62,19 +58,15 @@ class SireVectorStore(VectorStore):
         self,
         embedding: EmbeddingLike = None,
         *,
-        path: str | os.PathLike[str] | None = None,
         documents: SireRetriever | None = None,
         provenance: bool = False,
-        llm: LLMLike = None,
-        recipe: Recipe | str | None = None,
         **options: Unpack[OpenOptions],
     ) -> None:
-        models = {"path": path, "embedding": embedding, "llm": llm, "recipe": recipe}
-        if documents is not None and (options or any(value is not None for value in models.values())):
+        arguments = {"embedding": embedding, **options}
+        if documents is not None and any(value is not None for value in arguments.values()):
             raise TypeError("SireVectorStore() takes documents, or the settings of an index, not both.")
         self._embedding: Any = embedding
         if documents is None:
-            arguments = {**models, **options}
             documents = SireRetriever._over("SireVectorStore", arguments, is_writer=True)  # noqa: SLF001 - `open`
         self.documents = documents
         self._plain = not provenance
@@ -203,8 +195,8 @@ class SireVectorStore(VectorStore):
         self, embedding: list[float], k: int = 4, **kwargs: Unpack[StoreSearchOptions]
     ) -> list[Document]:
         """See `similarity_search_by_vector`."""
-        known = named("SireVectorStore.similarity_search_by_vector", kwargs, SEARCH, SPELLINGS)
-        search = self.documents.asked({**known, "k": k})
+        options = named("SireVectorStore.similarity_search_by_vector", kwargs, SEARCH, SPELLINGS)
+        search = self.documents.asked({**options, "k": k})
         check_returns(search["returns"])
         if search["returns"] == "units":
             raise ConfigurationError(
@@ -255,8 +247,8 @@ class SireVectorStore(VectorStore):
         return [self._document(hit) for hit in await diverse(self._searched(kwargs), query, hits, k, lambda_mult)]
 
     async def _hits(self, query: str, k: int, options: Mapping[str, Any]) -> list[Hit]:
-        known = named("SireVectorStore.similarity_search", options, SEARCH, SPELLINGS)
-        return await self.documents.ranked(query, {**known, "k": k})
+        search_options = named("SireVectorStore.similarity_search", options, SEARCH, SPELLINGS)
+        return await self.documents.ranked(query, {**search_options, "k": k})
 
     def _document(self, hit: Hit) -> Document:
         return hit_to_langchain(hit, plain=self._plain)

@@ -174,9 +174,9 @@ def create_sire_answer_tool(
         if via not in ("single", "ircot", "self-ask"):
             raise ConfigurationError(f"via is 'ircot', 'self-ask' or 'single', not {via!r}.")
         chain = ReasoningChain(make_reasoner(via, source, llm, options), via)
-    known = {"question", "input", "query", "k", "filter", "as_of", "show_steps"}
-    if args_schema is not None and (unknown := sorted(set(args_schema.model_fields) - known)):
-        raise ConfigurationError(f"The tool takes {', '.join(sorted(known))}, not {', '.join(unknown)}.")
+    argument_names = {"question", "input", "query", "k", "filter", "as_of", "show_steps"}
+    if args_schema is not None and (unknown := sorted(set(args_schema.model_fields) - argument_names)):
+        raise ConfigurationError(f"The tool takes {', '.join(sorted(argument_names))}, not {', '.join(unknown)}.")
     answerer = _Answerer(chain, check_cite_key(cite_key))
     return StructuredTool(
         name=name,

@@ -117,6 +117,6 @@ def _checked(kinds: Collection[str] | None) -> frozenset[str] | None:
     wanted = frozenset([kinds] if isinstance(kinds, str) else map(str, kinds))
     unknown = sorted(wanted - {kind.value for kind in UnitKind})
     if unknown:
-        known = ", ".join(kind.value for kind in UnitKind)
-        raise ConfigurationError(f"There are no kinds {', '.join(unknown)}; the kinds are {known}.")
+        kinds_text = ", ".join(kind.value for kind in UnitKind)
+        raise ConfigurationError(f"There are no kinds {', '.join(unknown)}; the kinds are {kinds_text}.")
     return wanted

@@ -201,7 +201,7 @@ class VectorStoreMirror(FrameworkMirror):
             await in_thread(self._save)
 
     async def _there(self, ids: Sequence[str]) -> list[str] | None:
-        """Those of the ids that the store has; None when it cannot be asked."""
+        """Ids that the store has, of those given; None when it cannot be asked."""
         store = self.vector_store
         try:
             documents = await call(lambda: store.get_by_ids(list(ids)), lambda: store.aget_by_ids(list(ids)))

@@ -1,4 +1,4 @@
-"""What the async methods of LlamaIndex objects do: many integrations only call their sync twin, on the loop."""
+"""Calls of LlamaIndex objects from async code: many integrations only call their sync twin, on the loop."""
 
 from __future__ import annotations
 

@@ -75,12 +75,12 @@ class HitMetadata(dict[str, Any]):
     of several retrievers by the hash.
 
     Args:
-        own: The items.
+        items: The items.
         about: Readable beside them.
     """
 
-    def __init__(self, own: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-        super().__init__(own)
+    def __init__(self, items: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+        super().__init__(items)
         self._about = dict(about)
 
     @property
@@ -112,7 +112,7 @@ def with_ids(nodes: Sequence[BaseNode], ids: Sequence[str]) -> list[BaseNode]:
 
 
 def as_nodes(document: BaseNode | Document) -> Sequence[BaseNode]:
-    """What LlamaIndex has for a document of `read_documents`: a document, or the nodes of one that is cut already."""
+    """Convert a document of `read_documents`: to a document, or to nodes where it is cut already."""
     if not isinstance(document, Document):
         return [document]
     metadata = {**document.metadata, **({"title": document.title} if document.title else {})}
@@ -121,9 +121,9 @@ def as_nodes(document: BaseNode | Document) -> Sequence[BaseNode]:
     source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=document.id)}
     nodes: list[BaseNode] = []
     for number, passage in enumerate(document.passages, 1):
-        own = {**metadata, **({"title": passage.title} if passage.title else {}), **passage.metadata}
+        passage_metadata = {**metadata, **({"title": passage.title} if passage.title else {}), **passage.metadata}
         name = passage.id or f"{document.id}#{number}"
-        nodes.append(TextNode(id_=name, text=passage.text, metadata=own, relationships=source))
+        nodes.append(TextNode(id_=name, text=passage.text, metadata=passage_metadata, relationships=source))
     return nodes
 
 
@@ -218,12 +218,12 @@ def _pieced(name: str, group: Sequence[BaseNode], title_key: str | Sequence[str]
     title = title_of(shared, title_key) or header_title(group[0].get_content(metadata_mode=MetadataMode.NONE))
     passages: list[Passage] = []
     for node, metadata in zip(group, all_metadata, strict=True):
-        own = {key: value for key, value in metadata.items() if key not in shared}
+        differing = {key: value for key, value in metadata.items() if key not in shared}
         about = {**_about(node), CUT_KEY: mark} if mark else _about(node)
-        own[NODE_KEY] = json.dumps(about, sort_keys=True)
+        differing[NODE_KEY] = json.dumps(about, sort_keys=True)
         text = node.get_content(metadata_mode=MetadataMode.NONE)
         whole = title_of(metadata, title_key)
-        passages.append(Passage(text, node.node_id, whole if whole != title else "", own))
+        passages.append(Passage(text, node.node_id, whole if whole != title else "", differing))
     return Document(name, "", title, shared, tuple(passages))
 
 
@@ -236,7 +236,7 @@ def _metadata(node: BaseNode) -> dict[str, Any]:
 
 
 def _about(node: BaseNode) -> dict[str, Any]:
-    """What a node has beside its text and metadata, where it is not what every node has."""
+    """Fields of a node beside its text and metadata that are not the defaults."""
     values = {name: getattr(node, name) for name in _FIELDS if hasattr(node, name)}
     about = {name: value for name, value in values.items() if value != getattr(_EMPTY_NODE, name)}
     with suppress(TypeError, ValueError, RecursionError):  # refused later, in words that name the document
@@ -257,18 +257,18 @@ def _own_fields(node: BaseNode) -> dict[str, Any]:
     fields = {name: field for name, field in kind.model_fields.items() if name not in TextNode.model_fields}
     fields.pop("text_resource", None)  # the text itself
     usual = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
-    own = {name: getattr(node, name) for name in fields if getattr(node, name) != usual[name]}
-    if own.get("obj") is not None and isinstance(node, IndexNode):
+    changed = {name: getattr(node, name) for name in fields if getattr(node, name) != usual[name]}
+    if changed.get("obj") is not None and isinstance(node, IndexNode):
         raise CorpusError(
             f"Node {node.node_id!r} refers to an object, which an index does not store. Give the node with obj=None, "
             f"and the retriever object_map={{{node.index_id!r}: the object}}."
         )
-    if own and kind not in _CLASSES.values():
+    if changed and kind not in _CLASSES.values():
         raise CorpusError(
-            f"Node {node.node_id!r} is a {kind.__name__}, whose {', '.join(own)} an index does not store. Put them "
+            f"Node {node.node_id!r} is a {kind.__name__}, whose {', '.join(changed)} an index does not store. Put them "
             f"into its metadata, and give a {' or '.join(_CLASSES)}."
         )
-    return {} if kind not in _CLASSES.values() or kind is TextNode else {_CLASS: kind.class_name(), **own}
+    return {} if kind not in _CLASSES.values() or kind is TextNode else {_CLASS: kind.class_name(), **changed}
 
 
 def _related(to: RelatedNodeInfo | list[RelatedNodeInfo]) -> Any:
@@ -323,16 +323,16 @@ def cut(
     for node in nodes:
         if isinstance(node, LlamaIndexDocument) and whole.setdefault(node.node_id, node).hash != node.hash:
             raise CorpusError(f"Two different documents have the id {node.node_id!r}. Give each an id of its own.")
-    known = stored(whole) if whole else {}
+    stored_documents = stored(whole) if whole else {}
     mine = fingerprint(transformations)
     if whole:
         _refuse_another(mine, saved, everything)
     convert = partial(to_documents, title_key=title_key, chunker=index.chunker, strict_metadata=index.strict_metadata)
     if transformations is None:
-        _refuse_nodes(known)
+        _refuse_nodes(stored_documents)
         return convert(nodes), []
     marks = {name: digest(node.hash, str(title_key), *(mine or ())) for name, node in whole.items()}
-    same = {name: document for name, document in known.items() if _mark(document) == marks[name]}
+    same = {name: document for name, document in stored_documents.items() if _mark(document) == marks[name]}
     pieces = {node.ref_doc_id or node.node_id for node in nodes if not isinstance(node, LlamaIndexDocument)}
     if both := sorted(pieces & whole.keys()):
         raise CorpusError(f"Given whole and in pieces, too: {', '.join(both[:10])}. Give the document or its nodes.")
@@ -355,9 +355,9 @@ def _refuse_another(mine: list[str] | None, saved: Sequence[str] | None, everyth
     )
 
 
-def _refuse_nodes(known: Mapping[str, Document]) -> None:
+def _refuse_nodes(stored_documents: Mapping[str, Document]) -> None:
     """Refuse documents that the index holds as nodes that were cut from them elsewhere."""
-    nodes_found = [name for name, document in known.items() if _source(document) == name or _mark(document)]
+    nodes_found = [name for name, document in stored_documents.items() if _source(document) == name or _mark(document)]
     if nodes_found:
         raise ConfigurationError(
             f"In the index as nodes that were cut before: {', '.join(nodes_found[:10])}. Whole, a document would be "
@@ -367,7 +367,7 @@ def _refuse_nodes(known: Mapping[str, Document]) -> None:
 
 
 def _mark(document: Document) -> str:
-    """What `cut` noted with the passages of a document; empty where the index cut it, or the user did."""
+    """Note of `cut` with the passages of a document; empty where the index cut it, or the user did."""
     return str(_about_first_node(document).get(CUT_KEY, ""))
 
 
@@ -418,8 +418,8 @@ def _node(
     is_passage, name = unit.kind is UnitKind.CHUNK, to_uuid(unit.id)
     metadata_ = dict(unit.metadata) if metadata is None and is_passage else dict(metadata or {})
     node, about = read_about(metadata_.pop(NODE_KEY, "{}"))
-    own = own_metadata(metadata_, about)
-    metadata_ = own if own_id else metadata_  # a vector store takes what JSON has
+    node_metadata = own_metadata(metadata_, about)
+    metadata_ = node_metadata if own_id else metadata_  # a vector store takes what JSON has
     related = about.pop("relationships", {}) if is_passage else {}
     if not is_passage:
         node = TextNode

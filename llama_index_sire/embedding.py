@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _UNNAMED = "unknown"
-"""What LlamaIndex calls a model whose class gives it no name."""
+"""Name of a model whose class gives it none."""
 
 _TELLING = (
     "azure_deployment deployment deployment_name dimensions embed_dim engine input_type max_length "
@@ -89,15 +89,15 @@ class LlamaIndexEmbedder(FrameworkEmbedder):
         return self._checked(vectors, texts)
 
     async def _queries(self, texts: Sequence[str]) -> list[Sequence[float]]:
-        known = _known.get()
+        bundle = _known.get()
         vectors: list[Sequence[float]] = []
         for text in texts:
-            if known is None or known.query_str != text:
+            if bundle is None or bundle.query_str != text:
                 vectors.append(await self._query(text))
-            elif known.embedding:
-                vectors.append(known.embedding)
+            elif bundle.embedding:
+                vectors.append(bundle.embedding)
             else:
-                vectors.append(mean_agg([await self._query(part) for part in known.embedding_strs]))
+                vectors.append(mean_agg([await self._query(part) for part in bundle.embedding_strs]))
         return vectors
 
     async def _query(self, text: str) -> list[float]:

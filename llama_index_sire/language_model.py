@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 _INPUT = ("prompt_tokens", "input_tokens", "prompt_token_count", "prompt_eval_count")
 _OUTPUT = ("completion_tokens", "output_tokens", "candidates_token_count", "eval_count")
 _OPEN_ENDS = '"]} '
-"""What may close a JSON value that is not complete yet."""
+"""Characters that may close a JSON value that is not complete yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What an LLM is asked; `schema` is set when it answers by calling a function."""
+    """Request to an LLM; `schema` is set when it answers by calling a function."""
 
     messages: list[ChatMessage]
     schema: type[Any] | None = None
@@ -140,7 +140,7 @@ class LlamaIndexModel(CheckedModel):
         return call_streaming(sync, partial(llm.astream_chat_with_tools, tools, **arguments), is_async=True)
 
     def _piece(self, response: ChatResponse, so_far: str, request: _Request) -> str:
-        """What a response of a stream adds to the text."""
+        """Text that a response of a stream adds."""
         if request.schema is None:
             content = response.message.content or ""
             return response.delta if response.delta is not None else content[len(so_far) :]
@@ -154,11 +154,11 @@ class LlamaIndexModel(CheckedModel):
         llm: Any = self.llm
         if request.schema is None:
             is_async = overrides(llm, CustomLLM, "achat")  # that one calls the sync method on the loop
-            sync, native, asked, arguments = llm.chat, llm.achat, request.messages, request.limits
+            sync, native, tools, arguments = llm.chat, llm.achat, request.messages, request.limits
         else:
             sync, native, is_async = llm.chat_with_tools, llm.achat_with_tools, True
-            asked, arguments = self._function(request)
-        return await call(partial(sync, **arguments), partial(native, **arguments), asked, is_async=is_async)
+            tools, arguments = self._function(request)
+        return await call(partial(sync, **arguments), partial(native, **arguments), tools, is_async=is_async)
 
     def _function(self, request: _Request) -> tuple[list[Any], dict[str, Any]]:
         from llama_index.core.program.function_program import get_function_tool
@@ -177,7 +177,7 @@ class LlamaIndexModel(CheckedModel):
         return Completion(text, None, *used, _finish(response))
 
     def _arguments(self, response: ChatResponse) -> str:
-        """What the function is called with, as JSON; empty when it is not called."""
+        """Arguments of the function call as JSON; empty without a call."""
         assert isinstance(self.llm, FunctionCallingLLM)
         calls = self.llm.get_tool_calls_from_response(response, error_on_no_tool_call=False)
         return json.dumps(calls[0].tool_kwargs) if calls else ""

@@ -273,7 +273,7 @@ class _PoolSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class _NodeChange:
-    """What to do with a vector store."""
+    """Change of a vector store."""
 
     drop: tuple[str, ...] = ()
     nodes: tuple[TextNode, ...] = ()
@@ -317,8 +317,8 @@ def _node_change(
     # Vector stores delete passages by document only. A passage that two documents share may change hands or sources
     # when one of them changes: the document that owned it is put again.
     owners = [before.units[name][1][0] for name in before.units if name in changed and before.is_passage(name)]
-    known = set(before.documents)
-    fresh = dict.fromkeys((*(name for name in given_ids if name in known), *owners))
+    earlier_ids = set(before.documents)
+    fresh = dict.fromkeys((*(name for name in given_ids if name in earlier_ids), *owners))
     changes = [
         name
         for name, (_, documents) in after.units.items()

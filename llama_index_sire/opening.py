@@ -66,10 +66,10 @@ def check_llm(model: LLMLike) -> None:
 
 
 SEARCH_FIELDS = (*SearchFields.__annotations__, "recipe")
-"""What one search may have otherwise than its retriever."""
+"""Names of the settings of one search."""
 
 FIELDS = tuple(RetrieverFields.__annotations__)
-"""What belongs to a retriever, not to its index."""
+"""Names of the fields of a retriever."""
 
 SPELLINGS = {
     "embedding": "embed_model",
@@ -139,9 +139,9 @@ def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
     return read_optional(folder, _FILE)
 
 
-def read_search(folder: str | os.PathLike[str] | None, given: Collection[str]) -> dict[str, Any]:
+def read_search(folder: str | os.PathLike[str] | None, fields: Collection[str]) -> dict[str, Any]:
     """Search options that a folder stores, without those that are given."""
-    return {name: value for name, value in read_settings(folder).items() if name in _STORED and name not in given}
+    return {name: value for name, value in read_settings(folder).items() if name in _STORED and name not in fields}
 
 
 def write_settings(
@@ -166,10 +166,10 @@ def write_settings(
 
 def search_settings(retriever: SireRetriever) -> dict[str, Any]:
     """The search options of a retriever as they are stored; without defaults."""
-    where = to_filter(retriever.filters)
+    condition = to_filter(retriever.filters)
     return {
         "similarity_top_k": retriever.similarity_top_k,
-        "filters": None if where is None else filter_mapping(where),
+        "filters": None if condition is None else filter_mapping(condition),
         "returns": "" if retriever.returns == "passages" else retriever.returns,
         "scores": "" if retriever.scores == "recipe" else retriever.scores,
         "as_of": None if retriever.as_of is None else read_day(retriever.as_of),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class SearchFields(TypedDict, total=False):
-    """What one search may have otherwise than its retriever."""
+    """Settings of one search."""
 
     filters: FilterLike
     doc_ids: Collection[str] | None
@@ -53,7 +53,7 @@ class NamedRecipe(TypedDict, total=False):
 
 
 class RetrieverFields(SearchFields, total=False):
-    """What belongs to a retriever, not to its index."""
+    """Fields of a retriever beside its index."""
 
     similarity_top_k: int
     title_key: str | Sequence[str] | None
@@ -65,11 +65,11 @@ class RetrieverFields(SearchFields, total=False):
 
 
 class ViewOptions(RetrieverFields, NamedRecipe, total=False):
-    """What `as_retriever` takes."""
+    """Options of `as_retriever`."""
 
 
 class OpenOptions(RetrieverFields, IndexOptions, RecipeSettings, total=False):
-    """What `from_documents`, `from_persist_dir` and their kin take beside documents and folder.
+    """Options of `from_documents`, `from_persist_dir` and their kin.
 
     `recipe_settings` also takes settings of recipes of other packages.
     """
@@ -83,19 +83,19 @@ class OpenOptions(RetrieverFields, IndexOptions, RecipeSettings, total=False):
 
 
 class TextsOptions(OpenOptions, total=False):
-    """What `from_texts` takes beside texts, metadata and ids."""
+    """Options of `from_texts`."""
 
     persist_dir: str | os.PathLike[str] | None
 
 
 class DocumentsOptions(TextsOptions, total=False):
-    """What `from_documents` takes beside documents."""
+    """Options of `from_documents`."""
 
     ids: Sequence[str] | None
 
 
 class QueryEngineOptions(SearchFields, NamedRecipe, total=False):
-    """What `as_query_engine` takes: fields of a search, and arguments of `RetrieverQueryEngine.from_args`."""
+    """Options of `as_query_engine`: fields of a search, and arguments of `RetrieverQueryEngine.from_args`."""
 
     llm: LLM | None
     response_synthesizer: BaseSynthesizer | None
@@ -116,7 +116,7 @@ class QueryEngineOptions(SearchFields, NamedRecipe, total=False):
 
 
 class ChatEngineOptions(QueryEngineOptions, total=False):
-    """What `as_chat_engine` takes: fields of a search, and arguments of the engine's `from_defaults`."""
+    """Options of `as_chat_engine`: fields of a search, and arguments of the engine's `from_defaults`."""
 
     chat_history: list[ChatMessage] | None
     memory: BaseMemory | None

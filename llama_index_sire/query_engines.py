@@ -64,14 +64,14 @@ class ThoughtEvent(Event):
 
 
 class SubQuestionEvent(Event):
-    """What is searched for next, or the follow-up question that is answered next."""
+    """The next query, or the follow-up question that is answered next."""
 
     number: int
     text: str
 
 
 class RetrievedEvent(Event):
-    """What a search found, and how much of it was new."""
+    """Nodes of a search, and how many of them were new."""
 
     number: int
     query: str
@@ -134,7 +134,7 @@ def to_event(step: ReasoningStep) -> ReasoningEvent:
     return event
 
 
-_NOTHING = "Empty Response"
+_EMPTY_RESPONSE = "Empty Response"
 """LlamaIndex's own words for it."""
 
 
@@ -169,8 +169,8 @@ def add_step(step: ReasoningStep, response: Response) -> str:
     response.metadata["steps"].append(plain_step(step, "node_ids", lambda hit: node_of(hit).node_id))
     if not isinstance(step, Answer):
         return ""
-    rest = "" if response.response else step.text or _NOTHING
-    response.response = step.text or _NOTHING
+    rest = "" if response.response else step.text or _EMPTY_RESPONSE
+    response.response = step.text or _EMPTY_RESPONSE
     response.source_nodes.extend(node_of(hit) for hit in step.hits)
     response.metadata.update(
         **plain_answer(step),
@@ -331,8 +331,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
     def _model(self) -> LanguageModel:
         # The property would make LlamaIndex's default (OpenAI); the attribute tells whether the user has set one.
         ours = self.retriever.index.language_model if isinstance(self.retriever, SireRetriever) else None
-        known = self.llm or ours or (Settings._llm and "settings")  # noqa: SLF001 - as above
-        model = resolve_llm(known)
+        model = resolve_llm(self.llm or ours or (Settings._llm and "settings"))  # noqa: SLF001 - as above
         if model is None:
             raise ConfigurationError("Reasoning needs a model: pass llm=..., or set Settings.llm.")
         return model
@@ -407,7 +406,7 @@ class SingleQueryEngine(ReasoningQueryEngine[None]):
 
 
 class QuestionEvent(StartEvent):
-    """What a reasoning starts with."""
+    """Start of a reasoning."""
 
     query: str
 

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 
 
 SCORES = ("recipe", "similarity")
-"""What scores of nodes say."""
+"""Meanings of the scores of nodes."""
 
 Nodes = BaseNode | Document | Iterable[BaseNode | Document]
 
@@ -286,8 +286,8 @@ class SireRetriever(BaseRetriever):
             TypeError: An argument is unknown.
         """
         try:
-            with Index(persist_dir) as known:
-                known.stats()
+            with Index(persist_dir) as index:
+                index.stats()
         except IndexMissingError as error:
             raise IndexMissingError(
                 f"There is no index in {persist_dir}. Make one: {cls.__name__}.from_documents(documents, "
@@ -334,7 +334,7 @@ class SireRetriever(BaseRetriever):
         write_settings(folder, search_settings(self), cut_by, self.title_key, self._chunker())
 
     def _chunker(self) -> SentenceChunker | None:
-        """What cuts added documents, if it is not that of the folder."""
+        """Chunker of added documents, if it is not that of the folder."""
         chunker = self.index.chunker
         return None if chunker == stored_chunker(read_manifest(self.index.path).chunker) else chunker
 
@@ -625,7 +625,7 @@ class SireRetriever(BaseRetriever):
             snapshot = await self.index.asnapshot()
         except IndexMissingError:  # nothing was built yet
             return by_document
-        ours = {own.decode() for own in snapshot.view.pool.chunk_ids.tolist()}
+        ours = {chunk_id.decode() for chunk_id in snapshot.view.pool.chunk_ids.tolist()}
         for document, name in snapshot.passage_ids():
             by_document.setdefault(document, []).append(to_uuid(name) if name in ours else name)
         return by_document
@@ -633,8 +633,8 @@ class SireRetriever(BaseRetriever):
     def _given(
         self, documents: Nodes, ids: Sequence[str] | None = None, *, everything: bool = False
     ) -> tuple[list[Document], list[str]]:
-        given = [documents] if isinstance(documents, (BaseNode, Document)) else documents
-        nodes = [node for document in given for node in as_nodes(document)]
+        listed = [documents] if isinstance(documents, (BaseNode, Document)) else documents
+        nodes = [node for document in listed for node in as_nodes(document)]
         nodes = nodes if ids is None else with_ids(nodes, ids)
         warn_of_first_cost(self.index, len(nodes))
         converted, same = cut(
@@ -677,7 +677,7 @@ class SireRetriever(BaseRetriever):
 
 
 def _state(folder: Path) -> object:
-    """What is another one after every change of an index, also after one that only waits there."""
+    """State of an index; differs after every change, also after one that only waits there."""
     with Index(folder) as copy:
         return copy.stats()["generation"], sorted(file.name for file in (folder / "pending").glob("*.json"))
 

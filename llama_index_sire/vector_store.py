@@ -55,7 +55,7 @@ class VectorStoreSource(FrameworkSource):
         return [name for name, _ in await self.scored(query, vector, n)]
 
     async def scored(self, query: str, vector: FloatArray, n: int) -> Sequence[tuple[str, float]]:
-        """The same with the store's scores."""
+        """Like `top`, with the store's scores."""
         store_query = VectorStoreQuery(query_embedding=vector.tolist(), query_str=query, similarity_top_k=n)
         store = self.vector_store
         response = await call(store.query, store.aquery, store_query)
@@ -83,8 +83,8 @@ class _StoreRanker:
     source: VectorStoreSource
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
-        asked = _Asked(self.source, await view.embed_query(query))
-        return await VectorStoreRanker(asked).rank(query, n, view, where)
+        ranked_source = _Asked(self.source, await view.embed_query(query))
+        return await VectorStoreRanker(ranked_source).rank(query, n, view, where)
 
 
 def over_vector_store(recipe: Recipe | str, vector_store: BasePydanticVectorStore) -> Recipe:

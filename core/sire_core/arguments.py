@@ -16,18 +16,18 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _COMPARED = 20_000  # Names that a mistyped one is compared with, which takes far less than a second
 
 
-def kind_of(given: object) -> str:
+def kind_of(argument: object) -> str:
     """Return the class of an argument for error messages, or that it is a class itself."""
-    if isinstance(given, type):
-        return f"{given.__name__} is a class (pass an object: {given.__name__}(...)) and"
-    return type(given).__name__
+    if isinstance(argument, type):
+        return f"{argument.__name__} is a class (pass an object: {argument.__name__}(...)) and"
+    return type(argument).__name__
 
 
-def similar_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+def similar_names(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
     """Return known names that hold an unknown one, as a path holds the name of a file; else those most like it."""
-    compared = list(islice(known, _COMPARED))
+    compared = list(islice(names, _COMPARED))
     holding = [other for other in compared if len(name) > 2 and name.lower() in other.lower()]
-    return holding[:most] or difflib.get_close_matches(name, compared, n=most)
+    return holding[:limit] or difflib.get_close_matches(name, compared, n=limit)
 
 
 def parameters(function: Callable[..., Any], *, without: Collection[str] = ()) -> tuple[str, ...]:
@@ -64,17 +64,17 @@ def _source(annotation: Any) -> Any:
 
 
 def named(
-    called: str, given: Mapping[str, Any], known: Collection[str], spellings: Mapping[str, str] | None = None
+    called: str, arguments: Mapping[str, Any], names: Collection[str], spellings: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Return arguments under their proper names."""
     other = dict(spellings or {})
     values: dict[str, Any] = {}
-    for word, value in given.items():
+    for word, value in arguments.items():
         name = other.get(word, word)
-        if name not in known:
-            words = [*known, *(spelling for spelling, meant in other.items() if meant in known)]
+        if name not in names:
+            words = [*names, *(spelling for spelling, proper in other.items() if proper in names)]
             nearest = difflib.get_close_matches(word.lower(), words, n=1, cutoff=0.6)
-            advice = f"did you mean {nearest[0]!r}?" if nearest else f"known are {_listed(known, other)}."
+            advice = f"did you mean {nearest[0]!r}?" if nearest else f"known are {_listed(names, other)}."
             raise TypeError(f"{called}() has no argument {word!r}; {advice}")
         if name in values:
             raise TypeError(f"{called}() got {name!r} twice: {word!r} is another word for it.")
@@ -82,21 +82,21 @@ def named(
     return values
 
 
-def _listed(known: Collection[str], other: Mapping[str, str]) -> str:
+def _listed(names: Collection[str], other: Mapping[str, str]) -> str:
     """List names with their other spellings: `filter, k (or top_k)`."""
-    spelled = {name: " or ".join(word for word, meant in other.items() if meant == name) for name in known}
-    return ", ".join(f"{name} (or {spelled[name]})" if spelled[name] else name for name in sorted(known))
+    spelled = {name: " or ".join(word for word, proper in other.items() if proper == name) for name in names}
+    return ", ".join(f"{name} (or {spelled[name]})" if spelled[name] else name for name in sorted(names))
 
 
-def limits_of(given: T | Mapping[str, Any] | None, form: type[T]) -> T:
+def limits_of(limits: T | Mapping[str, Any] | None, form: type[T]) -> T:
     """Limits of a class from an object of it or a mapping; None means no limits."""
-    if isinstance(given, form):
-        return given
-    known = parameters(form)
-    if given is None or (isinstance(given, Mapping) and set(given) <= {*known}):
-        return form(**given or {})
-    described = f"A mapping of {', '.join(map(str, given))}" if isinstance(given, Mapping) else kind_of(given)
+    if isinstance(limits, form):
+        return limits
+    names = parameters(form)
+    if limits is None or (isinstance(limits, Mapping) and set(limits) <= {*names}):
+        return form(**limits or {})
+    described = f"A mapping of {', '.join(map(str, limits))}" if isinstance(limits, Mapping) else kind_of(limits)
     raise ConfigurationError(
         f"{described} is no {form.__name__}; limits is {form.__module__}.{form.__name__}("
-        f"{', '.join(f'{name}=...' for name in known)}) or a mapping of these."
+        f"{', '.join(f'{name}=...' for name in names)}) or a mapping of these."
     )

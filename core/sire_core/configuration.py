@@ -129,8 +129,8 @@ class Configuration:
         if self.recipe_object is not None:
             return self.recipe_object
         name = self.recipe_name
-        known = [built for built in manifest.recipes if not name or built.name == name]
-        return registered_recipe(known[-1]) if known else recipe_by_name(name or DEFAULT_RECIPE)
+        built_recipes = [built for built in manifest.recipes if not name or built.name == name]
+        return registered_recipe(built_recipes[-1]) if built_recipes else recipe_by_name(name or DEFAULT_RECIPE)
 
     def extraction_for(self, recipe: Recipe) -> str:
         """Return how a model extracts for a recipe."""
@@ -205,14 +205,14 @@ class Configuration:
         )
 
 
-def _check_recipe(given: object) -> None:
+def _check_recipe(recipe: object) -> None:
     from sire_core.arguments import kind_of
     from sire_core.protocols import Recipe
 
-    if not isinstance(given, Recipe):
+    if not isinstance(recipe, Recipe):
         raise ConfigurationError(
-            f"{kind_of(given)} is no recipe; pass its name (`sire recipes` lists all) or one of sire_core.recipes with "
-            "its settings, for example sirerag(...)."
+            f"{kind_of(recipe)} is no recipe; pass its name (`sire recipes` lists all) or one of sire_core.recipes "
+            "with its settings, for example sirerag(...)."
         )
 
 
@@ -221,7 +221,7 @@ _OPENED_BY = {
     "langchain": "SireRetriever.load(path, embeddings), or embedding=... of what opens it (vector_store=... instead if "
     "one was passed when it was built)",
 }
-"""How a folder is opened whose embedder belongs to a framework, by the first word of its fingerprint."""
+"""Calls that open a folder whose embedder belongs to a framework, by the first word of its fingerprint."""
 
 
 def _opened_by(embedder: str) -> str:
@@ -251,13 +251,13 @@ def explains_settings(kind: type[T]) -> type[T]:
 
 
 def _explaining(method: Callable[..., Any]) -> Callable[..., Any]:
-    known, called = parameters(method), method.__qualname__.removesuffix(".__init__")
+    names, called = parameters(method), method.__qualname__.removesuffix(".__init__")
     if inspect.getfullargspec(method).varkw:  # `**options: Unpack[SearchOptions]`
-        known = (*known, *SearchOptions.__annotations__)
+        names = (*names, *SearchOptions.__annotations__)
 
     def check(arguments: Mapping[str, Any]) -> None:
-        for word in arguments.keys() - set(known):
-            _refuse_keyword(called, known, word, arguments[word])
+        for word in arguments.keys() - set(names):
+            _refuse_keyword(called, names, word, arguments[word])
 
     @functools.wraps(method)
     async def acall(*args: Any, **kwargs: Any) -> Any:
@@ -272,7 +272,7 @@ def _explaining(method: Callable[..., Any]) -> Callable[..., Any]:
     return acall if inspect.iscoroutinefunction(method) else call
 
 
-def _refuse_keyword(called: str, known: Collection[str], word: str, value: object) -> None:
+def _refuse_keyword(called: str, names: Collection[str], word: str, value: object) -> None:
     from sire_core.recipes.registry import factory_of, recipe_names
 
     owners = [name for name in recipe_names() if (make := factory_of(name)) and word in make().config]
@@ -284,5 +284,5 @@ def _refuse_keyword(called: str, known: Collection[str], word: str, value: objec
         )
     if word == "recipe":
         raise TypeError(f"{called}() has no argument 'recipe': call the method of index.using({value!r}).")
-    named(called, {word: value}, known, _SPELLINGS)
+    named(called, {word: value}, names, _SPELLINGS)
     raise TypeError(f"{called}() has no argument {word!r}; use {_SPELLINGS[word]!r}.")

@@ -1,4 +1,4 @@
-"""What can go wrong, in few kinds. Every message says what to do next."""
+"""Errors of the package. Every message says what to do next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process has from the one that forked it: connections that only the parent may use, locks of lost threads."""
+"""Handlers that run after a fork: they keep the parent's connections unused and replace locks of lost threads."""
 
 from __future__ import annotations
 

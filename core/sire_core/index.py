@@ -69,8 +69,10 @@ class Index:
         allow: A filter on what this object shows: it applies to every search, snapshot and explanation, to `documents`
             and `stats`, and no argument can widen it. Changes are limited, too: documents that it hides are not deleted
             or replaced, and those that are added must pass it. An object without it writes everything.
-        runner: Where parallel parts of a build run: None means in this process; `ray` as Ray tasks on this machine or
-            the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` elsewhere (extra `ray`); or a `Runner`.
+        runner: Where parallel parts of a build run: `local` in this process; `processes`, or `processes:N`, in
+            processes of this machine; `ray` as Ray tasks on this machine or the cluster of `RAY_ADDRESS`,
+            `ray://HOST:PORT` elsewhere (extra `ray`); or a `Runner`. None takes processes for builds of 2 MB of text or
+            more: `SIRE_JOBS` of them, or one for each core that this process may use.
         wrap_model: Wraps a model that a setting names (`rerank_model`), for example to count, limit or store its calls.
         strict_metadata: Refuse values that JSON does not have; by default dates become ISO texts, sets lists, NaN null.
         language: Language of documents that this object adds, by ISO 639-1 code or English name, where their metadata
@@ -116,7 +118,7 @@ class Index:
 
     @property
     def allow(self) -> Filter | None:
-        """What this object shows; None means everything."""
+        """Filter on the passages that this object shows; None shows all."""
         return self._configuration.allow
 
     @property
@@ -126,7 +128,7 @@ class Index:
 
     @property
     def chunker(self) -> SentenceChunker | None:
-        """What splits documents that this object adds; None makes each one a passage."""
+        """Chunker of documents that this object adds; None makes each one a passage."""
         return self._reader.chunker()
 
     @property
@@ -140,7 +142,7 @@ class Index:
         return self._reader.recipe_name()
 
     def using(self, recipe: str) -> Index:
-        """The same open index, searched with another of its recipes."""
+        """Return this open index, searched with another of its recipes."""
         if recipe not in self._by_recipe:
             other = object.__new__(type(self))
             other._open(replace(self._configuration, recipe=recipe), self._reader)
@@ -157,7 +159,7 @@ class Index:
         return self._reader.failures()
 
     def spent(self) -> list[tuple[str, int, int, int]]:
-        """What models were used for: stage, number of answers, input tokens, output tokens. Not with `allow`."""
+        """Use of models: stage, number of answers, input tokens, output tokens. Not with `allow`."""
         return self._reader.spent()
 
     def view(self) -> PoolView:

@@ -97,7 +97,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "set": set,
     "frozenset": frozenset,
 }
-"""How a value is made again from what stands beside its tag."""
+"""Functions that restore a value from the content beside its tag."""
 
 _WRITERS: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (datetime, "datetime", datetime.isoformat),
@@ -157,9 +157,9 @@ def with_types(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def restored(metadata: Mapping[str, Any], types: str | None = None) -> dict[str, Any]:
     """Stored metadata with the values that it was given with, without the key for their types."""
     noted = metadata.get(TYPES_KEY) if types is None else types
-    known = json.loads(noted) if isinstance(noted, str) else {}
-    kept = {key: value for key, value in metadata.items() if key != TYPES_KEY}
-    return {key: _untagged(known[key]) if key in known else value for key, value in kept.items()}
+    tagged = json.loads(noted) if isinstance(noted, str) else {}
+    values = {key: value for key, value in metadata.items() if key != TYPES_KEY}
+    return {key: _untagged(tagged[key]) if key in tagged else value for key, value in values.items()}
 
 
 def _untagged(value: Any) -> Any:

@@ -13,11 +13,11 @@ ProgressLike = Union["Progress", bool, None]
 """A callback; True for bars; False or None for nothing."""
 
 
-def progress_of(given: ProgressLike) -> Progress:
+def progress_of(progress: ProgressLike) -> Progress:
     """Return the given callback; bars for True, one that does nothing for None or False."""
-    if given is True:
+    if progress is True:
         return Bars(quiet=True)
-    return given or _silent
+    return progress or _silent
 
 
 def _silent(stage: str, done: int, total: int) -> None:

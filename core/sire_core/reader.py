@@ -341,8 +341,8 @@ class Reader:
 
         if not manifest.embedder:  # nothing was ever embedded
             return None
-        given = self._configuration.embedder_for(manifest)
-        embedder = restore(given, "embedder", manifest.embedder, self.files().calls)
+        configured = self._configuration.embedder_for(manifest)
+        embedder = restore(configured, "embedder", manifest.embedder, self.files().calls)
         if lacks_state(embedder, manifest.embedder):
             raise EmbedderMismatchError(
                 f"What the embedder {manifest.embedder} has learned of this corpus is not in calls.sqlite, which is "

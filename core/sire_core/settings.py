@@ -90,21 +90,21 @@ _TYPE_NAMES: Mapping[str, tuple[tuple[type, ...], str]] = {
 class UnknownSettingError(ConfigurationError):
     """A recipe has no such setting."""
 
-    def __init__(self, name: str, known: Sequence[str], recipes: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, names: Sequence[str], recipes: Sequence[str] = ()) -> None:
         # Short names are alike by chance: `dept` and `widest` have three letters in one order.
-        near = difflib.get_close_matches(name, known, 3, cutoff=0.7)
+        near = difflib.get_close_matches(name, names, 3, cutoff=0.7)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         if len(recipes) > 1:
-            where = f" in any of the recipes {', '.join(recipes)}"
+            scope = f" in any of the recipes {', '.join(recipes)}"
             see = "`sire recipes NAME` lists the settings of a recipe and explains them."
         elif recipes:
-            where = f" in the recipe {recipes[0]!r}"
-            see = f"Its settings are: {', '.join(known)}. `sire recipes {recipes[0]}` explains them."
+            scope = f" in the recipe {recipes[0]!r}"
+            see = f"Its settings are: {', '.join(names)}. `sire recipes {recipes[0]}` explains them."
         else:
-            where, see = "", f"The settings of this recipe are: {', '.join(known)}."
-        super().__init__(f"There is no setting {name!r}{where}.{hint} {see}")
+            scope, see = "", f"The settings of this recipe are: {', '.join(names)}."
+        super().__init__(f"There is no setting {name!r}{scope}.{hint} {see}")
         self.name = name
-        self.known = tuple(known)
+        self.known = tuple(names)
 
 
 class UnusedSettingError(ConfigurationError):
@@ -171,7 +171,7 @@ def refuse_unused(component: Any, beside: str, names: Sequence[str]) -> None:
 
 
 def setting_texts(kind: type) -> dict[str, str]:
-    """What each field means: the `Attributes:` section of a class's docstring, one line each."""
+    """Return the description of each field, from the `Attributes:` section of the class's docstring."""
     section = (inspect.getdoc(kind) or "").partition("\nAttributes:\n")[2].split("\n\n")[0]
     texts: dict[str, str] = {}
     name = ""
@@ -221,27 +221,27 @@ class ResolvedSettings:
         UnknownSettingError: There is no such setting.
     """
 
-    def __init__(self, given: Mapping[str, Any], *parts: Component) -> None:
+    def __init__(self, values: Mapping[str, Any], *parts: Component) -> None:
         self._parts = {part.kind: part for part in parts}
-        known = {name: declared for part in parts for name, declared in part.fields().items()}
+        fields = {name: declared for part in parts for name, declared in part.fields().items()}
         for part in parts:
             if spelled_out := getattr(part.kind, "spelled_out", None):
-                given = spelled_out(given)
-        for name in given:
-            if name not in known:
-                raise UnknownSettingError(name, tuple(known))
-            _refuse_page_text(known[name], name, given[name])
-        defaults = {name: declared.default for name, declared in known.items()}
+                values = spelled_out(values)
+        for name in values:
+            if name not in fields:
+                raise UnknownSettingError(name, tuple(fields))
+            _refuse_page_text(fields[name], name, values[name])
+        defaults = {name: declared.default for name, declared in fields.items()}
         for part in parts:
             defaults |= part.defaults
-        self.config = {name: _plain(given.get(name, default)) for name, default in defaults.items()}
+        self.config = {name: _plain(values.get(name, default)) for name, default in defaults.items()}
         """Every setting by name; the same values make the same recipe again."""
         self.texts = {
             name: setting_texts(part.kind).get(declared.name, "")
             for part in parts
             for name, declared in part.fields().items()
         }
-        """What every setting means."""
+        """Descriptions of the settings, by name."""
 
     def make(self, kind: type[T], **decided: Any) -> T:
         """A part with its settings.
@@ -316,7 +316,7 @@ def _fits(declared: Field[Any], value: Any) -> bool:
 
 
 def _wanted(declared: Field[Any]) -> str:
-    """What a setting may be, in words."""
+    """Describe in words which values a setting may have."""
     names, bounds = _names(declared), declared.metadata
     ways = []
     if bounds.get("choices"):

@@ -80,14 +80,14 @@ class TraceSpan:
         self.end(error)
 
 
-_NOTHING = TraceSpan()
+_NO_SPAN = TraceSpan()
 
 
 def start(operation: str, subject: str, attributes: Mapping[str, Any], *, remote: bool = False) -> TraceSpan:
     """Begin a span below the current one."""
     tracer = _state["tracer"]
     if tracer is None:
-        return _NOTHING
+        return _NO_SPAN
     from opentelemetry.trace import SpanKind
 
     kind = SpanKind.CLIENT if remote else SpanKind.INTERNAL

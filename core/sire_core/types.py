@@ -61,7 +61,7 @@ def unit_id(kind: str, fingerprint: str, chunk_ids: Iterable[str], text: str) ->
 
 
 class UnitKind(str, Enum):
-    """What a unit of the pool is: one of these, or a kind of your own (`define`)."""
+    """Kind of a unit: one of these, or one of your own (`define`)."""
 
     CHUNK = "chunk"
     SIM_SUMMARY = "sim_summary"
@@ -91,17 +91,17 @@ class UnitKind(str, Enum):
         Raises:
             ConfigurationError: It is no such name.
         """
-        known = cls._value2member_map_.get(name)
-        if known is None:
+        kind = cls._value2member_map_.get(name)
+        if kind is None:
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
                 raise ConfigurationError(
                     f"{name!r} names no kind: up to 32 lower-case letters, digits and underscores, a letter first."
                 )
-            known = str.__new__(cls, name)
-            known._name_, known._value_ = name.upper(), name
-            cls._member_names_.append(known.name)
-            cls._member_map_[known.name] = cls._value2member_map_[name] = known
-        return cast("UnitKind", known)
+            kind = str.__new__(cls, name)
+            kind._name_, kind._value_ = name.upper(), name
+            cls._member_names_.append(kind.name)
+            cls._member_map_[kind.name] = cls._value2member_map_[name] = kind
+        return cast("UnitKind", kind)
 
     def __reduce_ex__(self, proto: object) -> tuple[Any, ...]:
         """Pickled by name, so that a process that has not defined it can read it."""

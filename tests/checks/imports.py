@@ -109,17 +109,15 @@ def beyond_extend(imports):
         for part in (imports.runtime, imports.typing)
         for module, targets in part.items()
         for target in targets
-        if ring(module) == "papers" and target != "sire_core.extend" and room(target) != room(module)
+        if ring(module) == "papers"
+        and target != "sire_core.extend"
+        and room(target) not in (room(module), "papers.trees")  # trees of summaries are shared
     ]
 
 
 def between_rooms(imports):
-    """Imports of one paper's room by another; trees of summaries are shared."""
-    return [
-        (module, target)
-        for module, target in beyond_extend(imports)
-        if ring(target) == "papers" and room(target) not in ("papers", "papers.trees")
-    ]
+    """Imports of one paper's room by another."""
+    return [pair for pair in beyond_extend(imports) if ring(pair[1]) == "papers" and room(pair[1]) != "papers"]
 
 
 def circles(graph):

@@ -23,7 +23,6 @@ __all__ = [
     "foreign_values",
     "forge_body",
     "forget_notes",
-    "forget_steps",
     "put_foreign_value",
     "replace_entry",
 ]
@@ -63,18 +62,6 @@ def forget_notes(path: Path, *keys: str) -> int:
         writes.finish()
         db.execute("COMMIT")
     return len(found)
-
-
-def forget_steps(path: Path, *names: str) -> None:
-    """Delete steps by name, with their rows and outputs."""
-    with closing(sqlite3.connect(path / "index.sqlite", isolation_level=None)) as db:
-        db.execute("BEGIN IMMEDIATE")
-        writes = CheckedWrites(db)
-        steps = [(step,) for step, name in db.execute("SELECT id, name FROM steps") if name in names]
-        for table in STEP_TABLES:
-            writes.delete(table, ["id" if table.name == "steps" else "step"], steps)
-        writes.finish()
-        db.execute("COMMIT")
 
 
 PAGES = ("zeros", "noise", "copied", "swapped", "head", "cells", "first page", "cut", "longer", "older")

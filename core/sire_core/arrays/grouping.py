@@ -54,13 +54,13 @@ def by_appearance(values: NDArray[Number]) -> tuple[NDArray[np.int64], NDArray[n
     return rank[inverse.ravel()], first[order]
 
 
-def positions_in(known: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
+def positions_in(keys: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
     """Return the position of every wanted value among distinct known ones, -1 where it is unknown."""
-    if not len(known):
+    if not len(keys):
         return np.full(len(wanted), -1, dtype=np.int64)
-    order = np.argsort(known)
-    positions = order[np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)]
-    return np.where(known[positions] == wanted, positions, -1).astype(np.int64)
+    order = np.argsort(keys)
+    positions = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
+    return np.where(keys[positions] == wanted, positions, -1).astype(np.int64)
 
 
 def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

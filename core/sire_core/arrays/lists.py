@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from operator import itemgetter
@@ -149,12 +150,15 @@ class Ragged:
 
 
 def arrays_of(record: Any, prefix: str = "") -> dict[str, NDArray[Any]]:
-    """Arrays in the fields of a dataclass by name, those of a nested one as `field.name`; other fields are left out."""
+    """Arrays and texts in the fields of a dataclass by name, those of a nested one as `field.name`, no other fields."""
     arrays: dict[str, NDArray[Any]] = {}
     for entry in fields(record):
         value, name = getattr(record, entry.name), f"{prefix}{entry.name}"
         if isinstance(value, np.ndarray):
             arrays[name] = value
+        elif isinstance(value, (str, tuple)):
+            texts = [value] if isinstance(value, str) else value
+            arrays[name] = np.array([text.encode() for text in texts] or np.zeros(0, dtype="S1"))
         elif isinstance(value, Ragged):
             arrays |= value.arrays(name)
         elif is_dataclass(value):
@@ -163,18 +167,22 @@ def arrays_of(record: Any, prefix: str = "") -> dict[str, NDArray[Any]]:
 
 
 def record_of(kind: type[Record], arrays: Mapping[str, NDArray[Any]], prefix: str = "", **others: Any) -> Record:
-    """Inverse of `arrays_of`; `others` are the fields that are no arrays, and nested dataclasses of other modules."""
+    """Inverse of `arrays_of`; `others` are the fields that it leaves out."""
     values: dict[str, Any] = dict(others)
+    module = sys.modules[kind.__module__]
     for entry in fields(kind):  # type: ignore[arg-type] # a dataclass
         name = f"{prefix}{entry.name}"
         if not entry.init or entry.name in others:
             continue
-        if name in arrays:
+        if name in arrays and str(entry.type).startswith(("str", "tuple[")):
+            texts = tuple(text.decode() for text in arrays[name].tolist())
+            values[entry.name] = texts if entry.type != "str" else texts[0]
+        elif name in arrays:
             values[entry.name] = arrays[name]
         elif f"{name}.counts" in arrays:
             values[entry.name] = Ragged.from_arrays(name, arrays)
         else:
-            values[entry.name] = record_of(Lists if f"{name}.starts" in arrays else PackedTexts, arrays, f"{name}.")
+            values[entry.name] = record_of(getattr(module, str(entry.type)), arrays, f"{name}.")
     return kind(**values)
 
 

@@ -1,4 +1,4 @@
-"""Nearest neighbours of rows by cosine: exact, in nearby cells for large corpora, brought up to date after a change."""
+"""Nearest neighbours of rows by cosine: exact, or in nearby cells for large corpora."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ _DECIMALS = 6  # Similarities are rounded to these before they are ranked, so th
 SPARE = 4  # Candidates beyond k that are scored precisely.
 _GROUP = 16  # Scores that share one maximum in the search for a bound.
 _SCAN_CELLS = 2**23  # Cells of the largest intermediate matrix: 32 MB of float32.
-_RECOMPUTE_SHARE = 3  # When more than one row of so many has to be searched for, everything is
 _PROBES = 16  # Cells that a row looks into
 _BLOCK_CELLS = 2**22  # Cells of the largest intermediate matrix
 _SAMPLED_ROWS = 32  # Rows per cell that centers are learned from
@@ -155,68 +154,11 @@ def _lower_bound(scores: NDArray[np.float32], m: int) -> NDArray[np.float32]:
 
 
 @dataclass(frozen=True, slots=True)
-class NeighborLists:
-    """The candidates that `nearest_neighbors` scores precisely: what its result follows from, whatever changes.
-
-    Places without a candidate hold row 0, the product -inf and the cosine -2.
-    """
+class _Candidates:
+    """The best rows so far of every row."""
 
     indices: NDArray[np.int64]  # Row numbers, the largest product first, ties by row number, `[n, m]`
-    products: NDArray[np.float32]  # Products of the vectors rounded to whole numbers, `[n, m]`
-    cosines: NDArray[np.float64]  # `[n, m]`
-
-    @classmethod
-    def empty(cls, size: int, k: int) -> NeighborLists:
-        """Lists of `size` rows without candidates, wide enough for `k` neighbours."""
-        shape = (size, k + SPARE)
-        return cls(np.zeros(shape, dtype=np.int64), np.full(shape, -np.inf, dtype=np.float32), np.full(shape, -2.0))
-
-    def nearest(self, k: int) -> Lists:
-        """Return rows and cosines `[n, k]` of the best candidates; those without a positive cosine are none."""
-        order = np.lexsort((self.indices, -self.cosines))[:, :k]
-        return np.take_along_axis(self.indices, order, axis=1), np.take_along_axis(self.cosines, order, axis=1)
-
-    def renumbered(self, origin: NDArray[np.int64], place: NDArray[np.int64]) -> tuple[NeighborLists, Marks]:
-        """Return the lists of the rows that stay, renumbered in the same order, and which rows lost a candidate, `[n]`.
-
-        `origin` has the number before of every row after, `[n]`, -1 for a new one; `place` the number after of every
-        row before, -1 for one that is gone. The lists of new rows are empty.
-        """
-        lists = NeighborLists.empty(len(origin), self.indices.shape[1] - SPARE)
-        stays = origin >= 0
-        lists.products[stays], lists.cosines[stays] = self.products[origin[stays]], self.cosines[origin[stays]]
-        moved = place[self.indices[origin[stays]]]
-        gone = (moved < 0) & (lists.products[stays] > -np.inf)
-        lists.indices[stays] = np.where(lists.products[stays] > -np.inf, moved, 0)
-        lost = np.zeros(len(origin), dtype=bool)
-        lost[stays] = gone.any(axis=1)
-        return lists, lost
-
-
-def updated_neighbors(vectors: NDArray[np.float32], known: NeighborLists, new: Marks, stale: Marks) -> NeighborLists:
-    """Bring the neighbour lists of `vectors` `[n, d]` up to date: what a search of everything finds, for less.
-
-    `known` is numbered as after the change. Its rows are compared with `new` ones only; `stale` rows, which lost a
-    candidate, are searched for again. Where much changed, everything is computed again.
-    """
-    unit = unit_rows(vectors)
-    whole = whole_numbers(unit)
-    again = new | stale
-    if int(again.sum()) * _RECOMPUTE_SHARE > len(unit):
-        again = np.ones_like(again)
-    lists = NeighborLists.empty(len(unit), known.indices.shape[1] - SPARE)
-    kept = ~again
-    for column in ("indices", "products", "cosines"):
-        getattr(lists, column)[kept] = getattr(known, column)[kept]
-    _search(whole, lists, np.flatnonzero(again))
-    joined = _join(whole, lists, np.flatnonzero(kept), np.flatnonzero(new))
-    rows = np.concatenate((np.flatnonzero(again), joined))
-    block = max(1, _BLOCK_CELLS // (lists.indices.shape[1] * max(1, unit.shape[1])))
-    for start in range(0, len(rows), block):
-        part = rows[start : start + block]
-        cosines = precise_cosines(unit, part, lists.indices[part])
-        lists.cosines[part] = np.where(lists.products[part] > -np.inf, cosines, -2.0)
-    return lists
+    products: NDArray[np.float32]  # Products of the vectors rounded to whole numbers, -inf for no candidate, `[n, m]`
 
 
 def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
@@ -246,11 +188,8 @@ def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
 def _candidates(whole: NDArray[np.float32], near: NDArray[np.int64], cells: int, k: int) -> NDArray[np.int64]:
     """A few more rows than wanted, the nearest by products of whole numbers: `[n, m]`."""
     size, width = len(whole), k + SPARE
-    lists = NeighborLists(
-        np.repeat(np.arange(size)[:, None], width, axis=1),
-        np.full((size, width), -np.inf, dtype=np.float32),
-        np.empty((0, width)),
-    )
+    own_rows = np.repeat(np.arange(size)[:, None], width, axis=1)
+    lists = _Candidates(own_rows, np.full((size, width), -np.inf, dtype=np.float32))
     visits = np.argsort(near.ravel(), kind="stable")
     bounds = np.searchsorted(near.ravel()[visits], np.arange(cells + 1))
     rows, rank = np.divmod(visits, near.shape[1])
@@ -268,21 +207,21 @@ def _candidates(whole: NDArray[np.float32], near: NDArray[np.int64], cells: int,
     return lists.indices
 
 
-def _add_reversed(lists: NeighborLists) -> None:
+def _add_reversed(lists: _Candidates) -> None:
     """Put rows into the lists of those that they have found, but that did not look where they are."""
     size, width = lists.indices.shape
     rows, columns, products = np.repeat(np.arange(size), width), lists.indices.ravel(), lists.products.ravel()
-    known = np.sort(rows * size + columns)
+    listed_pairs = np.sort(rows * size + columns)
     better = np.flatnonzero((products > -np.inf) & (products >= lists.products[columns, -1]))
     back = columns[better] * size + rows[better]
-    place = np.minimum(np.searchsorted(known, back), len(known) - 1)
-    better = better[known[place] != back]
+    rank = np.minimum(np.searchsorted(listed_pairs, back), len(listed_pairs) - 1)
+    better = better[listed_pairs[rank] != back]
     if len(better):
         _insert(lists, columns[better], rows[better], products[better])
 
 
 def _improve(
-    lists: NeighborLists, rows: NDArray[np.int64], columns: NDArray[np.int64], product: NDArray[np.float32]
+    lists: _Candidates, rows: NDArray[np.int64], columns: NDArray[np.int64], product: NDArray[np.float32]
 ) -> None:
     """Put those of some columns into the lists of rows that are better than what is there."""
     worst = lists.products[rows, -1:]
@@ -316,42 +255,13 @@ def _nearest_centers(unit: NDArray[np.float32], centers: NDArray[np.float32], pr
     return nearest_neighbors(both, probes, np.arange(len(centers), len(both)), np.arange(len(centers)))[0]
 
 
-def _search(whole: NDArray[np.float32], lists: NeighborLists, rows: NDArray[np.int64]) -> None:
-    """Candidates of some rows among all."""
-    width = min(lists.indices.shape[1], len(whole) - 1)
-    block = max(16, min(512, _BLOCK_CELLS // max(1, len(whole))))
-    for start in range(0, len(rows) if width > 0 else 0, block):
-        own = rows[start : start + block]
-        product = whole[own] @ whole.T
-        product[np.arange(len(own)), own] = -np.inf
-        positions = largest_columns(product, width)
-        lists.indices[own, :width] = positions
-        lists.products[own, :width] = np.take_along_axis(product, positions, axis=1)
-
-
-def _join(
-    whole: NDArray[np.float32], lists: NeighborLists, old: NDArray[np.int64], new: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Put new rows into the lists of old ones where they belong; returns the rows whose lists changed."""
-    joined = [old[:0]]
-    block = max(1, _BLOCK_CELLS // max(1, len(new)))
-    for start in range(0, len(old) if len(new) else 0, block):
-        rows = old[start : start + block]
-        product = whole[rows] @ whole[new].T
-        # A new row that ties with the last candidate may come before it.
-        positions, columns = np.nonzero(product >= lists.products[rows, -1:])
-        _insert(lists, rows[positions], new[columns], product[positions, columns])
-        joined.append(rows[np.unique(positions)])
-    return np.concatenate(joined)
-
-
 def _insert(
-    lists: NeighborLists, rows: NDArray[np.int64], columns: NDArray[np.int64], products: NDArray[np.float32]
+    lists: _Candidates, rows: NDArray[np.int64], columns: NDArray[np.int64], products: NDArray[np.float32]
 ) -> None:
     """Put single candidates into the lists of rows."""
     width = lists.indices.shape[1]
-    touched, place = np.unique(rows, return_inverse=True)
-    owners = np.concatenate((np.repeat(np.arange(len(touched)), width), place))
+    touched, owner = np.unique(rows, return_inverse=True)
+    owners = np.concatenate((np.repeat(np.arange(len(touched)), width), owner))
     members = np.concatenate((lists.indices[touched].ravel(), columns))
     values = np.concatenate((lists.products[touched].ravel(), products))
     order = np.lexsort((members, -values, owners))

@@ -132,8 +132,8 @@ def personalized_pagerank(
         raise ConfigurationError('Compiled PageRank needs numba: pip install "sire-rag[fast]"')
     start = np.asarray(weights / total, dtype=np.float64)
     edges = (graph.indptr, graph.targets, graph.probabilities)
-    scores, kept = (push or _push_arrays)(*edges, first, start, float(damping), float(threshold))
-    return PageRankScores(scores, max(0.0, 1.0 - float(kept)))
+    scores, settled_mass = (push or _push_arrays)(*edges, first, start, float(damping), float(threshold))
+    return PageRankScores(scores, max(0.0, 1.0 - float(settled_mass)))
 
 
 def _iterate(graph: CSRGraph, seeds: Ints, start: Floats, damping: float, threshold: float) -> tuple[Floats, float]:
@@ -170,7 +170,7 @@ def _push_loops(
     scores = np.zeros(n)
     residual = np.zeros(n)
     residual[seeds] = start
-    kept = 0.0
+    settled_mass = 0.0
     frontier = seeds[start > threshold * np.maximum(1, indptr[seeds + 1] - indptr[seeds])]
     waiting = np.zeros(n, dtype=np.bool_)
     following = np.empty(n, dtype=np.int64)
@@ -182,7 +182,7 @@ def _push_loops(
         for i in range(len(frontier)):
             node = frontier[i]
             scores[node] += (1.0 - damping) * mass[i]
-            kept += (1.0 - damping) * mass[i]
+            settled_mass += (1.0 - damping) * mass[i]
             if indptr[node] == indptr[node + 1]:
                 stuck += damping * mass[i]
                 continue
@@ -194,44 +194,44 @@ def _push_loops(
                     following[count] = target
                     count += 1
         if stuck > 0.0:
-            for place in range(len(seeds)):
-                node = seeds[place]
-                residual[node] += stuck * start[place]
+            for seed_number in range(len(seeds)):
+                node = seeds[seed_number]
+                residual[node] += stuck * start[seed_number]
                 if not waiting[node] and residual[node] > threshold * max(1, indptr[node + 1] - indptr[node]):
                     waiting[node] = True
                     following[count] = node
                     count += 1
         frontier = following[:count].copy()
         waiting[frontier] = False
-    return scores, kept
+    return scores, settled_mass
 
 
 def _push_arrays(
     indptr: Ints, targets: Ints, probabilities: Floats, seeds: Ints, start: Floats, damping: float, threshold: float
 ) -> tuple[Floats, float]:
-    """The same push with whole arrays, for those without a compiler."""
+    """Push with whole arrays, without numba."""
     scores, residual = np.zeros(len(indptr) - 1), np.zeros(len(indptr) - 1)
     residual[seeds] = start
-    kept = 0.0
+    settled_mass = 0.0
     frontier = seeds[_above(residual, seeds, indptr, threshold)]
     while len(frontier):
         mass = residual[frontier]
         residual[frontier] = 0.0
         scores[frontier] += (1.0 - damping) * mass
-        kept += (1.0 - damping) * float(mass.sum())
+        settled_mass += (1.0 - damping) * float(mass.sum())
         first = indptr[frontier]
         lengths = indptr[frontier + 1] - first
         ends = np.cumsum(lengths)
         edges = np.arange(ends[-1]) + np.repeat(first - ends + lengths, lengths)
-        touched, place = np.unique(targets[edges], return_inverse=True)
+        touched, target_number = np.unique(targets[edges], return_inverse=True)
         moved = np.repeat(damping * mass, lengths) * probabilities[edges]
-        residual[touched] += np.bincount(place.ravel(), weights=moved, minlength=len(touched))
+        residual[touched] += np.bincount(target_number.ravel(), weights=moved, minlength=len(touched))
         stuck = damping * float(mass[lengths == 0].sum())
         if stuck > 0.0:
             residual[seeds] += stuck * start
             touched = np.union1d(touched, seeds)
         frontier = touched[_above(residual, touched, indptr, threshold)]
-    return scores, kept
+    return scores, settled_mass
 
 
 def _above(residual: Floats, nodes: Ints, indptr: Ints, threshold: float) -> NDArray[np.bool_]:

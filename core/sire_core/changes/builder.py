@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import gc
 import logging
 import sys
-import threading
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -24,7 +22,7 @@ from sire_core.changes.organizing import (
     plan_recipe,
     split_compatible,
 )
-from sire_core.changes.runners import resolve_runner
+from sire_core.changes.runners import open_runner
 from sire_core.documents.change_plan import CorpusChange
 from sire_core.documents.stored_corpus import StoredDocument
 from sire_core.errors import BuildError, ConfigurationError
@@ -52,65 +50,6 @@ if TYPE_CHECKING:
 
 LARGE = 1000
 """Number of documents or passages of a change from which memory is trimmed, which takes some milliseconds."""
-
-_RARE = (20_000, 20, 50)
-_TRIM, _MAPPED = -1, -3  # `mallopt` parameters of glibc: M_TRIM_THRESHOLD and M_MMAP_THRESHOLD
-_LARGE_ARRAY = 1 << 22
-_HIGHEST = 1 << 25  # The value to which glibc itself raises M_MMAP_THRESHOLD when large arrays are freed
-_lock = threading.Lock()
-_before: list[tuple[int, int, int]] = []  # The thresholds to restore, once per running build
-_mapping: list[None] = []  # One entry per running build whose arrays are mapped
-
-
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Run the garbage collector less often during a build.
-
-    A build creates many objects that stay; collections take a fifth of its CPU time and free next to nothing. The
-    thresholds are those of the process: the last running build restores them. A collector that is disabled, or runs
-    even less often, is left as it is.
-    """
-    with _lock:
-        first = gc.get_threshold()
-        if not _before and 0 < first[0] < _RARE[0]:
-            gc.set_threshold(*_RARE)
-        _before.append(_before[0] if _before else first)
-    try:
-        yield
-    finally:
-        with _lock:
-            before = _before.pop()
-            if not _before and gc.get_threshold() == _RARE:
-                gc.set_threshold(*before)
-
-
-@contextmanager
-def mapped_arrays(*, large: bool) -> Iterator[None]:
-    """Have glibc map every large array separately, so that its memory returns to the system when it is freed.
-
-    Otherwise arrays of up to 32 MB fragment the heap by a fifth of the peak of a build of 10,000 passages. A small
-    change is faster without.
-    """
-    if not large:
-        yield
-        return
-    with _lock:
-        _mapping.append(None)
-        _mallopt(_MAPPED, _LARGE_ARRAY)
-    try:
-        yield
-    finally:
-        with _lock:
-            _mapping.pop()
-            if not _mapping:
-                _mallopt(_MAPPED, _HIGHEST)
-                _mallopt(_TRIM, 2 * _HIGHEST)
-
-
-def _mallopt(name: int, value: int) -> None:
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # another C library
-            ctypes.CDLL(None).mallopt(name, value)
 
 
 def trim_memory() -> None:
@@ -299,8 +238,8 @@ class Builder:
         failures = []
         for unit, reason in failed:
             chunk = owners[unit.chunk_ids[0]]
-            where = f"vector of {chunk.doc_id}" + (f" ({chunk.title})" if chunk.title else "")
-            failures.append(Failure(where, reason))
+            vector = f"vector of {chunk.doc_id}" + (f" ({chunk.title})" if chunk.title else "")
+            failures.append(Failure(vector, reason))
         _log_failures(failures)
         return tuple(failures)
 
@@ -321,8 +260,8 @@ class Builder:
         embedder, extractor = context.embedder, context.extractor.fingerprint
         chunker = before.chunker
         if context.configuration.sets_chunker or not before.generation:
-            given = context.configuration.chunker_to_store(before)
-            chunker = given.settings() if given else None
+            new_chunker = context.configuration.chunker_to_store(before)
+            chunker = new_chunker.settings() if new_chunker else None
         manifest = Manifest(
             generation=before.generation + 1,
             embedder=embedder.fingerprint if self._corpus.after.chunks else before.embedder,
@@ -333,9 +272,9 @@ class Builder:
             seed=context.seed,
             counts={"documents": len(self._corpus.after.documents), "chunks": len(self._corpus.after.chunks)},
         )
-        kept = [*stale, *(built for _, built in work.following), work.target]
+        updated = [*stale, *(built for _, built in work.following), work.target]
         recipes = before.with_recipe(work.target).recipes
-        manifest = replace(manifest, recipes=tuple(built for built in recipes if built in kept))
+        manifest = replace(manifest, recipes=tuple(built for built in recipes if built in updated))
         gone = {owner for built in before.recipes for owner in built.owners}
         gone = gone.difference(*(built.owners for built in manifest.recipes)).union(deltas)
         failures = {key: texts for key, texts in before.failed.items() if key not in gone}
@@ -446,16 +385,28 @@ async def apply_plan(files: IndexFiles, plan: Plan, configuration: Configuration
     """Change the corpus and everything derived from it."""
     manifest = files.refresh()
     recipe, embedder = configuration.built_by(manifest)
-    runner = resolve_runner(configuration.runner)
     update = await asyncio.to_thread(_read, files, plan)
     failures: list[Failure] = []
     model, meter, extractor, summarizer = _build_models(files, configuration, recipe, update.after.hashes, failures)
     lost = await asyncio.to_thread(_has_lost_state, files, update, embedder)
     embedder, extractor = await asyncio.to_thread(_fit, files, update, recipe, embedder, extractor)
-    context = BuildContext(
-        configuration, files, manifest, update, recipe, embedder, extractor, model, summarizer, failures, meter, runner
-    )
-    report = await Builder(context).run()
+    with open_runner(configuration.runner) as runner:
+        report = await Builder(
+            BuildContext(
+                configuration=configuration,
+                files=files,
+                before=manifest,
+                update=update,
+                recipe=recipe,
+                embedder=embedder,
+                extractor=extractor,
+                language_model=model,
+                make_summarizer=summarizer,
+                failures=failures,
+                meter=meter,
+                runner=runner,
+            )
+        ).run()
     if lost:
         _logger.warning(
             "What the embedder of this index had learned was not in calls.sqlite, which was damaged or missing. It was "

@@ -111,11 +111,11 @@ class PlainDerivation(OrganizerBase):
         )
         units = {unit.id: unit for unit in named}
         edges = {(edge.kind, edge.source, edge.target): edge for edge in joined}
-        known = {unit.id: unit for unit in view.units()}
+        stored = {unit.id: unit for unit in view.units()}
         linked = {(edge.kind, edge.source, edge.target): edge for edge in view.edges()}
         return Delta(
-            put_units=tuple(unit for unit in units.values() if unit.id not in known or differs(unit, known[unit.id])),
-            drop_units=tuple(found for found in known if found not in units),
+            put_units=tuple(unit for unit in units.values() if unit.id not in stored or differs(unit, stored[unit.id])),
+            drop_units=tuple(name for name in stored if name not in units),
             put_edges=tuple(edge for ends, edge in edges.items() if linked.get(ends) != edge),
             drop_edges=tuple(edge for ends, edge in linked.items() if ends not in edges),
         )

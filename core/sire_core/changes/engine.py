@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.changes.processes import ProcessRunner
 from sire_core.changes.runners import LocalRunner, in_parts
 from sire_core.changes.step import PASSAGES, Context
 from sire_core.changes.step_rows import Entry, Item, OutputChange, PassageInput, StoredOutput, encode, place_of
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from sire_core.changes.step import Step
     from sire_core.changes.step_rows import Output
     from sire_core.changes.step_table import Ints
-    from sire_core.protocols import BuildView, Change, TableStore
+    from sire_core.protocols import BuildView, Change
+    from sire_core.storage.step_tables import StepTables
     from sire_core.types import Failure, Unit
 
 _ROWS = 1 << 12  # Places that the rows of an output have behind each row of a passage
@@ -52,16 +54,16 @@ class _PassageItems(Sequence[Item]):
     def __len__(self) -> int:
         return len(self._units)
 
-    def __getitem__(self, place: Any) -> Any:
-        return self._items(self._units[place]) if isinstance(place, slice) else self._items([self._units[place]])[0]
+    def __getitem__(self, index: Any) -> Any:
+        return self._items(self._units[index]) if isinstance(index, slice) else self._items([self._units[index]])[0]
 
     def _items(self, units: Sequence[Unit]) -> list[Item]:
         records = self._view.records({unit.id for unit in units})
         places = [place_of(*self._view.place(unit.chunk_ids[0])) for unit in units]
         chunks = [tuple(map(self._view.chunk, unit.chunk_ids)) for unit in units]
         return [
-            Item(unit.id, place, 0, PassageInput(unit, own, records.get(unit.id)))
-            for unit, place, own in zip(units, places, chunks, strict=True)
+            Item(unit.id, position, 0, PassageInput(unit, chunks_of_unit, records.get(unit.id)))
+            for unit, position, chunks_of_unit in zip(units, places, chunks, strict=True)
         ]
 
 
@@ -99,7 +101,7 @@ async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> R
 async def derive(
     steps: Sequence[Step],
     passages: ItemChange,
-    stored: TableStore,
+    stored: StepTables,
     view: BuildView,
     limits: Mapping[str, int] | None = None,
     forced: Collection[str] = (),
@@ -157,7 +159,8 @@ async def _mapped(
 ) -> list[PackedRows]:
     """Rows of some steps, joined as they come."""
     joined = [JoinedRows() for _ in steps]
-    runner = view.runner if steps[0].portable else LocalRunner()
+    is_near = isinstance(view.runner, ProcessRunner)  # to map items takes no longer than to send them
+    runner = view.runner if steps[0].portable and not is_near else LocalRunner()
     async for parts in in_parts(runner, _rows_of_steps, steps, items, progress):
         for rows, part in zip(joined, parts, strict=True):
             rows.add(part)
@@ -372,10 +375,10 @@ def _same(before: StoredOutput | None, after: StoredOutput | None) -> bool:
 
 
 def _apply(table: Table, change: OutputChange, made: Sequence[Unit], units: UnitWriter) -> None:
-    known = change.before.units if change.before else {}
-    now = change.after.units if change.after else {}
-    units.put.update((unit.id, unit) for unit in made if known.get(unit.id) != now[unit.id])
-    units.dropped.update(dict.fromkeys(unit_id for unit_id in known if unit_id not in now))
+    before = change.before.units if change.before else {}
+    after = change.after.units if change.after else {}
+    units.put.update((unit.id, unit) for unit in made if before.get(unit.id) != after[unit.id])
+    units.dropped.update(dict.fromkeys(unit_id for unit_id in before if unit_id not in after))
     if change.after is None:
         table.drop_output(change.key)
     else:

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from sire_core.types import Chunk
 
 _SPREAD = {"sim_summary": (0.6, 2.4), "rel_summary": (0.3, 3.5)}
-"""How far the number of summaries of a model's facts may be from that of the trial's. A model names more or fewer
+"""Factor by which a model's number of summaries may differ from the trial's. A model names more or fewer
 entities than the rules do, so aggregates vary far more than passages."""
 
 _CHANGE, _MORE = (0.2, 4.0), 3
-"""The same of a change of what is built, and so many summaries more: few are touched, and chance decides which."""
+"""The factor for a change of an index, and so many summaries more: few are touched, and chance decides which."""
 
 _ORGANIZING = (0.3, 4.0)  # The same of all else that organizers ask about entities
 _ANSWER = (20, 600)  # Fewest and most tokens of such an answer
@@ -211,7 +211,7 @@ def _at_best(pair: tuple[int, int], share: float) -> tuple[int, int]:
 
 
 def _organizing(asked: StageUsage | None, step: int) -> CostRange:
-    """What organizers ask beside summaries of trees: bridging facts, reports, summaries of entities."""
+    """Calls of organizers beside summaries of trees: bridging facts, reports, summaries of entities."""
     if asked is None or not asked.calls:
         return CostRange()
     low, high = (spread * step for spread in _ORGANIZING)

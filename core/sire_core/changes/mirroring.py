@@ -111,7 +111,7 @@ async def push_missed(index: Index, report: BuildReport) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What a store follows from now on, and whether everything is sent again."""
+    """Return what a store follows from now on, and if everything is sent again."""
 
     owners: tuple[str, ...]  # Of the recipes that were opened with it and are still there
     index: str  # What the marks of this index begin with
@@ -284,7 +284,7 @@ class _Reader:
         self._chunks = {chunk.id: chunk for chunk in self._store.chunks()}
 
     def read(self, ids: Sequence[str], held: Sequence[str]) -> list[MirroredUnit]:
-        """Those of the units that are in the pool, in the given order."""
+        """Return the units that are in the pool, in the given order."""
         stored = {unit.id: (unit, vector) for unit, vector in self._store.units_of(ids, self._owners)}
         replaced = set(held)
         units = []

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
         Organizer,
         Runner,
         Summarizer,
-        TableStore,
     )
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import Manifest
+    from sire_core.storage.step_tables import StepTables
     from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
 
 
@@ -183,7 +183,7 @@ class OrganizerView:
         units = self._corpus.unit_by_chunk
         return {units[chunk].id for chunk in again if chunk in units}.union(self._context.touched)
 
-    def tables(self) -> TableStore:
+    def tables(self) -> StepTables:
         """Tables of the organizer's steps, as of the last commit."""
         return self._store.tables(self._fingerprint)
 

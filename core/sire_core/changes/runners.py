@@ -1,15 +1,17 @@
-"""Runners do the work of derivations in parts: `LocalRunner` in a thread, `RayRunner` as tasks of a Ray cluster."""
+"""Runners work on parts of a build: in a thread, in processes (`ProcessRunner`), or as tasks of a Ray cluster."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import socket
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sire_core.changes.processes import ProcessRunner
 from sire_core.errors import BuildError, ConfigurationError
+from sire_core.isolated import usable_cores
 
 if TYPE_CHECKING:
     from sire_core.protocols import Runner
@@ -19,6 +21,8 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 _PART = 2048  # Items of a part where a runner does not say: so many passages are read at once
+MIN_LETTERS = 2_000_000
+"""Length of all texts of a build from which processes save more time than it takes to start them."""
 _TRIES = 8  # Workers that a part may be lost with before the build gives up
 _shared: dict[str, Any] = {}
 """In a worker: what the last tasks shared, by its reference. Fetched and unpacked once, not for every part."""
@@ -59,6 +63,19 @@ async def in_parts(
             while given in early:
                 yield early.pop(given)
                 given += 1
+
+
+def results_of(
+    runner: Runner | None, function: Callable[[S, Sequence[P]], R], shared: S, items: Sequence[P]
+) -> list[R]:
+    """Results of `in_parts`, for a thread without an event loop; without a runner of that thread itself."""
+    if runner is None:
+        return [function(shared, items[start : start + _PART]) for start in range(0, len(items), _PART)]
+
+    async def collect() -> list[R]:
+        return [result async for result in in_parts(runner, function, shared, items)]
+
+    return asyncio.run(collect())
 
 
 def _one(function: Callable[[S, P], R], shared: S, parts: Sequence[P], number: int) -> R:
@@ -187,12 +204,45 @@ def _lost(error: Exception) -> BuildError:
     )
 
 
-def resolve_runner(runner: Runner | str | None) -> Runner:
-    """A runner from what `Index` is given: an object, None or `local`, `ray`, or `ray://HOST:PORT`."""
-    if runner is None or runner == "local":
-        return LocalRunner()
+def resolve_runner(runner: Runner | str | None, letters: int = 0) -> Runner:
+    """A runner from what `Index` is given.
+
+    Args:
+        runner: An object, or `local`, `processes`, `processes:N`, `ray` or `ray://HOST:PORT`; None takes processes for
+            a build that is worth it where there are cores for it, and else this process.
+        letters: Length of all texts of the build.
+    """
+    if runner is None:
+        jobs = _jobs() if letters >= MIN_LETTERS else 1
+        return ProcessRunner(jobs) if jobs > 1 else LocalRunner()
     if not isinstance(runner, str):
         return runner
+    if runner == "local":
+        return LocalRunner()
+    name, _, jobs_text = runner.partition(":")
+    if name == "processes" and (not jobs_text or jobs_text.isdecimal()):
+        return ProcessRunner(int(jobs_text) if jobs_text else _jobs())
     if runner == "ray" or runner.startswith("ray://"):
         return RayRunner(None if runner == "ray" else runner)
-    raise ConfigurationError(f"runner is 'local', 'ray', 'ray://HOST:PORT' or a Runner, not {runner!r}.")
+    raise ConfigurationError(
+        f"runner is 'local', 'processes', 'processes:N', 'ray', 'ray://HOST:PORT' or a Runner, not {runner!r}."
+    )
+
+
+@contextmanager
+def open_runner(runner: Runner | str | None, letters: int = 0) -> Iterator[Runner]:
+    """A runner for the time of a build; see `resolve_runner`. Its processes end with the block."""
+    resolved = resolve_runner(runner, letters)
+    try:
+        yield resolved
+    finally:
+        if isinstance(resolved, ProcessRunner):
+            resolved.close()
+
+
+def _jobs() -> int:
+    """Number of processes of a build: `SIRE_JOBS`, or one for each core that this process may use."""
+    text = os.environ.get("SIRE_JOBS", "").strip()
+    if text and not (text.isdecimal() and int(text)):
+        raise ConfigurationError(f"SIRE_JOBS is a number of processes of at least 1, not {text!r}.")
+    return int(text) if text else usable_cores()

@@ -22,7 +22,7 @@ PASSAGES = "passages"
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a step may look at beside its own rows."""
+    """Data that a step may read beside its own rows."""
 
     view: BuildView  # The corpus after the change, models, vectors
     tables: Mapping[str, Table]  # Tables of this and all earlier steps, by name of the step

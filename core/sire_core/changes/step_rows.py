@@ -1,4 +1,4 @@
-"""What steps exchange: items, rows by key, outputs; and how they are written down."""
+"""Items, rows by key and outputs, which steps exchange; and how they are stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def document_of(place: int) -> int:
 
 
 class Row(NamedTuple):
-    """What an item contributes to a key.
+    """A contribution of an item to a key.
 
     Attributes:
         key: What rows are grouped by.
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 class Item(NamedTuple):
-    """What a step maps to rows: a passage, or an output of an earlier step.
+    """Input of a step's map: a passage, or an output of an earlier step.
 
     Attributes:
         id: Id of the passage, or key of the output.
@@ -92,7 +92,7 @@ class PassageInput:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a step makes of a key.
+    """Result of a step for a key.
 
     Attributes:
         data: JSON-serialisable; what later steps, rankers and exports read.
@@ -119,7 +119,7 @@ class StoredOutput:
 
     @classmethod
     def of(cls, place: int, number: int, output: Output) -> StoredOutput:
-        """What is kept of an output, given place and number of the first row of its key."""
+        """Make the stored form of an output, given place and number of the first row of its key."""
         return cls(
             place,
             number,
@@ -144,12 +144,12 @@ def encode(body: Any) -> bytes:
 
 
 def decode(body: bytes) -> Any:
-    """What `encode` wrote."""
+    """Decode a value that `encode` wrote."""
     return json.loads(body.decode("utf-8", "surrogatepass"))
 
 
 def decode_all(bodies: Sequence[bytes]) -> list[Any]:
-    """What `encode` wrote of many values; parsed in one go, which takes a third of the time."""
+    """Decode many values that `encode` wrote; parsed in one go, which takes a third of the time."""
     values: list[Any] = decode(b"[" + b",".join(bodies) + b"]")
     return values
 

@@ -16,8 +16,7 @@ from sire_core.protocols import TableChange
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import StoredRow, TableStore
-    from sire_core.protocols.building import OutputRow
+    from sire_core.storage.step_tables import OutputRow, StepTables, StoredRow
 
     Ints = NDArray[np.int64]
     Numbers = NDArray[np.int32]
@@ -224,7 +223,7 @@ class PackedOutputs:
         return key in self._rows
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Number of outputs."""
         return len(self._rows)
 
     def __iter__(self) -> Iterator[OutputRow]:
@@ -256,7 +255,7 @@ class PackedOutputs:
             yield from self.of(keys[start : start + _OBJECTS_AT_ONCE])
 
     def of(self, keys: Sequence[str]) -> list[tuple[str, StoredOutput]]:
-        """Those of some keys, in their order."""
+        """Outputs of some keys, in their order."""
         rows = [self._rows[key] for key in keys]
         bodies = decode_all([self._body(row) for row in rows])
         return [
@@ -307,7 +306,7 @@ class Table:
     """Rows and outputs of a step; what differs from the store is kept in memory until the commit."""
 
     name: str  # Key of the table in the store
-    store: TableStore  # What is stored
+    store: StepTables  # What is stored
     is_new: bool  # Whether nothing is stored, so that nothing has to be read
     names: Table | None = None  # What keys were resolved to, where the step does that
     # Rows by key that a change has brought, where something was stored
@@ -324,12 +323,12 @@ class Table:
 
     @property
     def merged(self) -> Mapping[str, str]:
-        """What every key was resolved to that does not stand for itself."""
+        """Resolved name of every key that does not stand for itself."""
         return self.names.resolved if self.names else {}
 
     @property
     def merged_before(self) -> Mapping[str, str]:
-        """The same before the change."""
+        """Resolved names before the change."""
         return self.names.resolved_before if self.names else {}
 
     def resolve(self, names: Mapping[str, str]) -> None:
@@ -345,7 +344,7 @@ class Table:
                 self.drop_output(name)
 
     def known(self) -> Any:
-        """What was kept of the table as it was before the change, if this process made the one that led there."""
+        """Cached table as it was before the change, if this process made the change that led there."""
         return None if self.is_new else self.store.known(self.name)
 
     def keep(self, known: Any) -> None:
@@ -419,7 +418,7 @@ class Table:
         return counts
 
     def sizes_before(self, keys: Collection[str]) -> dict[str, int]:
-        """The same before the change."""
+        """Sizes before the change."""
         return {} if self.is_new else self.store.sizes(self.name, list(keys), ())
 
     def keys_above(self, items: int) -> list[str]:
@@ -465,7 +464,7 @@ class Table:
         return [] if self.is_new else self.store.failed(self.name)
 
     def change(self) -> TableChange:
-        """What has to be written."""
+        """Return the rows and outputs that have to be written."""
         return TableChange(
             drop_items=tuple(sorted(self._gone)),
             put_rows=self._rows,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from sire_core.documents.stored_corpus import StoredDocument
     from sire_core.index import Index
     from sire_core.models.usage import Price
-    from sire_core.protocols import Embedder
+    from sire_core.protocols import Embedder, Runner
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import Manifest
     from sire_core.types import BuildReport, Chunk, Document, Failure
@@ -157,20 +158,26 @@ class IndexWriter:
 
     async def build(self, documents: Iterable[Document], keep: Collection[str]) -> BuildReport:
         """Make the index contain exactly some documents, and the stored ones with the ids `keep`."""
-        from sire_core.changes.builder import LARGE, mapped_arrays
-
         # In a list, so that the plan frees the documents when it has read them.
         unread = [self._checked(documents)]
         keep = {keep} if isinstance(keep, str) else set(keep)
-        with mapped_arrays(large=len(unread[0]) > LARGE):
-            report = await self.apply(partial(self._plan_build, unread, keep), sets_chunker=True)
-            await self.prepare()
+        with self._runner(unread[0]) as runner:
+            report = await self.apply(partial(self._plan_build, unread, keep, runner), runner, sets_chunker=True)
+            await self.prepare(runner)
         return report
+
+    def _runner(self, documents: Sequence[Document]) -> AbstractContextManager[Runner]:
+        """Open the runner of a build of these documents."""
+        from sire_core.changes.runners import open_runner
+
+        letters = sum(len(document.text or "") + sum(len(p.text) for p in document.passages) for document in documents)
+        return open_runner(self._configuration.runner, letters)
 
     def _plan_build(
         self,
         unread: list[tuple[Document, ...]],
         keep: Collection[str],
+        runner: Runner,
         stored: Mapping[str, StoredDocument],
         chunks: Sequence[Chunk],
     ) -> CorpusChange:
@@ -179,11 +186,12 @@ class IndexWriter:
         documents, chunker, allow = unread.pop(), self._chunker(), self._configuration.allow
         if allow is not None:
             return plan_build_shown(stored, chunks, documents, chunker, keep, allow)
-        return plan_build(stored, documents, chunker, keep)
+        return plan_build(stored, documents, chunker, keep, partial(_cut, runner))
 
     def _plan_put(
         self,
         unread: list[tuple[Document, ...]],
+        runner: Runner,
         stored: Mapping[str, StoredDocument],
         chunks: Sequence[Chunk],
         *,
@@ -194,10 +202,10 @@ class IndexWriter:
         documents, chunker, allow = unread.pop(), self._chunker(), self._configuration.allow
         if allow is not None:
             return plan_put_shown(stored, chunks, documents, chunker, allow, may_replace=may_replace)
-        return plan_put(stored, documents, chunker, may_replace=may_replace)
+        return plan_put(stored, documents, chunker, may_replace=may_replace, cut=partial(_cut, runner))
 
     def _chunker(self) -> SentenceChunker | None:
-        """What cuts documents that are added."""
+        """Return the chunker of added documents."""
         return self._configuration.chunker_for(self._reader.files().manifest())
 
     async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
@@ -206,12 +214,10 @@ class IndexWriter:
 
     async def _put(self, unread: list[tuple[Document, ...]], *, may_replace: bool) -> BuildReport:
         """Put documents, given in a list, so that the plan frees them when it has read them."""
-        from sire_core.changes.builder import LARGE, mapped_arrays
-
-        with mapped_arrays(large=len(unread[0]) > LARGE):
-            report = await self.apply(partial(self._plan_put, unread, may_replace=may_replace))
+        with self._runner(unread[0]) as runner:
+            report = await self.apply(partial(self._plan_put, unread, runner, may_replace=may_replace), runner)
             if report.generation == 1:  # a first build: its first search shall not wait for the ranker
-                await self.prepare()
+                await self.prepare(runner)
         return report
 
     async def delete(self, doc_ids: Iterable[str], *, missing_ok: bool) -> BuildReport:
@@ -384,12 +390,14 @@ class IndexWriter:
         assert report is not None  # an index that was built has a recipe
         return report
 
-    async def apply(self, plan: Plan, *, sets_chunker: bool = False) -> BuildReport:
+    async def apply(self, plan: Plan, runner: Runner | None = None, *, sets_chunker: bool = False) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
         import asyncio
 
         files = self._reader.files(create=True)
-        configuration = replace(self._configuration, sets_chunker=True) if sets_chunker else self._configuration
+        configuration = replace(
+            self._configuration, sets_chunker=sets_chunker, runner=runner or self._configuration.runner
+        )
         async with self._writing(files):
             await self._index_pending(files, self._configuration)  # older than this change
             report = await self._change(files, plan, configuration)
@@ -403,14 +411,13 @@ class IndexWriter:
         return replace(report, units=counts, failures=tuple(self._reader.failures()), dropped=())
 
     async def _change(self, files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
-        from sire_core.changes.builder import LARGE, apply_plan, rare_collections, trim_memory
+        from sire_core.changes.builder import LARGE, apply_plan, trim_memory
         from sire_core.models.sync import run_shielded
 
-        with rare_collections():
-            report = await apply_plan(files, plan, configuration)
-            if large := report.added + report.updated > LARGE:
-                trim_memory()
-            await run_shielded(files.publish)
+        report = await apply_plan(files, plan, configuration)
+        if large := report.added + report.updated > LARGE:
+            trim_memory()
+        await run_shielded(files.publish)
         if large:
             trim_memory()
         self._reader.changed(files.manifest())
@@ -421,7 +428,7 @@ class IndexWriter:
 
         return await sync_mirrors(files, self._reader.resolve_recipe(files.manifest()), self._configuration.mirrors)
 
-    async def prepare(self) -> None:
+    async def prepare(self, runner: Runner) -> None:
         """Prepare the ranker, so that the first search does not have to; see `PreparedRanker`."""
         import asyncio
 
@@ -430,7 +437,7 @@ class IndexWriter:
         def prepare() -> None:
             view, recipe = self._reader.latest()
             if isinstance(recipe.ranker, PreparedRanker):
-                recipe.ranker.prepare(view)
+                recipe.ranker.prepare(view.with_runner(runner))
 
         await asyncio.to_thread(prepare)
 
@@ -451,6 +458,14 @@ class IndexWriter:
                         raise
                 await asyncio.sleep(_POLL)
             yield
+
+
+def _cut(runner: Runner, chunker: SentenceChunker | None, documents: Sequence[Document]) -> Iterable[tuple[Chunk, ...]]:
+    """Chunks of documents, made wherever a runner works."""
+    from sire_core.changes.runners import results_of
+    from sire_core.documents.chunker import chunk_documents
+
+    return chain.from_iterable(results_of(runner, chunk_documents, chunker, documents))
 
 
 _warned: WeakSet[Index] = WeakSet()

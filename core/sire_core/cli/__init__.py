@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib.util import find_spec
@@ -9,6 +10,7 @@ from importlib.util import find_spec
 __all__ = ["main"]
 
 _INTERRUPTED = 130
+_GC_THRESHOLDS = (20_000, 20, 50)  # A build makes many objects that stay; collections find next to nothing to free
 
 
 def main() -> None:
@@ -21,6 +23,7 @@ def main() -> None:
         from sire_core.cli.output import prepare_streams
 
         prepare_streams()
+        gc.set_threshold(*_GC_THRESHOLDS)  # this process is ours; the library leaves that of its host alone
         app(prog_name="sire")
     except KeyboardInterrupt:
         _leave()

@@ -99,7 +99,7 @@ _FIRST_STEPS = """Finds the passages that answer a question, in one document or 
   3. sire query my-index "QUESTION"      The sentences that answer, and why.
 
 All commands: sire --help"""
-"""What `sire` alone shows on a terminal; lines fit 80 columns."""
+"""Text of `sire` alone on a terminal; lines fit 80 columns."""
 
 
 @app.callback()

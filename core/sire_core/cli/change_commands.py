@@ -66,17 +66,17 @@ def run_change(
 
     reading: dict[str, float] = {}
     gone: list[str] = []
-    before, known = manifest_of(options.folder), _known_files(sources, options)
+    before, known_files = manifest_of(options.folder), _known_files(sources, options)
     corpus = None if sources is not None else LoadedDocuments(())
     if approve is not None:
         with open_index(options) as index:  # before the change: progress bars would hide the question
-            corpus = _timed_reading(sources or (), options, known, reading) if corpus is None else corpus
+            corpus = _timed_reading(sources or (), options, known_files, reading) if corpus is None else corpus
             approve(index, corpus)
     try:
         with reporting() as progress, open_index(options, progress) as index:
             if corpus is None:
                 shown = progress if sys.stderr.isatty() else None
-                corpus = _timed_reading(sources or (), options, known, reading, shown)
+                corpus = _timed_reading(sources or (), options, known_files, reading, shown)
             report = change(index, corpus)
             report = replace(report, seconds={**reading, **report.seconds})
             recipe = str(index.stats()["recipe"])
@@ -85,8 +85,8 @@ def run_change(
 
             Folder(options.folder).note_sources(corpus.folders)
             stored = stored_hashes(options.folder)
-            known.note(corpus.whole, stored)
-            gone = known.gone(sources, stored.keys() - corpus.ids)
+            known_files.note(corpus.whole, stored)
+            gone = known_files.gone(sources, stored.keys() - corpus.ids)
     except KeyboardInterrupt:  # here, when the bars have gone
         _say_interrupted(options.folder, before)
         raise typer.Exit(130) from None
@@ -117,32 +117,32 @@ def run_change(
 def _say_interrupted(folder: Path | None, before: Manifest) -> None:
     """Say what an interrupted change left."""
     state = "is unchanged" if before.generation else "has no documents yet"
-    kept = f"{folder} {state}, and the finished part of the work is stored"
-    done = kept if folder is not None and folder.exists() else "Nothing was written"
+    stored = f"{folder} {state}, and the finished part of the work is stored"
+    done = stored if folder is not None and folder.exists() else "Nothing was written"
     note(f"Interrupted. {done}. Run the same command again to resume.")
 
 
 def _timed_reading(
     sources: Sequence[Path],
     options: IndexOptions,
-    known: KnownFiles,
+    known_files: KnownFiles,
     seconds: dict[str, float],
     progress: Progress | None = None,
 ) -> LoadedDocuments:
     """Read sources; the time that it takes is noted as that of a stage."""
     begun = time.perf_counter()
-    corpus = read_sources(sources, options, known, progress, says_begin=progress is None)
+    corpus = read_sources(sources, options, known_files, progress, says_begin=progress is None)
     seconds["reading"] = time.perf_counter() - begun
     return corpus
 
 
 def _known_files(sources: Sequence[Path] | None, options: IndexOptions) -> KnownFiles:
-    """What an index folder knows of files; nothing of a few single ones, which are read in no time."""
+    """Files that an index folder has noted; none where a few single ones are given, which are read in no time."""
     from sire_core.files.readers import READING
 
     folder = options.folder
-    given = sources or ()
-    is_small = len(given) < _FEW and not any(path.is_dir() for path in given)
+    paths = sources or ()
+    is_small = len(paths) < _FEW and not any(path.is_dir() for path in paths)
     if folder is None or is_small or (folder / "pending").exists():
         return KnownFiles(None, "", {})
     cutter = chunker_of(options)
@@ -155,7 +155,8 @@ def _check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
     given_ids = corpus.ids
     removed = index.documents(name for name in stored_hashes(folder) if name not in given_ids)
     files = {document.id: document.metadata.get("source") == document.id for document in removed}
-    unreadable = {name: file for name, own in files.items() if (file := corpus.may_hold(name, a_file=own)) is not None}
+    holders = {name: corpus.may_hold(name, a_file=is_file) for name, is_file in files.items()}
+    unreadable = {name: file for name, file in holders.items() if file is not None}
     if unreadable:
         listed = some([f"{name} (in {file})" for name, file in unreadable.items()], 3)
         raise CorpusError(
@@ -167,7 +168,7 @@ def _check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
 def read_sources(
     sources: Sequence[Path],
     options: IndexOptions,
-    known: KnownFiles | None = None,
+    known_files: KnownFiles | None = None,
     progress: Progress | None = None,
     *,
     says_begin: bool = False,
@@ -186,7 +187,7 @@ def read_sources(
     corpus = read_documents(
         list(sources),
         roots=Folder(options.folder).sources() if options.folder else {},
-        is_known=None if known is None else known.holds,
+        is_known=None if known_files is None else known_files.holds,
         progress=progress,
     )
     same = f"; {count(len(corpus.known), 'file')} unchanged" if corpus.known else ""
@@ -198,7 +199,7 @@ def read_sources(
     _list_skipped(corpus.failures)
     _list_failures(corpus.notes, "file was read with a note", "files were read with notes")
     signs = ((document.id, reading_warnings(document)) for document in corpus.documents)
-    badly_read = [Failure(name, ", ".join(found)) for name, found in signs if found]
+    badly_read = [Failure(name, ", ".join(warnings)) for name, warnings in signs if warnings]
     _list_failures(badly_read, "document looks badly read", "documents look badly read")
     return _split_media(corpus, options) if options.media else corpus
 
@@ -210,8 +211,8 @@ def _list_skipped(failures: Sequence[Failure]) -> None:
     failed = [one for one in failures if not one.reason.startswith(signs)]
     _list_failures(failed, "file could not be read and was skipped", "files could not be read and were skipped")
     if others:
-        known = (PurePath(failure.where).suffix for failure in others)  # `.gimp-help-en` is none
-        suffixes = Counter(suffix if suffix[1:].isalnum() else "no suffix" for suffix in known)
+        suffix_of_each = (PurePath(failure.where).suffix for failure in others)  # `.gimp-help-en` is none
+        suffixes = Counter(suffix if suffix[1:].isalnum() else "no suffix" for suffix in suffix_of_each)
         listed = ", ".join(f"{number:,} {suffix}" for suffix, number in suffixes.most_common(_MAX_LISTED_FILES))
         more = (
             f" and {count(len(suffixes) - _MAX_LISTED_FILES, 'other type')}"
@@ -564,8 +565,8 @@ def sync(
             raise typer.Exit
         _approve_removal(corpus.ids, sources, to, yes=spending.yes)
         if pay is not None:
-            known = index.documents(file.name for file in corpus.known)
-            pay(index, (*corpus.documents, *known))
+            unchanged = index.documents(file.name for file in corpus.known)
+            pay(index, (*corpus.documents, *unchanged))
 
     def change(index: Index, corpus: LoadedDocuments) -> BuildReport:
         return index.build(corpus.documents, keep=[file.name for file in corpus.known])

@@ -140,10 +140,10 @@ def compare(
     from sire_core.evaluate.datasets import load_questions
 
     documents, spec = _documents(sources, embedder)
-    asked = load_questions(questions, documents, "questions").questions if questions is not None else ()
+    of_file = load_questions(questions, documents, "questions").questions if questions is not None else ()
     chosen = "" if reranker == "none" else reranker
     with reporting() as progress:
-        result = compared(documents, asked, embedder=spec, reranker=chosen, progress=progress)
+        result = compared(documents, of_file, embedder=spec, reranker=chosen, progress=progress)
     if as_json:
         say_json(result.as_json())
         return
@@ -210,36 +210,34 @@ def questions(
     JSON of a line: {"id", "question", "answers", "supporting"}; "supporting" are the ids of the passages.
     """
     from sire_core.evaluate.advise import FEW
-    from sire_core.evaluate.made_questions import LinkedPassages, made_questions
-    from sire_core.explore.example_questions import heading_questions
+    from sire_core.evaluate.made_questions import LinkedPassages, heading_questions, made_questions
 
     if to is not None:
         check_writable("--output", to)
     with open_index(IndexOptions(folder=folder)) as index:
-        snapshot = index.snapshot()
-        found = [(one.question, list(one.passages)) for one in made_questions(LinkedPassages.of(snapshot), n)]
-        of_headings = [(question, [unit.id]) for question, unit in heading_questions(snapshot)][: n - len(found)]
-    found += of_headings
-    if not found:
+        linked = LinkedPassages.of(index.snapshot())
+    of_links = made_questions(linked, n)
+    of_headings = heading_questions(linked)[: n - len(of_links)]
+    if not (made := [*of_links, *of_headings]):
         raise CorpusError(
             "No readable question can be made from this text: its sentences rarely say how one thing is connected with "
             "another, and its headings ask nothing. Write questions of your own, one a line: "
             '{"id": "q1", "question": "...", "supporting": ["ID of a document"]}.'
         )
     rows = [
-        {"id": f"q{number}", "question": question, "answers": [], "supporting": passages}
-        for number, (question, passages) in enumerate(found, 1)
+        {"id": f"q{number}", "question": question.question, "answers": [], "supporting": list(question.passages)}
+        for number, question in enumerate(made, 1)
     ]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    if len(found) < min(n, FEW):
-        note(f"{count(len(found), 'question')}: too few to tell recipes apart ({FEW} are needed). Add yours.", "yellow")
+    if len(made) < min(n, FEW):
+        note(f"{count(len(made), 'question')}: too few to tell recipes apart ({FEW} are needed). Add yours.", "yellow")
     if of_headings:
-        note(f"{len(of_headings)} of {len(found)} come from headings: one passage answers each, in the same words.")
+        note(f"{len(of_headings)} of {len(made)} come from headings: one passage answers each, in the same words.")
     if to is None:
         say(lines.rstrip("\n"))
         return
     write_text(to, lines)
-    note(f"Wrote {count(len(found), 'question')} to {to}. Measure with them: sire eval {folder} --questions {to}")
+    note(f"Wrote {count(len(made), 'question')} to {to}. Measure with them: sire eval {folder} --questions {to}")
 
 
 def _documents(sources: Sequence[Path], embedder: str | None) -> tuple[Sequence[Document], str | None]:

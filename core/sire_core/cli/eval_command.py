@@ -58,8 +58,8 @@ class Results:
         if config.answer is not None:
             from sire_core.evaluate.answer_eval import answer_cost
 
-            asked = sum(bool(question.answers) for question in measurable)
-            cost = answer_cost(dataset, asked, rows, config.answer).priced(price)
+            answerable = sum(bool(question.answers) for question in measurable)
+            cost = answer_cost(dataset, answerable, rows, config.answer).priced(price)
             note(f"Answers: {cost.describe()}, less what is stored already. --max-calls and --max-tokens bound it.")
         if dataset.unread:
             first = "; ".join(f"{failure.where}: {failure.reason}" for failure in dataset.unread[:1])
@@ -221,16 +221,16 @@ def _tables_of(experiment: Experiment, names: Sequence[str]) -> list[Experiment]
         return [replace(experiment, recipes=names)]
     from sire_core.recipes.registry import split_settings
 
-    own = split_settings(names, experiment.settings)
-    return [replace(experiment, recipes=[name], settings=own[name]) for name in names]
+    settings_by_recipe = split_settings(names, experiment.settings)
+    return [replace(experiment, recipes=[name], settings=settings_by_recipe[name]) for name in names]
 
 
 def _runs(files: Sequence[Path], dataset: DataSet, config: EvalConfig) -> list[EvalRow]:
     """Rows of other systems' runs."""
     from sire_core.evaluate.trec_files import read_run, row_of_run
 
-    asked = dataset.sample(config.limit, config.seed)
-    return [row_of_run(asked, read_run(file), file.stem, config.ks) for file in files]
+    sample = dataset.sample(config.limit, config.seed)
+    return [row_of_run(sample, read_run(file), file.stem, config.ks) for file in files]
 
 
 def _judged(tables: list[list[EvalRow]], names: Sequence[str], judge: LanguageModel | None) -> list[list[EvalRow]]:

@@ -74,8 +74,8 @@ def recipe_names(chosen: Sequence[str] | None, *, ablations: bool) -> list[str]:
     from sire_core.recipes.published import ablations_of, recipes_with_ablations
 
     split = [name.strip() for word in chosen or () for name in word.split(",") if name.strip()]
-    known = recipes_with_ablations() if ablations else sorted(name for name in REGISTRY if name != "flat")
-    names = list(dict.fromkeys(split)) or known
+    available = recipes_with_ablations() if ablations else sorted(name for name in REGISTRY if name != "flat")
+    names = list(dict.fromkeys(split)) or available
     for name in names:
         recipe_by_name(name)
         if ablations:
@@ -291,9 +291,9 @@ class EvalAnswerOptions:
         from sire_core.evaluate.answer_eval import CLOSED_BOOK, GOLDEN, AnswerConfig
         from sire_core.reason import STRATEGIES, IRCoTConfig, settings_of
 
-        known = (*STRATEGIES, CLOSED_BOOK, GOLDEN)
-        if self.answer not in known:
-            raise ConfigurationError(f"--answer {self.answer}: choose one of {', '.join(known)}.")
+        ways = (*STRATEGIES, CLOSED_BOOK, GOLDEN)
+        if self.answer not in ways:
+            raise ConfigurationError(f"--answer {self.answer}: choose one of {', '.join(ways)}.")
         if model is None:
             raise ConfigurationError("--answer needs --llm MODEL: somebody has to answer.")
         examples = read_examples(self.examples)
@@ -411,7 +411,7 @@ class ReportOptions:
 
     @property
     def gate(self) -> Gate:
-        """What the recipes have to reach."""
+        """The conditions that recipes have to meet."""
         from sire_core.evaluate.rows import Gate
 
         return Gate.read(self.fail_under or (), self.baseline)

@@ -25,7 +25,7 @@ _BYTES_PER_PART = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was read."""
+    """A file as it was read."""
 
     doc_id: str  # The document that the file is
     status: tuple[int, ...]  # Size, and times of the last change of content and of status, in nanoseconds
@@ -69,12 +69,12 @@ class KnownFiles:
         if not Path(path).is_file():  # a pipe or a device would be read for ever
             return False
         with suppress(OSError):  # whoever reads the file says what is wrong with it
-            known, status, now = self._files.get(path), _status(path), time.time_ns()
-            if known is not None and known.doc_id == file.name and self._stored.get(file.name) == known.stored:
-                if known.status == status and known.noted - max(status[1:]) > _RECENT:
+            noted, status, now = self._files.get(path), _status(path), time.time_ns()
+            if noted is not None and noted.doc_id == file.name and self._stored.get(file.name) == noted.stored:
+                if noted.status == status and noted.noted - max(status[1:]) > _RECENT:
                     return True
-                if known.status[0] == status[0] and known.content == _digest(path):
-                    self._files[path] = replace(known, status=status, noted=now)
+                if noted.status[0] == status[0] and noted.content == _digest(path):
+                    self._files[path] = replace(noted, status=status, noted=now)
                     return True
             self._before[path] = _Known(file.name, status, _digest(path), "", now)
         return False
@@ -90,18 +90,18 @@ class KnownFiles:
                 if before is not None and file.name in stored and before.status == _status(path):
                     self._files[path] = replace(before, stored=stored[file.name])
         files = {
-            path: astuple(known) for path, known in self._files.items() if stored.get(known.doc_id) == known.stored
+            path: astuple(entry) for path, entry in self._files.items() if stored.get(entry.doc_id) == entry.stored
         }
         with suppress(OSError):  # then all are read again
             write_checked(self._file, {"rules": self._rules, "files": files})
 
     def gone(self, sources: Iterable[Path], unread: Collection[str]) -> list[str]:
-        """Those of some documents whose files in these folders no longer exist."""
+        """Unread documents whose files in these folders no longer exist."""
         roots = [os.path.realpath(source) for source in sources]
         return sorted(
-            known.doc_id
-            for path, known in self._files.items()
-            if known.doc_id in unread and any(map(PurePath(path).is_relative_to, roots)) and not os.path.lexists(path)
+            entry.doc_id
+            for path, entry in self._files.items()
+            if entry.doc_id in unread and any(map(PurePath(path).is_relative_to, roots)) and not os.path.lexists(path)
         )
 
 
@@ -119,7 +119,7 @@ def _digest(path: str) -> str:
 
 
 def stored_hashes(folder: Path) -> dict[str, str]:
-    """What the documents of an index depend on, by id; also of one that is not searched before it was mended."""
+    """Hashes of the documents of an index, by id; also of one that has to be mended before it can be searched."""
     from contextlib import closing
 
     from sire_core.storage.index_files import IndexFiles
@@ -132,12 +132,12 @@ def ids_of(names: Iterable[str], folder: Path) -> list[str]:
     """Ids as they were given, or of the files that were named by their paths, which need not exist any more."""
     from sire_core.storage.folder import Folder
 
-    known, roots = set(stored_hashes(folder)), Folder(folder).sources()
-    return list(dict.fromkeys(_id_of(name, known, roots) for name in names))
+    stored_ids, roots = set(stored_hashes(folder)), Folder(folder).sources()
+    return list(dict.fromkeys(_id_of(name, stored_ids, roots) for name in names))
 
 
-def _id_of(name: str, known: Collection[str], roots: Mapping[str, str]) -> str:
-    if name in known:
+def _id_of(name: str, stored_ids: Collection[str], roots: Mapping[str, str]) -> str:
+    if name in stored_ids:
         return name
     path = PurePath(os.path.realpath(Path(name).parent), Path(name).name)
     below = [
@@ -147,11 +147,11 @@ def _id_of(name: str, known: Collection[str], roots: Mapping[str, str]) -> str:
     ]
     # Where folders are known, a bare name is the id of a file right inside one: another file may have the same name.
     candidates = [name, *(below if roots else [path.name])]
-    found = next((candidate for candidate in candidates if candidate in known), None)
-    if found is not None:
-        return found
+    match = next((candidate for candidate in candidates if candidate in stored_ids), None)
+    if match is not None:
+        return match
     # systems write accents as letters of their own, or not
-    composed = {normalize("NFC", other): other for other in known}
+    composed = {normalize("NFC", other): other for other in stored_ids}
     return next((composed[form] for form in (normalize("NFC", one) for one in candidates) if form in composed), name)
 
 

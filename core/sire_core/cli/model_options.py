@@ -241,7 +241,7 @@ def eval_models(
     reader_only: bool,
 ) -> Iterator[EvalModels]:
     """The models, and the places where what they answer is kept: those that are named, else temporary ones."""
-    from sire_core.evaluate.answer_eval import AnswerFile
+    from sire_core.evaluate.answer_file import AnswerFile
     from sire_core.models.caching import CachedModel
     from sire_core.models.usage_meter import with_meter
 

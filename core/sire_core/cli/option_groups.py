@@ -161,7 +161,16 @@ Runner = Annotated[
     str | None,
     option(
         "--runner RUNNER",
-        "Where to run: `local`; `ray`, on this machine or on the cluster of RAY_ADDRESS; or `ray://HOST:PORT`.",
+        "Where to run: `local`, in one process; `processes`, as by default for large builds; `ray`, on this machine or "
+        "on the cluster of RAY_ADDRESS; or `ray://HOST:PORT`.",
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    option(
+        "--jobs N",
+        "Number of processes of a large build. Default: SIRE_JOBS, or one for each core that this process may use.",
+        min=1,
     ),
 ]
 MaxCalls = Annotated[

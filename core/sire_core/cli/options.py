@@ -37,6 +37,7 @@ class ReadingOptions:
     media: option_groups.Media = False
     extractions: option_groups.Extractions = None
     max_failure_ratio: option_groups.MaxFailureRatio = 0.1
+    jobs: option_groups.Jobs = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class RecipeOptions:
     no_chunking: option_groups.NoChunking = False
 
     def as_given(self) -> dict[str, Any]:
-        """The same as fields of `IndexOptions`."""
+        """Return them as fields of `IndexOptions`."""
         explain_on_request(self.settings, self.recipe)
         values = asdict(self) | {"settings": parse_settings(self.settings, self.preset)}
         del values["preset"]  # it is a setting
@@ -61,7 +62,7 @@ class RecipeOptions:
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """What the commands let people say about an index. None means: what the folder was built with, else the default."""
+    """Index options shared by the commands. None means: as the folder was built, else the default."""
 
     folder: Path | None = None  # The index folder; None keeps it in memory
     recipe: str | None = None  # Name of a recipe
@@ -84,6 +85,7 @@ class IndexOptions:
     is_estimate: bool = False  # Whether only the cost of the change is asked for: what would be refused is said
     allow: str | None = None  # What its readers may see
     runner: str | None = None  # Who does the work that falls into parts
+    jobs: int | None = None  # Number of processes of a large build
     wrap_model: WrapModel | None = None  # As in `Index`
 
     @property
@@ -140,7 +142,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         progress=progress,
         extraction="native" if options.native else None,
         allow=options.allow,
-        runner=options.runner,
+        runner=options.runner or (f"processes:{options.jobs}" if options.jobs else None),
         wrap_model=options.wrap_model,
     )
 
@@ -349,9 +351,9 @@ def recipe_to_build(name: str | None, settings: Mapping[str, Any], manifest: Man
         return None
     from sire_core.recipes.registry import DEFAULT_RECIPE, recipe_by_name, recipe_with
 
-    known = name or (manifest.recipes[-1].name if manifest.recipes else DEFAULT_RECIPE)
-    before: Mapping[str, Any] = next((b.config for b in reversed(manifest.recipes) if b.name == known), {})
-    return recipe_with(known, settings, before) if settings else recipe_by_name(known).name
+    chosen = name or (manifest.recipes[-1].name if manifest.recipes else DEFAULT_RECIPE)
+    before: Mapping[str, Any] = next((b.config for b in reversed(manifest.recipes) if b.name == chosen), {})
+    return recipe_with(chosen, settings, before) if settings else recipe_by_name(chosen).name
 
 
 def recipe_to_search(
@@ -370,7 +372,7 @@ def recipe_to_search(
     if name is not None:
         recipe_by_name(name)  # an unknown one is an error of its own
     built = manifest.find(None, name or "")
-    names = dict.fromkeys(known.name for known in manifest.recipes if factory_of(known.name))
+    names = dict.fromkeys(built.name for built in manifest.recipes if factory_of(built.name))
     of_recipe = split_settings(tuple(names), defaults)
     below = of_recipe.get(built.name, {})
     if not (changes or below):
@@ -385,7 +387,7 @@ def recipe_to_search(
             raise
         recipe = recipe_with(built.name, {}, {**built.config, **below})  # they were meant for another recipe
     recipe = recipe_with(built.name, changes, recipe.config) if changes else recipe
-    if not any(known.builds_like(recipe) for known in manifest.recipes):
+    if not any(built.builds_like(recipe) for built in manifest.recipes):
         raise ConfigurationError(_not_built(built, {**below, **changes}))
     return recipe
 
@@ -404,7 +406,7 @@ def _check_ranker(name: str) -> None:
     from sire_core.recipes import REGISTRY, recipe_by_name
 
     if "ranker" not in recipe_by_name(name).config:
-        taking = [known for known in sorted(REGISTRY) if "ranker" in REGISTRY[known]().config]
+        taking = [recipe_name for recipe_name in sorted(REGISTRY) if "ranker" in REGISTRY[recipe_name]().config]
         raise ConfigurationError(
             f"{name} ranks in its own way and takes no --ranker (these do: {', '.join(taking)}). "
             f"`sire recipes {name}` lists its settings, for --set."

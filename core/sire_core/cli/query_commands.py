@@ -213,8 +213,8 @@ def demo(k: option_groups.K = 4) -> None:
             f"Indexed with {DEFAULT_RECIPE} in {sum(report.seconds.values()):.1f} s, without a language model: "
             f"{count_units(report.units)}."
         )
-        asked = sorted((q for q in demo_questions() if q.metadata.get("demo")), key=lambda q: q.metadata["demo"])
-        for number, question in enumerate(asked, 1):
+        questions = sorted((q for q in demo_questions() if q.metadata.get("demo")), key=lambda q: q.metadata["demo"])
+        for number, question in enumerate(questions, 1):
             hits = index.search(question.question, units)
             passages = plain.search(question.question, len(documents))
             say(f"\nQuestion {number}: {question.question}", "bold")
@@ -332,8 +332,8 @@ def ask(
     with open_index(searching.options(folder, model)) as index:
         shows = not as_json and model is not None
         streams = shows and on_terminal()
-        asked: dict[str, Any] = {"question": question, "k": k, "filter": filter, "as_of": as_of}
-        steps = reason(index=PassageSource(index), stream=streams, **asked, **how)
+        search: dict[str, Any] = {"question": question, "k": k, "filter": filter, "as_of": as_of}
+        steps = reason(index=PassageSource(index), stream=streams, **search, **how)
         trace, was_streamed = _run(steps, shows=shows)
         hint = "" if model else _no_model(index)
     if model is None:

@@ -39,6 +39,7 @@ def explore(
     Example: sire explore my-index
     """
     check_folder(folder)
+    from sire_core.evaluate.made_questions import example_questions
     from sire_core.explore.web.explorer import Explorer
     from sire_core.explore.web.server import serve
 
@@ -57,7 +58,7 @@ def explore(
         )
         return open_index(options)
 
-    explorer = Explorer(opened, model, folder.resolve().name)
+    explorer = Explorer(opened, model, folder.resolve().name, example_questions)
     explorer.recipes()  # what is no index is an error now, not on the page
     if host not in ("127.0.0.1", "localhost", "::1"):
         note(f"Everyone who reaches {host} and has the address below can read this index.", "yellow")

@@ -66,32 +66,32 @@ def training_examples(folder: Path, *, documents: int, seed: int, recipe: str) -
             yield {"messages": [{"role": r, "content": t} for r, t in zip(roles, texts, strict=True)]}
 
 
-def run_training(place: Path, source: TrainingData, config: TrainingConfig, progress: Progress) -> TrainedScorer:
+def run_training(folder: Path, source: TrainingData, config: TrainingConfig, progress: Progress) -> TrainedScorer:
     """Train on the questions of a data set, indexed in memory, or of an index, and measure on the others."""
     from sire_core.models.sync import run_sync
     from sire_core.papers.iier.training import measure_scorer, prepare_questions, train_scorer
 
     rates: dict[str, Mapping[str, float]] = {}
     half, file = read_questions_option(source.questions)
-    opened = _in_memory(source, place, source.extractions, progress) if file is None else _index(place, source, file)
+    opened = _in_memory(source, folder, source.extractions, progress) if file is None else _index(folder, source, file)
     with opened as (index, dataset):
         training = [question for question in dataset.half(half).questions if question.supporting]
         ids = {question.id for question in training}
         held_out = [question for question in dataset.questions if question.supporting and question.id not in ids]
-        known = run_sync(prepare_questions(run_sync(index.asnapshot()), training, held_out))
-        if known.left_out:
-            note(f"{count(known.left_out, 'question')} left out: a held-out question has a gold passage of theirs.")
-        data = {"name": dataset.name, "part": half, "left_out": known.left_out}
-        trained = run_sync(train_scorer(known.view, known.training, config, data, progress))
-        if known.held_out:
-            name = f"{dataset.name}, {len(known.held_out)} held out"
-            rates[name] = run_sync(measure_scorer(trained, known.view, known.held_out))
+        prepared = run_sync(prepare_questions(run_sync(index.asnapshot()), training, held_out))
+        if prepared.left_out:
+            note(f"{count(prepared.left_out, 'question')} left out: a held-out question has a gold passage of theirs.")
+        data = {"name": dataset.name, "part": half, "left_out": prepared.left_out}
+        trained = run_sync(train_scorer(prepared.view, prepared.training, config, data, progress))
+        if prepared.held_out:
+            name = f"{dataset.name}, {len(prepared.held_out)} held out"
+            rates[name] = run_sync(measure_scorer(trained, prepared.view, prepared.held_out))
     for test_folder in source.tests or ():
         # Extractions belong to the passages that are trained on; other sets have other ids.
         with _in_memory(source, test_folder, None, progress) as (index, dataset):
-            known = run_sync(prepare_questions(run_sync(index.asnapshot()), dataset.questions))
-            name = f"{dataset.name}, {len(known.training)}"
-            rates[name] = run_sync(measure_scorer(trained, known.view, known.training))
+            prepared = run_sync(prepare_questions(run_sync(index.asnapshot()), dataset.questions))
+            name = f"{dataset.name}, {len(prepared.training)}"
+            rates[name] = run_sync(measure_scorer(trained, prepared.view, prepared.training))
     trained.card["metrics"]["match_rate"] = rates
     return trained
 
@@ -118,19 +118,19 @@ def _in_memory(
 
 
 @contextmanager
-def _index(place: Path, source: TrainingData, file: Path) -> Iterator[tuple[Index, DataSet]]:
+def _index(folder: Path, source: TrainingData, file: Path) -> Iterator[tuple[Index, DataSet]]:
     """Open an index with the graph that its recipe built."""
     from sire_core.evaluate.datasets import load_questions
 
-    recipe_names = [built.name for built in reversed(manifest_of(place).recipes)]
+    recipe_names = [built.name for built in reversed(manifest_of(folder).recipes)]
     name = next((name for name in ("iier", "smart") if name in recipe_names), "")
     if not name:
         raise ConfigurationError(
-            f"{place} has no graph of passages (its recipes are {', '.join(recipe_names)}). Add one: "
-            f"sire index SRC... --to {place} --recipe iier"
+            f"{folder} has no graph of passages (its recipes are {', '.join(recipe_names)}). Add one: "
+            f"sire index SRC... --to {folder} --recipe iier"
         )
-    with open_index(IndexOptions(folder=place, recipe=name, settings=parse_settings(source.settings))) as index:
-        yield index, load_questions(file, index.documents(), place.resolve().name)
+    with open_index(IndexOptions(folder=folder, recipe=name, settings=parse_settings(source.settings))) as index:
+        yield index, load_questions(file, index.documents(), folder.resolve().name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +177,12 @@ class TrainingOptions:
             raise ConfigurationError(f"--scorer is one of {', '.join(_SCORERS)}, not {self.scorer!r}.")
         if (self.scorer == "encoder") != bool(self.encoder):
             raise ConfigurationError("--scorer encoder and --encoder NAME_OR_FOLDER go together; give both or none.")
-        given = {"max_length": max_length, "epochs": self.epochs}
+        options = {"max_length": max_length, "epochs": self.epochs}
         values: dict[str, Any] = {}
         if self.encoder is not None:
             encoder = EncoderConfig(self.encoder, self.encoder_tokens)
             values = {"epochs": 3, "patience": 2, "batch": 8, "encoder": encoder}
-        values |= {name: value for name, value in given.items() if value is not None}
+        values |= {name: value for name, value in options.items() if value is not None}
         return TrainingConfig(
             labels=self.labels, loss=self.loss, max_hops=self.max_hops or None, seed=self.seed, **values
         )
@@ -222,22 +222,22 @@ class TrainingData:
         ),
     ] = None
 
-    def check(self, place: Path) -> None:
+    def check(self, folder: Path) -> None:
         """Refuse what does not go together, and settings without an effect on training."""
         from sire_core.papers.iier.training import training_settings
         from sire_core.recipes import recipe_by_name
 
-        file, in_index = read_questions_option(self.questions)[1], is_index(place)
+        file, in_index = read_questions_option(self.questions)[1], is_index(folder)
         if in_index and file is None:
-            raise ConfigurationError(f"{place} is an index: name its questions with --questions FILE.")
+            raise ConfigurationError(f"{folder} is an index: name its questions with --questions FILE.")
         if file is not None and not in_index:
-            raise ConfigurationError(f"{file}: --questions FILE is for an index folder, and {place} is none.")
+            raise ConfigurationError(f"{file}: --questions FILE is for an index folder, and {folder} is none.")
         if in_index and (self.tests or self.embedder or self.extractions):
             raise ConfigurationError("An index is used as it is: leave --test, --embedder and --extractions out.")
         settings = parse_settings(self.settings)
-        known, used = recipe_by_name("iier").config, training_settings(with_graph=not in_index)
+        defaults, used = recipe_by_name("iier").config, training_settings(with_graph=not in_index)
         for name in settings:
-            if name in known and name not in used:
+            if name in defaults and name not in used:
                 raise ConfigurationError(
                     f"--set {name} has no effect on training{' over an index' * in_index}; leave it out. These "
                     f"have: {', '.join(used)}."
@@ -247,7 +247,7 @@ class TrainingData:
 
 @grouped
 def train_chains(
-    place: Annotated[
+    source: Annotated[
         Path,
         typer.Argument(
             metavar="DATASET_or_INDEX",
@@ -277,10 +277,10 @@ def train_chains(
 
     need_torch("Training")
     check_writable("--to", to)
-    data_options.check(place)
+    data_options.check(source)
     config = options.config(parse_settings(data_options.settings).get("max_length"))
     with reporting() as progress:
-        trained = run_training(place, data_options, config, progress)
+        trained = run_training(source, data_options, config, progress)
     card = write_checkpoint(to, trained.weights, trained.card)
     _warn(card["metrics"])
     if as_json:

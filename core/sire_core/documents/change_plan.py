@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from sire_core.arguments import similar_names
-from sire_core.documents.chunker import SentenceChunker, chunk_document
+from sire_core.documents.chunker import SentenceChunker, chunk_documents
 from sire_core.documents.stored_corpus import StoredDocument, is_allowed, to_documents
 from sire_core.errors import CorpusError, KnownDocumentError
 from sire_core.filters.conditions import passes
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
 
 _logger = logging.getLogger(__name__)
+Cut = Callable[[SentenceChunker | None, Sequence[Document]], Iterable[tuple[Chunk, ...]]]
+"""Makes the chunks of documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,12 @@ def plan_build(
     new_documents: Sequence[Document],
     chunker: SentenceChunker | None,
     keep: Collection[str] = (),
+    cut: Cut = chunk_documents,
 ) -> CorpusChange:
     """Plan a build: the corpus becomes the given documents, and some stored ones to keep."""
     new_ids = {document.id for document in new_documents}
     kept_ids = {name for name in keep if name in stored and name not in new_ids}
-    change = plan_put(stored, new_documents, chunker)
+    change = plan_put(stored, new_documents, chunker, cut=cut)
     removed = tuple(document for document in stored if document not in new_ids and document not in kept_ids)
     return replace(change, drop_documents=removed, unchanged=change.unchanged + len(kept_ids))
 
@@ -66,12 +70,12 @@ def plan_put(
     chunker: SentenceChunker | None,
     *,
     may_replace: bool = True,
+    cut: Cut = chunk_documents,
 ) -> CorpusChange:
     """Plan to add documents and to replace those with a known id."""
     following = 1 + max((document.sequence for document in stored.values()), default=-1)
     stored_documents: list[StoredDocument] = []
-    chunks: list[Chunk] = []
-    empty: list[str] = []
+    changed: list[Document] = []
     replaced: list[str] = []
     for document in new_documents:
         content = _content_hash(document, chunker)
@@ -83,27 +87,24 @@ def plan_put(
         sequence = known.sequence if known else following
         following += known is None
         stored_documents.append(StoredDocument(document.id, sequence, content, document.title, dict(document.metadata)))
-        cut = chunk_document(document, chunker)
-        chunks.extend(cut)
-        if not cut:
-            empty.append(document.id)
+        changed.append(document)
     if replaced and not may_replace:
         raise KnownDocumentError(
             f"Already in the index with another text: {count(len(replaced), 'document')} "
             f"({', '.join(replaced[:10])}). Update them instead of adding them, or give the new ones other ids.",
             tuple(replaced),
         )
-    if empty:
+    chunks = list(cut(chunker, changed))
+    if empty := [document.id for document, of_document in zip(changed, chunks, strict=True) if not of_document]:
         _logger.warning(
             "%s without text: no search finds %s. The first is %r.",
             count(len(empty), "document"),
             "it" if len(empty) == 1 else "them",
             empty[0],
         )
-    added = len(stored_documents) - len(replaced)
-    return CorpusChange(
-        tuple(stored_documents), tuple(chunks), (), added, len(replaced), len(new_documents) - len(stored_documents)
-    )
+    added, unchanged = len(changed) - len(replaced), len(new_documents) - len(changed)
+    put_chunks = tuple(chain.from_iterable(chunks))
+    return CorpusChange(tuple(stored_documents), put_chunks, (), added, len(replaced), unchanged)
 
 
 def plan_put_shown(

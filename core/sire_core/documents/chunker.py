@@ -14,7 +14,7 @@ from sire_core.documents.markdown_cleaning import clean_markdown
 from sire_core.documents.markdown_sections import independent_headings, is_cut, path_of, section_title, sections_of
 from sire_core.documents.titles import header_title
 from sire_core.errors import ConfigurationError
-from sire_core.text.languages import find_language, stated_language
+from sire_core.text.languages import UNDETERMINED, find_language, stated_language
 from sire_core.text.words import LINK_TARGET, is_plain, packed, split_sentences, token_pattern, without_link_targets
 from sire_core.types import Chunk, Document, Passage, chunk_id
 
@@ -260,7 +260,14 @@ def document_language(document: Document) -> str:
         return stated
     passages = document.passages
     text = document.text if not passages else "\n".join(passage.text for passage in passages[:_PASSAGES_OF_LANGUAGE])
-    return find_language(f"{document.title}\n{without_link_targets(text[:_CHARS_OF_LANGUAGE])}")
+    text = without_link_targets(text[:_CHARS_OF_LANGUAGE])
+    found = find_language(text.replace(document.title, " ") if document.title else text)  # a work may be foreign
+    return found if found != UNDETERMINED else find_language(f"{document.title}\n{text}")
+
+
+def chunk_documents(chunker: SentenceChunker | None, documents: Sequence[Document]) -> list[tuple[Chunk, ...]]:
+    """Make the chunks of documents."""
+    return [chunk_document(document, chunker) for document in documents]
 
 
 def cut_document(document: Document, chunker: SentenceChunker | None) -> Document:

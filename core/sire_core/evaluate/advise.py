@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.bootstrap import interval_of
-from sire_core.evaluate.datasets import document_text
-from sire_core.evaluate.made_questions import LinkedPassages, MadeQuestion, made_questions, title_of
+from sire_core.evaluate.datasets import DataSet, document_text
+from sire_core.evaluate.experiment import Experiment
+from sire_core.evaluate.made_questions import LinkedPassages, MadeQuestion, as_questions, made_questions, title_of
+from sire_core.evaluate.runner import EvalConfig
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.title_links import TitleLinker
 from sire_core.index import Index
@@ -28,11 +29,12 @@ from sire_core.text.languages import ENGLISH, UNDETERMINED, find_language
 from sire_core.text.pluralize import count, count_units
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Embedder, IntArray, Progress
+    from sire_core.evaluate.rows import EvalRow
+    from sire_core.protocols import Embedder, IntArray
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Document, Unit
 
-_CODE = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
+_TECHNICAL = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
 _SPOKEN = 0.02
 _READ_FOR_LANGUAGE = 20_000
 _WORDS = 150  # Words of a typical passage: long documents count for several
@@ -45,7 +47,7 @@ _RESAMPLED = 1000
 
 @dataclass(frozen=True, slots=True)
 class CorpusStats:
-    """What a corpus is like; shares are 0 to 1."""
+    """Statistics of a corpus; shares are 0 to 1."""
 
     documents: int
     passages: int  # How many, equal ones once
@@ -92,7 +94,7 @@ def corpus_stats(snapshot: SearchSnapshot, linked: LinkedPassages) -> CorpusStat
         subjects=sum(map(bool, linked.about)) / total,
         names=int(np.median(names_per_passage)),
         linked=len({link.passage for link in linked.links}) / total,
-        technical=sum(bool(_CODE.search(unit.text)) for unit in units) / total,
+        technical=sum(bool(_TECHNICAL.search(unit.text)) for unit in units) / total,
         languages=languages,
     )
 
@@ -154,15 +156,32 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a recipe found."""
+    """Result of a recipe.
+
+    Attributes:
+        candidate: The recipe.
+        recall: Mean share of the two passages among the first k, 0 to 100.
+        both: Share of the questions with both, 0 to 100.
+        units: Size of its pool.
+        build_s: Seconds of deriving what it needs; extraction and embedding count where they are needed first.
+        query_ms: Median milliseconds of a search.
+        shares: Recall of each question, 0 to 1.
+    """
 
     candidate: Candidate
-    recall: float  # Mean share of the two passages among the first k, 0 to 100
-    both: float  # Share of the questions with both, 0 to 100
-    units: int  # Size of its pool
-    build_s: float  # CPU seconds of deriving what it needs; extraction and embedding count where they are needed first
-    query_ms: float  # Milliseconds of a search, the mean
-    shares: tuple[float, ...]  # Per question
+    recall: float
+    both: float
+    units: int
+    build_s: float
+    query_ms: float
+    shares: tuple[float, ...]
+
+    @classmethod
+    def of(cls, candidate: Candidate, row: EvalRow, k: int) -> Measure:
+        """Take the figures of a row."""
+        shares = tuple(result.recall_passages(k) for result in row.with_gold)
+        recall, both = row.recall_passages(k) or 0.0, row.all_at(k) or 0.0
+        return cls(candidate, recall, both, row.setup.pool, row.setup.build_s, row.query_p50_ms(), shares)
 
 
 def recommend(measures: Sequence[Measure], seed: int = 0) -> Measure:
@@ -255,21 +274,34 @@ async def aadvise(
         raise ConfigurationError("Name a candidate that may be recommended; see CANDIDATES.")
     chosen, say = sample(documents, passages, seed), progress_of(progress)
     say("recipes", 0, len(candidates))
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
-        # The first candidate's graph says who names whom; what it costs is its own.
-        built = {CANDIDATES[0]: await _built(opened, folder, CANDIDATES[0], chosen, embedder, say)}
-        first, _ = built[CANDIDATES[0]]
-        linked = LinkedPassages.of(first)
-        statistics, questions = corpus_stats(first, linked), made_questions(linked, n, seed)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary, "index")
+        with Index(folder, recipe="sire", embedder=embedder, progress=say) as index:  # its graph links passages
+            await index.abuild(chosen)
+            snapshot = await index.asnapshot()
+            linked = LinkedPassages.of(snapshot)
+            statistics, questions = corpus_stats(snapshot, linked), made_questions(linked, n, seed)
         sampled = len(chosen) if len(chosen) < len(documents) else 0
         if len(questions) < FEW:
             default = next(candidate for candidate in candidates if not candidate.shown_only)
             return Advice(statistics, sampled, tuple(questions), k, (), default, (_too_few(questions),), undecided=True)
-        measures = []
-        for done, candidate in enumerate(candidates, 1):
-            snapshot, build_s = built.get(candidate) or await _built(opened, folder, candidate, chosen, embedder, say)
-            measures.append(await _measure(candidate, snapshot, questions, k, build_s))
-            say("recipes", done, len(candidates))
+        done: list[EvalRow] = []
+
+        def note(row: EvalRow) -> None:
+            done.append(row)
+            say("recipes", len(done), len(candidates))
+
+        await Experiment(
+            DataSet("text", tuple(chosen), as_questions(questions), whole=True),
+            recipes=[recipe_by_name(candidate.recipe, **dict(candidate.settings)) for candidate in candidates],
+            baselines=(),
+            config=EvalConfig(ks=(k,), budget=None, returns="passages"),
+            folder=folder,
+            embedder=embedder,
+            progress=say,
+            on_row=note,
+        ).arun()
+    measures = [Measure.of(candidate, row, k) for candidate, row in zip(candidates, done, strict=True)]
     best = recommend(measures, seed)
     words = [measure for measure in measures if measure.candidate.shown_only]
     return Advice(
@@ -281,43 +313,6 @@ async def aadvise(
         recommended=best.candidate,
         reasons=_reasons(statistics, measures, best, k),
         undecided=any(_beats(measure, best, seed) for measure in words),
-    )
-
-
-async def _built(
-    opened: ExitStack,
-    folder: str,
-    candidate: Candidate,
-    documents: Sequence[Document],
-    embedder: Embedder | str | None,
-    progress: Progress,
-) -> tuple[SearchSnapshot, float]:
-    """The snapshot of a recipe, and the CPU seconds of its build; recipes share a folder and what was extracted."""
-    recipe = recipe_by_name(candidate.recipe, **dict(candidate.settings))
-    index = opened.enter_context(Index(folder, recipe=recipe, embedder=embedder, progress=progress))
-    started = time.process_time()
-    await index.abuild(documents)
-    spent = time.process_time() - started
-    return await index.asnapshot(), spent
-
-
-async def _measure(
-    candidate: Candidate, snapshot: SearchSnapshot, questions: Sequence[MadeQuestion], k: int, build_s: float
-) -> Measure:
-    await snapshot.asearch(questions[0].question, k)  # the first search reads what later ones share
-    shares, started = [], time.perf_counter()
-    for question in questions:
-        hits = {hit.unit.id for hit in await snapshot.asearch(question.question, k)}
-        shares.append(len(hits & set(question.passages)) / len(set(question.passages)))
-    spent = time.perf_counter() - started
-    return Measure(
-        candidate=candidate,
-        recall=100 * sum(shares) / len(shares),
-        both=100 * sum(share == 1 for share in shares) / len(shares),
-        units=snapshot.size,
-        build_s=build_s,
-        query_ms=1000 * spent / len(questions),
-        shares=tuple(shares),
     )
 
 

@@ -129,16 +129,16 @@ class _Verdict(LenientAnswer):
 async def judge_pair(
     question: str, golds: Sequence[str], one: str, other: str, model: LanguageModel
 ) -> dict[str, float]:
-    """How often the first of two answers wins, by criterion: 1, .5 or 0 over both orders; two calls."""
+    """Share of wins of the first of two answers, by criterion: 1, .5 or 0 over both orders; two calls."""
     if one.strip() == other.strip():
         return dict.fromkeys(CRITERIA, 0.5)
     wins = dict.fromkeys(CRITERIA, 0.0)
-    for first, second, own in ((one, other, 1), (other, one, 2)):
+    for first, second, number in ((one, other, 1), (other, one, 2)):
         data = {"question": question, "accepted": list(golds), "answer 1": first, "answer 2": second}
         prompt = Prompt(_ANALYSIS_INSTRUCTIONS, json.dumps(data, ensure_ascii=False, indent=1))
         verdict = (await model.complete(prompt, schema=_Verdict)).parsed
         for name in CRITERIA:
-            wins[name] += 0.5 * (getattr(verdict, name) == own)
+            wins[name] += 0.5 * (getattr(verdict, name) == number)
     return wins
 
 

@@ -68,11 +68,11 @@ def _untimed(answers: Mapping[str, Any]) -> dict[str, Any]:
 
 def spread(values: Iterable[float | None]) -> dict[str, float]:
     """Mean and sample standard deviation (0 of a single value); empty when no value is known."""
-    known = [value for value in values if value is not None]
-    if not known:
+    measured = [value for value in values if value is not None]
+    if not measured:
         return {}
-    sd = stdev(known) if len(known) > 1 else 0.0
-    figures = {"mean": fmean(known), "sd": sd, "min": min(known), "max": max(known)}
+    sd = stdev(measured) if len(measured) > 1 else 0.0
+    figures = {"mean": fmean(measured), "sd": sd, "min": min(measured), "max": max(measured)}
     return {name: round(value, 2) for name, value in figures.items()}
 
 

@@ -12,11 +12,10 @@ from sire_core.errors import CorpusError
 from sire_core.evaluate.bootstrap import Interval, mean_interval, paired_bootstrap
 from sire_core.evaluate.datasets import DataSet
 from sire_core.evaluate.experiment import Experiment
-from sire_core.evaluate.made_questions import LinkedPassages, made_questions
+from sire_core.evaluate.made_questions import LinkedPassages, as_questions, made_questions
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.index import Index
 from sire_core.models.local_models import local_models
-from sire_core.questions import Question
 from sire_core.recipes import sire
 from sire_core.text.pluralize import count
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.rows import EvalRow
     from sire_core.progress import ProgressLike
     from sire_core.protocols import Embedder
+    from sire_core.questions import Question
     from sire_core.types import Document
 
 FEW = 20
@@ -80,13 +80,13 @@ class Comparison:
         return _RERANKED if is_reranked else _NAMES.get(row.setup.recipe, row.setup.recipe)
 
     def verdict(self) -> str:
-        """What may be concluded, in a sentence."""
+        """The conclusion, in a sentence."""
         points = f"{self.interval.difference:+.1f} points [{self.interval.low:.1f}, {self.interval.high:.1f}]"
-        asked = count(self.questions, "question")
+        number = count(self.questions, "question")
         if not self.interval.significant:
-            return f"sire and {self.best_baseline} are level on {asked}: {points} of R@5, which may be chance."
+            return f"sire and {self.best_baseline} are level on {number}: {points} of R@5, which may be chance."
         better = "more" if self.interval.difference > 0 else "less"
-        return f"sire finds {better} than {self.best_baseline}, the best of the others, on {asked}: {points} of R@5."
+        return f"sire finds {better} than {self.best_baseline}, the best of the others, on {number}: {points} of R@5."
 
     def as_json(self) -> dict[str, Any]:
         """For scripts."""
@@ -138,10 +138,10 @@ def compare(
     chosen = _local_reranker() if reranker is None else reranker
     with tempfile.TemporaryDirectory(prefix="sire-compare-") as temporary:
         folder = Path(temporary, "index")
-        asked = tuple(questions) or _questions_of(documents, folder, embedder, progress)
+        chosen_questions = tuple(questions) or _questions_of(documents, folder, embedder, progress)
         recipes = [sire(), *([sire(rerank=chosen)] if chosen else [])]
         rows = Experiment(
-            DataSet(name, tuple(documents), asked, whole=True),
+            DataSet(name, tuple(documents), chosen_questions, whole=True),
             recipes=recipes,
             config=EvalConfig(ks=(5,), budget=None, returns="passages"),
             folder=folder,
@@ -172,7 +172,4 @@ def _questions_of(
             'Write some and pass them with --questions FILE, one a line: {"id": "q1", "question": "...", "supporting": '
             '["ID of a document"]}.'
         )
-    return tuple(
-        Question(f"made-{number}", question.question, (), tuple(question.passages))
-        for number, question in enumerate(made, 1)
-    )
+    return as_questions(made)

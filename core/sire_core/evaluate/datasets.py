@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,17 +9,16 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from sire_core.arguments import similar_names
-from sire_core.documents.chunker import SentenceChunker, chunk_document
-from sire_core.documents.validation import clean_metadata
+from sire_core.documents.chunker import chunk_document
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.evaluate.official_sets import official_set
 from sire_core.evaluate.question_files import read_questions
 from sire_core.files.html import html_to_markdown
 from sire_core.files.readers import read_documents
-from sire_core.files.source_files import DEFAULT_MAX_BYTES, find_files, json_lines, parse_json, read_text
+from sire_core.files.source_files import DEFAULT_MAX_BYTES, find_files, read_text
 from sire_core.questions import Question
 from sire_core.text.pluralize import count
-from sire_core.text.words import clean_text
-from sire_core.types import Document, Failure, Passage, digest
+from sire_core.types import Document, Failure, Passage
 
 CHUNKINGS = ("files", "langchain", "llama-index", "none")
 """Ways to cut documents: as `sire index` does, by a framework's splitters, or not at all."""
@@ -33,7 +31,9 @@ HALVES = ("even", "odd", "all")
 """Parts of the questions by position: develop on even ones, report odd ones."""
 
 _MAX_LISTED = 3
-_LONG = 4_000  # Median length in characters from which the texts of a corpus.jsonl are whole documents, not passages
+_MIN_WHOLE_LETTERS = (
+    4_000  # Median length in characters from which the texts of a corpus.jsonl are whole documents, not passages
+)
 _QUESTIONS = (
     "{'id', 'question', 'answers', 'supporting'}; supporting is ids of documents or passages; 'needs' in its place is "
     "[[{'doc', 'quote'}, ...alternatives], ...]"
@@ -44,10 +44,6 @@ _WANTED = (
     "2WikiMultiHopQA, MuSiQue, QuALITY or ASQA, or a folder of MultiHop-RAG, IIRC or BEIR (corpus.jsonl, "
     "queries.jsonl, qrels/test.tsv)."
 )
-
-LoadedSet = tuple[tuple[Document, ...], tuple[Question, ...]]
-_UNSAID = "no context provided"
-_QUALITY_TOKENS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +96,11 @@ class DataSet:
         return replace(self, name=f"{self.name}, {name} questions", questions=self.questions[HALVES.index(name) :: 2])
 
     def untitled(self) -> DataSet:
-        """The same without the documents' titles; a title that is also written in a text stays there."""
+        """Leave out the documents' titles; a title that is also written in a text stays there."""
         return self._retitled("untitled", lambda _, text: text)
 
     def with_titles_in_text(self) -> DataSet:
-        """The same with every title as the first line of its text and no title beside it."""
+        """Make every title the first line of its text."""
         return self._retitled("titles in text", lambda title, text: f"{title}\n{text}" if title.strip() else text)
 
     def _retitled(self, name: str, written: Callable[[str, str], str]) -> DataSet:
@@ -142,7 +138,7 @@ def load_dataset(path: str | Path, chunks: str | None = None) -> DataSet:
         path: A folder with `corpus.jsonl` (or a folder `docs` or `corpus` of files as users have them, which are read
             like `sire index` reads them; a document's id is then its path below it) and one or more `questions*.jsonl`,
             whose questions are pooled in the order of the files' names; or an official HotpotQA, 2WikiMultiHopQA or
-            MuSiQue file, whose passages are pooled; or what `paper_set` reads.
+            MuSiQue file, whose passages are pooled; or what `official_set` reads.
         chunks: How documents are cut into passages: `files` as `sire index` does, `langchain` or `llama-index` by the
             splitters of these frameworks, `none` not at all. None takes `files` for files and for a corpus.jsonl of
             whole documents (4,000 characters and more in the median), else `none`.
@@ -158,7 +154,7 @@ def load_dataset(path: str | Path, chunks: str | None = None) -> DataSet:
     if not path.exists():
         raise CorpusError(f"Not found: {path}. {_WANTED}")
     name = path.resolve().name if path.is_dir() else path.stem
-    official = paper_set(path)
+    official = official_set(path)
     folder = _folder_of(path) if official is None else None
     dataset = _own_format(path, folder) if official is None else DataSet("", *official)
     if chunks in ("langchain", "llama-index"):
@@ -189,7 +185,7 @@ def _own_format(path: Path, folder: Path | None) -> DataSet:
     if read.failures and folder is None:
         first = "; ".join(f"{failure.where}: {failure.reason}" for failure in read.failures[:_MAX_LISTED])
         raise CorpusError(f"{count(len(read.failures), 'passage')} of {path} cannot be used: {first}. {_WANTED}")
-    whole = folder is not None or median(len(document.text) for document in read.documents) >= _LONG
+    whole = folder is not None or median(len(document.text) for document in read.documents) >= _MIN_WHOLE_LETTERS
     return DataSet(path.name, read.documents, _pool(files), whole=whole, unread=read.failures)
 
 
@@ -283,9 +279,9 @@ def _langchain(texts: Sequence[_Text]) -> Iterator[Document]:
     for name, text, metadata, is_markdown in texts:
         sections = headings.split_text(text) if is_markdown else characters.create_documents([text])
         for number, piece in enumerate(characters.split_documents(sections)):
-            own = f"{name}#{number}"
+            passage_id = f"{name}#{number}"
             about = {**metadata, **piece.metadata, "source": name}
-            yield Document(own, metadata=about, chunks=(Passage(piece.page_content, id=own),))
+            yield Document(passage_id, metadata=about, chunks=(Passage(piece.page_content, id=passage_id),))
 
 
 def _llama_index(texts: Sequence[_Text]) -> Iterator[Document]:
@@ -298,257 +294,3 @@ def _llama_index(texts: Sequence[_Text]) -> Iterator[Document]:
         pieces = tuple(Passage(piece, id=f"{name}#{n}") for n, piece in enumerate(splitter.split_text(text)))
         if pieces:
             yield Document(name, metadata=metadata, chunks=pieces)
-
-
-def paper_set(path: Path) -> LoadedSet | None:
-    """Documents and questions of a data set in its official form; None for anything else."""
-    try:
-        return _read(path)
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-        raise CorpusError(f"{path} is not what its format promises: {error!r}.") from error
-
-
-def _read(path: Path) -> LoadedSet | None:
-    if path.is_dir():
-        return _of_folder(path)
-    if path.suffix in (".jsonl", ".dev", ".train"):
-        first = next((line.value for line in json_lines(path, DEFAULT_MAX_BYTES) if not line.error), None)
-        if isinstance(first, Mapping) and {"article", "questions"} <= set(first):
-            return _quality([line.value for line in json_lines(path, DEFAULT_MAX_BYTES)])
-        return None
-    return _of_json(_json(path)) if path.suffix == ".json" else None
-
-
-_SPLITS = ("test", "dev", "train")
-
-
-def _beir(path: Path) -> LoadedSet:
-    """Passages, and questions with graded judgements: a folder of BEIR; of several splits test, dev or train."""
-    from sire_core.evaluate.qrels import read_qrels
-
-    files = {file.stem: file for file in sorted((path / "qrels").glob("*.tsv"))}
-    split = next((name for name in _SPLITS if name in files), next(iter(files), None))
-    if split is None:
-        raise CorpusError(f"{path} has queries.jsonl and no qrels/test.tsv: its lines are query-id, corpus-id, score.")
-    judged = read_qrels(files[split])
-    documents = []
-    for line in _all_lines(path / "corpus.jsonl"):
-        metadata = clean_metadata(line.get("metadata") or {}, "the document")
-        title = clean_text(line.get("title") or "")
-        documents.append(Document(str(line["_id"]), clean_text(line.get("text") or ""), title, metadata))
-    documents = [document for document in documents if document.text.strip() or document.title.strip()]
-    questions = [
-        Question(
-            id=str(line["_id"]),
-            question=clean_text(line["text"]),
-            supporting=tuple(name for name, grade in judged[str(line["_id"])].items() if grade > 0),
-            grades=tuple(judged[str(line["_id"])].items()),
-        )
-        for line in _all_lines(path / "queries.jsonl")
-        if str(line["_id"]) in judged
-    ]
-    return tuple(documents), tuple(questions)
-
-
-def _all_lines(path: Path) -> Iterator[Mapping[str, Any]]:
-    for line in json_lines(path, DEFAULT_MAX_BYTES):
-        if line.error:
-            raise CorpusError(f"{path}:{line.number}: {line.error}")
-        yield line.value
-
-
-def _of_folder(path: Path) -> LoadedSet | None:
-    if (path / "MultiHopRAG.json").is_file() and (path / "corpus.json").is_file():
-        return _multihop_rag(_json(path / "corpus.json"), _json(path / "MultiHopRAG.json"))
-    files = [path / name for name in ("dev.json", "train.json") if (path / name).is_file()]
-    if (path / "queries.jsonl").is_file() and (path / "corpus.jsonl").is_file():
-        return _beir(path)
-    if (path / "context_articles.json").is_file() and files:
-        return _iirc(_json(files[0]), _json(path / "context_articles.json"))
-    return None
-
-
-def _of_json(value: Any) -> LoadedSet | None:
-    if isinstance(value, Mapping):
-        split = value.get("dev") or value.get("train")
-        if isinstance(split, Mapping) and all("ambiguous_question" in item for item in split.values()):
-            return _asqa(split)
-    if isinstance(value, list) and value and isinstance(value[0], Mapping) and "title_chunks" in value[0]:
-        return _pages(value)
-    return None
-
-
-def _json(path: Path) -> Any:
-    return parse_json(read_text(path, DEFAULT_MAX_BYTES))
-
-
-def _quality(lines: Iterable[Mapping[str, Any]]) -> LoadedSet:
-    """Articles, and questions with four options each, asked about their article alone (SiReRAG section 4.1)."""
-    cut = SentenceChunker(_QUALITY_TOKENS, 0)
-    documents: dict[str, Document] = {}
-    questions = []
-    for line in lines:
-        name = str(line["article_id"])
-        if name not in documents:
-            title = clean_text(line["title"])
-            passages = tuple(Passage(text, title=title) for text in cut.split(clean_text(line["article"])))
-            documents[name] = Document(name, title=title, metadata={"article": name}, chunks=passages)
-        for entry in line["questions"]:
-            if not entry.get("gold_label"):  # the test set's are secret
-                continue
-            options = [clean_text(option) for option in entry["options"]]
-            questions.append(
-                Question(
-                    id=str(entry["question_unique_id"]),
-                    question=clean_text(entry["question"]),
-                    answers=(options[int(entry["gold_label"]) - 1],),
-                    supporting=(name,),
-                    type="hard" if entry.get("difficult") else "easy",
-                    metadata={"options": options, "filter": {"article": name}},
-                )
-            )
-    return tuple(documents.values()), tuple(questions)
-
-
-def _asqa(split: Mapping[str, Mapping[str, Any]]) -> LoadedSet:
-    """Passages that annotators were shown, and ambiguous questions whose long answers cover several readings."""
-    documents: dict[str, Document] = {}
-    questions = []
-
-    def passage(title: str, text: str) -> str:
-        text = clean_text(text).strip()
-        if not text or text.casefold().strip(". ") == _UNSAID:
-            return ""
-        name = f"{title}#{digest(title, text, size=6)}"
-        documents.setdefault(name, Document(name, text, clean_text(title)))
-        return name
-
-    for name, item in split.items():
-        gold = [passage(pair.get("wikipage") or "", pair.get("context") or "") for pair in item["qa_pairs"]]
-        for annotation in item["annotations"]:
-            gold += [passage(k.get("wikipage") or "", k.get("content") or "") for k in annotation.get("knowledge", ())]
-        pairs = [{"question": pair["question"], "answers": pair["short_answers"]} for pair in item["qa_pairs"]]
-        questions.append(
-            Question(
-                id=name,
-                question=clean_text(item["ambiguous_question"]),
-                answers=tuple(dict.fromkeys(a for pair in pairs for a in pair["answers"])),
-                supporting=tuple(dict.fromkeys(doc_id for doc_id in gold if doc_id)),
-                type="ambiguous",
-                metadata={"pairs": pairs, "long": [annotation["long_answer"] for annotation in item["annotations"]]},
-            )
-        )
-    return tuple(documents.values()), tuple(questions)
-
-
-def _multihop_rag(corpus: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, Any]]) -> LoadedSet:
-    """News articles, and questions over two to four of them."""
-    documents = {}
-    for item in corpus:
-        name = str(item.get("url") or item["title"])
-        metadata = {key: item[key] for key in ("source", "category", "published_at", "author") if item.get(key)}
-        documents[name] = Document(name, clean_text(item["body"]), clean_text(item["title"]), metadata)
-    titles = {document.title: name for name, document in documents.items()}
-    questions = []
-    for number, item in enumerate(entries):
-        if item["question_type"] == "null_query":
-            continue
-        gold = [
-            evidence["url"] if evidence.get("url") in documents else titles[clean_text(evidence["title"])]
-            for evidence in item["evidence_list"]
-        ]
-        questions.append(
-            Question(
-                id=str(number),
-                question=clean_text(item["query"]),
-                answers=(str(item["answer"]),),
-                supporting=tuple(dict.fromkeys(gold)),
-                type=str(item["question_type"]).removesuffix("_query"),
-                hops=len(set(gold)),
-                metadata={"facts": [evidence.get("fact", "") for evidence in item["evidence_list"]]},
-            )
-        )
-    return tuple(documents.values()), tuple(questions)
-
-
-def _iirc(entries: Sequence[Mapping[str, Any]], articles: Mapping[str, str]) -> LoadedSet:
-    """Whole pages of Wikipedia: those that questions are asked about, and those that their evidence stands in."""
-    pages = {title.casefold(): page for title, page in articles.items()}
-    documents: dict[str, Document] = {}
-    questions = []
-
-    def page(title: str, text: str) -> str:
-        name = clean_text(title).casefold()
-        if name not in documents and text:
-            documents[name] = Document(name, clean_text(html_to_markdown(text)[1]), clean_text(title))
-        return name if name in documents else ""
-
-    for item in entries:
-        main = page(item["title"], pages.get(item["title"].casefold(), item["text"]))
-        for link in item.get("links", ()):
-            page(link["target"], pages.get(link["target"].casefold(), ""))
-        for number, question in enumerate(item["questions"]):
-            answers = _iirc_answers(question["answer"])
-            if not answers:
-                continue
-            names = [str(context["passage"]) for context in question.get("context", ())]
-            gold = [main if name == "main" else page(name, pages.get(name.casefold(), "")) for name in names]
-            questions.append(
-                Question(
-                    id=str(question.get("qid") or f"{item.get('pid', main)}-{number}"),
-                    question=clean_text(question["question"]),
-                    answers=answers,
-                    supporting=tuple(dict.fromkeys(name for name in gold if name)),
-                    type=str(question["answer"]["type"]),
-                    hops=len({name for name in gold if name}),
-                )
-            )
-    return tuple(documents.values()), tuple(questions)
-
-
-def _iirc_answers(answer: Mapping[str, Any]) -> tuple[str, ...]:
-    """Accepted answers: a span (several ones joined), a value with and without its unit, yes or no."""
-    if answer["type"] == "span":
-        return (" ".join(clean_text(span["text"]).strip() for span in answer["answer_spans"]),)
-    if answer["type"] in ("value", "binary"):
-        value = str(answer["answer_value"]).strip()
-        unit = str(answer.get("answer_unit") or "").strip()
-        return tuple(dict.fromkeys((value, f"{value} {unit}".strip())))
-    return ()
-
-
-def _pages(entries: Sequence[Mapping[str, Any]]) -> LoadedSet:
-    """Pools of whole pages, cut into passages (IIER section 4.1, in KGP's form); pages of all questions together."""
-    chunks: dict[str, dict[str, None]] = {}
-    for item in entries:
-        for title, text in item["title_chunks"]:
-            if clean_text(text).strip():
-                chunks.setdefault(clean_text(title), {})[clean_text(text).strip()] = None
-    documents = tuple(
-        Document(title, title=title, chunks=tuple(Passage(text, title=title) for text in texts))
-        for title, texts in chunks.items()
-    )
-    questions = []
-    for number, item in enumerate(entries):
-        gold: dict[str, list[str]] = {}
-        for title, *sentences in item.get("supports", ()):
-            gold.setdefault(clean_text(title), []).extend(clean_text(text).strip() for text in sentences[:1])
-        answers = item["answer"] if isinstance(item["answer"], list) else [item["answer"]]
-        lost = [title for title in gold if title not in chunks]
-        if lost:
-            raise CorpusError(f"question {number} needs pages that no pool holds: {json.dumps(lost)}")
-        questions.append(
-            Question(
-                id=str(item.get("idx", item.get("id", number))),
-                question=clean_text(item["question"]),
-                answers=tuple(str(answer) for answer in answers),
-                supporting=tuple(gold),
-                type=str(item.get("type") or ""),
-                hops=len(gold),
-                metadata={
-                    "pool": list(dict.fromkeys(clean_text(title) for title, _ in item["title_chunks"])),
-                    "evidence": gold,
-                },
-            )
-        )
-    return documents, tuple(questions)

@@ -178,23 +178,23 @@ async def _run_builds(experiment: Experiment) -> list[EvalRow]:
     rows: list[EvalRow] = []
     with temporary_folder(experiment.folder) as folder:
         _refuse_other_corpus(experiment.dataset, folder)
-        own = replace(experiment, embedder=_embedder(experiment.embedder, folder))
+        resolved = replace(experiment, embedder=_embedder(experiment.embedder, folder))
         flat: Setup | None = None
         for row in plan:
-            if row.ablation is not None and (missing := _missing(own, row.ablation)):
+            if row.ablation is not None and (missing := _missing(resolved, row.ablation)):
                 experiment.log(f"{row.label}: left out, {missing}")
                 continue
             if flat is not None and row.ablation is None and _name(row.recipe) == "flat":
                 setup = replace(flat, recipe=row.label, settings=row.settings)
-                rows.append(await _ask(own, row, setup, folder))
+                rows.append(await _ask(resolved, row, setup, folder))
                 continue
             is_flat = _name(row.recipe) == "flat"
-            with _own_copy(own, folder, shares=is_flat or experiment.ablations) as build_folder:
-                setup = await _build(own, row, build_folder)
+            with _own_copy(resolved, folder, shares=is_flat or experiment.ablations) as build_folder:
+                setup = await _build(resolved, row, build_folder)
                 flat = setup if is_flat else flat
-                rows.append(await _ask(own, row, setup, build_folder))
-                if is_flat and own.config.budgets and own.baselines:
-                    rows += await _piece_rows(own, build_folder)
+                rows.append(await _ask(resolved, row, setup, build_folder))
+                if is_flat and resolved.config.budgets and resolved.baselines:
+                    rows += await _piece_rows(resolved, build_folder)
     return mark_same(with_tper(with_intervals(rows))) if experiment.ablations else with_intervals(rows)
 
 
@@ -203,12 +203,12 @@ async def _piece_rows(experiment: Experiment, folder: Path) -> list[EvalRow]:
     with _open(experiment, "flat", folder) as index:
         pieces = as_pieces(await asyncio.to_thread(index.documents))
     dataset = replace(experiment.dataset, documents=tuple(pieces), whole=False)
-    own = replace(experiment, dataset=dataset, folder=None, chunk_tokens=None)
+    of_pieces = replace(experiment, dataset=dataset, folder=None, chunk_tokens=None)
     rows: list[EvalRow] = []
     with temporary_folder(None) as own_folder:
         for ranker in _PIECE_RANKERS:
             row = PlannedRow(f"{ranker}{OF_PIECES}", recipe_by_name("flat", ranker=ranker))
-            rows.append(await _ask(own, row, await _build(own, row, own_folder), own_folder))
+            rows.append(await _ask(of_pieces, row, await _build(of_pieces, row, own_folder), own_folder))
     return rows
 
 
@@ -221,11 +221,11 @@ async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:
     with temporary_folder(None) as copy:
         with Index(path, embedder=experiment.embedder) as index:
             await asyncio.to_thread(index.save, copy)
-        own = replace(experiment, embedder=_embedder(experiment.embedder, copy))
+        resolved = replace(experiment, embedder=_embedder(experiment.embedder, copy))
         if all(built.name != "flat" for built in manifest.recipes):
-            with Index(copy, recipe="flat", embedder=own.embedder) as index:
+            with Index(copy, recipe="flat", embedder=resolved.embedder) as index:
                 await index.aupdate([])
-        rows = [await _ask(own, row, Setup(row.label, settings=row.settings), copy) for row in plan]
+        rows = [await _ask(resolved, row, Setup(row.label, settings=row.settings), copy) for row in plan]
     return with_intervals(rows)
 
 
@@ -367,15 +367,15 @@ def plan_rows(
     log: Callable[[str], None] = _logger.warning,
 ) -> list[PlannedRow]:
     """Decide on every row before the first is built."""
-    own = split_settings([name for name in recipes if isinstance(name, str)], settings)
-    made_recipes = {name: recipe_by_name(name, **settings_of_recipe) for name, settings_of_recipe in own.items()}
+    by_recipe = split_settings([name for name in recipes if isinstance(name, str)], settings)
+    made_recipes = {name: recipe_by_name(name, **values) for name, values in by_recipe.items()}
     if ablations:
         return _plan_ablations([_name(recipe) for recipe in recipes], settings, log)
     rows = [PlannedRow(name, recipe_by_name("flat", ranker=name)) for name in baselines]
     for recipe in recipes:
         if isinstance(recipe, str):
-            k = published_of(recipe).context if "preset" in own[recipe] else None
-            rows.append(PlannedRow(recipe, made_recipes[recipe], own[recipe], k=k))
+            k = published_of(recipe).context if "preset" in by_recipe[recipe] else None
+            rows.append(PlannedRow(recipe, made_recipes[recipe], by_recipe[recipe], k=k))
         else:
             rows.append(PlannedRow(recipe.name, recipe, _changed(recipe)))
     return rows
@@ -399,8 +399,8 @@ def _plan_ablations(
 
 def _plan_ablation(ablation: Ablation, settings: Mapping[str, Any]) -> PlannedRow:
     """A paper's row beside the given settings; an error where they do not go together."""
-    known = recipe_by_name(ablation.recipe).config
-    others = {key: value for key, value in settings.items() if key in known and key not in ablation.settings}
+    config = recipe_by_name(ablation.recipe).config
+    others = {key: value for key, value in settings.items() if key in config and key not in ablation.settings}
     if others.get("preset") not in presets_of(ablation.recipe):
         others.pop("preset", None)
     recipe = recipe_with(ablation.recipe, ablation.settings, others)
@@ -423,20 +423,21 @@ def _plan_of_index(
     if missing:
         raise ConfigurationError(f"{path} does not hold {', '.join(missing)}; it holds {', '.join(recipe_names)}.")
     chosen = list(recipes) or [name for name in recipe_names if name != "flat"]
-    own = split_settings([name for name in chosen if isinstance(name, str)], settings)
+    by_recipe = split_settings([name for name in chosen if isinstance(name, str)], settings)
     rows = [PlannedRow(name, recipe_by_name("flat", ranker=name)) for name in baselines]
     for recipe in chosen:
         if not isinstance(recipe, str):
             rows.append(PlannedRow(recipe.name, recipe, _changed(recipe)))
-        elif not own[recipe]:
+        elif not by_recipe[recipe]:
             rows.append(PlannedRow(recipe, recipe))
         else:
-            changed = recipe_with(recipe, own[recipe], manifest.find(None, recipe).config)
+            changed = recipe_with(recipe, by_recipe[recipe], manifest.find(None, recipe).config)
             if not any(built.builds_like(changed) for built in manifest.recipes):
                 raise ConfigurationError(
-                    f"{', '.join(own[recipe])} of {recipe} changes what is built; {path} was built with another value."
+                    f"{', '.join(by_recipe[recipe])} of {recipe} changes what is built; {path} was built with "
+                    "another value."
                 )
-            rows.append(PlannedRow(recipe, changed, own[recipe]))
+            rows.append(PlannedRow(recipe, changed, by_recipe[recipe]))
     return rows
 
 

@@ -59,8 +59,8 @@ def question_from_record(record: Any, default_id: str = "") -> Question:
         return _official(record, identifier, question)
     metadata = {key: value for key, value in record.items() if key not in _OWN_KEYS}
     for key in () if _GOLD & record.keys() else metadata:
-        for meant in difflib.get_close_matches(key, _GOLD, n=1, cutoff=_MISSPELT):
-            raise CorpusError(f"there is no key {key!r}; do you mean {meant!r}?")
+        for similar_key in difflib.get_close_matches(key, _GOLD, n=1, cutoff=_MISSPELT):
+            raise CorpusError(f"there is no key {key!r}; do you mean {similar_key!r}?")
     return Question(
         id=identifier,
         question=question,

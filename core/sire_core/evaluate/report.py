@@ -16,7 +16,7 @@ from sire_core.recipes.published import data_set_name
 from sire_core.text.pluralize import count, some
 
 # Columns that tables of ablations leave out, so that lines fit a screen
-_LEFT_OUT = ("recipe", "embedder", "extraction", "R@5 prov", "R@5 literal", "MRR", "nDCG@10")
+_HIDDEN_COLUMNS = ("recipe", "embedder", "extraction", "R@5 prov", "R@5 literal", "MRR", "nDCG@10")
 
 _COMPARED = (
     "R@2",
@@ -115,7 +115,7 @@ def format_ablations(rows: Sequence[EvalRow]) -> str:
     for row in rows:
         paper = row.setup.paper
         printed = {f"paper {name}": f"{paper[name]:.1f}" if name in paper else "-" for name in metrics}
-        ours = {name: cell for name, cell in _cells(row, sorted(row.ks)).items() if name not in _LEFT_OUT}
+        ours = {name: cell for name, cell in _cells(row, sorted(row.ks)).items() if name not in _HIDDEN_COLUMNS}
         ours |= {name: _rate(row.answers[name]) for name in metrics if name in row.answers}
         literal = [k for k in row.ks if f"R@{k} literal" in metrics]
         ours |= {f"R@{k} literal": "-" if _unsearched(row) else _rate(row.recall_literal(k)) for k in literal}

@@ -85,8 +85,8 @@ def graded_ndcg_at_k(ranking: Sequence[str | None], grades: Mapping[str, int], k
     ranked = [max(0, grades.get(item, 0)) if item is not None else 0 for item in _first(ranking, k)]
     ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)[:k]
     discounted = (sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1)) for gains in (ranked, ideal))
-    found, best = discounted
-    return found / best if best else 0.0
+    gain, best = discounted
+    return gain / best if best else 0.0
 
 
 def first_met(ranking: Iterable[str | None], gold: Gold) -> list[int]:
@@ -138,7 +138,7 @@ class BudgetedContext:
 
 
 class BudgetScorer:
-    """What a reader sees of the first N tokens of context; comparable between units of any size.
+    """Measures of the first N tokens of context; comparable between units of any size.
 
     The context is the hits' texts (`Unit.text`) in rank order, cut after `budget` tokens (`count_tokens`). The text
     that crosses the border is truncated there, not dropped: otherwise a recipe with long units would lose a whole unit

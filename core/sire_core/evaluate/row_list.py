@@ -30,7 +30,7 @@ _LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How much one row differs from another, over the questions of both.
+    """Difference of one row from another, over the questions of both.
 
     Attributes:
         first: Name of the row that is compared.
@@ -148,11 +148,11 @@ class EvalRows(list[EvalRow]):
             if baseline is None or baseline in (one.setup.recipe, other.setup.recipe)
         ]
         pairs = [(other, one) if one.setup.recipe == baseline else (one, other) for one, other in pairs]
-        found = [_compared(one, other, measure) for one, other in pairs]
-        corrected = holm([comparison[-1] for comparison in found])
+        differences = [_compared(one, other, measure) for one, other in pairs]
+        corrected = holm([comparison[-1] for comparison in differences])
         return [
             Comparison(one.setup.recipe, other.setup.recipe, measure, *values, p)
-            for (one, other), values, p in zip(pairs, found, corrected, strict=True)
+            for (one, other), values, p in zip(pairs, differences, corrected, strict=True)
         ]
 
     def export(self, folder: str | Path, measure: str = "nDCG@10") -> list[Path]:

@@ -62,8 +62,9 @@ def passage_names(passage: Unit, documents: Sequence[str]) -> set[str]:
 
 async def passages_by_need(index: Index, dataset: DataSet) -> dict[str, Needs]:
     """Find the passages that meet the needs of the questions whose gold is finer than documents."""
-    known = {document.id for document in dataset.documents}
-    alternatives = {q.id: _alternatives(q) for q in dataset.questions if q.needs or not known.issuperset(q.supporting)}
+    document_ids = {document.id for document in dataset.documents}
+    finer = (q for q in dataset.questions if q.needs or not document_ids.issuperset(q.supporting))
+    alternatives = {question.id: _alternatives(question) for question in finer}
     if not alternatives:
         return {}
     quotes: dict[str, set[str]] = {}
@@ -78,24 +79,24 @@ async def passages_by_need(index: Index, dataset: DataSet) -> dict[str, Needs]:
                 if quote in text:
                     met.setdefault((name, quote), set()).add(passage.id)
     if not met:
-        raise ConfigurationError(_why_unmet(dataset, known))
+        raise ConfigurationError(_why_unmet(dataset, document_ids))
     return {
         question: tuple(frozenset().union(*(met.get(pair, ()) for pair in need)) for need in needs)
         for question, needs in alternatives.items()
     }
 
 
-def _why_unmet(dataset: DataSet, known: Collection[str]) -> str:
+def _why_unmet(dataset: DataSet, document_ids: Collection[str]) -> str:
     """Why no passage meets the first need of a data set, and what to do about it."""
     first = next(question for question in dataset.questions if question.needs or question.supporting)
     name, quote = (first.needs[0][0].doc, first.needs[0][0].text) if first.needs else (first.supporting[0], "")
     wanted = f"{shorten(quote, 60)!r} in {name!r}" if quote else repr(name)
-    said = f"No passage of the index meets a need of a question, such as {wanted}."
-    if name in known and quote:
-        return f"{said} No passage of {name!r} holds the quote: copy it from `sire documents INDEX ID`."
-    near = similar_names(name, sorted(known)) or sorted(known)[:2]
+    problem = f"No passage of the index meets a need of a question, such as {wanted}."
+    if name in document_ids and quote:
+        return f"{problem} No passage of {name!r} holds the quote: copy it from `sire documents INDEX ID`."
+    near = similar_names(name, sorted(document_ids)) or sorted(document_ids)[:2]
     ids = "The 'doc' of a need and ids in 'supporting' must be ids of documents or passages"
-    return f"{said} {ids}, such as {', '.join(map(repr, near))}."
+    return f"{problem} {ids}, such as {', '.join(map(repr, near))}."
 
 
 def _alternatives(question: Question) -> list[list[tuple[str, str]]]:
@@ -114,7 +115,7 @@ def _passages(view: PoolView) -> Iterator[tuple[Unit, Sequence[str]]]:
 
 
 def corpus_size(documents: int, passages: int) -> str:
-    """How large a corpus is, in words: documents that are one passage each are called passages."""
+    """Size of a corpus in words: documents that are one passage each are called passages."""
     if passages and documents in (0, passages):
         return count(passages, "passage")
     return count(documents, "document") + (f" in {count(passages, 'passage')}" if passages else "")
@@ -122,7 +123,7 @@ def corpus_size(documents: int, passages: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How the index under test was made; copied into the row."""
+    """Description of the index under test; copied into the row."""
 
     recipe: str  # Name of the recipe, as the reader should see it (`flat bm25`)
     embedder: str = ""  # Fingerprint or name of the embedder
@@ -145,7 +146,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """What one question found."""
+    """Results of one question."""
 
     id: str  # The question's id
     type: str  # The question's type, or empty
@@ -320,7 +321,7 @@ class EvalRow:
         return self._grouped(lambda result: "several" if result.several else "one", k)
 
     def by_kind(self) -> dict[str, dict[str, float]]:
-        """What each kind of unit contributes, kinds in alphabetical order."""
+        """Contribution of each kind of unit, kinds in alphabetical order."""
         names = sorted({kind for result in self.results for kind in result.kinds})
         return {
             name: {
@@ -394,8 +395,8 @@ def _credit_of(kind: str, k: int) -> Callable[[QuestionResult], float]:
 
 
 def _percent(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return 100.0 * fmean(known) if known else None
+    measured = [value for value in values if value is not None]
+    return 100.0 * fmean(measured) if measured else None
 
 
 def _rounded(value: float | None) -> float | None:
@@ -431,7 +432,7 @@ class Condition:
         return cls(match[1], int(match[2] or 0), float(match[3]))
 
     def failure(self, row: EvalRow) -> str:
-        """What a row does not reach; empty if it does."""
+        """Say by how much a row fails; empty if it does not."""
         value = _METRICS[self.metric](row, self.k)
         if value is not None and value >= self.least:
             return ""
@@ -442,7 +443,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What an evaluation has to reach; baselines (`bm25`, `dense`, `hybrid`) are not held to it."""
+    """Conditions that an evaluation has to meet; baselines (`bm25`, `dense`, `hybrid`) are exempt."""
 
     conditions: tuple[Condition, ...] = ()  # Least values
     # Rows of an earlier evaluation, as `sire eval --json` writes them: no recall may be below theirs
@@ -503,6 +504,6 @@ class Gate:
 
 def _lost(before: Mapping[str, Any], now: Mapping[str, Any], k: str) -> str:
     """Questions that found more before."""
-    known = {result["id"]: result["recall"].get(k) for result in before.get("results", ())}
-    worse = [result["id"] for result in now["results"] if (known.get(result["id"]) or 0.0) > result["recall"][k]]
+    earlier = {result["id"]: result["recall"].get(k) for result in before.get("results", ())}
+    worse = [result["id"] for result in now["results"] if (earlier.get(result["id"]) or 0.0) > result["recall"][k]]
     return f"; worse: {some(worse)}" if worse else ""

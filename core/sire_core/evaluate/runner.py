@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EvalConfig:
-    """What is measured.
+    """Settings of an evaluation.
 
     Attributes:
         ks: Cut-offs of recall, recall_literal and all.
@@ -185,8 +185,8 @@ def _takes_several(question: Question, owners: Mapping[str, str], copies: Mappin
     """True if no document meets all needs of a question by itself."""
     needs = [{quote.doc for quote in need} for need in question.needs] or [{name} for name in question.supporting]
     documents = [{owners.get(name, name) for name in need} for need in needs]
-    found = [{same for name in need for same in copies.get(name, {name})} for need in documents]
-    return bool(found) and not set.intersection(*found)
+    same_documents = [{same for name in need for same in copies.get(name, {name})} for need in documents]
+    return bool(same_documents) and not set.intersection(*same_documents)
 
 
 def _recall_at_budget(question: Question, hits: Sequence[Hit], context: BudgetedContext, scorer: BudgetScorer) -> float:

@@ -78,7 +78,7 @@ def run_of(row: EvalRow) -> dict[str, list[tuple[str, float]]]:
 
 
 def judgements_of(row: EvalRow) -> dict[str, dict[str, int]]:
-    """What counted as relevant for a row: the grades of its questions, or 1 for everything that meets a need."""
+    """Judgements of a row: the grades of its questions, or 1 for everything that meets a need."""
     return {
         result.id: dict(result.grades)
         or {name: 1 for need in result.wanted for name in ([need] if isinstance(need, str) else sorted(need))}

@@ -17,12 +17,11 @@ from sire_core.explore.highlight import first_words, sentence_with
 from sire_core.explore.name_kinds import kind_of_name
 from sire_core.explore.paths import Names
 from sire_core.explore.short_titles import compact_title, distinct_titles, document_titles, short_title
-from sire_core.extraction.headings import acts
 from sire_core.filters import filter_text, parse_filter
 from sire_core.knowledge import RELATES
 from sire_core.knowledge.edge_columns import EdgeColumns
 from sire_core.search.explanation import text_below_title
-from sire_core.text.lexicon import FUNCTION_WORDS, OPENERS, VAGUE_NOUNS
+from sire_core.text.lexicon import FUNCTION_WORDS, OPENERS
 from sire_core.text.pluralize import shorten
 from sire_core.types import UnitKind
 
@@ -45,21 +44,13 @@ _GRAMMAR = FUNCTION_WORDS | OPENERS
 _DIGITS = re.compile(r"(\d+)")
 _MAX_VALUE_LETTERS = 30
 """Letters of a value in an example."""
-_SENTENCE = 200
+_MAX_SENTENCE_LETTERS = 200
 """Letters of a sentence in a list."""
 
-_ADDRESSING = frozenset("dear dearest my oh poor".split())
-"""Words before a name by which somebody is spoken to: `Dear Fanny`."""
-_NOTES = frozenset("fixme n.b. nb p.s. ps todo xxx".split())
+_NOTE_LABELS = frozenset("fixme n.b. nb p.s. ps todo xxx".split())
 """Labels that open a note."""
-_CODE = re.compile(r"^\W|[._=()<>{}`$]\w|\bor\b")
-"""Of names that code and its options have."""
-_VERB = (
-    r"(?:is|was|are|were|has|had|have|can|may|[a-z]{2,}(?:s|ed)|began|became|came|gave|held|led|made|saw|took|wrote)\b"
-)
-"""After a name: a sentence says something of it."""
-PARTS = frozenset("appendix chapter contents foreword glossary index overview part preface section table".split())
-"""Words of headings that name a part of a document, which nobody asks about."""
+_CODE_SIGN = re.compile(r"^\W|[._=()<>{}`$]\w|\bor\b")
+"""Signs of code and of its options in a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +134,7 @@ def _natural(title: str) -> list[str | int]:
 
 
 def document_label(snapshot: SearchSnapshot, number: int, chunk: int, size: int = 0) -> str:
-    """What a document is called: its title, or that of its first visible passage, or its first words, or its id.
+    """Label of a document: its title, or that of its first visible passage, or its first words, or its id.
 
     Args:
         snapshot: The index.
@@ -172,13 +163,13 @@ def document_units(snapshot: SearchSnapshot, doc_id: str) -> list[Unit]:
 
 def document_ids(snapshot: SearchSnapshot) -> Collection[str]:
     """Ids of the visible documents; read once per filter."""
-    known: Collection[str] = snapshot.view.derived(
+    visible_ids: Collection[str] = snapshot.view.derived(
         f"explore document ids {snapshot.where}", lambda: frozenset(snapshot.document_ids())
     )
-    return known
+    return visible_ids
 
 
-def linked_document(target: str, doc_id: str, known: Collection[str]) -> str:
+def linked_document(target: str, doc_id: str, visible_ids: Collection[str]) -> str:
     """Id of the document to which a relative link of another document leads; empty if there is none."""
     try:
         parts = urlsplit(target)
@@ -190,7 +181,7 @@ def linked_document(target: str, doc_id: str, known: Collection[str]) -> str:
     name = normpath(path.lstrip("/") if path.startswith("/") else join(dirname(doc_id), path))
     stem = splitext(name)[0]
     likely = (name, f"{name}.md", f"{name}.html", f"{stem}.md", f"{name}/index.html", f"{name}/index.md")
-    return next((other for other in (*likely, f"{name}/README.md") if other in known), "")
+    return next((other for other in (*likely, f"{name}/README.md") if other in visible_ids), "")
 
 
 def units(snapshot: SearchSnapshot, kind: str, *, tree: str = "", level: int | None = None, start: int = 0) -> Page:
@@ -237,17 +228,17 @@ def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
     if wanted:
         lists = graph.names.lists
         all_lists = lists.names_of(np.arange(len(lists.hashes)))
-        fitting = [i for i, found in enumerate(all_lists) if any(wanted in name.lower() for name in found)]
+        fitting = [i for i, spellings in enumerate(all_lists) if any(wanted in name.lower() for name in spellings)]
         numbers = np.intersect1d(numbers, graph.entities[seen & np.isin(graph.names.numbers, fitting)])
     counts = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))[numbers]
     frequent = [(name, n) for name, n in frequent_names(snapshot).items() if wanted in name.lower()]
     both = np.concatenate([np.array([n for _, n in frequent], dtype=np.int64), counts])
 
-    def row(place: int) -> TableRow:
-        if place < len(frequent):
-            return TableRow("", frequent[place][0], f"{both[place]:,}")
-        entity = graph.entity_ids[numbers[place - len(frequent)]]
-        return TableRow(entity, names.entity(entity) or "(no name)", f"{both[place]:,}")
+    def row(rank: int) -> TableRow:
+        if rank < len(frequent):
+            return TableRow("", frequent[rank][0], f"{both[rank]:,}")
+        entity = graph.entity_ids[numbers[rank - len(frequent)]]
+        return TableRow(entity, names.entity(entity) or "(no name)", f"{both[rank]:,}")
 
     shown = np.argsort(-both, kind="stable")[start : start + PAGE]
     return Page(tuple(map(row, shown.tolist())), len(both))
@@ -266,7 +257,7 @@ def _named(names: Names) -> IntArray:
         spelled = np.asarray(np.diff(graph.names.lists.ends) > len("[]"))[graph.names.numbers]
         frequent, lists = {name.lower() for name in frequent_names(snapshot)}, graph.names.lists
         all_lists = lists.names_of(np.arange(len(lists.hashes)))
-        alike = [i for i, found in enumerate(all_lists) if not frequent.isdisjoint(map(str.lower, found))]
+        alike = [i for i, spellings in enumerate(all_lists) if not frequent.isdisjoint(map(str.lower, spellings))]
         entities = np.unique(graph.entities[np.isin(graph.names.numbers, alike)]).tolist()
         listed = [entity for entity in entities if names.entity(graph.entity_ids[entity]).lower() in frequent]
         return np.setdiff1d(graph.entities[names.seen() & spelled], listed)
@@ -280,7 +271,7 @@ def _is_said(snapshot: SearchSnapshot, row: TableRow) -> bool:
     names = Names.of(snapshot)
     passages = np.unique(names.graph.passages[names.mentions(row.id)])
     some = passages[np.linspace(0, len(passages) - 1, min(_SAMPLED_PASSAGES, len(passages))).astype(int)]
-    return is_told(row.label, [unit.text for unit in snapshot.view.units(names.graph.chunk_positions[some])])
+    return is_told(row.label, snapshot.view.units(names.graph.chunk_positions[some]))
 
 
 def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
@@ -288,7 +279,7 @@ def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
     rows: dict[str, TableRow] = {}
     for start in range(0, 8 * PAGE, PAGE):
         page = _entities(snapshot, "", start).rows
-        named = [row for row in page if not _CODE.search(row.label) and _is_name(row.label)]
+        named = [row for row in page if not _CODE_SIGN.search(row.label) and _is_name(row.label)]
         for row in named:
             if not row.id or _is_said(snapshot, row):
                 rows.setdefault(row.label, row)
@@ -303,30 +294,7 @@ def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
 def _is_name(label: str) -> bool:
     """True if a name begins with no small letter and has other words than those of grammar (`From`, `AS IS`)."""
     is_grammar = all(word in _GRAMMAR or word.endswith(("n't", "n\u2019t")) for word in label.lower().split())
-    return not label[0].islower() and not is_grammar and label.lower() not in _NOTES
-
-
-def is_subject(name: str, texts: Sequence[str]) -> bool:
-    """True if a sentence of some texts begins with a name and a verb after it: headings and references have none."""
-    pattern = rf"(?:^|[.!?]\s)\W?(?:The |the )?{re.escape(name)}\W?(?: \([^()\n]{{0,80}}\))? {_VERB}"
-    return any(re.search(pattern, text, re.MULTILINE) for text in texts)
-
-
-def is_readable(name: str) -> bool:
-    """True if a name reads well in a question: a few words, capitalized, of letters, no initials and no instruction."""
-    words = name.split()
-    return (
-        1 < len(words) <= 5
-        and words[0].lower() not in _ADDRESSING | FUNCTION_WORDS - {"the"}
-        and "," not in name
-        and not (words[0].endswith("ing") and acts(words[0].lower()))
-        and words[-1].lower() not in VAGUE_NOUNS
-        and name[0].isupper()
-        and words[-1][0].isupper()
-        and PARTS.isdisjoint(word.strip(".").lower() for word in words)
-        and all((letters := word.strip("().,'-")).isalpha() and len(letters) > 1 for word in words)
-        and not all(word.isupper() for word in words)
-    )
+    return not label[0].islower() and not is_grammar and label.lower() not in _NOTE_LABELS
 
 
 def entity_card(snapshot: SearchSnapshot, entity_id: str, start: int = 0) -> EntityCard | None:
@@ -355,9 +323,9 @@ def _joining_passage(
     snapshot: SearchSnapshot, names: Names, mentions: IntArray, name: str
 ) -> tuple[str, str, str, str]:
     for mention in mentions.tolist():
-        known = names.graph.names.names(mention)
-        if name in known and len(known) > 1:
-            other = next(other for other in known if other != name)
+        spellings = names.graph.names.names(mention)
+        if name in spellings and len(spellings) > 1:
+            other = next(other for other in spellings if other != name)
             return (name, *_titled(snapshot, int(names.graph.chunk_positions[names.graph.passages[mention]])), other)
     return (name, "", "", "")
 
@@ -383,7 +351,7 @@ def _with_sentence(snapshot: SearchSnapshot, position: int, entity_id: str) -> t
     unit_id, title = _titled(snapshot, position)
     [unit] = snapshot.view.units([position])
     name = Names.of(snapshot).entity(entity_id, unit_id)
-    return unit_id, title, sentence_with(text_below_title(unit), name, _SENTENCE)
+    return unit_id, title, sentence_with(text_below_title(unit), name, _MAX_SENTENCE_LETTERS)
 
 
 def filter_example(snapshot: SearchSnapshot) -> str:
@@ -397,11 +365,11 @@ def filter_example(snapshot: SearchSnapshot) -> str:
             if is_plain and key != "source" and not key.startswith("sire_"):
                 counts[key, value] += int(passages)
     for (key, value), number in counts.most_common():
-        if 1 < number < len(visible) and (where := parse_filter({key: value})):
-            return filter_text(where)
+        if 1 < number < len(visible) and (condition := parse_filter({key: value})):
+            return filter_text(condition)
     source = next((str(row["source"]) for row in metadata if "/" in str(row.get("source", ""))), "")
-    where = parse_filter({"source": {"contains": source.partition("/")[0]}}) if source else None
-    return filter_text(where) if where else ""
+    condition = parse_filter({"source": {"contains": source.partition("/")[0]}}) if source else None
+    return filter_text(condition) if condition else ""
 
 
 def _of_tree(snapshot: SearchSnapshot, kind: str, tree: str) -> Sequence[int]:

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.arrays.nearest_neighbors import unit_rows
-from sire_core.explore.browse import PAGE, PARTS, Page, TableRow, document_label
+from sire_core.documents.blocks import HEADING
+from sire_core.explore.browse import PAGE, Page, TableRow, document_label
 from sire_core.explore.highlight import plain_text
 from sire_core.explore.paths import Names
 from sire_core.extraction.headings import is_everyday
 from sire_core.metadata_values import shown_value
-from sire_core.search.explanation import text_below_title, without_sessions
-from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS
+from sire_core.search.explanation import blocks_below_title, without_sessions
+from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, HEADING_PARTS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.text.snippets import stem
 from sire_core.types import UnitKind, digest
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from sire_core.types import Hit
 
 _MAP_VERSION = 7
-"""Of the map as it is kept in files: another one where the layout, the labels or the format change."""
+"""Version of stored maps; rises when the layout, the labels or the format change."""
 _LANDMARKS = 1000
 _NEAREST = 5
 _VECTOR_LEVELS = 256
@@ -60,7 +61,7 @@ _OF_NO_TOPIC = FUNCTION_WORDS | frozenset(
 )
 """Words of every text, of addresses and of declarations, which say nothing of a topic."""
 _NAME_WEIGHT = 2
-"""How much more a name in prose says of a topic than other words."""
+"""Weight of a name in prose beside other words."""
 _SHORT = 30
 """Letters of a title on the map."""
 _LABEL_WORD = re.compile(r"[^\W\d_](?:[\w'-]*\w)?|\S")
@@ -173,7 +174,7 @@ def _save(corpus_map: CorpusMap, folder: Path) -> None:
 def _load(folder: Path) -> CorpusMap:
     with np.load(folder / _MAP_FILE) as file:
         labels, names = json.loads(str(file["names"]))
-        colours = {key: (tuple(known), file[f"colour {i}"]) for i, (key, known) in enumerate(names.items())}
+        colours = {key: (tuple(values), file[f"colour {i}"]) for i, (key, values) in enumerate(names.items())}
         return CorpusMap(**{name: file[name] for name in _ARRAYS}, labels=tuple(labels), colours=colours)
 
 
@@ -189,8 +190,8 @@ def _made(snapshot: SearchSnapshot) -> CorpusMap:
     # In the order of the ids: that of the pool depends on what was added and deleted before.
     ids = view.derived("explore documents", pool.document_ids)
     by_id = np.array(sorted(range(len(documents)), key=lambda at: ids[documents[at]]), dtype=np.int64)
-    place = np.argsort(by_id)
-    documents, rows = documents[by_id], place[rows]
+    rank_by_id = np.argsort(by_id)
+    documents, rows = documents[by_id], rank_by_id[rows]
     order = np.lexsort((chunks, rows))
     first = order[np.searchsorted(rows[order], np.arange(len(documents)))]
     members = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, positions)), (len(documents), view.size))
@@ -200,12 +201,12 @@ def _made(snapshot: SearchSnapshot) -> CorpusMap:
     points, topics = _layout(vectors)
     labels = _labels(snapshot, points, topics, (documents, chunks[first], positions[first]))
     return CorpusMap(
-        documents=documents[place],
-        passages=positions[first][place],
-        points=points[place],
-        topics=topics[place],
+        documents=documents[rank_by_id],
+        passages=positions[first][rank_by_id],
+        points=points[rank_by_id],
+        topics=topics[rank_by_id],
         labels=tuple(labels),
-        colours=dict(_colours(snapshot, documents[place], chunks[first][place])),
+        colours=dict(_colours(snapshot, documents[rank_by_id], chunks[first][rank_by_id])),
     )
 
 
@@ -252,12 +253,17 @@ def _labels(snapshot: SearchSnapshot, points: FloatArray, topics: IntArray, ends
         texts = snapshot.view.units
 
         def text(at: int) -> str:
-            return without_sessions(text_below_title(texts([passages[at]])[0]))[:_READ_LETTERS]
+            [unit] = texts([passages[at]])
+            blocks = (block for block in blocks_below_title(unit) if block.kind != HEADING)
+            text = "\n".join(unit.text[block.start : block.end] for block in blocks)
+            return without_sessions(text)[:_READ_LETTERS]
 
         of_texts = topic_labels(text, topics, prose=True)
-        known = set(", ".join(labels).split(", "))
-        told = [", ".join(phrase for phrase in label.split(", ") if phrase not in known) for label in of_texts]
-        labels = [label or other for label, other in zip(labels, told, strict=True)]
+        used_phrases = set(", ".join(labels).split(", "))
+        distinct = [
+            ", ".join(phrase for phrase in label.split(", ") if phrase not in used_phrases) for label in of_texts
+        ]
+        labels = [label or other for label, other in zip(labels, distinct, strict=True)]
     for topic in [topic for topic, label in enumerate(labels) if not label]:
         members = np.flatnonzero(topics == topic)
         distances = np.linalg.norm(points[members] - points[members].mean(axis=0), axis=1)
@@ -284,17 +290,17 @@ def topic_labels(title_of: Callable[[int], str], topics: IntArray, *, prose: boo
     if prose:
         read = _own_lines(read)
     found_in = [[_phrases(title, prose=prose) for title in titles] for titles in read]
-    counts = [Counter(key for found in topic for key in found) for topic in found_in]
+    counts = [Counter(key for phrase_counts in topic for key in phrase_counts) for topic in found_in]
     spelled: dict[tuple[str, ...], Counter[str]] = {}
-    for key, phrase in chain.from_iterable(found.items() for topic in found_in for found in topic):
+    for key, phrase in chain.from_iterable(phrase_counts.items() for topic in found_in for phrase_counts in topic):
         spelled.setdefault(key, Counter())[phrase] += 1
     sizes = np.minimum(np.bincount(topics), _LABEL_DOCUMENTS).tolist()
     everywhere = sum(counts, Counter[tuple[str, ...]]())
     read_in_all = sum(sizes)
     rates = {
         (topic, key): n / sizes[topic] * np.log(n / sizes[topic] / (everywhere[key] / read_in_all)) * (1 + len(key) / 2)
-        for topic, found in enumerate(counts)
-        for key, n in found.items()
+        for topic, phrase_counts in enumerate(counts)
+        for key, n in phrase_counts.items()
         if n > max(min(_FEW_TITLES, sizes[topic]) - 1, sizes[topic] * _SHARE)
         and everywhere[key] - n < _OUTSIDE * (read_in_all - sizes[topic])
     }
@@ -306,7 +312,7 @@ def topic_labels(title_of: Callable[[int], str], topics: IntArray, *, prose: boo
             (topic, key): rate * (_NAME_WEIGHT if spelling[key].istitle() else 1)
             for (topic, key), rate in rates.items()
         }
-    for topic, key in sorted(rates, key=lambda found: (-rates[found], found)):
+    for topic, key in sorted(rates, key=lambda phrase_counts: (-rates[phrase_counts], phrase_counts)):
         if len(labels[topic]) < _PHRASES and used.isdisjoint(key):
             labels[topic].append(spelling[key])
             used |= set(key)
@@ -314,14 +320,11 @@ def topic_labels(title_of: Callable[[int], str], topics: IntArray, *, prose: boo
 
 
 def _own_lines(read: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Texts without headings and without lines that several of them share."""
+    """Texts without lines that several of them share."""
     lines = [[set(text.split("\n")) for text in texts] for texts in read]
-    documents = Counter(line for texts in lines for own in texts for line in own)
+    documents = Counter(line for texts in lines for text in texts for line in text)
     return [
-        [
-            plain_text("\n".join(sorted(line for line in own if documents[line] < _FEW_TITLES and line[:1] != "#")))
-            for own in texts
-        ]
+        [plain_text("\n".join(sorted(line for line in text if documents[line] < _FEW_TITLES))) for text in texts]
         for texts in lines
     ]
 
@@ -332,11 +335,11 @@ def _phrases(title: str, *, prose: bool = False) -> dict[tuple[str, ...], str]:
     Of prose without phrases that have a word which any text may have.
     """
     is_file_name = " " not in title
-    found: dict[tuple[str, ...], str] = {}
+    phrases: dict[tuple[str, ...], str] = {}
     run: list[re.Match[str]] = []
     for match in (_FILE_WORD if is_file_name else _LABEL_WORD).finditer(f"{title} ."):
         word = match[0].lower()
-        if len(word) > 1 and word not in _OF_NO_TOPIC and word not in PARTS:
+        if len(word) > 1 and word not in _OF_NO_TOPIC and word not in HEADING_PARTS:
             run.append(match)
             continue
         for length in range(1, _MAX_PHRASE_WORDS + 1):
@@ -344,16 +347,16 @@ def _phrases(title: str, *, prose: bool = False) -> dict[tuple[str, ...], str]:
                 words = run[start : start + length]
                 weak = [_is_weak(word[0]) or (prose and word[0].islower() and is_everyday(word[0])) for word in words]
                 if not any(weak) or (length > 1 and not prose):
-                    found[tuple(stem(word[0].lower()) for word in words)] = title[words[0].start() : words[-1].end()]
+                    phrases[tuple(stem(word[0].lower()) for word in words)] = title[words[0].start() : words[-1].end()]
         run = []
-    return found
+    return phrases
 
 
 def _is_weak(word: str) -> bool:
     """True if a word alone says little of a topic: a verb of instructions, or a word that fits any subject."""
     is_short = len(word) < _SHORTEST and word.islower()
-    known = VAGUE_WORDS | VAGUE_NOUNS | OPENERS
-    return is_short or word in ACTIONS or word.lower() in known
+    vague_words = VAGUE_WORDS | VAGUE_NOUNS | OPENERS
+    return is_short or word in ACTIONS or word.lower() in vague_words
 
 
 def _colours(
@@ -376,10 +379,10 @@ def _colours(
 def _coded(values: Sequence[Any]) -> tuple[tuple[str, ...], IntArray]:
     """Names of values and their number for every document; none if hardly two documents have the same."""
     plain = [None if isinstance(value, (list, dict)) else value for value in values]
-    known = {value for value in plain if value is not None}
-    names = {value: shown_value(value).strip() or "(empty)" for value in known}
-    if len(known) > _COLOURS and all(isinstance(value, (int, float)) for value in known):
-        parts = np.array_split(sorted(known), _COLOURS)
+    distinct = {value for value in plain if value is not None}
+    names = {value: shown_value(value).strip() or "(empty)" for value in distinct}
+    if len(distinct) > _COLOURS and all(isinstance(value, (int, float)) for value in distinct):
+        parts = np.array_split(sorted(distinct), _COLOURS)
         names = {value: f"{part[0]:g} to {part[-1]:g}" for part in parts for value in part.tolist()}
     counts = Counter(names[value] for value in plain if value is not None)
     frequent = sorted(name for name, _ in counts.most_common(_COLOURS))

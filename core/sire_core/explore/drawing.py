@@ -31,12 +31,12 @@ _LINE_HEIGHT = 15
 _PADDING = 9
 _SIZE, _SMALL_LINE = 12, 14
 _BOLD = 1.1
-"""How much wider bold letters are."""
+"""Width of bold letters beside others."""
 _LETTER_WIDTHS = {"ijl .,:;'|!`": 0.4, 'frtI()[]{}/\\"-': 0.48, "mwMW@%&": 1.0}
 """Widths of letters in a wide font, in parts of its size: no text may leave its box, whichever font a page has."""
 _MARK = 14
 """Width of the mark of an entity's kind, with the space after it."""
-_ABOVE = 6
+_TEXT_GAP = 6
 """Space between the text of a link and its line."""
 _LABEL_LINES, _TEXT_LINES = 2, 4
 _MIN_SCALE, _MAX_SCALE = 1.0, 1.4
@@ -45,7 +45,7 @@ _HANGING = tuple(",.;:!")
 """Narrow marks that may stand behind the end of a full line."""
 _RULE = re.compile(r"([=\-_*~#.])\1{3,}")
 """A line that documents draw out of signs."""
-_ENDS = re.compile(r"(?<=[\x2d/_.:])(?![\x2d/_.:])|(?<=[a-z])(?=[A-Z])")
+_WORD_BREAK = re.compile(r"(?<=[\x2d/_.:])(?![\x2d/_.:])|(?<=[a-z])(?=[A-Z])")
 """Where a long word, such as a path, may go on in the next line."""
 
 
@@ -61,7 +61,7 @@ class _Box:
 
     @property
     def radius(self) -> int:
-        """Of its corners."""
+        """Radius of its corners."""
         return 14 if self.node.kind == "entity" else 6
 
     @property
@@ -150,8 +150,8 @@ def _boxes(picture: Picture, *, fills: bool) -> tuple[list[list[_Box]], list[tup
         width = _total_width(layers, boxes, texts, gap)
         if width <= (WINDOW_WIDTH if fills else HALF_WIDTH):
             break
-    own = _total_width(layers, 1, 0, 0)
-    boxes *= max(1.0, min(_WIDEST, 1 + (_FILLED - width) / max(own, 1))) if fills else 1
+    boxes_width = _total_width(layers, 1, 0, 0)
+    boxes *= max(1.0, min(_WIDEST, 1 + (_FILLED - width) / max(boxes_width, 1))) if fills else 1
     leading: dict[str, list[str]] = {}
     for _, stops in routes:
         for stop, other in pairwise(stops):
@@ -164,8 +164,8 @@ def _boxes(picture: Picture, *, fills: bool) -> tuple[list[list[_Box]], list[tup
         column, wanted, y = list[_Box](), list[float](), 0.0
         for box in (_sized(node, boxes, texts) for node in layer):
             column.append(replace(box, x=x, y=y))
-            known = [middles[name] for name in leading.get(box.node.id, ()) if name in middles]
-            wanted += [sum(known) / len(known) - box.height / 2 - y] if known else []
+            linked_middles = [middles[name] for name in leading.get(box.node.id, ()) if name in middles]
+            wanted += [sum(linked_middles) / len(linked_middles) - box.height / 2 - y] if linked_middles else []
             y += box.height + _BETWEEN
         shift = sum(wanted) / len(wanted) if wanted else -y / 2
         columns.append([replace(box, y=box.y + shift) for box in column])
@@ -185,7 +185,7 @@ def _sized(node: Node, boxes: float, texts: float) -> _Box:
     if node.kind == WAYPOINT:
         text = _lines(node.label, texts * _WIDTHS[WAYPOINT] / _SIZE, _TEXT_LINES) if texts else ()
         width = max(map(_width, text), default=0) * _SIZE
-        return _Box(node, 0, 0, width, len(text) * _SMALL_LINE + _ABOVE, (), text)
+        return _Box(node, 0, 0, width, len(text) * _SMALL_LINE + _TEXT_GAP, (), text)
     width = _WIDTHS.get(node.kind, _WIDTH) * boxes
     if node.kind == "entity":  # a long name is not broken where there is room beside it
         longest = max(map(_width, node.label.split()), default=0) * _SIZE * _BOLD + 2 * _PADDING + _MARK + 2
@@ -210,15 +210,15 @@ def _lines(text: str, room: float, max_lines: int) -> tuple[str, ...]:
             lines += [line] if line else []
             line = part
             if len(lines) == max_lines:
-                kept = _fitting(lines[-1], room - 1)
-                whole = kept if kept == lines[-1] else kept.rpartition(" ")[0] or kept
+                beginning = _fitting(lines[-1], room - 1)
+                whole = beginning if beginning == lines[-1] else beginning.rpartition(" ")[0] or beginning
                 return (*lines[:-1], f"{whole}\u2026")
     return (*lines, line) if line else tuple(lines)
 
 
 def _parts(word: str, room: float) -> Iterator[str]:
     """Parts of a word that fit on a line; a word that fits is one."""
-    for part in [word] if _width(word) <= room else _ENDS.split(word):
+    for part in [word] if _width(word) <= room else _WORD_BREAK.split(word):
         rest = part
         while _width(rest) > room:  # a text without spaces
             head = _fitting(rest, room)
@@ -236,8 +236,8 @@ def _width(text: str) -> float:
 
 @lru_cache(1 << 12)
 def _letter_width(letter: str) -> float:
-    known = next((width for letters, width in _LETTER_WIDTHS.items() if letter in letters), 0.0)
-    return known or (1.1 if east_asian_width(letter) in "WF" else 0.78 if letter.isupper() else 0.64)
+    listed_width = next((width for letters, width in _LETTER_WIDTHS.items() if letter in letters), 0.0)
+    return listed_width or (1.1 if east_asian_width(letter) in "WF" else 0.78 if letter.isupper() else 0.64)
 
 
 def _fitting(text: str, room: float) -> str:
@@ -255,7 +255,7 @@ def _line(link: Link, stops: Sequence[_Box], edges: Mapping[str, float]) -> _Lin
     """A line from box to box with its text: level along the width of a column, curved between two columns."""
     boxes = stops if stops[0].x <= stops[-1].x else stops[::-1]
     first, *waypoints, last = boxes
-    heights = [box.y + box.height - (_ABOVE / 2 if box.node.kind == WAYPOINT else box.height / 2) for box in boxes]
+    heights = [box.y + box.height - (_TEXT_GAP / 2 if box.node.kind == WAYPOINT else box.height / 2) for box in boxes]
     points = [(first.x + first.width, heights[0]), (edges[first.node.id], heights[0])]
     if first.x == last.x:
         turn = waypoints[0]

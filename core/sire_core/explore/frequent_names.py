@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.documents.blocks import HEADING, ROW
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph, PassageNames
@@ -16,13 +16,14 @@ from sire_core.text.words import whole_name
 from sire_core.types import Chunk, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.types import Unit
 
-_COUNTS_VERSION = 1
-"""Of the counts as they are kept in files."""
+_COUNTS_VERSION = 2
+"""Version of stored counts."""
 _NAMED, _COUNTED_PASSAGES = 300, 5_000
 """Passages, drawn at random, in which names are looked for, and in which they are counted."""
 _LISTED_SHARE = 4
@@ -43,17 +44,23 @@ def frequent_names(snapshot: SearchSnapshot) -> Mapping[str, int]:
     return counts
 
 
-def is_told(name: str, texts: Sequence[str]) -> bool:
-    """True if most of some texts say something with a name of their own: no heading, head of a table or caption."""
+def is_told(name: str, units: Sequence[Unit]) -> bool:
+    """True if most of some passages say something with a name of their own: no heading, head of a table or caption."""
     beside: set[str] = set()
-    for text in texts:
-        for line, after in pairwise([*text.split("\n"), ""]):
-            is_heading = line.startswith("#") or line.strip(_LINE_MARKS) == name or after.startswith("| ---")
-            if name in line and not is_heading and "![" not in line:
+    for unit in units:
+        for line in _said_lines(unit):
+            if name in line and line.strip(_LINE_MARKS) != name and "![" not in line:
                 at = line.find(name)
                 beside.add(line[max(0, at - _BESIDE) : at + len(name) + _BESIDE])
                 break
-    return 2 * len(beside) > len(texts)
+    return 2 * len(beside) > len(units)
+
+
+def _said_lines(unit: Unit) -> Iterator[str]:
+    """Lines of a passage without headings and headers of tables."""
+    for block in unit.blocks:
+        if block.kind != HEADING and not (block.kind == ROW and block.level):
+            yield from unit.text[block.start : block.end].split("\n")
 
 
 def _counted(snapshot: SearchSnapshot) -> dict[str, int]:
@@ -71,13 +78,13 @@ def _counted(snapshot: SearchSnapshot) -> dict[str, int]:
             if entity.names and entity.type not in graph.skip_types:
                 spelled.setdefault(entity.key, Counter())[entity.names[0]] += 1
     least = limit * len(chunks) / max(1, len(visible)) / 2  # half of what is expected in the sample
-    names = [found.most_common(1)[0][0] for found in spelled.values() if found.total() >= least]
+    names = [spellings.most_common(1)[0][0] for spellings in spelled.values() if spellings.total() >= least]
     texts = [f"{unit.title}\n{unit.text}" for unit in units]
     counts = Counter[str]()
     for name in names:
         whole = whole_name(name)
-        using = [text for text in texts if name in text and whole.search(text)]
-        if is_told(name, [text.partition("\n")[2] for text in using[:_NAMED]]):
+        using = [unit for unit, text in zip(units, texts, strict=True) if name in text and whole.search(text)]
+        if is_told(name, using[:_NAMED]):
             counts[name] = len(using)
     share = len(visible) / max(1, len(texts))
     frequent = {name: round(n * share) for name, n in counts.most_common() if n * share > limit}

@@ -39,8 +39,8 @@ def question_words(question: str) -> list[str]:
 
 def shared_words(question: str, text: str) -> list[str]:
     """Content words of a question that a text has, in any form; as the question writes them."""
-    found = {form_stem(word.lower()) for word in find_words(text)}
-    return [word for word in question_words(question) if form_stem(word.lower()) in found]
+    stems = {form_stem(word.lower()) for word in find_words(text)}
+    return [word for word in question_words(question) if form_stem(word.lower()) in stems]
 
 
 def plain_text(text: str) -> str:
@@ -49,7 +49,7 @@ def plain_text(text: str) -> str:
 
 
 def first_words(text: str) -> str:
-    """How a text without a title is called: its first words."""
+    """Label of a text without a title: its first words."""
     return shorten(plain_text(text), 80)
 
 

@@ -23,7 +23,7 @@ _WRAPPED = 60
 """Width from which a line counts as wrapped: its break is a space. Breaks of shorter lines are kept."""
 _SHOWN_TAG = re.compile(rf"</?({ELEMENTS})\b.*>", re.DOTALL | re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
-_FENCE = re.compile(r" {0,3}(```|~~~)")
+_FENCE_LINE = re.compile(r" {0,3}(```|~~~)")
 _DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _TABLE = '<div class="wide" tabindex="0" role="group" aria-label="Table"><table>\n'
@@ -90,18 +90,18 @@ def widened_tables(text: str) -> str:
     """Pad headers of tables to their widest row: Markdown drops cells that the header has no column for."""
     lines = text.split("\n")
     fenced = False
-    for place, line in enumerate(lines):
-        fenced ^= bool(_FENCE.match(line))
-        if fenced or not place or "|" not in line or "-" not in line or not _DELIMITER.fullmatch(line.strip()):
+    for number, line in enumerate(lines):
+        fenced ^= bool(_FENCE_LINE.match(line))
+        if fenced or not number or "|" not in line or "-" not in line or not _DELIMITER.fullmatch(line.strip()):
             continue
-        end = place + 1
+        end = number + 1
         while end < len(lines) and "|" in lines[end]:
             end += 1
-        lacking = max(map(_cells, lines[place + 1 : end]), default=0) - _cells(lines[place - 1])
-        if lacking > 0 and "|" in lines[place - 1]:
-            for number, cell in ((place - 1, "  |"), (place, " --- |")):
-                row = lines[number].rstrip()
-                lines[number] = row + ("" if row.endswith("|") else " |") + cell * lacking
+        lacking = max(map(_cells, lines[number + 1 : end]), default=0) - _cells(lines[number - 1])
+        if lacking > 0 and "|" in lines[number - 1]:
+            for padded, cell in ((number - 1, "  |"), (number, " --- |")):
+                row = lines[padded].rstrip()
+                lines[padded] = row + ("" if row.endswith("|") else " |") + cell * lacking
     return "\n".join(lines)
 
 

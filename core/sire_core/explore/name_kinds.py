@@ -1,4 +1,4 @@
-"""What kind of thing a name is, as far as it is known: rules that find names in prose know too little of their types.
+"""Kinds of names, as far as they are known: rules that find names in prose know too little of their types.
 
 A model that extracted the records says what a name is; without one, only what can be seen is said: that a name titles
 a document, is written as code, or is a number or a date.
@@ -46,7 +46,7 @@ _SPACY_KINDS = {
     **dict.fromkeys("code function class method variable parameter option file command".split(), "code"),
 }
 _NAME_CHARACTER = r"[A-Za-z0-9]"
-_CODE = re.compile(
+_CODE_NAME = re.compile(
     rf"--?[a-z][\w-]*|[$@][A-Za-z]\w*|[\w.:-]+\(.*\)|\S*(?:{_NAME_CHARACTER}_|_{_NAME_CHARACTER}|::|->|\$\{{|\{{\{{)\S*|<[^<>]+>"
     rf"|(?:\.{{0,2}}|~)/\S+|{_NAME_CHARACTER}+(?:/\S+){{2,}}|[a-z]{{2,}}[0-9]*[A-Z][a-z]\w*"
     rf"|[\w/-]*[\w-]{{2}}\.(?:[a-z]\w+\.)*[a-z]\w+(?:\(\))?|\.[a-z]\w+"
@@ -86,7 +86,7 @@ def kind_of_name(
         commonest = Counter(types).most_common(1)[0][0]
         known_by = f"the model that read the passages calls it {commonest}"
         return NameKind(_SPACY_KINDS.get(commonest.strip().lower(), "title" if is_title else "name"), known_by)
-    if len(name) <= _MAX_NAME_LETTERS and _CODE.fullmatch(name):
+    if len(name) <= _MAX_NAME_LETTERS and _CODE_NAME.fullmatch(name):
         return NameKind("code", "by its form")
     using = [text for text in texts if name in text]
     if using and 2 * sum(f"`{name}`" in text for text in using) >= len(using):

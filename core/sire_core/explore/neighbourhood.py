@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _NEAR = 5
 """Neighbours of a kind that are drawn at once: more make a picture that nobody can read."""
-_SENTENCE = 120
+_MAX_SENTENCE_LETTERS = 120
 
 
 def children(snapshot: SearchSnapshot) -> Mapping[str, list[str]]:
@@ -63,8 +63,8 @@ def derived_from(snapshot: SearchSnapshot, unit_id: str) -> list[int]:
     if position is None:
         return []
     pool = snapshot.view.pool
-    own = pool.indices[pool.indptr[position] : pool.indptr[position + 1]]
-    owners = np.searchsorted(pool.indptr, np.flatnonzero(np.isin(pool.indices, own)), side="right") - 1
+    passage_chunks = pool.indices[pool.indptr[position] : pool.indptr[position + 1]]
+    owners = np.searchsorted(pool.indptr, np.flatnonzero(np.isin(pool.indices, passage_chunks)), side="right") - 1
     kinds = list(snapshot.view.kind_names)
     derived = np.unique(owners[snapshot.view.kinds[owners] != kinds.index(UnitKind.CHUNK.value)])
     visible: list[int] = (derived if names.allowed is None else derived[names.allowed[derived]]).tolist()
@@ -132,8 +132,8 @@ def related(snapshot: SearchSnapshot, unit_id: str, n: int) -> dict[str, list[Un
         ids = {"Derived from it": derived}
     else:
         ids = {"Made from": _made_from(snapshot, unit), "Part of": list(parents(snapshot).get(unit_id, ()))}
-    found = {caption: [names.unit(name) for name in listed[:n]] for caption, listed in ids.items()}
-    return {caption: [unit for unit in units if unit is not None] for caption, units in found.items()}
+    units_by_caption = {caption: [names.unit(name) for name in listed[:n]] for caption, listed in ids.items()}
+    return {caption: [unit for unit in units if unit is not None] for caption, units in units_by_caption.items()}
 
 
 def _made_from(snapshot: SearchSnapshot, unit: Unit) -> list[str]:
@@ -169,7 +169,7 @@ def _mention(builder: PictureBuilder, names: Names, passage: str, entity: str, *
     if unit is None or not spelled:
         return
     body = text_below_title(unit)
-    text = sentence_with(body, spelled, _SENTENCE) if spelled in body else "mentions it"
+    text = sentence_with(body, spelled, _MAX_SENTENCE_LETTERS) if spelled in body else "mentions it"
     if forward:
         _add(builder, names, entity, passage, text)
     else:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit, PathStep, Unit
 
-_LABEL, _TITLE = 80, 40
+_MAX_LABEL_LETTERS, _TITLE = 80, 40
 _TEXT, _QUESTION = 200, 300
 _MAX_BOX_LETTERS = 2000
 """Letters of a passage that are read for the text in its box."""
@@ -92,9 +92,9 @@ class Names:
         position = self.position(passage_id) if passage_id else None
         if number is not None and position is not None:
             passage = int(np.searchsorted(self.graph.chunk_positions, position))
-            known = self.graph.name_in(passage, number)
-            if known:
-                return known
+            spelled = self.graph.name_in(passage, number)
+            if spelled:
+                return spelled
         return next(iter(self.spellings(entity_id)), "")
 
     def spellings(self, entity_id: str) -> dict[str, int]:
@@ -112,23 +112,23 @@ class Names:
         if unit is not None:
             text = without_sessions(text_below_title(unit))
             body = plain_text(text[:_MAX_BOX_LETTERS])
-            label = compact_title(self.snapshot, unit.title, _TITLE) or shorten(body or unit.id, _LABEL)
-            said = snippet(text, question, _TEXT) if question else shorten(body, _TEXT)
-            return Node(identifier, unit.kind.value, label, said, rank)
+            label = compact_title(self.snapshot, unit.title, _TITLE) or shorten(body or unit.id, _MAX_LABEL_LETTERS)
+            snippet_text = snippet(text, question, _TEXT) if question else shorten(body, _TEXT)
+            return Node(identifier, unit.kind.value, label, snippet_text, rank)
         name = self.entity(identifier, passage)
         kind = self.kind(identifier, name).kind if name else ""
-        return Node(identifier, "entity", shorten(name, _LABEL), name_kind=kind) if name else None
+        return Node(identifier, "entity", shorten(name, _MAX_LABEL_LETTERS), name_kind=kind) if name else None
 
     def kind(self, entity_id: str, name: str) -> NameKind:
-        """What an entity with a name is, as far as a model, its form or a few of its passages say."""
+        """Kind of an entity with a name, as far as a model, its form or a few of its passages say."""
         mentions, graph = self.mentions(entity_id), self.graph
         mentions = mentions[np.argsort(~graph.titles[mentions], kind="stable")]
         passages = list(dict.fromkeys(graph.passages[mentions[: 2 * _MAX_KIND_PASSAGES]].tolist()))[:_MAX_KIND_PASSAGES]
         units = self.snapshot.view.units(graph.chunk_positions[passages]) if passages else []
         spelled = {
-            name_key(known)
+            name_key(spelling)
             for mention in mentions[:_MAX_KIND_PASSAGES].tolist()
-            for known in graph.names.names(mention)
+            for spelling in graph.names.names(mention)
         }
         types = [
             entity.type
@@ -144,7 +144,7 @@ QUESTION = "question"
 """Id of the question's node."""
 _ASIDE = ("vector", "words", "vote")
 _MAX_PATH_NODES = 6
-_SENTENCE = 200
+_MAX_SENTENCE_LETTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +170,8 @@ def _readable_path(names: Names, hit: Hit) -> list[PathStep]:
             return step
         texts = "\n".join(unit.text for unit in map(names.unit, (*step.ids, hit.unit.id)) if unit is not None)
 
-        def words(found: re.Match[str]) -> str:
-            return found[2] if found[1] or f"{found[0]}(" in texts else found[0]
+        def words(match: re.Match[str]) -> str:
+            return match[2] if match[1] or f"{match[0]}(" in texts else match[0]
 
         return replace(step, note=_BRACKETS.sub(words, step.note), sentence=_BRACKETS.sub(words, step.sentence))
 
@@ -184,8 +184,8 @@ def reasons(snapshot: SearchSnapshot, hit: Hit) -> list[Reason]:
     steps = []
     for step in _readable_path(names, hit):
         nodes = (names.node(name, passage=step.ids[-1]) for name in step.ids)
-        known = {node.label: node.id for node in nodes if node is not None and node.id != hit.unit.id}
-        steps.append(Reason(step.step, step.note, tuple((name, label) for label, name in known.items())))
+        ids_by_label = {node.label: node.id for node in nodes if node is not None and node.id != hit.unit.id}
+        steps.append(Reason(step.step, step.note, tuple((name, label) for label, name in ids_by_label.items())))
     return steps
 
 
@@ -298,7 +298,7 @@ class _Drawing:
             return (_shares(words), _shares(words[:_MAX_PATH_NODES])) if words else ("", "is similar")
         if current == QUESTION:
             return step.note, "" if step.step == "seed" else "is similar"
-        label = shorten(step.sentence, _SENTENCE) if number <= 1 else "mentioned in"
+        label = shorten(step.sentence, _MAX_SENTENCE_LETTERS) if number <= 1 else "mentioned in"
         return step.note, label if step.sentence else ""
 
     def _sources(self, step: PathStep, hit: Hit) -> None:
@@ -328,7 +328,7 @@ class _Drawing:
 
 
 def _shares(words: Sequence[str]) -> str:
-    """What a passage shares with the question, in words."""
+    """Words that a passage shares with the question, as a phrase."""
     return f"shares the word{'s' * (len(words) > 1)} {', '.join(words)}"
 
 

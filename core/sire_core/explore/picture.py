@@ -119,10 +119,10 @@ class PictureBuilder:
 
     def first(self, ids: Sequence[str], n: int, neighbour: str) -> list[str]:
         """The first `n` neighbours of a node and those that are there already; the others count as left out."""
-        known = [name for name in ids if name in self._nodes]
+        drawn = [name for name in ids if name in self._nodes]
         new = list(dict.fromkeys(name for name in ids if name not in self._nodes))
         self._left_out |= dict.fromkeys(new[n:], neighbour)
-        return known + new[:n]
+        return drawn + new[:n]
 
     def add(self, node: Node, neighbour: str = "") -> bool:
         """Add a node beside another and say whether it is drawn; a node that is there already takes its rank."""
@@ -138,8 +138,8 @@ class PictureBuilder:
 
     def link(self, link: Link) -> None:
         """Add a link between two nodes, unless they are linked in either direction."""
-        known = link.source in self._nodes and link.target in self._nodes and link.source != link.target
-        if known and (link.target, link.source) not in self._links:
+        is_drawn = link.source in self._nodes and link.target in self._nodes and link.source != link.target
+        if is_drawn and (link.target, link.source) not in self._links:
             self._links.setdefault((link.source, link.target), link)
 
     def leads_to(self, target: str) -> bool:
@@ -183,9 +183,9 @@ def branches(picture: Picture) -> list[Branch]:
             above.setdefault(link.target, link)
 
     def branch(name: str) -> Branch:
-        own = [link for link in picture.links if link.source == name]
-        below = tuple(branch(link.target) for link in own if above.get(link.target) is link)
-        others = tuple((link, nodes[link.target]) for link in own if above.get(link.target) is not link)
+        links = [link for link in picture.links if link.source == name]
+        below = tuple(branch(link.target) for link in links if above.get(link.target) is link)
+        others = tuple((link, nodes[link.target]) for link in links if above.get(link.target) is not link)
         return Branch(nodes[name], above.get(name), below, others)
 
     return [branch(name) for name in nodes if name not in above]
@@ -213,8 +213,8 @@ def layout(picture: Picture) -> tuple[list[list[Node]], list[tuple[Link, list[st
     for number, link in enumerate(picture.links):
         first, last = sorted((link.source, link.target), key=places.__getitem__)
         stops = range(places[first] + 1, max(places[last], places[first] + 2))
-        said = {stops[-1]: link.label or link.reason}
-        waypoints = [Node(f"waypoint {number} {stop}", WAYPOINT, said.get(stop, "")) for stop in stops]
+        labels = {stops[-1]: link.label or link.reason}
+        waypoints = [Node(f"waypoint {number} {stop}", WAYPOINT, labels.get(stop, "")) for stop in stops]
         for stop, waypoint in zip(stops, waypoints, strict=True):
             layers[stop].append(waypoint)
         chain = [first, *(waypoint.id for waypoint in waypoints), last]
@@ -258,6 +258,6 @@ def _order(column: list[Node], neighbour_column: Sequence[Node], linked: Mapping
     positions = {node.id: position for position, node in enumerate(neighbour_column)}
     means: dict[str, float] = {}
     for position, node in enumerate(column):
-        known = [positions[other] for other in linked.get(node.id, ()) if other in positions]
-        means[node.id] = sum(known) / len(known) if known else float(position)
+        linked_positions = [positions[other] for other in linked.get(node.id, ()) if other in positions]
+        means[node.id] = sum(linked_positions) / len(linked_positions) if linked_positions else float(position)
     column.sort(key=lambda node: (means[node.id], node.rank or len(positions) + MOST_NODES))

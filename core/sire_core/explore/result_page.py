@@ -38,7 +38,7 @@ _WIDE = 900
 HEADING = 300
 """Letters of a question that are its heading."""
 _STEPS = {"vector": "text", "entity": "link", "question": "name"}
-"""What steps of paths are called on pages."""
+"""Names of the steps of paths on pages."""
 _COSINE = re.compile(r"cosine (-?[\d.]+) with the question")
 
 

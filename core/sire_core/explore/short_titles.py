@@ -33,7 +33,7 @@ _CONTINUED = re.compile(r"[\s:,]")
 _EXPLAINED = re.compile(r"\s*[:(|\u2013\u2014]|\s-")
 """Where a name ends in a title that goes on to say what it is: `ntpd - Network Time Protocol daemon`."""
 _BOOK = re.compile(rf":\s|{_SEPARATOR.pattern}")
-"""What stands between the name of a book and that of its part."""
+"""Separators between the name of a book and that of its part."""
 _STRAIGHT_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _TITLE_MARKS = " \t:.,;|-\u2013\u2014\u00b6"
 
@@ -42,9 +42,9 @@ def shared_affixes(titles: Sequence[str], share: float = 0.5) -> tuple[str, ...]
     """Beginnings and endings that a part of some titles share, with their separator; the longest first."""
     counts: Counter[str] = Counter()
     for title in titles:
-        for found in _SEPARATOR.finditer(title):
-            counts[title[: found.end()]] += 1
-            counts[title[found.start() :]] += 1
+        for separator in _SEPARATOR.finditer(title):
+            counts[title[: separator.end()]] += 1
+            counts[title[separator.start() :]] += 1
     shared = [affix for affix, number in counts.items() if number >= max(_MIN_SITE_DOCUMENTS, len(titles) * share)]
     return tuple(sorted(shared, key=lambda affix: (-len(affix), affix)))
 
@@ -64,18 +64,18 @@ def without_repeats(title: str, endings: Collection[str] = ()) -> str:
         title: Title and headings: `git-am(1) > git-am(1) Manual Page > NAME`.
         endings: What the headings of many documents add to the title, such as `Manual Page`; it is left out, too.
     """
-    kept: list[str] = []
+    parts: list[str] = []
     for name in title.split(SEPARATOR):
-        before = kept[-1] if kept else ""
-        plain = {_folded(part.strip(_TITLE_MARKS)) for other in kept for part in (other, _BOOK.split(other)[-1])}
+        before = parts[-1] if parts else ""
+        plain = {_folded(part.strip(_TITLE_MARKS)) for other in parts for part in (other, _BOOK.split(other)[-1])}
         if _folded(name.strip(_TITLE_MARKS)) in plain or _rest(before, name, _EXPLAINED):
             continue
         ending = _rest(name, before, _CONTINUED)
         if not ending:
-            kept.append(name)
+            parts.append(name)
         elif ending not in endings:
-            kept[-1] = name
-    return SEPARATOR.join(kept)
+            parts[-1] = name
+    return SEPARATOR.join(parts)
 
 
 def _folded(name: str) -> str:
@@ -84,7 +84,7 @@ def _folded(name: str) -> str:
 
 
 def _rest(name: str, beginning: str, boundary: re.Pattern[str]) -> str:
-    """What a name adds to its beginning; empty if it does not begin with it, up to a boundary."""
+    """The rest of a name after a beginning; empty if it does not begin with it, up to a boundary."""
     rest = name[len(beginning) :]
     is_longer = beginning and boundary.match(rest) and _folded(name).startswith(_folded(beginning))
     return rest.strip(_TITLE_MARKS) if is_longer else ""
@@ -147,7 +147,7 @@ def with_short_title(snapshot: SearchSnapshot, unit: Unit) -> Unit:
 
 
 def told_apart(named: Sequence[tuple[str, str]]) -> list[str]:
-    """What texts of these titles are called: of several with the same title, or without one, by their first words."""
+    """Labels of texts: their titles; their first words where several share a title, or have none."""
     counts = Counter(title for title, _ in named)
     return [
         f"{title}: {first_words(text)}" if title and counts[title] > 1 else title or first_words(text)
@@ -161,7 +161,7 @@ def distinct_titles(snapshot: SearchSnapshot, units: Iterable[Unit]) -> list[str
 
 
 def _affixes(snapshot: SearchSnapshot, share: float = 0.5) -> tuple[str, ...]:
-    """What a part of the titles of a folder share, or of all documents; read once per snapshot."""
+    """Affixes that a part of the titles of a folder share, or of all documents; read once per snapshot."""
 
     def read() -> tuple[str, ...]:
         pool = snapshot.view.pool
@@ -177,7 +177,7 @@ def _affixes(snapshot: SearchSnapshot, share: float = 0.5) -> tuple[str, ...]:
 
 
 def _endings(snapshot: SearchSnapshot) -> frozenset[str]:
-    """What the first headings of at least half of the documents add to titles that they begin with."""
+    """Endings that the first headings of at least half of the documents add to titles that they begin with."""
     view = snapshot.view
     affixes = _affixes(snapshot)
     _, first = np.unique(view.chunk_documents[view.pool.indices[view.pool.indptr[:-1]]], return_index=True)

@@ -66,7 +66,7 @@ def _with_words(snapshot: SearchSnapshot, wanted: Sequence[str], n: int) -> list
     for row, position in enumerate(positions.tolist()):
         unit, _ = view.pool.unit(position)
         words = f"{unit.title}\n{unit.text}".lower()
-        has[row] = [found.search(words) is not None for found in beginnings]
+        has[row] = [beginning.search(words) is not None for beginning in beginnings]
     scores = has @ np.log1p(len(positions) / np.maximum(has.sum(axis=0), 1))
     best = np.argsort(-scores, kind="stable")[:n]
     return [with_short_title(snapshot, unit) for unit in view.units(positions[best[scores[best] > 0]])]
@@ -126,13 +126,13 @@ def _cost(position: int, hits: list[int], ranked: Ranking) -> list[tuple[str, st
     """The parts of the score that lie furthest below those of the last hit, if the ranking knows of parts."""
     pair = np.array([position, *hits[-1:]])
     parts_of: Callable[[IntArray], Mapping[str, FloatArray]] | None = getattr(ranked, "parts", None)
-    own, last = ranked.scores_at(pair)[[0, -1]].tolist()
-    if parts_of is None or position in hits or own < _REACHED:
+    score, last = ranked.scores_at(pair)[[0, -1]].tolist()
+    if parts_of is None or position in hits or score < _REACHED:
         return []
-    less = sorted((float(own - last), words) for words, (own, last) in parts_of(pair).items())
-    most = "; ".join(f"{words} ({difference:.2f})" for difference, words in less[:_COSTS] if difference < 0)
-    note = f"It scores {own:.2f}, the last hit {last:.2f}."
-    return [("score", f"{note} It loses most by: {most}." if most else note)]
+    less = sorted((float(score - last), words) for words, (score, last) in parts_of(pair).items())
+    losses = "; ".join(f"{words} ({difference:.2f})" for difference, words in less[:_COSTS] if difference < 0)
+    note = f"It scores {score:.2f}, the last hit {last:.2f}."
+    return [("score", f"{note} It loses most by: {losses}." if losses else note)]
 
 
 async def _selection(position: int, ranked: Ranking, selected: Ranking, k: int) -> list[tuple[str, str]]:
@@ -147,11 +147,11 @@ async def _selection(position: int, ranked: Ranking, selected: Ranking, k: int) 
 async def _vectors(position: int, hits: list[int], question: str, snapshot: SearchSnapshot, inside: IntArray) -> str:
     view = snapshot.view
     cosines = await view.cosines(question, await view.embed_query(question), snapshot.where)
-    own = float(cosines[position])
-    nearer = int((cosines[inside] > own).sum())
+    cosine = float(cosines[position])
+    nearer = int((cosines[inside] > cosine).sum())
     least = min((float(cosines[hit]) for hit in hits), default=0.0)
     more = f"{count(nearer, 'other passage')} {'is' if nearer == 1 else 'are'} more similar"
-    note = f"Its similarity to the question is {own:.3f}; {more}."
+    note = f"Its similarity to the question is {cosine:.3f}; {more}."
     return f"{note} The least similar hit has {least:.3f}." if hits else note
 
 
@@ -161,8 +161,8 @@ def _words(unit: Unit, question: str) -> str:
     wanted = question_words(question)
     missing = [word for word in wanted if not marked(word, " ".join(shared))[0][1]] if shared else wanted
     plural = "s" * (len(shared) > 1)
-    found = f"the word{plural} {', '.join(sorted(shared))}" if shared else "no word with the question"
-    has = f"It shares {found}."
+    common = f"the word{plural} {', '.join(sorted(shared))}" if shared else "no word with the question"
+    has = f"It shares {common}."
     lacked = f"the word{'s' * (len(missing) > 1)} {', '.join(missing)}"
     return f"{has} It lacks {lacked}." if missing and shared else has
 
@@ -174,12 +174,12 @@ def _shared_names(hit: Hit, hits: list[int], question: str, names: Names) -> lis
         return []
     position = names.position(unit.id)
     number = {int(chunk_position): n for n, chunk_position in enumerate(graph.chunk_positions.tolist())}
-    own = set(graph.entities[graph.passages == number[int(position or 0)]].tolist())
+    entities = set(graph.entities[graph.passages == number[int(position or 0)]].tolist())
     inside = None if names.allowed is None else names.allowed[graph.chunk_positions]
     linked = graph.link(question, inside)
     text = f"{unit.title}\n{unit.text}"
     in_both = dict.fromkeys(
-        name for entity, name in linked.items() if entity in own or whole_name(name, re.IGNORECASE).search(text)
+        name for entity, name in linked.items() if entity in entities or whole_name(name, re.IGNORECASE).search(text)
     )
     linked_names = ", ".join(dict.fromkeys(linked.values()))
     pieces = marked(question, "", frequent_names(names.snapshot))
@@ -196,7 +196,7 @@ def _shared_names(hit: Hit, hits: list[int], question: str, names: Names) -> lis
     of_question = [("names of the question", " ".join(notes))]
     others = {number[hit] for hit in hits if hit in number and hit != position}
     theirs = set(graph.entities[np.isin(graph.passages, list(others))].tolist())
-    counts = {entity: len(names.mentions(graph.entity_ids[entity])) for entity in own & theirs}
+    counts = {entity: len(names.mentions(graph.entity_ids[entity])) for entity in entities & theirs}
     shared = sorted(counts, key=lambda entity: (counts[entity], entity))[:_MAX_REASONS]
     links = [f"{names.entity(graph.entity_ids[e])} (in {count(counts[e], 'passage')})" for e in shared]
     note = f"It shares {', '.join(links)} with the hits." if links else "It shares no name with a hit."

@@ -25,7 +25,7 @@ def _stemmer() -> object:
     return Stemmer.Stemmer("english")
 
 
-@lru_cache(1 << 13)
+@lru_cache(1 << 15)
 def _rank(word: str) -> int | None:
     stem: str = _stemmer().stemWord(word)  # type: ignore[attr-defined] # PyStemmer has no type information
     return _ranks().get(stem)
@@ -36,7 +36,7 @@ def is_everyday(word: str) -> bool:
     return _rank(word.lower()) is not None
 
 
-@lru_cache(1 << 13)
+@lru_cache(1 << 15)
 def rarity(word: str) -> float:
     """Inverse document frequency of a lower-case word in general English, by its rank (Zipf): 0 to about 9."""
     rank = _rank(word)

@@ -6,10 +6,11 @@ import asyncio
 import json
 import math
 import re
+import zlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sire_core.errors import CorpusError, StorageError
 from sire_core.extraction.headings import base_title
@@ -27,6 +28,20 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # 
 _LOCAL_ID = re.compile(r"[ne]\d+")
 # From here on, Unicode holds scripts that put no spaces between words.
 _UNSPACED_SCRIPT = 0x2E80
+
+
+class StoredRecord(NamedTuple):
+    """A record as it is stored."""
+
+    hash: str  # of its chunk
+    status: str
+    reason: str  # why extraction failed
+    body: bytes  # JSON, compressed to less than half its length
+
+    @classmethod
+    def of(cls, record: ExtractionRecord) -> StoredRecord:
+        """Encode a record."""
+        return cls(record.hash, record.status, record.reason, zlib.compress(to_json(record).encode(), 1))
 
 
 def to_json(record: ExtractionRecord) -> str:

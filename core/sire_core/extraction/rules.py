@@ -49,8 +49,7 @@ _BIRTH = re.compile(
     r"\((?:[^()]{0,60}?[;,] )?(?:born|b\.|d\.|died|c\.|ca\.|\d{1,2} [A-Z][a-z]+ \d{3,4}|[A-Z][a-z]+ \d{1,2}, \d{4}|"
     r"\d{3,4} ?[\u2013-] ?\d{3,4}\))"
 )
-_SHE = re.compile(r"\b(?:[Ss]he|[Hh]er)\b")
-_HE = re.compile(r"\b(?:[Hh]e|[Hh]is)\b")
+_PERSON = re.compile(r"\b(?:[Ss]he|[Hh](?:er?|is))\b")
 _REFERENCE = re.compile(
     r"(?P<intro>(?:(?:In|On|At|After|By|During|Since|From|Until|Before|Following|Throughout|Upon|As|While|When|"
     r"Although|Though|Despite|Born|Originally|Later|Then|Initially|Subsequently|However|Eventually|Today|Currently)\b"
@@ -160,7 +159,9 @@ def _kind_of_name(base: str, sentences: list[str]) -> str:
 
 def gender(text: str) -> str:
     """`she` or `he`, whichever a passage says more often; empty when that does not tell."""
-    she, he = len(_SHE.findall(text)), len(_HE.findall(text))
+    words = [word.lower() for word in _PERSON.findall(text)]
+    he = words.count("he") + words.count("his")
+    she = len(words) - he
     return "" if she == he else "she" if she > he else "he"
 
 
@@ -261,11 +262,10 @@ class RulesExtractor:
 
     def _record(self, chunk: Chunk, sections: Sequence[TextSection]) -> ExtractionRecord:
         draft = _Draft()
-        sex = gender(chunk.text)
         for section in sections:
             kind = detect_kind(section.subject, section.sentences)
             table = NameTable(base_title(section.subject), kind, section.sentences, section.spans)
-            draft.begin(table, section, sex)
+            draft.begin(table, section, gender(chunk.text) if kind == "Person" else "")
             for number, sentence in enumerate(section.sentences):
                 draft.add(sentence, table.mentions(number))
             draft.end()

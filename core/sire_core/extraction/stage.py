@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from sire_core.errors import BuildError
+from sire_core.extraction.record import StoredRecord
 from sire_core.extraction.title_links import (
     PassageTexts,
     TitleIndex,
@@ -26,29 +27,14 @@ from sire_core.types import Failure
 if TYPE_CHECKING:
     from sire_core.documents.stored_corpus import CorpusUpdate
     from sire_core.protocols import Extractor, Progress, Runner
+    from sire_core.storage.call_cache import CallStore
     from sire_core.types import Chunk, ExtractionRecord
-
-
-class RecordStore(Protocol):
-    """Stores records; see `sire_core.storage.call_cache.CallStore`."""
-
-    def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
-        """Successful records, by chunk hash."""
-
-    def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> Mapping[str, bytes]:
-        """Successful records as stored, by chunk hash: some, or all for None."""
-
-    def known(self, fingerprint: str, hashes: Collection[str]) -> set[str]:
-        """Hashes with a successful record."""
-
-    def put_records(self, fingerprint: str, records: Sequence[ExtractionRecord]) -> None:
-        """Store records."""
 
 
 async def extract_missing(
     chunks: Sequence[Chunk],
     extractor: Extractor,
-    store: RecordStore,
+    store: CallStore,
     progress: Progress,
     max_failure_ratio: float,
     hashes: Mapping[str, str] | None = None,
@@ -83,12 +69,12 @@ async def extract_missing(
 
 async def _batches(
     todo: Sequence[ChunkInContext], extractor: Extractor, runner: Runner | None
-) -> AsyncGenerator[Sequence[ExtractionRecord], None]:
+) -> AsyncGenerator[Sequence[StoredRecord], None]:
     """Yield records as they come, from the extractor or from a runner."""
     if runner is None or runner.part_size is None or not getattr(extractor, "portable", False):
         async with aclosing(extractor.extract(todo)) as batches:  # type: ignore[type-var] # an async generator
-            async for batch in batches:
-                yield batch
+            async for records in batches:
+                yield _stored(records)
         return
     parts = [todo[start : start + runner.part_size] for start in range(0, len(todo), runner.part_size)]
     async with aclosing(runner.map(_extracted, extractor, parts)) as results:
@@ -96,11 +82,15 @@ async def _batches(
             yield batch
 
 
-def _extracted(extractor: Extractor, part: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
+def _stored(records: Sequence[ExtractionRecord]) -> list[StoredRecord]:
+    return list(map(StoredRecord.of, records))
+
+
+def _extracted(extractor: Extractor, part: Sequence[ChunkInContext]) -> list[StoredRecord]:
     """Records of a part, on a worker."""
 
-    async def all_of_them() -> list[ExtractionRecord]:
-        return [record async for batch in extractor.extract(part) for record in batch]
+    async def all_of_them() -> list[StoredRecord]:
+        return [record async for batch in extractor.extract(part) for record in _stored(batch)]
 
     return asyncio.run(all_of_them())
 
@@ -108,7 +98,7 @@ def _extracted(extractor: Extractor, part: Sequence[ChunkInContext]) -> list[Ext
 class RecordReader:
     """Reads records by chunk id; links titles as entities if the extractor asks for it."""
 
-    def __init__(self, update: CorpusUpdate, extractor: Extractor, store: RecordStore) -> None:
+    def __init__(self, update: CorpusUpdate, extractor: Extractor, store: CallStore) -> None:
         self._update, self._extractor, self._store = update, extractor, store
         self._all: Mapping[str, ExtractionRecord] | None = None
         self._asked = 0
@@ -143,7 +133,7 @@ class RecordReader:
         return TitleLinker(list(map(title_of, self._update.after.chunks)))
 
 
-def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: RecordStore) -> frozenset[str]:
+def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: CallStore) -> frozenset[str]:
     """Ids of chunks whose linked titles may differ after the change."""
     before, after = update.before, update.after
     if not extractor.links_titles or not before.chunks:  # none is old

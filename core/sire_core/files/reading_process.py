@@ -15,12 +15,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sire_core.errors import CorpusError
 from sire_core.files.converters import Converted, check_libraries, convert
+from sire_core.isolated import start_isolated
 
 SECONDS, SECONDS_PER_MB = 10, 10
 """CPU time of a file."""
@@ -35,12 +35,6 @@ _INHERITED = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _SETTINGS = {"MALLOC_ARENA_MAX": "2"}
 """Every thread of a library would reserve memory of its own."""
 _LIBRARIES = ("pypdfium2", "docx", "pptx", "openpyxl", "kreuzberg")
-_START = (
-    "import sys; place = next((n for n, path in enumerate(sys.path) if path.endswith('-packages')), len(sys.path)); "
-    "sys.path[place:place] = sys.argv[1:]; import sire_core.files.reading_process as process; "
-    "process.answer_requests()"
-)
-"""This package is imported from the caller's folder, but no module of it before those of Python."""
 _OPEN = threading.local()
 
 
@@ -113,26 +107,10 @@ class _ReadingProcess:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """Start the process: isolated, in Python's own folder, with the packages that this process has imported."""
-    origins = [find_spec(name) for name in (__name__.partition(".")[0], *_LIBRARIES)]
-    folders = dict.fromkeys(str(Path(spec.origin).resolve().parent.parent) for spec in origins if spec and spec.origin)
+    """Start the process, with nothing of this process's environment but what Python needs."""
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     paths = {name: text for name, text in inherited.items() if all(map(os.path.isabs, text.split(os.pathsep)))}
-    return subprocess.Popen(  # noqa: S603 (this interpreter and this module)
-        [_interpreter(), "-I", "-c", _START, *folders],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=sys.prefix,
-        env={**_SETTINGS, **paths},
-    )
-
-
-def _interpreter() -> str:
-    """Path of Python; `sys.executable` is another program where Python is embedded, as in uWSGI."""
-    if Path(sys.executable).stem.lower().startswith(("python", "pypy")):
-        return sys.executable
-    return str(Path(sys.prefix, "python.exe") if sys.platform == "win32" else Path(sys.prefix, "bin", "python3"))
+    return start_isolated(f"{__name__}:answer_requests", _LIBRARIES, {**_SETTINGS, **paths})
 
 
 def _seconds(size: int) -> int:

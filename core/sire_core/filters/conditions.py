@@ -30,7 +30,7 @@ _LIST_OPERATORS = ("in", "nin")
 _TEXTUAL = ("text_match", "text_match_insensitive")
 _OPERATORS = ("eq", "ne", *_LIST_OPERATORS, *_ORDERED, "contains", "exists", *_TEXTUAL)
 # No two alternatives begin with the same character, so the text is read once, whatever it holds.
-_TOKEN = re.compile(
+_FILTER_TOKEN = re.compile(
     r"""(?P<space>\s+)
       | (?P<double>"[^"\\]*(?:\\.[^"\\]*)*")
       | (?P<single>'[^']*(?:''[^']*)*')
@@ -66,9 +66,9 @@ class Condition:
         if not isinstance(self.key, str):
             raise ConfigurationError(f"Metadata keys are strings, not {shortened(self.key)}.")
         if self.operator not in _OPERATORS:
-            known = ", ".join(_OPERATORS)
+            operators = ", ".join(_OPERATORS)
             raise ConfigurationError(
-                f"Unknown filter operator {shortened(self.operator)} for {shortened(self.key)}; use one of {known}."
+                f"Unknown filter operator {shortened(self.operator)} for {shortened(self.key)}; use one of {operators}."
             )
         value = self._checked()
         object.__setattr__(self, "value", value)
@@ -168,34 +168,36 @@ class FilterGroup:
 Filter = Union[Condition, FilterGroup]
 
 
-def filter_text(where: Filter) -> str:
+def filter_text(filter: Filter) -> str:
     """A filter as people write it; `parse_filter` reads it again."""
-    if isinstance(where, FilterGroup):
+    if isinstance(filter, FilterGroup):
         parts = [
-            f"({filter_text(part)})" if isinstance(part, FilterGroup) else filter_text(part) for part in where.parts
+            f"({filter_text(part)})" if isinstance(part, FilterGroup) else filter_text(part) for part in filter.parts
         ]
-        return f"not {parts[0]}" if where.operator == "not" else f" {where.operator} ".join(parts)
-    if where.operator == "exists":
-        return f"{where.key} exists" if where.value else f"not {where.key} exists"
-    sign = next((sign for sign, name in _SYMBOLS.items() if name == where.operator and sign != "=="), "")
-    items = [_written(item) for item in where.value] if isinstance(where.value, tuple) else []
-    value = f"[{', '.join(items)}]" if isinstance(where.value, tuple) else _written(where.value)
-    return f"{where.key}{sign or f' {where.operator} '}{value}"
+        return f"not {parts[0]}" if filter.operator == "not" else f" {filter.operator} ".join(parts)
+    if filter.operator == "exists":
+        return f"{filter.key} exists" if filter.value else f"not {filter.key} exists"
+    sign = next((sign for sign, name in _SYMBOLS.items() if name == filter.operator and sign != "=="), "")
+    items = [_written(item) for item in filter.value] if isinstance(filter.value, tuple) else []
+    value = f"[{', '.join(items)}]" if isinstance(filter.value, tuple) else _written(filter.value)
+    return f"{filter.key}{sign or f' {filter.operator} '}{value}"
 
 
-def filter_mapping(where: Filter) -> dict[str, Any]:
+def filter_mapping(filter: Filter) -> dict[str, Any]:
     """Return a filter as JSON values, from which `parse_filter` makes the same filter.
 
     Raises:
         ConfigurationError: It has a key that a mapping cannot name, such as "and".
     """
-    if isinstance(where, FilterGroup):
-        parts = [filter_mapping(part) for part in where.parts]
-        return {where.operator: parts[0] if where.operator == "not" else parts}
-    if where.key in JOINS or where.key.startswith("$"):
-        raise ConfigurationError(f"A stored filter cannot name the key {shortened(where.key)}; pass it to each object.")
-    value = list(where.value) if isinstance(where.value, tuple) else where.value
-    return {where.key: {where.operator: value}}
+    if isinstance(filter, FilterGroup):
+        parts = [filter_mapping(part) for part in filter.parts]
+        return {filter.operator: parts[0] if filter.operator == "not" else parts}
+    if filter.key in JOINS or filter.key.startswith("$"):
+        raise ConfigurationError(
+            f"A stored filter cannot name the key {shortened(filter.key)}; pass it to each object."
+        )
+    value = list(filter.value) if isinstance(filter.value, tuple) else filter.value
+    return {filter.key: {filter.operator: value}}
 
 
 def _written(value: Any) -> str:
@@ -265,9 +267,9 @@ def asks_for_fields(filter: Filter) -> bool:
     return any(condition.key in FIELDS for condition in conditions(filter))
 
 
-def filtered_title(of_document: str, own: str) -> str:
+def filtered_title(of_document: str, of_passage: str) -> str:
     """The title that filters compare: the document's, if it has one, for all of its passages."""
-    return of_document or own
+    return of_document or of_passage
 
 
 def passes(filter: Filter, passages: Iterable[tuple[Mapping[str, Any], str, str, str]]) -> Iterator[bool]:
@@ -328,7 +330,7 @@ class _Reader:
     def _scan(self) -> Iterator[_Token]:
         position = 0
         while position < len(self._text):
-            match = _TOKEN.match(self._text, position)
+            match = _FILTER_TOKEN.match(self._text, position)
             if match is None:
                 sign = self._text[position]
                 reason = "the quote is not closed" if sign in "\"'" else f"{sign!r} stands alone; put it in quotes"

@@ -97,8 +97,8 @@ class NameLists:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name, for a file."""
-        own: dict[str, NDArray[Any]] = {"lists.hashes": self.hashes, "lists.ends": self.ends, "lists.text": self.text}
-        return {**own, **self.forms.arrays("forms")}
+        lists: dict[str, NDArray[Any]] = {"lists.hashes": self.hashes, "lists.ends": self.ends, "lists.text": self.text}
+        return {**lists, **self.forms.arrays("forms")}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> NameLists:
@@ -201,8 +201,8 @@ class EdgeColumns:
         names = self.lists.names_of(self.numbers[rows])
         columns = (self.sources[rows].tolist(), self.targets[rows].tolist(), self.titles[rows].tolist())
         return [
-            _edge(kind, source.decode(), target.decode(), known, title)
-            for source, target, title, known in zip(*columns, names, strict=True)
+            _edge(kind, source.decode(), target.decode(), edge_names, title)
+            for source, target, title, edge_names in zip(*columns, names, strict=True)
         ]
 
     def to_bytes(self) -> bytes:
@@ -244,9 +244,9 @@ def updated_blocks(
     stored = read(sorted(waiting)) if waiting else {}
     blocks: dict[str, bytes | None] = {}
     for key in sorted(waiting):
-        own = [EdgeChange(*row) for rows in waiting.pop(key) for row in marshal.loads(rows)]  # noqa: S302 - of this process
+        block_changes = [EdgeChange(*row) for rows in waiting.pop(key) for row in marshal.loads(rows)]  # noqa: S302 - of this process
         before = EdgeColumns.from_bytes(stored[key]) if key in stored else EdgeColumns.empty()
-        after = before.updated(own)
+        after = before.updated(block_changes)
         blocks[key] = after.to_bytes() if len(after.sources) else None
     return blocks
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import BaseModel, Field
 
 from sire_core.errors import ModelError
-from sire_core.models.base import concurrency_of, with_sources
+from sire_core.models.base import ask_all, with_sources
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Prompt
 from sire_core.types import Failure
-from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Delta, LanguageModel
@@ -64,8 +63,7 @@ async def summarize_elements(
             what = f"summaries of {len(batch)} elements, first {batch[0].text!r}"
             return {}, Failure(what, f"{type(error).__name__}: {error}"[:500])
 
-    workers = concurrency_of(model)
-    for summaries, failure in await map_all(one, _batches(elements, texts), workers, progress):
+    for summaries, failure in await ask_all(model, one, _batches(elements, texts), progress):
         by_key.update(summaries)
         failures += [failure] if failure else []
     return {element.id: by_key[element.id] for element in elements if element.id in by_key}, failures

@@ -70,8 +70,8 @@ def min_max(values: FloatArray, allowed: BoolArray | None = None) -> Floats:
     scaled = np.zeros(len(values))
     rows = np.arange(len(values)) if allowed is None else np.flatnonzero(allowed)
     if len(rows):
-        least, most = float(values[rows].min()), float(values[rows].max())
-        scaled[rows] = (values[rows] - least) / (most - least) if most > least else 1.0
+        least, highest = float(values[rows].min()), float(values[rows].max())
+        scaled[rows] = (values[rows] - least) / (highest - least) if highest > least else 1.0
     return scaled
 
 
@@ -121,10 +121,10 @@ class WalkPaths:
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Return steps by entities and passages, then the cosine."""
-        own = cosine_step(self.view, position, self.cosines.at(np.array([position]))[0])
+        cosine = cosine_step(self.view, position, self.cosines.at(np.array([position]))[0])
         passage = int(np.searchsorted(self.graph.chunk_positions, position))
         is_passage = passage < self.walk.passages and self.graph.chunk_positions[passage] == position
-        return (*self._towards(passage), own) if is_passage else (own,)
+        return (*self._towards(passage), cosine) if is_passage else (cosine,)
 
     def _towards(self, passage: int) -> tuple[PathStep, ...]:
         """Steps from the start of the walk to a passage."""
@@ -248,9 +248,9 @@ class EntityGraph:
         """
         forms, numbers = self.names.lists.forms, self.names.numbers
         counts = forms.counts[numbers]
-        known = forms["keys"][ranges(forms.starts()[numbers], counts)]
+        name_keys = forms["keys"][ranges(forms.starts()[numbers], counts)]
         mentions = np.repeat(np.arange(len(numbers)), counts)
-        rows = positions_in(_paired(self.passages[mentions], known), _paired(passages, keys))
+        rows = positions_in(_paired(self.passages[mentions], name_keys), _paired(passages, keys))
         return np.where(rows >= 0, self.entities[mentions[rows]], -1) if len(mentions) else rows
 
     def frequency(self, entity: int) -> int:
@@ -339,10 +339,10 @@ class SpelledNames:
         for mention, index in zip(mentions.tolist(), self.numbers[mentions].tolist(), strict=True):
             for name in names[index]:
                 by_name.setdefault(name, []).append(mention)
-        said: dict[str, list[int]] = {}
+        mentions_by_name: dict[str, list[int]] = {}
         for name, spelled in TitleLinker(list(by_name)).mentions(question).items():
-            said.setdefault(spelled, []).extend(by_name[name])
-        return said
+            mentions_by_name.setdefault(spelled, []).extend(by_name[name])
+        return mentions_by_name
 
     def _candidate_lists(self, question: str) -> IntArray:
         """Lists with a form that begins and ends with words of a question, and those with forms of the same keys."""

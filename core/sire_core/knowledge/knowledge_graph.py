@@ -55,11 +55,11 @@ class PassageNames:
 
         And entities of the record that the passage does not spell out: the statements say their names, too.
         """
-        known = {entity.id: entity for entity in self.entities if entity.key}
+        entities = {entity.id: entity for entity in self.entities if entity.key}
         ends = dict.fromkeys(end for head, _, tail, _ in self.statements for end in (head, tail))
         names: dict[str, list[str]] = {}
         for end in ends:
-            entity = known.get(end)
+            entity = entities.get(end)
             if entity is None and (key := cached_key(end)):
                 names.setdefault(key, []).append(end)
             elif entity is not None and not entity.names:
@@ -289,8 +289,8 @@ def _resolved(end: str, merged: Mapping[str, str]) -> str:
 
 def _ends(key: str, members: Mapping[str, Sequence[str]]) -> list[str]:
     names = members.get(key, (key,))
-    own = [name if name.startswith(VALUE) else f"{_ENTITY_PREFIX}{name}" for name in names]
-    return list(dict.fromkeys([*own, f"{VALUE}{key}", f"{_LITERAL}{key}"]))
+    end_keys = [name if name.startswith(VALUE) else f"{_ENTITY_PREFIX}{name}" for name in names]
+    return list(dict.fromkeys([*end_keys, f"{VALUE}{key}", f"{_LITERAL}{key}"]))
 
 
 @dataclass(frozen=True, slots=True)

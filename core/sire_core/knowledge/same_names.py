@@ -107,7 +107,7 @@ def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], thresh
 
     searching = [row for row, name in enumerate(names) if sum(map(str.isalnum, name)) >= _MIN_CHARACTERS]
     size, step = max(len(names), 1), max(1, _PAIRS_PER_BLOCK * 64 // max(len(names), 1))
-    found: dict[int, float] = {}
+    cosine_of_pair: dict[int, float] = {}
     for start in range(0, len(searching), step):
         rows = np.asarray(searching[start : start + step])
         cosines = vectors[rows] @ vectors.T
@@ -115,10 +115,10 @@ def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], thresh
         for row, near in zip(rows.tolist(), cosines, strict=True):
             others = np.flatnonzero(near >= threshold)
             nearest = others[np.argsort(-near[others], kind="stable")[:_MAX_NEIGHBORS]]
-            found.update((min(row, o) * size + max(row, o), float(near[o])) for o in nearest.tolist())
-    pairs = np.array(sorted(found), dtype=np.int64)
+            cosine_of_pair.update((min(row, o) * size + max(row, o), float(near[o])) for o in nearest.tolist())
+    pairs = np.array(sorted(cosine_of_pair), dtype=np.int64)
     first, second = np.divmod(pairs, size)
-    return first, second, np.array([found[pair] for pair in pairs.tolist()], dtype=np.float64)
+    return first, second, np.array([cosine_of_pair[pair] for pair in pairs.tolist()], dtype=np.float64)
 
 
 def similar_names(
@@ -177,8 +177,8 @@ class NameUse:
     @classmethod
     def of(cls, rows: Sequence[Entry]) -> Self:
         """Build it from the rows of the name."""
-        own = (((row.place, row.number, row.item), row.body[1]) for row in rows if not row.body[2])
-        return cls(min(own, default=None, key=lambda first_use: first_use[0]), any(row.body[2] for row in rows))
+        entity_rows = (((row.place, row.number, row.item), row.body[1]) for row in rows if not row.body[2])
+        return cls(min(entity_rows, default=None, key=lambda first_use: first_use[0]), any(row.body[2] for row in rows))
 
     def joined(self, other: NameUse) -> Self:
         """Merge the uses in two sets of passages."""
@@ -214,8 +214,8 @@ class NameClaims:
 
     def groups(self) -> list[tuple[str, ...]]:
         """Return groups of names of one entity, in corpus order; names without rows are left out."""
-        known = self.aliases
-        groups = ((key, *(alias for alias in aliases if known[alias])) for key, *aliases in self.claims.values())
+        has_rows = self.aliases
+        groups = ((key, *(alias for alias in aliases if has_rows[alias])) for key, *aliases in self.claims.values())
         return [group for group in groups if len(group) > 1]
 
     def _claims_after(self, table: Table) -> Mapping[_Place, Sequence[str]]:

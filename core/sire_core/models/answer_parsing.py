@@ -38,7 +38,7 @@ _THINKING_TAG = rf"</?(?:\w{{1,20}}:)?think(?:ing)?>|\u25c1/?think\u25b7|{_CHANN
 """Begins or ends thinking."""
 _WORD_TAG = re.compile(r"\s*<(thoughts?|reasoning|reflection)>", re.IGNORECASE)
 """Begins thinking only at the beginning of an answer, which may be about such words."""
-_SENTENCE_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f\u06d4][\"'\u2019\u201d\u00bb)\]*_]*\Z")
+_ENDS_SENTENCE = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f\u06d4][\"'\u2019\u201d\u00bb)\]*_]*\Z")
 _PROSE = 64  # Room for a sentence. With less, a prompt asks for numbers or a name, which come first.
 _PROSE_CUT = "an answer in prose was cut off at its length limit; it ends with its last whole sentence"
 _EMPTY = "the model answered nothing; it is not stored and the next build asks again"
@@ -49,7 +49,7 @@ def without_thinking(text: str, *, opened: bool = True, keep_open: bool = False)
     """The text without the blocks in which a model thought."""
     word = _WORD_TAG.match(text)
     tags = f"{_THINKING_TAG}|</?{word[1]}>" if word else _THINKING_TAG
-    kept: list[str] = []
+    parts: list[str] = []
     start, begin = 0, -1
     for tag in re.finditer(tags, text, re.IGNORECASE):
         name = tag[0].lower()
@@ -58,17 +58,17 @@ def without_thinking(text: str, *, opened: bool = True, keep_open: bool = False)
         elif not ("/" in name or "|>final" in name):
             begin = tag.start() if begin < 0 else begin
         elif begin >= 0:
-            kept.append(text[start:begin])
+            parts.append(text[start:begin])
             start, begin = tag.end(), -1
         elif opened:
-            kept, start = [], tag.end()
-    return "".join((*kept, text[start : begin if begin >= 0 and not keep_open else None])).strip()
+            parts, start = [], tag.end()
+    return "".join((*parts, text[start : begin if begin >= 0 and not keep_open else None])).strip()
 
 
 def whole_sentences(text: str) -> str:
     """A text up to its last whole sentence; empty when it has none."""
     text = text.rstrip()
-    if _SENTENCE_END.search(text):
+    if _ENDS_SENTENCE.search(text):
         return text
     *whole, rest = split_sentences(text) or [""]
     return text[: text.rindex(rest)].rstrip() if whole else ""
@@ -121,8 +121,8 @@ def not_refused(answer: Completion) -> Completion:
 
 def _said(answer: Completion) -> Completion:
     text = clean_text(not_refused(answer).text)
-    said = without_thinking(text)
-    return replace(answer, text=text if said == text.strip() else said)  # verbatim where nothing was thought aloud
+    spoken = without_thinking(text)
+    return replace(answer, text=text if spoken == text.strip() else spoken)  # verbatim where nothing was thought aloud
 
 
 _REACH = 6_000  # Letters at the end that are looked at: a few rounds of anything that a model repeats
@@ -149,7 +149,7 @@ def loop_at(text: str) -> tuple[int, int] | None:
     return (len(text) - best, period) if best else None
 
 
-_FENCE = re.compile(r"```[ \t]*(?:[\w+-]+[ \t]*)?\r?\n(.*?)```", re.DOTALL)
+_CODE_FENCE = re.compile(r"```[ \t]*(?:[\w+-]+[ \t]*)?\r?\n(.*?)```", re.DOTALL)
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _PIECES = re.compile(
     r'(?P<string>"(?:[^"\\]|\\.)*(?:"|\\?\Z))'
@@ -171,7 +171,7 @@ _WORDY = frozenset({"title", "default", "description"})
 _MAX_ERRORS = 5
 _MAX_SHOWN = 6_000
 _LOOP = "an answer for the schema %s repeated itself until its length limit; what it said before is used"
-_CUT = "an answer for the schema %s was cut off at its length limit, twice; what it finished is used"
+_CUT_TWICE = "an answer for the schema %s was cut off at its length limit, twice; what it finished is used"
 _BARE_HINT = "Answer with one JSON object only, no other text. Its JSON schema:\n"
 T = TypeVar("T")
 _left_out: ContextVar[list[str] | None] = ContextVar("_left_out", default=None)
@@ -202,7 +202,7 @@ def _candidates(text: str) -> Iterator[str]:
     # An end of thinking without a beginning: that stood in the prompt, and what came before is a draft. Or the tag is a
     # stray one, behind the answer or in it.
     for bare in dict.fromkeys(without_thinking(text, opened=opened, keep_open=True) for opened in (True, False)):
-        fenced = [match.group(1) for match in _FENCE.finditer(bare)]
+        fenced = [match.group(1) for match in _CODE_FENCE.finditer(bare)]
         yield from _one_of_parts(spans := _outermost(bare))
         yield from sorted(fenced, key=len, reverse=True)[:4]
         yield from spans
@@ -235,8 +235,8 @@ def _double_quoted(text: str) -> str:
         elif letter == "'" and depth:
             while end < len(text) and not (text[end] == "'" and _ENDS_STRING.match(text, end + 1)):
                 end += 2 if text[end] == "\\" else 1
-            said = text[at + 1 : end].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
-            parts.append(f'"{said}"')
+            content = text[at + 1 : end].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
+            parts.append(f'"{content}"')
             at = end + 1
             continue
         depth += (letter in "{[") - (letter in "}]" and depth > 0)
@@ -301,66 +301,40 @@ def _closing(text: str, start: int) -> int:
     return -1
 
 
-def without_loop(text: str) -> str | None:
-    """The JSON value of an answer that ran in a circle until it was cut off, closed after the first round."""
-    loop = loop_at(text)
-    if loop is None:
-        return None
-    start, period = loop
-    return _finished(text, start + 2 * period - 1, period)
+def salvaged(text: str) -> Iterator[str]:
+    """Yield JSON values that an answer holds which was cut off: up to its last finished element, with brackets closed.
 
-
-def with_one_round(text: str) -> str | None:
-    """The JSON value of an answer that ran in a circle inside of one string, closed where the string said it once."""
-    loop = loop_at(text)
-    begin = _begin(text)
-    if loop is None or begin < 0:
-        return None
-    start, period = loop
+    An answer that repeats itself ends after the first round; a string that repeats itself is closed after one round.
+    """
+    start, period = loop_at(text) or (len(text), 0)
+    end = start + max(2 * period - 1, 0)
+    begin = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
     stack: list[str] = []
-    opened = -1  # where a string begins that has not ended
-    for at, letter, stack in _nesting(text, begin, len(text)):  # noqa: B007 - the last stack counts
-        if not letter:
-            return None
-        if letter == '"':
-            opened = at if opened < 0 else -1
-    if not stack or not 0 <= opened < start:
-        return None
-    said = text[begin : start + period].rstrip("\\")
-    return f'{said}"{"".join(_CLOSES[left] for left in reversed(stack))}'
-
-
-def without_rest(text: str) -> str | None:
-    """The JSON value of an answer that was cut off, up to its last finished element, with its brackets closed."""
-    return _finished(text, len(text), 0)
-
-
-def _begin(text: str) -> int:
-    return min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
-
-
-def _finished(text: str, end: int, period: int) -> str | None:
-    """The value of `text[:end]` up to a finished element; what begins in the last `period` letters is a repetition."""
-    begin = _begin(text)
-    if begin < 0:
-        return None
-    stack: list[str] = []
+    string = -1  # where a string begins that has not ended
     before: tuple[int, int] | None = None  # index and depth of what was finished last, before the last round
     inside: tuple[int, int] | None = None  # and in it: what is least deep is repeated, the rest is a part of that
-    for at, letter, stack in _nesting(text, begin, end):
+    for at, letter, stack in _nesting(text, begin, end) if begin >= 0 else ():
         if not letter:
-            return None
-        if letter not in "}]":
-            continue
-        if at < end - period:
-            before = (at + 1, len(stack))
-        elif inside is None or len(stack) <= inside[1]:
-            inside = (at + 1, len(stack))
-        if not stack:
-            break
-    kept, depth = inside or before or (0, 0)
-    # What was opened before the last finished element and not closed up to it is the bottom of the stack.
-    return text[begin:kept] + "".join(_CLOSES[opened] for opened in reversed(stack[:depth])) if kept else None
+            return
+        if letter == '"':
+            string = at if string < 0 else -1
+        elif letter in "}]":
+            if at < end - period:
+                before = (at + 1, len(stack))
+            elif inside is None or len(stack) <= inside[1]:
+                inside = (at + 1, len(stack))
+            if not stack:
+                break
+    finish, depth = inside or before or (0, 0)
+    if finish:
+        # What was opened before the last finished element and not closed up to it is the bottom of the stack.
+        yield text[begin:finish] + _closed(stack[:depth])
+    if 0 <= string < start and period:
+        yield text[begin : start + period].rstrip("\\") + '"' + _closed(stack)
+
+
+def _closed(brackets: Sequence[str]) -> str:
+    return "".join(_CLOSES[bracket] for bracket in reversed(brackets))
 
 
 def _nesting(text: str, begin: int, end: int) -> Iterator[tuple[int, str, list[str]]]:
@@ -405,11 +379,10 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
         problem = _describe(error, first)
     room = request.max_tokens
     if first.finish == "length" and loop_at(first.text) is not None:
-        # More room is more rounds. What was said before the first repetition is the answer, if it is one.
-        said = _as_far(first, schema, without_loop, with_one_round)
-        if said is not None:
+        # More room is more rounds. What came before the first repetition is the answer, if it fits.
+        if (salvage := _salvage([first], schema)) is not None:
             _logger.warning(_LOOP, schema_name(schema))
-            return said
+            return salvage
         problem = f"the answer repeated itself until its length limit; name everything once ({problem})"
     elif room and first.finish == "length":
         room *= 2
@@ -418,15 +391,15 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
     try:
         done = _read(second, schema)
     except ValueError as error:
-        cut_off = _cut_off((second, first), schema)
-        if cut_off is None:
+        salvage = _salvage((second, first), schema)
+        if salvage is None:
             raise UnusableAnswerError(
                 f"the answer did not fit the schema {schema_name(schema)} even after a repair call: "
                 f"{_describe(error, second)}; it is not stored and the next build asks again",
                 second.text if second.text.strip() else first.text,
             ) from error
-        _logger.warning(_CUT, schema_name(schema))
-        done = cut_off
+        _logger.warning(_CUT_TWICE, schema_name(schema))
+        done = salvage
     return with_both(done, first, second)
 
 
@@ -447,23 +420,19 @@ def _read(answer: Completion, schema: type[BaseModel]) -> Completion:
     return replace(answer, parsed=parse_answer(answer.text, schema))
 
 
-def _cut_off(answers: Sequence[Completion], schema: type[BaseModel]) -> Completion | None:
-    """The longest finished part that fits of answers that were all cut off; None if none fits."""
-    if any(answer.finish != "length" for answer in answers):
-        return None
-    parts = [_as_far(answer, schema, without_rest, with_one_round) for answer in answers]
-    return max((said for said in parts if said is not None), key=lambda said: len(said.text), default=None)
+def _salvage(answers: Sequence[Completion], schema: type[BaseModel]) -> Completion | None:
+    """Return the longest part of cut-off answers that fits a schema; None if none fits, or one was not cut off."""
+    parts = [part for answer in answers if (part := _salvaged_answer(answer, schema)) is not None]
+    is_cut = all(answer.finish == "length" for answer in answers)
+    return max(parts, key=lambda part: len(part.text), default=None) if is_cut else None
 
 
-def _as_far(answer: Completion, schema: type[BaseModel], *ways: Callable[[str], str | None]) -> Completion | None:
-    """An answer that ends with a part of its text, by the first way that fits the schema; None when none does."""
-    for way in ways:
-        text = way(answer.text)
-        if text is not None:
-            with suppress(ValueError, RecursionError):  # of JSON and of the schema
-                value = clean_value(json.loads(text))
-                said = json.dumps(value, ensure_ascii=False)
-                return replace(answer, text=said, parsed=schema.model_validate(value), finish="stop")
+def _salvaged_answer(answer: Completion, schema: type[BaseModel]) -> Completion | None:
+    for part in salvaged(answer.text):
+        with suppress(ValueError, RecursionError):  # of JSON and of the schema
+            value = clean_value(json.loads(part))
+            text = json.dumps(value, ensure_ascii=False)
+            return replace(answer, text=text, parsed=schema.model_validate(value), finish="stop")
     return None
 
 
@@ -565,15 +534,15 @@ def _item_by_item(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     except ValidationError as error:
         if not isinstance(items, list):
             raise
-        kept, first = [], error
+        readable, first = [], error
         for item in items:
             try:
-                kept += handler([item])
+                readable += handler([item])
             except ValidationError as problem:  # noqa: PERF203 - one bad item must not cost the others
                 leave_out(item, str(problem.errors()[0]["msg"]))
-        if not kept and any(item not in (None, "", [], {}) for item in items):
+        if not readable and any(item not in (None, "", [], {}) for item in items):
             raise first from None
-        return kept
+        return readable
 
 
 def _as_level(value: Any) -> str:
@@ -605,10 +574,10 @@ class LenientAnswer(BaseModel):
             return data
         tidy = {}
         for name, value in data.items():
-            known = cls.model_fields.get(name)
-            if value is None and known is not None and not known.is_required():
+            field = cls.model_fields.get(name)
+            if value is None and field is not None and not field.is_required():
                 continue
-            tidy[name] = _as_text(value) if known is not None and known.annotation is str else value
+            tidy[name] = _as_text(value) if field is not None and field.annotation is str else value
         return tidy
 
 
@@ -668,6 +637,6 @@ def _merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     whole: dict[str, Any] = {}
     for part in parts:
         for name, value in part.items():
-            known = whole.get(name)
-            whole[name] = [*known, *value] if isinstance(known, list) and isinstance(value, list) else value
+            before = whole.get(name)
+            whole[name] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
     return whole

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError
 from sire_core.models.answer_parsing import ask_checked
 from sire_core.protocols import Completion, ModelRequest, StreamingModel
+from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel, Prompt
 
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 _FINISHES = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "stop_token", "completed"), "stop"),
@@ -121,6 +124,16 @@ def _texts(stop: Sequence[str]) -> tuple[str, ...]:
 def concurrency_of(model: LanguageModel) -> int:
     """Maximum concurrent calls of a model; 8 if it does not state one."""
     return int(getattr(model, "concurrency", _CONCURRENCY))
+
+
+async def ask_all(
+    model: LanguageModel,
+    ask: Callable[[Item], Awaitable[Answer]],
+    items: Sequence[Item],
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Answer]:
+    """Ask about every item, as many at a time as the model allows; answers in the order of the items."""
+    return await map_all(ask, items, concurrency_of(model), progress)
 
 
 def with_sources(model: LanguageModel, chunk_ids: Sequence[str]) -> LanguageModel:
@@ -236,8 +249,8 @@ class CheckedModel(ModelBase):
         if rest := cutter.end():
             yield rest
 
-        async def first_then_ask(asked: ModelRequest) -> Completion:
-            return came.pop() if came else await self._ask(asked)
+        async def first_then_ask(repeated: ModelRequest) -> Completion:
+            return came.pop() if came else await self._ask(repeated)
 
         yield await ask_checked(first_then_ask, request)
 
@@ -263,16 +276,16 @@ _ADAPTERS = {
 """By the package of a class: how its models are passed."""
 
 
-def check_language_model(given: object, forms: str = "") -> None:
+def check_language_model(model: object, forms: str = "") -> None:
     """Raise if an argument is neither a language model nor None."""
-    if given is None:
+    if model is None:
         return
-    is_class = isinstance(given, type)
-    form = given if isinstance(given, type) else type(given)
+    is_class = isinstance(model, type)
+    form = model if isinstance(model, type) else type(model)
     packages = {base.__module__.partition(".")[0] for base in form.__mro__}
     theirs = (
         "" if hasattr(form, "fingerprint") else next((_ADAPTERS[name] for name in _ADAPTERS if name in packages), "")
     )
-    if not is_class and not theirs and callable(getattr(given, "complete", None)):
+    if not is_class and not theirs and callable(getattr(model, "complete", None)):
         return
-    raise ConfigurationError(f"{kind_of(given)} is no language model; {forms or theirs or _FORMS}.")
+    raise ConfigurationError(f"{kind_of(model)} is no language model; {forms or theirs or _FORMS}.")

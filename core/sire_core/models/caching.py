@@ -66,7 +66,7 @@ def answer_key(fingerprint: str, request: ModelRequest) -> str:
     )
 
 
-_CUT = "\x1flength\x1f"  # Stands before a stored text that was cut off; no answer begins like this
+_CUT_MARK = "\x1flength\x1f"  # Stands before a stored text that was cut off; no answer begins like this
 
 
 @dataclass(slots=True)
@@ -111,8 +111,8 @@ class CachedModel(ModelWrapper):
     async def answer(self, request: ModelRequest) -> Completion:
         """Answer from the store, else ask and store."""
         key = answer_key(self.fingerprint, request)
-        async with self._flying(key, request.schema) as (flight, known):
-            answer = known
+        async with self._flying(key, request.schema) as (flight, stored):
+            answer = stored
             if answer is None:
                 answer = flight.answer = await super().answer(request)
                 await self._keep(key, answer)
@@ -125,8 +125,8 @@ class CachedModel(ModelWrapper):
 
     async def _parts(self, request: ModelRequest) -> AnswerParts:
         key = answer_key(self.fingerprint, request)
-        async with self._flying(key, request.schema) as (flight, known):
-            answer = known
+        async with self._flying(key, request.schema) as (flight, stored):
+            answer = stored
             if answer is None:
                 async with aclosing(super().parts(request)) as walk:
                     async for part in walk:
@@ -171,9 +171,9 @@ class CachedModel(ModelWrapper):
         if text is None:
             return None
         read, wrote = await asyncio.to_thread(self._store.tokens, key)
-        cut, parsed = text.startswith(_CUT), None
+        cut, parsed = text.startswith(_CUT_MARK), None
         if schema is None:
-            text = text.removeprefix(_CUT)
+            text = text.removeprefix(_CUT_MARK)
         else:
             try:
                 parsed = schema.model_validate_json(text)
@@ -187,7 +187,7 @@ class CachedModel(ModelWrapper):
         if isinstance(answer.parsed, BaseModel):
             text = answer.parsed.model_dump_json()
         else:
-            text = f"{_CUT}{answer.text}" if answer.finish == "length" else answer.text
+            text = f"{_CUT_MARK}{answer.text}" if answer.finish == "length" else answer.text
         # Shielded: the answer is paid for, so that even a cancelled build keeps it.
         await asyncio.shield(
             asyncio.to_thread(

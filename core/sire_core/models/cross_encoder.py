@@ -86,8 +86,8 @@ class OnnxCrossEncoder(CrossEncoder):
     def _scored(self, question: str, texts: Sequence[str]) -> FloatArray:
         graph = self._model.load()
         output = next(iter(graph.outputs))
-        asked = graph.tokens(question, graph.max_length // 2)
-        rows = self._model.map(lambda text: graph.run(graph.encoded(text, asked), output), texts)
+        question_tokens = graph.tokens(question, graph.max_length // 2)
+        rows = self._model.map(lambda text: graph.run(graph.encoded(text, question_tokens), output), texts)
         scores = np.array(rows, dtype=np.float32)
         return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
 
@@ -109,8 +109,9 @@ class OnnxLateInteraction(OnnxCrossEncoder):
         def tokens(text: str, mark: list[int]) -> FloatArray:
             return unit_rows(graph.run(graph.encoded(text, marks=len(mark)), output, mark))
 
-        asked, mark = tokens(question, graph.first_known("[Q]", "[unused0]")), graph.first_known("[D]", "[unused1]")
-        best = self._model.map(lambda text: (asked @ tokens(text, mark).T).max(axis=1).mean(), texts)
+        question_vectors = tokens(question, graph.first_known("[Q]", "[unused0]"))
+        mark = graph.first_known("[D]", "[unused1]")
+        best = self._model.map(lambda text: (question_vectors @ tokens(text, mark).T).max(axis=1).mean(), texts)
         return np.array(best, dtype=np.float32)
 
 

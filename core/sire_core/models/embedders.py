@@ -136,8 +136,8 @@ def fit_once(thing: Any, role: str, fingerprint: str, store: CallStore, texts: S
 
 
 _PROBE, _PROBED = "a short text that tells embedding models apart", 16
-_STEP = 0.04  # Of the mean size of a vector's numbers; the noise of half precision is a fortieth of it
-_ANSWER = re.compile(r"(?P<model>.*:answers-\d+-)(?P<numbers>(?:[0-9a-f]{2})*)", re.DOTALL)
+_PROBE_STEP = 0.04  # Of the mean size of a vector's numbers; the noise of half precision is a fortieth of it
+_ANSWER_FINGERPRINT = re.compile(r"(?P<model>.*:answers-\d+-)(?P<numbers>(?:[0-9a-f]{2})*)", re.DOTALL)
 
 _ANSWER_PART = re.compile(r":?answers-\d+-[0-9a-f]*$")
 _FITTED = re.compile(r"^(lexical)-svd/\d+(?::[0-9a-f]+)?$")
@@ -153,7 +153,7 @@ def answer_text(called: str, embed: Callable[[str], Sequence[float]]) -> str:
     except Exception as error:
         raise ModelError(f"{called} failed: {type(error).__name__}: {error}") from error
     size = float(np.sqrt(np.mean(vector**2))) or 1.0
-    steps = np.clip(np.round(vector[:_PROBED] / (size * _STEP)), -127, 127).astype(np.int64) + 128
+    steps = np.clip(np.round(vector[:_PROBED] / (size * _PROBE_STEP)), -127, 127).astype(np.int64) + 128
     return f"answers-{len(vector)}-{bytes(steps.tolist()).hex()}"
 
 
@@ -165,7 +165,7 @@ def model_name(fingerprint: str) -> str:
 
 def same_model(one: str, other: str) -> bool:
     """True if two fingerprints name one model: equal, or their last part is what one model answers at two times."""
-    left, right = _ANSWER.fullmatch(one), _ANSWER.fullmatch(other)
+    left, right = _ANSWER_FINGERPRINT.fullmatch(one), _ANSWER_FINGERPRINT.fullmatch(other)
     if left is None or right is None or left["model"] != right["model"]:
         return one == other
     numbers = [np.frombuffer(bytes.fromhex(match["numbers"]), dtype=np.uint8).astype(int) for match in (left, right)]

@@ -131,10 +131,10 @@ class UnitEmbedder:
 
     async def _make(self, units: Sequence[Unit | str]) -> None:
         """Embed units without a vector, or take vectors that an unfinished run has stored."""
-        given = [unit for unit in units if not isinstance(unit, str)]
-        given += self._read([unit for unit in units if isinstance(unit, str)]).values()
+        new_units = [unit for unit in units if not isinstance(unit, str)]
+        new_units += self._read([unit for unit in units if isinstance(unit, str)]).values()
         same: dict[str, tuple[Unit, ...]] = {}
-        for unit in given:
+        for unit in new_units:
             text = digest("vector", unit.index_text)
             same[text] = (*same.get(text, ()), unit)
         parts = _parts(list(same))

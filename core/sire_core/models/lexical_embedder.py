@@ -57,8 +57,8 @@ def count_words(texts: Sequence[str]) -> tuple[Counts, list[str]]:
     vocabulary: dict[str, int] = {}
     indptr, indices, counts = [0], list[int](), list[int]()
     for text in texts:
-        found = Counter(split_words(text)).items()
-        row = sorted((vocabulary.setdefault(word, len(vocabulary)), count) for word, count in found)
+        word_counts = Counter(split_words(text)).items()
+        row = sorted((vocabulary.setdefault(word, len(vocabulary)), count) for word, count in word_counts)
         indices += [word for word, _ in row]
         counts += [count for _, count in row]
         indptr.append(len(indices))
@@ -230,9 +230,9 @@ def _embed_counts(fitted: LexicalState, counts: Counts, words: list[str]) -> Flo
     """Sum the words' vectors per text and normalise the two parts, then the whole."""
     keys = stem_keys(words)
     position = np.minimum(np.searchsorted(fitted.keys, keys), max(len(fitted.keys) - 1, 0))
-    known = fitted.keys[position] == keys if len(fitted.keys) else np.zeros(len(keys), dtype=bool)
+    is_fitted = fitted.keys[position] == keys if len(fitted.keys) else np.zeros(len(keys), dtype=bool)
     frequencies = np.ones(len(keys), dtype=np.int32)
-    frequencies[known] = fitted.frequencies[position[known]]
+    frequencies[is_fitted] = fitted.frequencies[position[is_fitted]]
     rarity = _rarity(frequencies, fitted.sampled).astype(np.float32)
     table = np.zeros((len(words), SKETCH + TOPICS), dtype=np.float32)
     _write_sketches(words, keys, table[:, :SKETCH])
@@ -240,7 +240,7 @@ def _embed_counts(fitted: LexicalState, counts: Counts, words: list[str]) -> Flo
     if fitted.by_meaning:
         table[:, SKETCH:] = word_vectors(keys, keys_of_stems) * rarity[:, None]
     else:
-        table[known, SKETCH:] = fitted.topics[position[known]] * rarity[known, None] ** _IDF_POWER
+        table[is_fitted, SKETCH:] = fitted.topics[position[is_fitted]] * rarity[is_fitted, None] ** _IDF_POWER
     share = _MEANING_SHARE if fitted.by_meaning else _TOPIC_SHARE
     data, columns, ends = counts
     sums = _sums((_damped(data).astype(np.float32), columns, ends), table)
@@ -271,12 +271,12 @@ def _make_sketches(words: list[str], keys: NDArray[np.uint64], into: FloatArray)
     grams = grams[np.argsort(owners, kind="stable")]
     ends = np.append(0, np.bincount(owners, minlength=len(words)).cumsum())
     for start in range(0, len(words), _SLICE):  # the sign vectors of all n-grams would be large
-        own, of_words = into[start : start + _SLICE], ends[start : start + _SLICE + 1]
-        own[:] = random_signs(keys[start : start + _SLICE], SKETCH)
-        own *= np.float32(((1 - _GRAM_SHARE) / SKETCH) ** 0.5)
+        sketches, of_words = into[start : start + _SLICE], ends[start : start + _SLICE + 1]
+        sketches[:] = random_signs(keys[start : start + _SLICE], SKETCH)
+        sketches *= np.float32(((1 - _GRAM_SHARE) / SKETCH) ** 0.5)
         distinct, columns = np.unique(grams[of_words[0] : of_words[-1]], return_inverse=True)
         rows = np.ones(len(columns), dtype=np.float32), columns, of_words - of_words[0]
-        own += _unit(_sums(rows, random_signs(distinct, SKETCH))) * np.float32(_GRAM_SHARE**0.5)
+        sketches += _unit(_sums(rows, random_signs(distinct, SKETCH))) * np.float32(_GRAM_SHARE**0.5)
 
 
 def _unit(rows: FloatArray) -> FloatArray:

@@ -21,7 +21,10 @@ Purpose = Literal["embedder", "cross-encoder", "late interaction"]
 _RERANKER = re.compile(r"rerank|cross-encoder|marco")
 _OTHER = re.compile(r"splade|sparse|(?:^|-)ner(?:-|$)|nli")
 _QUESTION = "How is a backup restored?"
-_ANSWER, _ASIDE = "To restore a backup, run the restore command.", "The harbour wall is made of granite."
+_RELEVANT_SENTENCE, _OTHER_SENTENCE = (
+    "To restore a backup, run the restore command.",
+    "The harbour wall is made of granite.",
+)
 _REPEATS = 5
 
 
@@ -61,23 +64,23 @@ class ModelTest:
 
 def local_models() -> list[LocalModel]:
     """List the models in the folders of `SIRE_MODELS` and in the cache of the hub."""
-    found: dict[Path, LocalModel] = {}
+    models: dict[Path, LocalModel] = {}
     for name, folder, origin in _folders():
-        graphs = [path for place in (folder, folder / "onnx") for path in sorted(place.glob("*.onnx"))]
+        graphs = [path for directory in (folder, folder / "onnx") for path in sorted(directory.glob("*.onnx"))]
         if not graphs or not (folder / "tokenizer.json").is_file():
             continue
         purpose = _purpose(name.lower().replace("_", "-").rstrip("/\\"))
         if purpose is not None:
             form = "colbert" if purpose == "late interaction" else "onnx"
             size = sum(path.stat().st_size for path in graphs) / 1e6
-            found.setdefault(folder.resolve(), LocalModel(f"{form}:{name}", purpose, folder, origin, round(size, 1)))
-    return list(found.values())
+            models.setdefault(folder.resolve(), LocalModel(f"{form}:{name}", purpose, folder, origin, round(size, 1)))
+    return list(models.values())
 
 
 def _folders() -> Iterator[tuple[str, Path, str]]:
     """Name, folder and origin of what may be a model."""
-    given = os.environ.get("SIRE_MODELS", "")
-    if given and (root := Path(given).expanduser()).is_dir():
+    setting = os.environ.get("SIRE_MODELS", "")
+    if setting and (root := Path(setting).expanduser()).is_dir():
         for folder in (root, *sorted(path for path in root.iterdir() if path.is_dir())):
             yield str(folder.resolve()), folder, "SIRE_MODELS"
     for name, folder in cached_models():
@@ -112,7 +115,7 @@ async def _embedding_test(model: LocalModel) -> ModelTest:
     [question] = await embedder.embed([_QUESTION], "query")
     started = time.perf_counter()
     for _ in range(_REPEATS):
-        sentences = await embedder.embed([_ANSWER, _ASIDE], "document")
+        sentences = await embedder.embed([_RELEVANT_SENTENCE, _OTHER_SENTENCE], "document")
     spent = 1000 * (time.perf_counter() - started) / (2 * _REPEATS)
     return _judged(np.asarray(sentences @ question), f"{embedder.dimension} dimensions, cosines", spent)
 
@@ -123,10 +126,10 @@ async def _reranking_test(model: LocalModel) -> ModelTest:
     from sire_core.models.cross_encoder import load_cross_encoder
 
     encoder = load_cross_encoder(model.spec)
-    scores = np.asarray(await asyncio.to_thread(encoder.scores, _QUESTION, [_ANSWER, _ASIDE]))
+    scores = np.asarray(await asyncio.to_thread(encoder.scores, _QUESTION, [_RELEVANT_SENTENCE, _OTHER_SENTENCE]))
     started = time.perf_counter()
     for _ in range(_REPEATS):
-        await asyncio.to_thread(encoder.scores, _QUESTION, [_ANSWER, _ASIDE])
+        await asyncio.to_thread(encoder.scores, _QUESTION, [_RELEVANT_SENTENCE, _OTHER_SENTENCE])
     return _judged(scores, "scores", 1000 * (time.perf_counter() - started) / (2 * _REPEATS))
 
 

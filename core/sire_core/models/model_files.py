@@ -77,14 +77,14 @@ def split_options(text: str, **kinds: Callable[[str], Any]) -> tuple[str, dict[s
         pairs = parse_qsl(rest, keep_blank_values=True, strict_parsing=True) if rest else []
         return name, {key: kinds[key](value) for key, value in pairs}
     except (KeyError, ValueError) as error:
-        known = ", ".join(f"{key}=..." for key in kinds)
-        raise ConfigurationError(f"In {text!r} only {known} may follow the question mark, joined by &.") from error
+        options = ", ".join(f"{key}=..." for key in kinds)
+        raise ConfigurationError(f"In {text!r} only {options} may follow the question mark, joined by &.") from error
 
 
 def join_options(name: str, options: Mapping[str, Any]) -> str:
     """The reverse of `split_options`; options that are None or 0 are left out."""
-    given = "&".join(f"{key}={quote(str(value), safe='')}" for key, value in options.items() if value not in (None, 0))
-    return f"{name}?{given}" if given else name
+    query = "&".join(f"{key}={quote(str(value), safe='')}" for key, value in options.items() if value not in (None, 0))
+    return f"{name}?{query}" if query else name
 
 
 def is_installed(package: str) -> bool:
@@ -98,8 +98,8 @@ def hub_options(name: str, *, download: bool = True) -> dict[str, Any]:
         import huggingface_hub as hub
     except ImportError:  # comes with sentence-transformers, which says so itself
         return {}
-    for place in _places(name):
-        cached = (hub.try_to_load_from_cache(place, file) for file in ("modules.json", "config.json"))
+    for full_name in _places(name):
+        cached = (hub.try_to_load_from_cache(full_name, file) for file in ("modules.json", "config.json"))
         if any(isinstance(path, str) and _has_weights(Path(path).parent) for path in cached):
             return {"local_files_only": True}
     _known_model(hub, name, "st", download=download)
@@ -129,9 +129,9 @@ def _known_model(hub: Any, name: str, form: str, *, download: bool) -> tuple[str
             f"embedder='{form}:NAME')."
         )
     missing = getattr(hub.errors, "RepositoryNotFoundError", ())
-    for place in _places(name):
+    for full_name in _places(name):
         try:
-            info = hub.HfApi().model_info(place, timeout=_TIMEOUT)
+            info = hub.HfApi().model_info(full_name, timeout=_TIMEOUT)
         except missing:
             continue
         except Exception as error:
@@ -139,7 +139,7 @@ def _known_model(hub: Any, name: str, form: str, *, download: bool) -> tuple[str
                 f"The model {name} is not on this machine, and the hub cannot be asked for it: {_said(error)}. "
                 "Check the name and the network, or name a folder that holds a model."
             ) from error
-        return place, [file.rfilename for file in getattr(info, "siblings", None) or ()]
+        return full_name, [file.rfilename for file in getattr(info, "siblings", None) or ()]
     raise ConfigurationError(
         f"The hub has no model {name}, or it is private and HF_TOKEN is not set. Check the name, or name a folder that "
         "holds a model."
@@ -154,12 +154,12 @@ def hub_folder(name: str, choose: Callable[[Sequence[str]], list[str]], *, downl
         raise ConfigurationError(
             f'To find {name} huggingface_hub is needed: pip install "sire-rag[onnx]". Or name a folder.'
         ) from error
-    for place in _places(name):
-        if (folder := _cached_folder(hub, place, choose)) is not None:
+    for full_name in _places(name):
+        if (folder := _cached_folder(hub, full_name, choose)) is not None:
             return folder
-    place, listed = _known_model(hub, name, "onnx", download=download)
+    full_name, listed = _known_model(hub, name, "onnx", download=download)
     try:
-        return Path(hub.snapshot_download(place, allow_patterns=choose(listed)))
+        return Path(hub.snapshot_download(full_name, allow_patterns=choose(listed)))
     except ConfigurationError:
         raise
     except Exception as error:
@@ -169,9 +169,9 @@ def hub_folder(name: str, choose: Callable[[Sequence[str]], list[str]], *, downl
         ) from error
 
 
-def _cached_folder(hub: Any, place: str, choose: Callable[[Sequence[str]], list[str]]) -> Path | None:
+def _cached_folder(hub: Any, full_name: str, choose: Callable[[Sequence[str]], list[str]]) -> Path | None:
     """Folder of the hub's cache with the wanted files; None if some are missing."""
-    path = hub.try_to_load_from_cache(place, "tokenizer.json")
+    path = hub.try_to_load_from_cache(full_name, "tokenizer.json")
     if not isinstance(path, str):
         return None
     folder = Path(path).parent
@@ -190,7 +190,7 @@ def cached_models() -> Iterator[tuple[str, Path]]:
     except ImportError:
         return
     root = Path(HF_HUB_CACHE)
-    for place in sorted(root.glob("models--*--*")):
-        name = place.name.removeprefix("models--").replace("--", "/")
+    for directory in sorted(root.glob("models--*--*")):
+        name = directory.name.removeprefix("models--").replace("--", "/")
         if (folder := _cached_folder(hub, name, list)) is not None:
             yield name, folder

@@ -173,8 +173,8 @@ class OnnxGraph:
         ids = [*encoding.ids[:1], *mark, *encoding.ids[1:]]
         types = [*encoding.type_ids[:1], *(0 for _ in mark), *encoding.type_ids[1:]]
         columns = (ids, [1] * len(ids), types, range(len(ids)))
-        given = dict(zip(_INPUTS, columns, strict=True))
-        inputs = {name: np.array([given[name]], dtype=kind) for name, kind in self._inputs.items()}
+        values = dict(zip(_INPUTS, columns, strict=True))
+        inputs = {name: np.array([values[name]], dtype=kind) for name, kind in self._inputs.items()}
         return np.asarray(self._session.run([output], inputs)[0][0], dtype=np.float32)
 
 
@@ -197,9 +197,9 @@ def _listed(folder: Path) -> list[str]:
     places = (folder, folder / "onnx", folder / "1_Pooling")
     return [
         path.relative_to(folder).as_posix()
-        for place in places
-        if place.is_dir()
-        for path in sorted(place.iterdir())
+        for directory in places
+        if directory.is_dir()
+        for path in sorted(directory.iterdir())
         if path.is_file()
     ]
 
@@ -220,8 +220,8 @@ def _graph_file(name: str, listed: Sequence[str]) -> str:
             f"The model {name} has no .onnx file. Take one that has, for example Xenova/bge-small-en-v1.5 or "
             "cross-encoder/ms-marco-MiniLM-L6-v2; models of other formats need sentence-transformers (st:NAME)."
         )
-    own = "model_qint8_arm64" if platform.machine().lower() in ("arm64", "aarch64") else "model_quint8_avx2"
-    usual = (own, "model_quantized", "model_int8", "model_uint8", "model", "model_optimized")
+    for_machine = "model_qint8_arm64" if platform.machine().lower() in ("arm64", "aarch64") else "model_quint8_avx2"
+    usual = (for_machine, "model_quantized", "model_int8", "model_uint8", "model", "model_optimized")
     stems = {Path(path).stem: path for path in graphs}
     file = next((stems[stem] for stem in usual if stem in stems), graphs[0] if len(graphs) == 1 else "")
     if not file:
@@ -277,8 +277,8 @@ class OnnxEmbedder:
         if pooling and pooling not in _POOLINGS:
             raise ConfigurationError(f"pooling must be one of {', '.join(_POOLINGS)}, not {pooling!r}")
         self._model = OnnxModel(name_or_folder, max_length=max_length, threads=threads, careful=careful)
-        given = {"pooling": pooling or None, "query_prompt": query_prompt, "document_prompt": document_prompt}
-        self._stated = {name: value for name, value in given.items() if value is not None}
+        stated = {"pooling": pooling or None, "query_prompt": query_prompt, "document_prompt": document_prompt}
+        self._stated = {name: value for name, value in stated.items() if value is not None}
         self._options = {**self._stated, "max_length": max_length}
         # Creates this embedder again (`resolve_embedder`), but for the number of threads
         self.spec = f"onnx:{join_options(self._model.name, self._options)}"
@@ -339,9 +339,9 @@ def semantic_choice() -> tuple[str, str] | None:
     choices = sorted(_candidates())
     if not choices:
         return None
-    (_, _, spec, place), others = choices[0], len(choices) - 1
+    (_, _, spec, origin), others = choices[0], len(choices) - 1
     beside = f", preferred to {others} other{'s' * (others > 1)}" if others else ""
-    return spec, f"the embedding model found in {place}{beside}"
+    return spec, f"the embedding model found in {origin}{beside}"
 
 
 def semantic_embedder() -> OnnxEmbedder:
@@ -363,15 +363,15 @@ def semantic_embedder() -> OnnxEmbedder:
 
 def _candidates() -> Iterator[tuple[int, int, str, str]]:
     """Rank of the family, size, spec and place of the embedding models of this machine."""
-    given = os.environ.get("SIRE_MODELS", "")
-    if given and (root := Path(given).expanduser()).is_dir():
+    setting = os.environ.get("SIRE_MODELS", "")
+    if setting and (root := Path(setting).expanduser()).is_dir():
         for folder in (root, *sorted(path for path in root.iterdir() if path.is_dir())):
-            yield from _candidate(str(folder.resolve()), folder, f"SIRE_MODELS={given}")
+            yield from _candidate(str(folder.resolve()), folder, f"SIRE_MODELS={setting}")
     for name, folder in cached_models():
         yield from _candidate(name, folder, "the cache of the hub")
 
 
-def _candidate(name: str, folder: Path, place: str) -> Iterator[tuple[int, int, str, str]]:
+def _candidate(name: str, folder: Path, origin: str) -> Iterator[tuple[int, int, str, str]]:
     short = _plain(name)
     rank = next((i for i, family in enumerate(_FAMILIES) if re.search(family.names, short)), None)
     if rank is None or _OTHER_USE.search(short):
@@ -380,7 +380,7 @@ def _candidate(name: str, folder: Path, place: str) -> Iterator[tuple[int, int, 
         graphs = [folder / name for name in _files_of(str(folder), _listed(folder)) if ".onnx" in name]
     except ConfigurationError:  # in another format, or incomplete
         return
-    yield rank, sum(path.stat().st_size for path in graphs), f"onnx:{name}", place
+    yield rank, sum(path.stat().st_size for path in graphs), f"onnx:{name}", origin
 
 
 def _plain(name: str) -> str:
@@ -392,8 +392,8 @@ def _convention(name: str, folder: Path) -> Convention:
     """Pooling and prompts from a model's files, else by its name."""
     origin = str(read_json(folder / "config.json", {}).get("_name_or_path", ""))
     names = [_plain(name), _plain(origin)]
-    known = (family for text in names for family in _FAMILIES if re.search(family.names, text))
-    convention = next(known, Convention(""))
+    families = (family for text in names for family in _FAMILIES if re.search(family.names, text))
+    convention = next(families, Convention(""))
     stated = read_json(folder / "1_Pooling" / "config.json", {})
     poolings = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max", "lasttoken": "last"}
     used = [pooling for key, pooling in poolings.items() if stated.get(f"pooling_mode_{key}")]

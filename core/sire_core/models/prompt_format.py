@@ -24,7 +24,7 @@ _INVISIBLE = (
     r"\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0"
     r"\U000e0100-\U000e01ef"
 )
-_ALIKE = {
+_LOOKALIKES = {
     **dict.fromkeys("\u2039\u2329\u27e8\u3008\u300a\u02c2\u1438\u227a", "<"),
     **dict.fromkeys("\u2044\u2215\u29f5\\", "/"),
     **dict.fromkeys("\u2223\u2502\u01c0", "|"),
@@ -46,12 +46,14 @@ class _Seen(dict[int, str]):
         base = "".join(part for part in unicodedata.normalize("NFKD", letter) if not unicodedata.combining(part))
         if not base or unicodedata.category(letter) == "Me" or re.match(f"[{_INVISIBLE}]", letter):
             base = _UNSEEN
-        self[code] = _ALIKE.get(base) or _ALIKE.get(letter) or (base if base.isascii() and len(base) == 1 else letter)
+        self[code] = (
+            _LOOKALIKES.get(base) or _LOOKALIKES.get(letter) or (base if base.isascii() and len(base) == 1 else letter)
+        )
         return self[code]
 
 
 _SEEN = _Seen()
-_GLUE, _SPACE = f"{_UNSEEN}{{0,32}}", rf"[\s{_UNSEEN}]{{0,32}}"
+_GLUE, _BLANKS = f"{_UNSEEN}{{0,32}}", rf"[\s{_UNSEEN}]{{0,32}}"
 
 
 def _spelt(*words: str) -> str:
@@ -66,7 +68,7 @@ _TURNS = (
 _BRACKETS = ("INST", "SYSTEM_PROMPT", "AVAILABLE_TOOLS", "TOOL_CALLS", "TOOL_RESULTS", "gMASK")
 # Fence look-alikes, then the turn markers that chat templates of local servers would take for their own.
 _MARKERS = re.compile(
-    rf"<(?={_SPACE}(?:/{_SPACE})?(?:{_spelt('data')})(?!\w))"
+    rf"<(?={_BLANKS}(?:/{_BLANKS})?(?:{_spelt('data')})(?!\w))"
     rf"|<(?={_GLUE}\|)"
     rf"|<(?={_GLUE}/?(?:{_spelt(*_TURNS)})>)"
     rf"|<(?={_GLUE}<{_GLUE}/?{_spelt('SYS')}>{_GLUE}>)"

@@ -94,8 +94,8 @@ class SentenceTransformerEmbedder:
             if kind == "query" and self._query_prompt is not None:
                 options["prompt"] = self._query_prompt
             else:  # before version 5 the library has no methods of their own for questions and documents
-                own = "encode_query" if kind == "query" else "encode_document"
-                encode = getattr(model, own, None) or encode
+                method = "encode_query" if kind == "query" else "encode_document"
+                encode = getattr(model, method, None) or encode
                 if encode == model.encode and kind in (getattr(model, "prompts", None) or {}):
                     options["prompt_name"] = kind
             return encode(texts, **options)
@@ -159,8 +159,8 @@ def _is_plain(folder: Path, module: Any) -> bool:
 def _folder_files(folder: Path) -> Iterator[Path]:
     """Files that decide what the model computes: at the top and in the folders of its modules."""
     places = [folder, *(folder / str(module.get("path", "")) for module in read_json(folder / "modules.json", []))]
-    for place in sorted({place for place in places if place.is_dir()}):
-        for path in sorted(place.iterdir()):
+    for directory in sorted({directory for directory in places if directory.is_dir()}):
+        for path in sorted(directory.iterdir()):
             if path.is_file() and (path.name in MODEL_SETTINGS or path.suffix in _WEIGHTS):
                 yield path
 

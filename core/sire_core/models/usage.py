@@ -34,8 +34,8 @@ def credible_tokens(claimed: object, estimate: int, *, bounded: bool = True) -> 
     """A number of tokens that somebody claims, if it can be true; else the estimate."""
     if isinstance(claimed, bool) or not isinstance(claimed, int):
         return estimate
-    most = estimate * _FACTOR + _MARGIN if bounded else _MOST_TOKENS
-    return claimed if estimate // _FACTOR <= claimed <= most and (claimed or not estimate) else estimate
+    max_tokens = estimate * _FACTOR + _MARGIN if bounded else _MOST_TOKENS
+    return claimed if estimate // _FACTOR <= claimed <= max_tokens and (claimed or not estimate) else estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class CostRange:
         return CostRange(*sums)  # type: ignore[arg-type]  # only the price may be None
 
     def priced(self, price: Price | None) -> CostRange:
-        """The same range with its price."""
+        """Return the range with its price."""
         if price is None:
             return replace(self, price=None)
         tokens = zip(self.input_tokens, self.output_tokens, strict=True)

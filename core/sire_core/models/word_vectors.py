@@ -49,9 +49,9 @@ def is_english(word: str) -> bool:
 
 def word_vectors(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> FloatArray:
     """Vectors of stems, float32 `[len(keys), WIDTH]`; the longer, the more a word says. Unknown stems have zeros."""
-    known, rows = _rows(key_of)
+    file_keys, rows = _rows(key_of)
     _, codes, scales = _file()
-    positions = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    positions = np.minimum(np.searchsorted(file_keys, keys), len(file_keys) - 1)
     vectors = codes[rows[positions]].astype(np.float32)
-    vectors *= np.where(known[positions] == keys, scales[rows[positions]], 0).astype(np.float32)[:, None]
+    vectors *= np.where(file_keys[positions] == keys, scales[rows[positions]], 0).astype(np.float32)[:, None]
     return vectors

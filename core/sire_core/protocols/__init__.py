@@ -17,10 +17,8 @@ from sire_core.protocols.building import (
     Progress,
     Recipe,
     Runner,
-    StoredRow,
     Summarizer,
     TableChange,
-    TableStore,
     UnitStore,
 )
 from sire_core.protocols.models import (
@@ -80,11 +78,9 @@ __all__ = [
     "Runner",
     "Selector",
     "Similarities",
-    "StoredRow",
     "StreamingModel",
     "Summarizer",
     "TableChange",
-    "TableStore",
     "UnitStore",
     "VectorIndex",
     "View",

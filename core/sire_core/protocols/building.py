@@ -1,8 +1,8 @@
-"""What works on a corpus while an index is built, and `Recipe`, which names it all."""
+"""Protocols of builds: extractors, organizers, runners, mirrors; and `Recipe`, which combines them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols.models import Embedder, FloatArray, LanguageModel
     from sire_core.protocols.searching import ContextProvider, Ranker, Selector
+    from sire_core.storage.step_tables import OutputRow, StepTables, StoredRow
     from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
 
 S = TypeVar("S")
@@ -93,7 +94,7 @@ class Summarizer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happened to the corpus, as chunks. A first build adds everything to nothing."""
+    """Chunks that a change adds and removes. A first build adds all."""
 
     added: tuple[Chunk, ...] = ()
     removed: tuple[Chunk, ...] = ()
@@ -102,18 +103,11 @@ class Change:
         return bool(self.added or self.removed)
 
 
-StoredRow = tuple[str, int, int, str, bytes]
-"""Key, place, number, item and body of a row of a step, as it is stored."""
-
-OutputRow = tuple[str, int, int, bool, bytes]
-"""Key, place, number, whether it failed, and body of an output of a step, as it is stored."""
-
-
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """What a change does to the table of a step: some items lose their rows, others get new ones; outputs by key.
+    """Change of a step's table: items that lose rows, new rows, and outputs by key.
 
-    Rows of a key stand together. `known` is not written: see `TableStore.known`.
+    Rows of a key stand together. `known` is not written: see `StepTables.known`.
     """
 
     drop_items: tuple[str, ...] = ()
@@ -121,40 +115,6 @@ class TableChange:
     drop_outputs: tuple[str, ...] = ()
     put_outputs: Iterable[OutputRow] = ()
     known: Any = None
-
-
-class TableStore(Protocol):
-    """Tables of the steps of one organizer, as of the last commit. Names are those of steps."""
-
-    def __contains__(self, name: str) -> bool:
-        """True if a table was ever written."""
-
-    def known(self, name: str) -> Any:
-        """What the change that led to the last commit said is known of a table, if this process made it; else None."""
-
-    def rows_of_items(self, name: str, items: Sequence[str]) -> Iterator[StoredRow]:
-        """Rows of items, by key, then in the order of the item."""
-
-    def rows_of_keys(self, name: str, keys: Sequence[str]) -> Iterator[StoredRow]:
-        """Rows of keys, in corpus order within each."""
-
-    def all_rows(self, name: str) -> Iterator[StoredRow]:
-        """All rows."""
-
-    def sizes(self, name: str, keys: Sequence[str], without: Collection[str]) -> dict[str, int]:
-        """Number of rows by key, those of some items left out; keys without rows are left out."""
-
-    def keys_above(self, name: str, items: int) -> list[str]:
-        """Keys with rows of more items than a number."""
-
-    def outputs(self, name: str, keys: Sequence[str]) -> Iterator[OutputRow]:
-        """Outputs of keys."""
-
-    def all_outputs(self, name: str) -> Iterator[OutputRow]:
-        """All outputs in corpus order."""
-
-    def failed(self, name: str) -> list[str]:
-        """Keys whose outputs failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +132,7 @@ class BlockEdges:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What an organizer does to its own part of the pool. Dropping comes first, then putting.
+    """Change of an organizer's part of the pool. Dropping comes first, then putting.
 
     `state` replaces what was stored; `notes` are many small states by key, of which only those named here are written,
     or deleted where the value is None. `tables` are changes of the tables of steps, by name.
@@ -191,7 +151,7 @@ class Delta:
 
 
 class BuildView(Protocol):
-    """What an organizer may read while it works: the corpus after the change, and its own past."""
+    """Input of an organizer: the corpus after the change, and what it stored before."""
 
     @property
     def fingerprint(self) -> str:
@@ -215,7 +175,7 @@ class BuildView(Protocol):
 
     @property
     def runner(self) -> Runner:
-        """Who does work that falls into parts."""
+        """Runner of work that falls into parts."""
 
     def records(self, chunk_ids: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
         """Extraction records by chunk id; failed ones are left out.
@@ -236,7 +196,7 @@ class BuildView(Protocol):
         Whoever reads a passage's metadata asks here: a change of metadata alone is no `Change`, which names chunks.
         """
 
-    def tables(self) -> TableStore:
+    def tables(self) -> StepTables:
         """Tables of the organizer's steps, as of the last commit."""
 
     def stale_links(self) -> Collection[str]:
@@ -265,7 +225,7 @@ class BuildView(Protocol):
         """Units and edges of a required organizer after the change, and its delta."""
 
     def required_delta(self, organizer: str) -> Delta:
-        """What a required organizer did in this change; unlike `required` it reads nothing."""
+        """Delta of a required organizer in this change; unlike `required` it reads nothing."""
 
     def required_notes(self, organizer: str, keys: Collection[str]) -> Mapping[str, bytes]:
         """Notes of a required organizer after the change, by key; unknown keys are left out."""
@@ -413,7 +373,7 @@ class Recipe:
 
     @property
     def extraction(self) -> str:
-        """How a model extracts where nothing else is said, see `extraction_by_preset`."""
+        """Default way of extraction by a model, see `extraction_by_preset`."""
         return extraction_by_preset(self.config)
 
     @property
@@ -443,7 +403,7 @@ class Recipe:
                 check()
 
     def describe(self) -> str:
-        """What will be built and what it costs, in a few lines."""
+        """Describe in a few lines what will be built and what it costs."""
         lines = [f"{self.name}: {self.summary} ({self.paper})"]
         lines += [f"  builds {organizer.name}: {organizer.describe()}" for organizer in self.organizers]
         if not self.organizers:

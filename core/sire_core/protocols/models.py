@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model is asked.
+    """A prompt: instructions and untrusted data.
 
     Attributes:
         instructions: Our words.

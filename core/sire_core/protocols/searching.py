@@ -1,4 +1,4 @@
-"""What ranks a pool and turns the ranking into context."""
+"""Protocols of searches: views of a pool, rankers, selectors, vector stores."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.filters import Filter
+    from sire_core.protocols.building import Runner
     from sire_core.protocols.models import BoolArray, FloatArray, IntArray, LanguageModel
     from sire_core.types import Edge, Hit, PathStep, Unit
 
@@ -20,16 +21,16 @@ T = TypeVar("T")
 
 
 class Similarities(Protocol):
-    """Of one question with the units of a pool; those of a large pool are computed as far as they are read."""
+    """Cosines of a question with the units of a pool; for a large pool computed as far as they are read."""
 
     def __len__(self) -> int:
         """Number of units there are."""
 
     def all(self) -> FloatArray:
-        """Those of all units, `[size]`."""
+        """Cosines of all units, `[size]`."""
 
     def at(self, positions: IntArray, rows: FloatArray | None = None) -> FloatArray:
-        """Those of some units.
+        """Cosines of the units at `positions`.
 
         Args:
             positions: The units.
@@ -42,7 +43,7 @@ class Similarities(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CarriedFiles(Generic[T]):
-    """How a structure is stored, so that another process can update it.
+    """Storage of a structure that later generations, also in other processes, update.
 
     Attributes:
         folder: Name of the folder; another one for every layout and for other rules by which rows are made.
@@ -150,6 +151,10 @@ class View(Protocol):
     def allowed(self, where: Filter | None) -> BoolArray | None:
         """Units that pass a filter (all their chunks pass), `[size]`; None when everything passes."""
 
+    @property
+    def runner(self) -> Runner | None:
+        """Runs parallel work while a build prepares the ranker; None in searches."""
+
     def units(self, positions: Sequence[int] | IntArray) -> list[Unit]:
         """Read units."""
 
@@ -207,7 +212,7 @@ class ReadableRanking(Protocol):
     """A ranking that knows how a model should read its first hits again."""
 
     def reading(self, positions: IntArray) -> tuple[NDArray[np.float64], list[str]]:
-        """How much a model's judgement counts at each position, 1 as usual; and the sentence that leads to each.
+        """Weight of a model's judgement at each position, usually 1; and the sentence that leads to each.
 
         Where nothing leads, the sentence is empty.
         """
@@ -247,7 +252,7 @@ class Selector(Protocol):
 
 
 class ContextProvider(Protocol):
-    """What an answer's prompt shows beside the hits; never ranked, never cited."""
+    """Lines that an answer's prompt shows beside the hits; never ranked, never cited."""
 
     async def lines(self, hits: Sequence[Hit], view: View) -> list[str]:
         """Lines about what stands behind the hits."""
@@ -258,7 +263,7 @@ class VectorIndex(Protocol):
 
     @property
     def description(self) -> str:
-        """What it is, for `Index.stats`."""
+        """Short description for `Index.stats`."""
 
     def top(self, query: str, vector: FloatArray, n: int, where: Filter | None = None) -> Awaitable[Sequence[str]]:
         """Ids of the `n` units nearest to a question, nearest first; fewer when it holds no more.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _SHORT_ANSWER_TOKENS = 200  # Maximum tokens of a short answer, without thinking
 
-_LONG = 500  # Maximum tokens of a paragraph
+_LONG_ANSWER_TOKENS = 500  # Maximum tokens of a paragraph
 
 _READER_INSTRUCTIONS = {"ours": READ, "paper": READ_ALWAYS, "brief": READ_BRIEF, "long": READ_LONG}
 
@@ -113,7 +113,8 @@ async def read(
     if how.tokens is not None:
         choose = _chosen if how.border == "choose" else _within_budget
         read_hits = choose(question, hits, how.tokens, how.border)
-    most = max((number for number, hit in enumerate(read_hits, 1) if hit is not None), default=0)  # that can be cited
+    # The highest number that can be cited.
+    highest = max((number for number, hit in enumerate(read_hits, 1) if hit is not None), default=0)
     options = [{"number": number, "text": option} for number, option in enumerate(how.options, 1)]
     free = how.prompt != "ours" or bool(options)
     findings = frozenset() if free else _findings(read_hits)
@@ -127,18 +128,18 @@ async def read(
     )
     if free:
         reply = await calls.ask(
-            reading_prompt, last=True, max_tokens=_LONG if how.prompt == "long" else _SHORT_ANSWER_TOKENS
+            reading_prompt, last=True, max_tokens=_LONG_ANSWER_TOKENS if how.prompt == "long" else _SHORT_ANSWER_TOKENS
         )
-        answer = _option(reply, how.options) if options else _forced_answer(reply, most, whole=how.prompt == "long")
+        answer = _option(reply, how.options) if options else _forced_answer(reply, highest, whole=how.prompt == "long")
         if stream and answer.text:
             yield AnswerPiece(answer.text)
         yield answer
         return
     schema = ReportReading if findings else Reading
     if not stream:
-        yield _answer(await calls.ask(reading_prompt, schema=schema, last=True), most, findings)
+        yield _answer(await calls.ask(reading_prompt, schema=schema, last=True), highest, findings)
         return
-    async with aclosing(_streamed(calls.stream(reading_prompt, schema=schema, last=True), most, findings)) as parts:
+    async with aclosing(_streamed(calls.stream(reading_prompt, schema=schema, last=True), highest, findings)) as parts:
         async for part in parts:
             yield part
 

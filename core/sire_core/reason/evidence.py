@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sire_core.types import Hit, Unit
 
 Merge = Literal["relative", "max_score", "append"]
-"""How searches become one ranking.
+"""Settings of merging searches into one ranking.
 
 `max_score`: by the best score that any search gave a unit. `relative`: so too, after the scores of each search were
 divided by its best one, because scores of different queries have no common scale: BM25 grows with the words of a query,
@@ -170,7 +170,7 @@ class Evidence:
 
     @property
     def last(self) -> Sequence[Unit]:
-        """What the last search found, in the order of the recipe."""
+        """Hits of the last search, in the order of the recipe."""
         return self._last
 
     def asked(self, query: str) -> bool:
@@ -235,9 +235,9 @@ class Evidence:
         for index in indexes:
             self._collected.setdefault(numbers[index], hits[index].unit)
         context = await self._searcher.context(ranking, k)
-        known = len(self._shown)
+        before = len(self._shown)
         self._shown.update(hit.unit.id for hit in context)
-        return Retrieved(number, query, tuple(context), len(self._shown) - known)
+        return Retrieved(number, query, tuple(context), len(self._shown) - before)
 
     async def best(self, n: int) -> list[Unit]:
         """The best `n` units so far."""
@@ -245,7 +245,7 @@ class Evidence:
         return [self._collected[position] for position in positions.tolist()]
 
     async def context(self, question: str, k: int) -> tuple[Hit, ...]:
-        """What the recipe's selectors make of everything that was found: at most `k` hits."""
+        """At most `k` hits, chosen by the recipe's selectors from all searches."""
         return await self._timed(self.plain_context(question, k))
 
     async def plain_context(self, question: str, k: int) -> tuple[Hit, ...]:
@@ -259,7 +259,7 @@ class Evidence:
         return tuple(await searcher.context(await searcher.selected(question, self._merged(k), k), k))
 
     async def background(self, hits: Sequence[Hit]) -> list[str]:
-        """What the recipe has to say beside the hits; nothing when a limit leaves no room for it."""
+        """Notes of the recipe for the reader beside the hits; none where a limit leaves no room."""
         if self._calls.calls_left <= 1:
             return []
         try:

@@ -71,7 +71,7 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model answered; `parsed` is None when it was not what the schema asks for."""
+    """Ask the model; `parsed` is None when the answer does not fit the schema."""
 
     text: str
     parsed: Any = None
@@ -96,7 +96,7 @@ class ModelCalls:
 
     @property
     def usage(self) -> StageUsage:
-        """What was used so far."""
+        """Usage so far."""
         return self._meter.report().total
 
     @property
@@ -149,7 +149,7 @@ class ModelCalls:
         return model
 
     async def _reply(self, asking: Awaitable[str | Completion], schema: type[Any] | None) -> str | Reply:
-        """What comes of a call; a piece of an answer as it is."""
+        """The answer of a call; a piece of an answer as it is."""
         try:
             answer = await self.timed(asking)
         except StopAsyncIteration as error:

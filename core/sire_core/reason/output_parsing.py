@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from sire_core.models.answer_parsing import without_thinking
 from sire_core.text.words import normalize_answer, split_sentences
 
-_LABEL = re.compile(
+_ANSWER_LABEL = re.compile(
     r"^\s*(?:[-*\u2022]\s+|\(?\d{1,2}[.)]\s+|(?:thought|reasoning|next sentence)\s*\d*\s*:\s*)", re.IGNORECASE
 )
 _CONCLUDES = re.compile(r"^\W*(?:thus|so|that is|therefore|hence)\b", re.IGNORECASE)
 _ARITHMETIC = re.compile(r"\d\s*[-+*/\u00d7\u00f7\u2212]\s*\d[\d.,]*\s*=|=\s*-?\d")
 # For text whose white space is single spaces: runs of it would be read again and again.
-_ANSWER = re.compile(
+_ANSWER_WORD = re.compile(
     r"\banswer(?: to [^.:]{1,200}?)? is\b(?! ?:? ?(?:not|unknown|unclear|still|missing|unavailable)\b)", re.IGNORECASE
 )
 _DONE = frozenset({"done", "null", "none", "n/a", "nothing"})
@@ -66,7 +66,7 @@ def labelled_line(text: str, label: re.Pattern[str]) -> str:
 def first_sentence(text: str) -> str:
     """The first sentence of a reply, without thinking blocks, bullets and labels; empty if there is none."""
     for line in without_thinking(text).splitlines():
-        sentences = split_sentences(_LABEL.sub("", line))
+        sentences = split_sentences(_ANSWER_LABEL.sub("", line))
         if sentences:
             return sentences[0]
     return ""
@@ -84,7 +84,7 @@ def is_factual(sentence: str) -> bool:
 
 def states_answer(sentence: str) -> bool:
     """True if a sentence states the answer."""
-    return _ANSWER.search(" ".join(sentence.split())) is not None
+    return _ANSWER_WORD.search(" ".join(sentence.split())) is not None
 
 
 def choose_query(question: str, sentences: Sequence[str]) -> str:
@@ -110,12 +110,12 @@ def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
 
     def tidy(match: re.Match[str]) -> str:
         numbers = [int(number) for number in re.findall(r"\d+", match.group(1))]
-        known = [number for number in numbers if 1 <= number <= hits]
-        inside.extend(known)
-        if not known and min(numbers) > max(hits, 99):  # a year in brackets, say
+        existing = [number for number in numbers if 1 <= number <= hits]
+        inside.extend(existing)
+        if not existing and min(numbers) > max(hits, 99):  # a year in brackets, say
             return match.group(0)
         space = match.group(0)[: len(match.group(0)) - len(match.group(0).lstrip())]
-        return space + "".join(f"[{number}]" for number in known) if known else ""
+        return space + "".join(f"[{number}]" for number in existing) if existing else ""
 
     return _CITATION.sub(tidy, text), tuple(dict.fromkeys(inside))
 

@@ -37,16 +37,16 @@ class RecordedModel(ModelWrapper):
     """Answers from a record (plain JSON) what it has answered before, asks the model for the rest, and records that.
 
     With `numbered`, an answer belongs to the place of its call in the run rather than to its prompt: the record then
-    holds although prompts differ, for example when the index has changed meanwhile. At most `most` new calls.
+    holds although prompts differ, for example when the index has changed meanwhile. At most `max_calls` new calls.
     """
 
     def __init__(
-        self, model: LanguageModel, replies: dict[str, Any], *, numbered: bool = False, most: int | None = None
+        self, model: LanguageModel, replies: dict[str, Any], *, numbered: bool = False, max_calls: int | None = None
     ) -> None:
         super().__init__(model)
         self._replies = replies
         self._numbered = numbered
-        self._count = {"calls": 0, "left": most}
+        self._count = {"calls": 0, "left": max_calls}
         self._meters: tuple[tuple[UsageMeter, str], ...] = ()
 
     def metered(self, meter: UsageMeter, stage: str = "") -> RecordedModel:
@@ -62,13 +62,13 @@ class RecordedModel(ModelWrapper):
         if key in self._replies:
             return await self._again(self._replies[key], request.schema)
         self._spend(request.schema)
-        own = UsageMeter()
+        meter = UsageMeter()
         try:
-            answer = await with_meter(self._model, own).complete(request.prompt, **request.settings)
+            answer = await with_meter(self._model, meter).complete(request.prompt, **request.settings)
         except UnusableAnswerError as error:
-            self._replies[key] = _reply(error.text, own)
+            self._replies[key] = _reply(error.text, meter)
             raise
-        self._replies[key] = _reply(answer.text, own)
+        self._replies[key] = _reply(answer.text, meter)
         return answer
 
     async def parts(self, request: ModelRequest) -> AnswerParts:
@@ -80,19 +80,19 @@ class RecordedModel(ModelWrapper):
             yield answer.text
         else:
             self._spend(request.schema)
-            own = UsageMeter()
+            meter = UsageMeter()
             try:
-                async with aclosing(stream_answer(with_meter(self._model, own), request)) as walk:
+                async with aclosing(stream_answer(with_meter(self._model, meter), request)) as walk:
                     async for part in walk:
                         if isinstance(part, str):
                             yield part
                         else:
                             answer = part
             except UnusableAnswerError as error:
-                self._replies[key] = _reply(error.text, own)
+                self._replies[key] = _reply(error.text, meter)
                 raise
             if answer is not None:
-                self._replies[key] = _reply(answer.text, own)
+                self._replies[key] = _reply(answer.text, meter)
         if answer is not None:
             yield answer
 

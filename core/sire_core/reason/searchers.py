@@ -36,7 +36,7 @@ class Searcher(Protocol):
         """True if it ranks by words alone."""
 
     def with_models(self, wrap: WrapModel | None) -> Searcher:
-        """The same, whose rankers and selectors ask every model through a wrapper; with None they ask none."""
+        """Copy whose rankers and selectors ask every model through a wrapper; with None they ask none."""
 
     def span(self, query: str, k: int) -> TraceSpan:
         """Begin the span of a search."""
@@ -54,7 +54,7 @@ class Searcher(Protocol):
         """The best `k` of a selected ranking, as they are given back in the end."""
 
     async def background(self, hits: Sequence[Hit]) -> list[str]:
-        """What an answer is told beside the hits."""
+        """Notes for the reader beside the hits."""
 
 
 class Searchable(Protocol):
@@ -62,7 +62,7 @@ class Searchable(Protocol):
 
     @property
     def language_model(self) -> LanguageModel | None:
-        """Who thinks and answers when nobody else is given."""
+        """The model that thinks and answers by default."""
 
     async def asnapshot(self, *, filter: FilterLike = None, as_of: Day = None) -> Searcher:
         """The collection as it is now, or what was known on a day."""

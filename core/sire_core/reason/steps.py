@@ -1,4 +1,4 @@
-"""What a reasoning strategy yields: typed steps, the last of which is an `Answer`; and what it searches for next."""
+"""Typed steps that a reasoning strategy yields, the last of which is an `Answer`; and its next search."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _INTERMEDIATE = "Intermediate answer:"
 _FOLLOW_UP = re.compile(r"follow[ -]?up(?: question)?(?: \d+)?[^\w:]{0,3}:", re.IGNORECASE)
-_FINAL = re.compile(r"final answer\b", re.IGNORECASE)
+_FINAL_ANSWER = re.compile(r"final answer\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,9 @@ async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[ReasoningSte
         query = as_query(labelled_line(written, _FOLLOW_UP))
         if not query or is_done(query):
             # Whether it has the answer or makes no sense: the reader decides.
-            run.stop = "answered" if _FINAL.search(written) else "done" if is_done(query or written) else "no_question"
+            run.stop = (
+                "answered" if _FINAL_ANSWER.search(written) else "done" if is_done(query or written) else "no_question"
+            )
             return
         query = run.edits.get(number, query)
         yield SubQuestion(number, query)
@@ -148,7 +150,7 @@ async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[ReasoningSte
 _K = {"original": 6, "hipporag": 8, "indexrag": 20}
 _MERGE: dict[str, Merge] = {"original": "append", "hipporag": "max_score", "indexrag": "relative"}
 _MAX_STEPS_BY_PROMPT = {"original": 10, "hipporag": 3, "indexrag": 3}
-_ALIKE = 0.9  # Minimum similarity of paragraphs that count as duplicates
+_DUPLICATE_RATIO = 0.9  # Minimum similarity of paragraphs that count as duplicates
 _COMPARED = 1000  # Characters of a text that are compared, to bound the time
 
 
@@ -319,7 +321,7 @@ def nearly_equal(one: str, other: str) -> bool:
     """True if two texts agree in 90 % of their characters, ignoring case."""
     matcher = SequenceMatcher(None, one.casefold()[:_COMPARED], other.casefold()[:_COMPARED], autojunk=False)
     # Two upper bounds first: they settle almost every comparison.
-    return all(share() >= _ALIKE for share in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio))
+    return all(share() >= _DUPLICATE_RATIO for share in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio))
 
 
 def admit_paragraphs(

@@ -1,4 +1,4 @@
-"""What a paper prints, in `published.toml` in its recipe's folder: presets, elements and rows of tables.
+"""Presets, elements and rows of tables of a paper, from `published.toml` in its recipe's folder.
 
 context = 20                      # hits that the paper's reader sees; 10 if left out
 
@@ -41,7 +41,7 @@ _PRESET_TEXT = (
 )
 
 PUBLISHED: dict[str, Published] = {}
-"""What papers print, by the name of the recipe that they are about."""
+"""Published figures and settings by recipe name."""
 
 _PACKAGES: dict[str, str] = {}
 """By recipe the package with its `published.toml`, until it is read."""
@@ -97,7 +97,7 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What the paper of a recipe prints.
+    """Figures, presets and elements that the paper of a recipe prints.
 
     Attributes:
         rows: Rows of its tables, in the order in which they are shown.
@@ -113,9 +113,9 @@ class Published:
     elements: tuple[tuple[str, str, str, str, str], ...] = ()
 
 
-def data_set_name(given: str) -> str:
+def data_set_name(dataset: str) -> str:
     """Return the name under which papers' figures are stored, from the start of a data set's name; empty if unknown."""
-    plain = re.sub(r"[\W_]+", "", given.lower())
+    plain = re.sub(r"[\W_]+", "", dataset.lower())
     return next((name for start, name in _SETS.items() if plain.startswith(start)), "")
 
 
@@ -141,7 +141,7 @@ def register_ablations(recipe: str, rows: Sequence[Ablation], context: int = 10)
 
 
 def published_of(recipe: str) -> Published:
-    """Return what a recipe's paper prints; empty without a paper."""
+    """Return the published figures of a recipe; empty without a paper."""
     if recipe not in PUBLISHED and recipe in _PACKAGES:
         PUBLISHED[recipe] = _read(recipe, _PACKAGES[recipe])
     return PUBLISHED.get(recipe, Published())
@@ -149,9 +149,9 @@ def published_of(recipe: str) -> Published:
 
 def ablations_of(recipe: str) -> tuple[Ablation, ...]:
     """Return the rows of a recipe's paper."""
-    known = recipes_with_ablations()
-    if recipe not in known:
-        raise ConfigurationError(f"There are no ablations of {recipe!r}; choose one of {', '.join(known)}.")
+    names = recipes_with_ablations()
+    if recipe not in names:
+        raise ConfigurationError(f"There are no ablations of {recipe!r}; choose one of {', '.join(names)}.")
     return published_of(recipe).rows
 
 
@@ -187,14 +187,14 @@ def with_presets(make: MakeRecipe) -> MakeRecipe:
     return cast("MakeRecipe", with_preset)
 
 
-def without_idle(make: Callable[..., Recipe], given: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:
+def without_idle(make: Callable[..., Recipe], chosen: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:
     """Make a recipe; settings of `others` that have no effect with the given ones are left out."""
     try:
-        return make(**{**others, **given})
+        return make(**{**others, **chosen})
     except UnusedSettingError as error:
-        if error.name in given or error.name not in others:
+        if error.name in chosen or error.name not in others:
             raise
-        return without_idle(make, given, {key: value for key, value in others.items() if key != error.name})
+        return without_idle(make, chosen, {key: value for key, value in others.items() if key != error.name})
 
 
 def _read(recipe: str, package: str) -> Published:

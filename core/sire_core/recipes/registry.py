@@ -28,16 +28,16 @@ REGISTRY: dict[str, Callable[..., Recipe]] = {}
 """Factories by name, without those of other packages that nobody named yet; see `recipe_names`."""
 
 DEFAULT_RECIPE = "sire"
-"""What a first build takes when no recipe is named."""
+"""Recipe of a first build that names none."""
 
 _GIVEN: dict[str, Recipe] = {}
-"""Recipes of nobody's registry that an index of this process was given as objects, by what they build."""
+"""Recipe objects passed to `Index` in this process, by build key."""
 
 _PLUGGED: dict[str, Callable[..., Recipe]] = {}
-"""Those of `REGISTRY` that came from other packages."""
+"""Factories of `REGISTRY` that came from other packages."""
 
 _WARNED: set[str] = set()
-"""What was said of recipes of other packages."""
+"""Warnings about recipes of other packages that were logged."""
 
 _logger = logging.getLogger(__name__)
 
@@ -62,12 +62,12 @@ def recipe_names() -> list[str]:
 
 
 def _taken() -> list[str]:
-    """Names that no other package can have: not those that are theirs already."""
+    """Names that plug-ins cannot take: those of the registry that are not plug-ins."""
     return [name for name, make in REGISTRY.items() if make is not _PLUGGED.get(name)]
 
 
 def factory_of(name: str) -> Callable[..., Recipe] | None:
-    """What makes a recipe of this name, of whatever package; None where nobody knows it, or it cannot be loaded."""
+    """Return the factory of a recipe, ours or a plug-in's; None if the name is unknown or the plug-in fails to load."""
     try:
         return _factory(name)
     except PluginError as error:
@@ -88,17 +88,17 @@ def _factory(name: str) -> Callable[..., Recipe] | None:
 
 
 def remember(recipe: Recipe) -> None:
-    """Know a recipe that was given as an object wherever this process meets it again, registered or not."""
+    """Keep a recipe object, so that this process finds it again when it opens the folder by name."""
     if any(is_from_folder(value) for value in recipe.config.values()):
         return  # made from what a folder says: nobody here said that
     organizers = [(organizer.name, organizer.settings()) for organizer in recipe.organizers]
     _GIVEN[_key(recipe.name, recipe.config, organizers)] = recipe
 
 
-def recipe_as_built(built: BuiltRecipe, given: Recipe | None = None) -> Recipe | None:
+def recipe_as_built(built: BuiltRecipe, passed: Recipe | None = None) -> Recipe | None:
     """The recipe that an index folder names; None where it is not known in this process."""
-    if given is not None and built.builds_like(given):
-        return given
+    if passed is not None and built.builds_like(passed):
+        return passed
     try:
         return _made(built)
     except PluginError as error:
@@ -108,16 +108,16 @@ def recipe_as_built(built: BuiltRecipe, given: Recipe | None = None) -> Recipe |
 
 def _made(built: BuiltRecipe) -> Recipe | None:
     """As `recipe_as_built`; raises `PluginError` where the package of a recipe that nobody gave fails."""
-    known = _GIVEN.get(_key(built.name, built.config, built.organizers))
-    if known is None:
+    passed = _GIVEN.get(_key(built.name, built.config, built.organizers))
+    if passed is None:
         make = _factory(built.name)
         return None if make is None else _with_known_settings(make, built)
     try:
         make = REGISTRY.get(built.name)
-        return known if make is None else make(**dict(known.config))  # in the words of this process
+        return passed if make is None else make(**dict(passed.config))  # in the words of this process
     except PluginError as error:
         _warn_once(error)
-        return known
+        return passed
 
 
 def _with_known_settings(make: Callable[..., Recipe], built: BuiltRecipe) -> Recipe:
@@ -177,54 +177,56 @@ def recipe_by_name(name: str, **settings: Any) -> Recipe:
         raise UnknownSettingError(error.name, error.known, [name]) from None
 
 
-def recipe_with(name: str, given: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:
+def recipe_with(name: str, chosen: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:
     """The recipe with these settings; other ones that would be idle beside them have their defaults."""
-    replaced = "preset" in given and "preset" in others
-    return without_idle(partial(recipe_by_name, name), given, {} if replaced else others)
+    replaced = "preset" in chosen and "preset" in others
+    return without_idle(partial(recipe_by_name, name), chosen, {} if replaced else others)
 
 
-def split_settings(recipes: Sequence[str], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def split_settings(recipes: Sequence[str], chosen: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the settings that each recipe has, of those that are given."""
     configs = {name: recipe_by_name(name).config for name in recipes}
-    known = list(dict.fromkeys(key for config in configs.values() for key in config))
-    for key in given:
-        if recipes and key not in known:
-            raise UnknownSettingError(key, known, list(configs))
-    preset = given.get("preset", DEFAULT_PRESET)
+    names = list(dict.fromkeys(key for config in configs.values() for key in config))
+    for key in chosen:
+        if recipes and key not in names:
+            raise UnknownSettingError(key, names, list(configs))
+    preset = chosen.get("preset", DEFAULT_PRESET)
     with_preset = [name for name in recipes if preset in presets_of(name)]
     if recipes and not with_preset:
         recipe_by_name(recipes[0], preset=preset)  # says which presets there are
     return {
-        name: {key: value for key, value in given.items() if key in config and (key != "preset" or name in with_preset)}
+        name: {
+            key: value for key, value in chosen.items() if key in config and (key != "preset" or name in with_preset)
+        }
         for name, config in configs.items()
     }
 
 
 def take_settings(
-    arguments: Mapping[str, Any], folder: str | os.PathLike[str] | None, known: Collection[str]
+    arguments: Mapping[str, Any], folder: str | os.PathLike[str] | None, parameters: Collection[str]
 ) -> dict[str, Any]:
     """Arguments in which `recipe` has the settings of a recipe that were given beside it."""
     rest = {key: value for key, value in arguments.items() if key != "recipe_settings"}
-    settings, given = arguments.get("recipe_settings") or {}, rest.get("recipe")
+    settings, recipe = arguments.get("recipe_settings") or {}, rest.get("recipe")
     if not isinstance(settings, Mapping):
         raise ConfigurationError(f"recipe_settings is a mapping of settings of the recipe, not {settings!r}.")
     settings = dict(settings)
-    others = [key for key in rest if key not in known]
+    others = [key for key in rest if key not in parameters]
     if not (settings or others):
         return rest
-    if not (given is None or isinstance(given, str)):
+    if not (recipe is None or isinstance(recipe, str)):
         if settings:
-            raise ConfigurationError(f"Give the settings to the recipe: {given.name}({', '.join(settings)}=...).")
+            raise ConfigurationError(f"Give the settings to the recipe: {recipe.name}({', '.join(settings)}=...).")
         return rest
     from sire_core.storage.folder import Folder
     from sire_core.storage.manifest import Manifest
 
     built = [] if folder is None else Manifest.from_json(Folder(folder).read_manifest()).recipes
-    name = given or (built[-1].name if built else DEFAULT_RECIPE)
+    name = recipe or (built[-1].name if built else DEFAULT_RECIPE)
     config = recipe_by_name(name).config
     for key in others:
-        nearest = difflib.get_close_matches(key, [*known, *config], n=1, cutoff=0.6)
-        if key not in config and nearest and nearest[0] in config and nearest[0] not in known:
+        nearest = difflib.get_close_matches(key, [*parameters, *config], n=1, cutoff=0.6)
+        if key not in config and nearest and nearest[0] in config and nearest[0] not in parameters:
             raise TypeError(f"There is no argument or setting {key!r}; did you mean {nearest[0]!r} of {name}?")
     settings |= {key: rest.pop(key) for key in others if key in config}
     if settings:
@@ -253,8 +255,8 @@ def recipe_of(folder: str | os.PathLike[str] | None, name: str = "", /, **settin
     manifest = Manifest() if folder is None else Manifest.from_json(Folder(folder).read_manifest())
     if not manifest.recipes:
         return recipe_by_name(name or DEFAULT_RECIPE, **settings)
-    known = registered_recipe(manifest.find(None, name))
-    return recipe_with(known.name, settings, known.config) if settings else known
+    recipe = registered_recipe(manifest.find(None, name))
+    return recipe_with(recipe.name, settings, recipe.config) if settings else recipe
 
 
 def _edges_of_block(key: str, note: bytes) -> Iterable[Edge]:

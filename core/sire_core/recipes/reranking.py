@@ -1,4 +1,4 @@
-"""`RerankSettings`: who looks again at the first hits of a recipe, as settings of the recipe."""
+"""`RerankSettings`: the rerank of the first hits, as settings of a recipe."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RerankSettings:
-    """Who puts the first hits of a search into another order.
+    """Settings of the rerank of the first hits.
 
     Attributes:
         rerank: `model` (one call for each search), `cross_encoder`, the name of a cross-encoder (`rerank="onnx:X"` is

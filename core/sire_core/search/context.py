@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
-from sire_core.documents.blocks import CODE, FURNITURE, HEADING, ROW, block_text, stored_blocks
+from sire_core.documents.blocks import CODE, FURNITURE, HEADING, ROW, Block, block_text, stored_blocks
 from sire_core.documents.document_names import documents_of
 from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.errors import ConfigurationError, QueryError
@@ -31,7 +31,6 @@ from sire_core.types import Hit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.documents.blocks import Block
     from sire_core.protocols import FloatArray
 
 CountTokens = Callable[[str], int]
@@ -331,7 +330,7 @@ class Candidates:
     def _heading(self, candidate: int) -> str:
         passage = self.passages[self.owner[candidate]].hit.unit
         above = self.read[self.owner[candidate]].pieces[self.number[candidate]].headings
-        return passage.text[slice(*above[-1])].strip("# ") if above else passage.title.split(SEPARATOR)[-1]
+        return block_text(passage.text, Block(HEADING, *above[-1])) if above else passage.title.split(SEPARATOR)[-1]
 
 
 def score_function(rerank: Reranker, milliseconds: int = 0) -> ScoreTexts | None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         IntArray,
         LanguageModel,
         Ranking,
+        Runner,
         Similarities,
         WrapModel,
     )
@@ -157,6 +158,7 @@ class PoolView(DerivedCache):
         self._wraps: tuple[WrapModel, ...] | None = ()
         self._named_models = wrap_model
         self._vectors = vectors
+        self.runner: Runner | None = None
         self._questions: dict[str, FloatArray] = {}
         self._cosines: dict[str, FloatArray] = {}
 
@@ -395,6 +397,12 @@ class PoolView(DerivedCache):
         """This snapshot, whose rankers and selectors ask models through a wrapper; None means that none is asked."""
         twin = copy.copy(self)
         twin._wraps = None if wrap is None or self._wraps is None else (*self._wraps, wrap)  # noqa: SLF001 - a copy of ourselves
+        return twin
+
+    def with_runner(self, runner: Runner) -> PoolView:
+        """This snapshot while a build prepares the ranker, with what runs parallel work."""
+        twin = copy.copy(self)
+        twin.runner = runner
         return twin
 
     async def asking(self, queries: Sequence[str]) -> PoolView:

@@ -58,26 +58,24 @@ def compress_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 def decompress_arrays(file: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of `compress_arrays`; raise `ValueError` if they unpack to far more than any of ours."""
-    _require_bounded(zipfile.ZipFile(file), MAX_RATIO * file.stat().st_size)
-    with np.load(file, allow_pickle=False) as archive:
-        return dict(archive)
+    return _loaded(file, MAX_RATIO * file.stat().st_size)
 
 
 MAX_RATIO = 200
-"""How much longer compressed arrays may become; ours become 2 to 30 times as long."""
-
-
-def _require_bounded(archive: zipfile.ZipFile, max_bytes: int) -> None:
-    with archive:
-        if sum(member.file_size for member in archive.infolist()) > max_bytes:
-            raise ValueError(f"the arrays unpack to more than {max_bytes:,} bytes")
+"""Maximum ratio of unpacked to compressed bytes; ours is 2 to 30."""
 
 
 def load_arrays(note: bytes) -> dict[str, NDArray[Any]]:
     """Return copies of the arrays of `pack_arrays`, which are not compressed: they take no more than their bytes."""
-    _require_bounded(zipfile.ZipFile(io.BytesIO(note)), len(note))
-    with np.load(io.BytesIO(note), allow_pickle=False) as archive:
-        return dict(archive)
+    return _loaded(io.BytesIO(note), len(note))
+
+
+def _loaded(source: Path | io.BytesIO, max_bytes: int) -> dict[str, NDArray[Any]]:
+    with zipfile.ZipFile(source) as archive:
+        if sum(member.file_size for member in archive.infolist()) > max_bytes:
+            raise ValueError(f"the arrays unpack to more than {max_bytes:,} bytes")
+    with np.load(source, allow_pickle=False) as arrays:
+        return dict(arrays)
 
 
 def _aligned(offset: int) -> int:

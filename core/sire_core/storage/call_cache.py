@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.errors import StorageError
-from sire_core.extraction.record import from_json, to_json
+from sire_core.extraction.record import StoredRecord, from_json
 from sire_core.storage.array_file import load_arrays, pack_arrays
 from sire_core.storage.checksums import row_checksum
 from sire_core.storage.database import Database
@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS vectors (
 CREATE TABLE IF NOT EXISTS fitted (name TEXT PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER) WITHOUT ROWID;
 """
 
-_COLUMNS = {
+_CHECKED_COLUMNS = {
     "records": "fingerprint, hash, status, body",
     "answers": "key, body, stage, input_tokens, output_tokens",
     "answer_sources": "hash, key",
@@ -56,11 +56,6 @@ _COLUMN_TYPES: dict[str, tuple[type, ...]] = {
 """Types that these columns have."""
 
 _logger = logging.getLogger(__name__)
-
-
-def _compressed(record: str) -> bytes:
-    """Compress a record for storage, to less than half its length."""
-    return zlib.compress(record.encode(), 1)
 
 
 def _decompressed(body: bytes) -> bytes:
@@ -114,7 +109,7 @@ class CallStore(Database):
         problems = super().check()
         if problems:
             return problems
-        for table, columns in _COLUMNS.items():
+        for table, columns in _CHECKED_COLUMNS.items():
             rows = self.iterate(f"SELECT {columns}, checksum FROM {table}")
             wrong = sum(not _is_intact(table, row) for row in rows)
             if wrong:
@@ -122,10 +117,10 @@ class CallStore(Database):
         return problems
 
     def _read(
-        self, table: str, where: str, parameters: Sequence[object], values: Sequence[object] | None = None
+        self, table: str, condition: str, parameters: Sequence[object], values: Sequence[object] | None = None
     ) -> Iterator[tuple[Any, ...]]:
         """Yield the intact rows of a table, with all columns."""
-        sql = f"SELECT {_COLUMNS[table]}, checksum FROM {table} WHERE {where}"
+        sql = f"SELECT {_CHECKED_COLUMNS[table]}, checksum FROM {table} WHERE {condition}"
         return _intact_rows(
             table, self.iterate(sql, parameters) if values is None else self.read_in(sql, values, parameters)
         )
@@ -154,22 +149,19 @@ class CallStore(Database):
 
     def _good(self, fingerprint: str, hashes: Sequence[str] | None) -> Iterator[tuple[Any, ...]]:
         """Yield rows of records that did not fail."""
-        where = "fingerprint=? AND status!='failed'"
+        condition = "fingerprint=? AND status!='failed'"
         if hashes is None:
-            return self._read("records", where, [fingerprint])
-        return self._read("records", f"{where} AND hash IN ({{marks}})", [fingerprint], list(dict.fromkeys(hashes)))
+            return self._read("records", condition, [fingerprint])
+        return self._read("records", f"{condition} AND hash IN ({{marks}})", [fingerprint], list(dict.fromkeys(hashes)))
 
-    def put_records(self, fingerprint: str, records: Sequence[ExtractionRecord]) -> None:
+    def put_records(self, fingerprint: str, records: Sequence[StoredRecord]) -> None:
         """Store records. A failed one never replaces a good one, and is tried again by the next build."""
         keep = "WHERE excluded.status!='failed' OR records.status='failed'"
         with self.transaction() as connection:
             connection.executemany(
                 "INSERT INTO records VALUES (?,?,?,?,?) ON CONFLICT (fingerprint, hash) "
                 f"DO UPDATE SET status=excluded.status, body=excluded.body, checksum=excluded.checksum {keep}",
-                [
-                    _with_checksum(fingerprint, record.hash, record.status, _compressed(to_json(record)))
-                    for record in records
-                ],
+                [_with_checksum(fingerprint, record.hash, record.status, record.body) for record in records],
             )
 
     def failures(self, fingerprint: str) -> list[tuple[str, str]]:
@@ -213,16 +205,16 @@ class CallStore(Database):
         sums: dict[str, list[int]] = {}
         for _, _, stage, read, written in self._read("answers", "1", []):
             total = sums.setdefault(stage, [0, 0, 0])
-            for place, number in enumerate((1, read, written)):
-                total[place] += number
+            for position, number in enumerate((1, read, written)):
+                total[position] += number
         return [(stage, answers, read, written) for stage, (answers, read, written) in sorted(sums.items())]
 
     # --- vectors on their way into the index ------------------------------------------------------------------------
 
     def vectors(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Return stored vectors by text hash."""
-        where, unique = "fingerprint=? AND hash IN ({marks})", list(dict.fromkeys(hashes))
-        rows = self._read("vectors", where, [fingerprint], unique)
+        condition, unique = "fingerprint=? AND hash IN ({marks})", list(dict.fromkeys(hashes))
+        rows = self._read("vectors", condition, [fingerprint], unique)
         return {hash_: np.frombuffer(blob, dtype=np.float32) for _, hash_, blob in rows if len(blob) % 4 == 0}
 
     def put_vectors(self, fingerprint: str, hashes: Sequence[str], vectors: NDArray[np.float32]) -> None:

@@ -17,21 +17,23 @@ from sire_core.storage.manifest import Manifest
 from sire_core.storage.plain_files import damaged_adapter_files, misplaced
 from sire_core.storage.store import Store
 
-_INDEX = (
+_INDEX_ADVICE = (
     "Restore index.sqlite from a backup, or delete it and build again; what was extracted and answered is kept in "
     "calls.sqlite and not paid for twice."
 )
-_CALLS = (
+_CALLS_ADVICE = (
     "Restore it from a backup. Without it what a model answered is asked for, and paid for, again when it is needed; "
     "and questions to an index with the default embedder fail until the next change (`sire index` or "
     "`sire sync` with the same documents, too) has learned again what lies there."
 )
-_SOURCES = (
+_SOURCES_ADVICE = (
     "Searches do not need it. Restore it from a backup, or delete it and name the whole folders that were indexed when "
     "you add or sync again, so that documents keep their ids."
 )
-_LINK = "Move it away (what a link leads to stays), or restore the index from a backup: an index follows no links."
-_DERIVED = "Nothing: it is not used, and made again from index.sqlite when it is needed."
+_LINK_ADVICE = (
+    "Move it away (what a link leads to stays), or restore the index from a backup: an index follows no links."
+)
+_DERIVED_ADVICE = "Nothing: it is not used, and made again from index.sqlite when it is needed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +80,16 @@ def _findings(path: Path) -> list[Finding]:
     """Check everything once."""
     folder = Folder(path)
     if path.is_dir() and (wrong := sorted(misplaced(path))):
-        return [Finding(entry.name, "it is a link, or no plain file or folder", _LINK) for entry in wrong]
+        return [Finding(entry.name, "it is a link, or no plain file or folder", _LINK_ADVICE) for entry in wrong]
     folder.require()
     shown = folder.read_manifest()
-    findings = [Finding("index.sqlite", problem, _INDEX) for problem in _of(lambda: _index(folder, shown))]
+    findings = [Finding("index.sqlite", problem, _INDEX_ADVICE) for problem in _of(lambda: _index(folder, shown))]
     if not folder.calls_file.exists():
-        findings.append(Finding("calls.sqlite", "it is missing", _CALLS))
+        findings.append(Finding("calls.sqlite", "it is missing", _CALLS_ADVICE))
     else:
         embedder = _embedder(folder, shown)
         problems = _of(lambda: _calls(folder.calls_file, embedder))
-        findings += [Finding("calls.sqlite", problem, _CALLS) for problem in problems]
+        findings += [Finding("calls.sqlite", problem, _CALLS_ADVICE) for problem in problems]
     if not shown and not findings:
         findings.append(
             Finding("manifest.json", "it is missing or damaged", "Nothing: the next change writes it again.")
@@ -95,7 +97,7 @@ def _findings(path: Path) -> list[Finding]:
     try:
         folder.sources()
     except StorageError:
-        findings.append(Finding("sources.json", "it is not what was written", _SOURCES))
+        findings.append(Finding("sources.json", "it is not what was written", _SOURCES_ADVICE))
     findings += [Finding(name, "it is not what was written", advice) for name, advice in damaged_adapter_files(path)]
     return [*findings, *_derived(path)]
 
@@ -105,14 +107,14 @@ def _derived(path: Path) -> Iterator[Finding]:
     derived = path / "derived"
     for parent, names, _ in os.walk(derived):
         links = [Path(parent, name) for name in names if Path(parent, name).is_symlink()]
-        yield from (Finding(str(link.relative_to(path)), "it is a link", _LINK) for link in links)
+        yield from (Finding(str(link.relative_to(path)), "it is a link", _LINK_ADVICE) for link in links)
     directories = [Path(parent) for parent, _, names in os.walk(derived) if "checksums.json" in names]
     for directory in sorted(directories):
         if any(part.endswith(".partial") for part in directory.parts):
             continue  # what a killed process left; the next change tidies it away
         damaged = list(damaged_files(directory))
         if directory.is_dir():
-            yield from (Finding(str(file.relative_to(path)), problem, _DERIVED) for file, problem in damaged)
+            yield from (Finding(str(file.relative_to(path)), problem, _DERIVED_ADVICE) for file, problem in damaged)
 
 
 def _of(check: Callable[[], Iterator[str]]) -> list[str]:

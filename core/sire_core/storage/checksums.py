@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS sums (
 SqlRow = Sequence[Any]
 
 _BATCH = 2000  # Maximum number of rows in memory
-_VALUES = 900  # Maximum number of bound variables; SQLite allows at least 999
+_MAX_VARIABLES = 900  # Maximum number of bound variables; SQLite allows at least 999
 
 
 _VALUE_TYPES: dict[str, type] = {"t": str, "i": int, "r": float, "b": bytes}
@@ -180,10 +180,10 @@ class CheckedWrites:
         source = f"{table.name} INDEXED BY {index}" if index else table.name
         names = ", ".join(f"given{number}" for number in range(len(columns)))
         same = " AND ".join(f"{column}=given{number}" for number, column in enumerate(columns))
-        where = " AND ".join(f"{column}=?" for column in columns)
+        condition = " AND ".join(f"{column}=?" for column in columns)
         marks = f"({','.join('?' * len(columns))})"
         wanted = iter(keys)
-        while some := list(islice(wanted, _VALUES // len(columns))):
+        while some := list(islice(wanted, _MAX_VARIABLES // len(columns))):
             # One query per row takes ten times as long. CROSS JOIN keeps the order of the join.
             sql = (
                 f"WITH given({names}) AS (VALUES {','.join([marks] * len(some))}) "
@@ -195,7 +195,7 @@ class CheckedWrites:
                 change[0] -= rows
                 change[1] -= total
             if sums:
-                self._db.executemany(f"DELETE FROM {table.name} WHERE {where}", some)
+                self._db.executemany(f"DELETE FROM {table.name} WHERE {condition}", some)
 
     def replace(
         self, table: CheckedTable, columns: Sequence[str], rows: Iterable[SqlRow], *, elsewhere: bool = False
@@ -236,14 +236,14 @@ def complete(database: Database, table: CheckedTable, sql: str, part: str = "") 
 
 def _sums(database: Database, table: CheckedTable, part: str) -> tuple[int, int]:
     """Return the stored number of rows of a part and the sum of their checksums."""
-    known = database.read("SELECT rows, total FROM sums WHERE name=? AND part=?", [table.name, part])
-    return (known[0][0], known[0][1]) if known else (0, 0)
+    stored_sums = database.read("SELECT rows, total FROM sums WHERE name=? AND part=?", [table.name, part])
+    return (stored_sums[0][0], stored_sums[0][1]) if stored_sums else (0, 0)
 
 
 def require_complete(database: Database, table: CheckedTable, parts: Iterable[object] = ("",)) -> None:
     """Raise if the number of rows of a table is wrong; `verified` checks their content."""
-    where = f"WHERE {table.part}=?" if table.part else ""
-    sql = f"SELECT count(*), coalesce(sum(checksum), 0) FROM {table.name} {where}"
+    condition = f"WHERE {table.part}=?" if table.part else ""
+    sql = f"SELECT count(*), coalesce(sum(checksum), 0) FROM {table.name} {condition}"
     for part in parts:
         (actual,) = database.read(sql, [part] if table.part else [])
         if actual != _sums(database, table, str(part)):
@@ -267,6 +267,6 @@ def check_table(database: Database, table: CheckedTable) -> Iterator[str]:
     if wrong:
         yield f"{wrong:,} rows of the table {table.name!r} are not what was written"
         return
-    known = database.read("SELECT part, rows, total FROM sums WHERE name=?", [table.name])
-    if sums != {str(part): [rows, total] for part, rows, total in known}:
+    stored_sums = database.read("SELECT part, rows, total FROM sums WHERE name=?", [table.name])
+    if sums != {str(part): [rows, total] for part, rows, total in stored_sums}:
         yield f"rows of the table {table.name!r} are missing, or there are too many"

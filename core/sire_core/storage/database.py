@@ -141,7 +141,7 @@ def explained(error: Exception, path: Path | None) -> StorageError:
     return StorageError(f"{name} failed: {error}. What was committed before is safe; run it again.")
 
 
-_ROWS = 2000  # fetched at once
+_ROWS_PER_FETCH = 2000  # fetched at once
 _VARIABLES = 900  # SQLite's smallest compiled-in limit on bound variables is 999
 _WAIT = 30_000  # milliseconds for another process's lock
 _LOG, _LOG_SHARE = 1 << 18, 8  # bytes of a log that is short; and of which part of its file one is
@@ -223,10 +223,10 @@ class Database:
     def close(self) -> FileStamp:
         """Close the connection. Idempotent."""
         with self._lock:
-            known = self._known and self._finalizer.alive and self._known == self.stamp()
+            trusted_stamp = self._known and self._finalizer.alive and self._known == self.stamp()
             self._finalizer()
             self._known = ()
-            return self.stamp() if known else ()
+            return self.stamp() if trusted_stamp else ()
 
     def stamp(self) -> FileStamp:
         """Changes when the file or its log is written to; empty in memory."""
@@ -288,7 +288,7 @@ class Database:
                 cursor = self._connection.cursor().execute(sql, parameters)
             while True:
                 with self._lock:
-                    rows = cursor.fetchmany(_ROWS)
+                    rows = cursor.fetchmany(_ROWS_PER_FETCH)
                 self._require_fixed()
                 if not rows:
                     return
@@ -312,11 +312,11 @@ class Database:
                 if cache > _CACHE:
                     self._hold_pages(cache)
                 self._connection.execute("BEGIN IMMEDIATE")
-                known = self._known and self._known == self.stamp()
+                is_trusted = self._known and self._known == self.stamp()
                 yield self._connection
                 self._require_place()
                 self._connection.execute("COMMIT")
-                self._known = self.stamp() if known else ()
+                self._known = self.stamp() if is_trusted else ()
             except BaseException as error:
                 if self._in_transaction():
                     self._connection.execute("ROLLBACK")
@@ -365,7 +365,7 @@ class Database:
         """Empty a table and give its space back, if the file was created with `shrinks`."""
         try:
             with self._lock:
-                known = self.trusted()
+                is_trusted = self.trusted()
                 ask = self._connection.execute
                 (overwrites,) = ask("PRAGMA secure_delete").fetchone()
                 ask("PRAGMA secure_delete=FAST").fetchone()
@@ -379,7 +379,7 @@ class Database:
                     self._connection.executescript("VACUUM" if 2 * free > pages else "PRAGMA incremental_vacuum")
                     if 2 * free > pages:
                         self._empty_log()  # until then the file is as long as before
-                self._known = self.stamp() if known else ()
+                self._known = self.stamp() if is_trusted else ()
         except SQLITE_ERRORS as error:
             raise explained(error, self.path) from error
 
@@ -391,11 +391,11 @@ class Database:
             log = self.path.with_name(self.path.name + "-wal").stat().st_size
             if log < max(_LOG, self.path.stat().st_size // _LOG_SHARE) or self._in_transaction():
                 return
-            known = self.trusted()
+            is_trusted = self.trusted()
             try:
                 self._empty_log()
             finally:
-                self._known = self.stamp() if known else ()
+                self._known = self.stamp() if is_trusted else ()
 
     def _empty_log(self) -> None:
         try:

@@ -65,9 +65,9 @@ class DerivedFiles:
         """Raise `StorageError` if files are missing, damaged, or derived from something else."""
         try:
             self._require_plain()
-            known = json.loads(read_plain(self.directory / _CHECKSUMS))
-            files = dict(known["files"])
-            right = known["label"] == self.label and all(
+            listing = json.loads(read_plain(self.directory / _CHECKSUMS))
+            files = dict(listing["files"])
+            right = listing["label"] == self.label and all(
                 _is_right(self.directory / name, checksums, (unread or {}).get(name, ()))
                 for name, checksums in files.items()
             )
@@ -102,8 +102,8 @@ class DerivedFiles:
             require_plain(directory.parent, folder=True)
             remove(partial)
             partial.mkdir()
-            known = save(partial) or {}
-            files = {path.name: _checksums(path, known.get(path.name, {})) for path in sorted(partial.iterdir())}
+            copied = save(partial) or {}
+            files = {path.name: _checksums(path, copied.get(path.name, {})) for path in sorted(partial.iterdir())}
             (partial / _CHECKSUMS).write_text(json.dumps({"label": self.label, "files": files}))
             if self.lasting:
                 _sync_files(partial)
@@ -162,10 +162,10 @@ def damaged_files(directory: Path) -> Iterator[tuple[Path, str]]:
     except Exception:  # noqa: BLE001 - whatever can go wrong with foreign bytes
         yield directory / _CHECKSUMS, "it cannot be read"
         return
-    for name, known in files.items():
+    for name, checksums in files.items():
         file = directory / name
         try:
-            if not _is_right(file, known):
+            if not _is_right(file, checksums):
                 yield file, "it is not what was written"
         except FileNotFoundError:
             yield file, "it is missing"
@@ -180,19 +180,19 @@ def _sync_files(folder: Path) -> None:
     sync_folder(folder)
 
 
-def _is_right(path: Path, known: Sequence[int], unread: Collection[int] = ()) -> bool:
+def _is_right(path: Path, checksums: Sequence[int], unread: Collection[int] = ()) -> bool:
     if not is_plain(path):
         return False
-    return _checksums(path, {block: known[1 + block] for block in unread}) == list(known)
+    return _checksums(path, {block: checksums[1 + block] for block in unread}) == list(checksums)
 
 
-def _checksums(path: Path, known: Mapping[int, int]) -> list[int]:
+def _checksums(path: Path, copied: Mapping[int, int]) -> list[int]:
     """Return the size of a file and the CRC-32 of its blocks: against accidents, not against forgery."""
     checksums = [path.stat().st_size]
     with path.open("rb", buffering=0) as file:
         for number in range(-(-checksums[0] // BLOCK)):
-            if number in known:
-                checksums.append(known[number])
+            if number in copied:
+                checksums.append(copied[number])
                 continue
             file.seek(number * BLOCK)
             checksums.append(zlib.crc32(file.read(BLOCK)))

@@ -38,7 +38,7 @@ FORMAT = 4
 """Version of the folder layout and of the tables; a folder of another version is refused with advice."""
 _DATABASES = ("writer.lock", "pending.lock", "index.sqlite", "calls.sqlite")
 _MAY_COME_FIRST = {*(f"{name}{end}" for name in _DATABASES for end in ("", "-journal", "-wal", "-shm")), *ADVICE}
-"""What of ours may stand in a folder before anything is built, also while another process begins to build there."""
+"""Files of ours that a folder may hold before anything is built, also while another process begins to."""
 _OF_ADAPTERS = {"llama_index_nodes.json": "LlamaIndex", "llama_index.json": "LlamaIndex", "langchain.json": "LangChain"}
 """Settings of adapters stay when the index beside them is replaced, as files of somebody else do."""
 
@@ -122,9 +122,9 @@ class Folder:
 
     def note_sources(self, folders: Mapping[str, str]) -> None:
         """Add folders to `sources.json`; without any, the file says that the command line wrote here."""
-        known = self.sources()
-        merged = {**known, **folders}
-        if merged != known or not self.sources_file.exists():
+        before = self.sources()
+        merged = {**before, **folders}
+        if merged != before or not self.sources_file.exists():
             self._replace(self.sources_file, {"folders": merged, "checksum": checksum(merged)})
 
     def framework(self) -> str:
@@ -161,7 +161,7 @@ class Folder:
                     f"{self.path} is not an index and not empty (it holds {', '.join(foreign[:3])}). Name a new folder."
                 )
             return
-        nearest = next(place for place in (self.path, *self.path.absolute().parents) if os.path.lexists(place))
+        nearest = next(parent for parent in (self.path, *self.path.absolute().parents) if os.path.lexists(parent))
         if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
             why = "cannot be written" if nearest.is_dir() else "is no folder"
             raise StorageError(f"Cannot make the folder {self.path}: {nearest} {why}. Name another place.")
@@ -274,12 +274,12 @@ def check_format(manifest: Mapping[str, Any], path: Path) -> None:
         )
 
 
-def replace_folder(place: Path, new: Path, old: Path) -> None:
+def replace_folder(target: Path, new: Path, old: Path) -> None:
     """Move a new index to where an old one is, and remove that one."""
     if old.exists():
         _remove_leftover(old)
-    for path in _others(place):
-        copy = new / path.relative_to(place)
+    for path in _others(target):
+        copy = new / path.relative_to(target)
         copy.parent.mkdir(exist_ok=True)
         if path.is_dir() and not path.is_symlink():
             shutil.copytree(path, copy, symlinks=True, dirs_exist_ok=True)
@@ -287,13 +287,13 @@ def replace_folder(place: Path, new: Path, old: Path) -> None:
             copy.unlink(missing_ok=True)
             shutil.copy2(path, copy, follow_symlinks=False)
     new.rename(old)
-    if not _exchange(place, old):
+    if not _exchange(target, old):
         old.rename(new)
-        place.rename(old)
+        target.rename(old)
         try:
-            new.rename(place)
+            new.rename(target)
         except BaseException:
-            old.rename(place)
+            old.rename(target)
             raise
     shutil.rmtree(old)
 
@@ -318,7 +318,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _others(folder: Path) -> Iterator[Path]:
-    """What lies in an index folder, and in its folders, but belongs to no index."""
+    """Yield files and folders inside an index folder that belong to no index."""
     for path in sorted(folder.iterdir()):
         if path.name not in (FILES | FOLDERS) - _OF_ADAPTERS.keys():
             yield path

@@ -289,9 +289,9 @@ class IndexFiles:
         # Without the lock: a reader that holds a database may be waiting for it.
         if calls is not None:
             calls.close()
-        known = store.close_verified() if store is not None else None
-        if known is not None and self.folder is not None:
-            noted = [known.at, *known.stamp]
+        verified = store.close_verified() if store is not None else None
+        if verified is not None and self.folder is not None:
+            noted = [verified.at, *verified.stamp]
             if noted != self.folder.verified():
                 self.folder.note_verified(noted)
 

@@ -62,7 +62,7 @@ def note_changes(db: sqlite3.Connection, writes: CheckedWrites, commit: Commit) 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What a vector store receives."""
+    """Units that a vector store receives."""
 
     owners: tuple[str, ...] = ()  # Whose units it gets: those of every recipe that was opened with it
     # What may stand in its table: an id of this index's own and the name of a push. Two while one is on.
@@ -83,8 +83,8 @@ class Outbox:
             rows = self._db.read(f"SELECT {_OWNERS.selected} FROM mirror_owners WHERE name=?", [self._mirror])
         if not rows:
             return Followed((), ())
-        known = stored_json(verified(rows[0], _OWNERS)[1], dict, self._mirror)
-        owners, marks = (json.dumps(known.get(name)) for name in ("owners", "marks"))
+        content = stored_json(verified(rows[0], _OWNERS)[1], dict, self._mirror)
+        owners, marks = (json.dumps(content.get(name)) for name in ("owners", "marks"))
         return Followed(stored_texts(owners, self._mirror), stored_texts(marks, self._mirror))
 
     def follow(self, wanted: Followed, *, again: bool = False) -> None:
@@ -94,8 +94,8 @@ class Outbox:
             units = self._db.read(f"SELECT id FROM units WHERE owner IN ({','.join('?' * len(new))})", new)
             if again:
                 units += self._db.read("SELECT unit FROM mirror_holds WHERE mirror=?", [self._mirror])
-            known = json.dumps({"owners": wanted.owners, "marks": wanted.marks})
-            writes.replace(_OWNERS, ["name"], [(self._mirror, known)])
+            content = json.dumps({"owners": wanted.owners, "marks": wanted.marks})
+            writes.replace(_OWNERS, ["name"], [(self._mirror, content)])
             writes.replace(_WAITS, ["mirror", "unit"], ((self._mirror, unit) for (unit,) in units))
 
     def pending_of(self, owners: Sequence[str]) -> list[str]:

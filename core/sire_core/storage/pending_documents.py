@@ -91,10 +91,10 @@ def _row(name: str, document: Document | None) -> dict[str, Any]:
     }
 
 
-def _merge(known: dict[str, Document | None], changes: Mapping[str, Document | None]) -> None:
+def _merge(documents: dict[str, Document | None], changes: Mapping[str, Document | None]) -> None:
     for name, document in changes.items():
-        known.pop(name, None)  # the order is that of the last word
-        known[name] = document
+        documents.pop(name, None)  # the order is that of the last word
+        documents[name] = document
 
 
 def _files(path: Path) -> list[Path]:

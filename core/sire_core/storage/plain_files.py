@@ -37,7 +37,7 @@ ADVICE = {
     ),
     "langchain.json": "It holds the settings of a LangChain retriever: delete it, and give k and recipe again.",
 }
-"""What adapters write beside an index, files or folders of files, and what to do where they are damaged."""
+"""Advice on damage of the files and folders that adapters write beside an index, by name."""
 DATABASE_ENDS = ("", "-wal", "-shm", "-journal")
 """A SQLite database, and the files that SQLite keeps beside it."""
 
@@ -123,7 +123,7 @@ TOO_MANY = "too many open files. Raise the limit (ulimit -n), or close indexes"
 
 
 def system_limit(error: Exception, folder: Path | None) -> str:
-    """What a limit of the system has to do with an error of SQLite, and what to do; empty when nothing."""
+    """Return which limit of the system caused an error of SQLite, and what to do; empty if none did."""
     if "lock" in str(error) and folder is not None and _has_no_locks(folder):
         return "lies on a file system that gives no locks. Put the index on a local disk, or start its lock service."
     if any(words in str(error) for words in ("unable to open", "readonly", "disk I/O")) and _has_few_descriptors():

@@ -19,6 +19,7 @@ from sire_core.arrays.grouping import ranges
 from sire_core.errors import StorageError
 from sire_core.filters import comparable
 from sire_core.filters.conditions import filtered_title
+from sire_core.storage.array_file import map_arrays, save_arrays
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.derived import BLOCK, DerivedFiles, derived_values, inflate
 from sire_core.storage.store import CORPUS, Store
@@ -61,16 +62,16 @@ def differing_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, tuple[
 T = TypeVar("T")
 
 MOST_LETTERS = 24
-"""Of a unit's id, as `digest` makes them."""
+"""Letters of a unit's id, as `digest` makes it."""
 ID_TYPE = f"S{MOST_LETTERS}"
 MOST_LEVELS = 255
-MATRIX, ROWS = "matrix.npy", "rows.bin"
-"""Names of the large files of a pool."""
-_ARRAYS = (
+MATRIX, ROWS, COLUMNS = "matrix.npy", "rows.bin", "columns.bin"
+"""Names of the files of a pool: the large ones, which a change copies in part, and all other arrays."""
+_NUMBER_COLUMNS = (
     *("ids", "kinds", "levels", "ranks", "indptr", "indices", "offsets"),
     *("chunk_ids", "chunk_documents", "chunk_metadata"),
 )
-_TEXT_ARRAYS = ("documents", "titles", "metadata")
+_TEXT_COLUMNS = ("documents", "titles", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +148,10 @@ class CorpusColumns:
         )
 
 
-def _longer(known: bytes, names: Iterable[str]) -> bytes:
+def _longer(listed: bytes, names: Iterable[str]) -> bytes:
     """Return a JSON list with more texts at its end."""
     new = json.dumps(list(names)).encode()
-    return new if known == b"[]" else known if new == b"[]" else known[:-1] + b", " + new[1:]
+    return new if listed == b"[]" else listed if new == b"[]" else listed[:-1] + b", " + new[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +225,11 @@ class Pool:
 
     def source_ids(self) -> list[str]:
         """Return the user's own ids of passages by chunk number; empty where there is none."""
-        own = [""] * len(self.chunk_ids)
+        source_ids = [""] * len(self.chunk_ids)
         for numbers, unit in self._passages():
             for number, name in zip(numbers, unit.source_ids, strict=False):  # none, or one each
-                own[number] = name
-        return own
+                source_ids[number] = name
+        return source_ids
 
     def filtered_titles(self) -> list[str]:
         """Return the titles that filters compare, by chunk number; empty where there is none."""
@@ -257,11 +258,11 @@ class Pool:
             files.verify()
         directory = files.directory
         with derived_values(str(directory)):
-            parts: dict[str, Any] = {name: np.asarray(np.load(directory / f"{name}.npy", "r")) for name in _ARRAYS}
+            parts: dict[str, Any] = {**map_arrays(directory / COLUMNS)}
+            parts |= {name: parts[name].tobytes() for name in _TEXT_COLUMNS}
+            parts["kind_names"] = tuple(json.loads(parts["kind_names"].tobytes()))
             parts["matrix"] = np.asarray(np.load(directory / MATRIX, "r"))
             parts["rows"] = np.asarray(np.memmap(directory / ROWS, dtype=np.uint8, mode="r"))
-            parts |= {name: (directory / f"{name}.json").read_bytes() for name in _TEXT_ARRAYS}
-            parts["kind_names"] = tuple(json.loads((directory / "kinds.json").read_bytes()))
             pool = cls(generation=generation, files=files, stamp=stamp, **parts)
             if not written:
                 pool.require_sound()
@@ -331,11 +332,9 @@ def _require_texts(*values: object) -> None:
 
 def save_columns(directory: Path, columns: Mapping[str, Any]) -> None:
     """Write all arrays of a pool except its matrix and rows."""
-    for name in _ARRAYS:
-        np.save(directory / f"{name}.npy", columns[name])
-    for name in _TEXT_ARRAYS:
-        (directory / f"{name}.json").write_bytes(columns[name])
-    (directory / "kinds.json").write_text(json.dumps(columns["kind_names"]), encoding="utf-8")
+    texts = {name: columns[name] for name in _TEXT_COLUMNS} | {"kind_names": json.dumps(columns["kind_names"]).encode()}
+    arrays = {name: np.ascontiguousarray(columns[name]) for name in _NUMBER_COLUMNS}
+    save_arrays(directory / COLUMNS, arrays | {name: np.frombuffer(text, np.uint8) for name, text in texts.items()})
 
 
 def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
@@ -424,7 +423,7 @@ class UpdatedPool:
 
     def save(self, files: DerivedFiles) -> Pool:
         """Write the pool to files and return it mapped from them."""
-        known = self._known()
+        copied = self._known()
 
         def save(directory: Path) -> Mapping[str, Mapping[int, int]]:
             save_columns(directory, self.columns)
@@ -434,7 +433,7 @@ class UpdatedPool:
                 _write(file, self.matrix)
             with (directory / ROWS).open("wb") as file:
                 _write(file, self.rows)
-            return known
+            return copied
 
         files.write(save)
         return Pool.load(files, self.generation, written=True)
@@ -603,8 +602,8 @@ class Pools:
         written = 0.0
         for path in (file, file.with_name(f"{file.name}-wal")):
             with suppress(OSError):
-                found = path.stat()
-                written = max(written, found.st_mtime if found.st_size else 0.0)  # readers make an empty log
+                status = path.stat()
+                written = max(written, status.st_mtime if status.st_size else 0.0)  # readers make an empty log
         return abs(time.time() - written) < _PUBLISHING
 
     def get(self, store: Store, built: BuiltRecipe, generation: int, *, lasting: bool = False) -> Pool:
@@ -626,7 +625,7 @@ class Pools:
                 pool = made.save(files)
         if pool is None:
             pool = made if isinstance(made, Pool) else made.in_memory()
-        recent = {name: known for name, known in self._open.items() if known[1].generation >= generation - 1}
+        recent = {name: entry for name, entry in self._open.items() if entry[1].generation >= generation - 1}
         self._open = {**recent, built.pool: (files, pool)}
         return pool
 
@@ -645,13 +644,13 @@ class Pools:
         directory = self._folder.pool(built.pool, generation)
         # Readers count on a code for every kind that is built in: files without one are made again from the store, and
         # so are those of other rules.
-        return DerivedFiles(directory, f"{directory.name} of {commit}, rules 3, {' '.join(BUILT_IN_KINDS)}")
+        return DerivedFiles(directory, f"{directory.name} of {commit}, rules 4, {' '.join(BUILT_IN_KINDS)}")
 
     def _at_hand(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> Pool | None:
         """Return the pool of a generation if it exists; in a folder, the one that its files contain now."""
-        known = self._open.get(built.pool)
-        if known is not None and known[0] == files and known[1].generation == generation and known[1].intact():
-            return known[1]
+        entry = self._open.get(built.pool)
+        if entry is not None and entry[0] == files and entry[1].generation == generation and entry[1].intact():
+            return entry[1]
         if files is None or not files.directory.is_dir():
             return None
         with suppress(StorageError):  # damaged files are derived again

@@ -44,7 +44,6 @@ from sire_core.storage.index_tables import (
     UNITS,
     VECTOR_CHECKSUM,
     Commit,
-    StepTables,
     chunk_of,
     chunk_rows,
     drop_tables,
@@ -57,6 +56,7 @@ from sire_core.storage.index_tables import (
     write_delta,
 )
 from sire_core.storage.outbox import Outbox, note_changes
+from sire_core.storage.step_tables import StepTables
 from sire_core.text.languages import UNDETERMINED
 from sire_core.text.pluralize import count
 from sire_core.types import Chunk, Edge, Unit
@@ -136,13 +136,13 @@ class Store(Database):
             problems.append(f"{wrong:,} vectors are not what was written")
         return problems
 
-    def require_sound(self, known: Verified | None = None) -> None:
+    def require_sound(self, earlier: Verified | None = None) -> None:
         """Verify everything, once per process, before anything is derived from it and written."""
         if self._sound:
             return
         stamp, now = self.stamp(), int(time.time())
-        if known is not None and known.stamp == stamp and 0 <= now - known.at < _WEEK:
-            self._verified = known.at
+        if earlier is not None and earlier.stamp == stamp and 0 <= now - earlier.at < _WEEK:
+            self._verified = earlier.at
         elif problems := self.check():
             raise damage(f"({problems[0]}) it")
         else:
@@ -150,11 +150,11 @@ class Store(Database):
         self.trust(stamp)
         self._sound = True
 
-    def is_sound(self, known: Verified | None = None) -> bool:
+    def is_sound(self, earlier: Verified | None = None) -> bool:
         """True if nothing has to be verified: see `require_sound`, and nobody else has written since."""
         if self.path is None or (self._sound and self.trusted()):
             return True
-        return known is not None and known.stamp == self.stamp() and 0 <= int(time.time()) - known.at < _WEEK
+        return earlier is not None and earlier.stamp == self.stamp() and 0 <= int(time.time()) - earlier.at < _WEEK
 
     def require_complete(self, owners: Sequence[str]) -> None:
         """Raise if documents, chunks or units are missing; call it in a `snapshot`."""
@@ -321,8 +321,8 @@ class Store(Database):
 
     def tables(self, owner: str) -> StepTables:
         """Return rows and outputs of an organizer's steps."""
-        name, known = self._tables_of
-        return StepTables(self, owner, known.get(owner, {}) if name and name == self.commits()[0] else {})
+        name, noted = self._tables_of
+        return StepTables(self, owner, noted.get(owner, {}) if name and name == self.commits()[0] else {})
 
     def owners(self) -> list[str]:
         """Return all owners of units."""
@@ -389,7 +389,7 @@ class Store(Database):
         tables = {owner: delta.tables.items() for owner, delta in commit.deltas.items()}
         self._tables_of = (
             name,
-            {owner: {table: change.known for table, change in own} for owner, own in tables.items()},
+            {owner: {table: change.known for table, change in changes} for owner, changes in tables.items()},
         )
 
 

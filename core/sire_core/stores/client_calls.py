@@ -35,15 +35,15 @@ def valid_text(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def check_width(store: str, held: int, given: int) -> None:
+def check_width(store: str, held: int, width: int) -> None:
     """Refuse vectors of another length than those that a table holds."""
-    if held != given:
+    if held != width:
         raise ConfigurationError(
-            f"{store} holds vectors of length {held}, this index has vectors of length {given}. Name another table, or "
+            f"{store} holds vectors of length {held}, this index has vectors of length {width}. Name another table, or "
             "drop that one and call Index.push(full=True)."
         )
 
 
 def reconstruct(made: Callable[..., T], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What pickles hold of a store: how to make it again, no connection, lock or table."""
+    """State of a store in pickles: its settings, without connection, lock or table."""
     return partial(made, *arguments, **options), ()

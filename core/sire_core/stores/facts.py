@@ -36,7 +36,7 @@ class Has:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """How the number of a key compares; false where an entry has none."""
+    """Comparison of the number of a key; false where an entry has none."""
 
     key: str  # Metadata key
     operator: str  # `lt`, `lte`, `gt`, `gte`
@@ -60,19 +60,19 @@ Test = Union[Has, Number, Joined]
 
 
 def facts_of(metadata: Mapping[str, Any], differs: Sequence[str] = ()) -> list[str]:
-    """What a database stores of metadata."""
-    found = [f"?{key}" for key in differs]
+    """Facts and numbers of metadata, as a database stores them."""
+    facts = [f"?{key}" for key in differs]
     for key, value in metadata.items():
-        found += [f"!{key}", _fact("=", key, value)]
+        facts += [f"!{key}", _fact("=", key, value)]
         if isinstance(value, str):
-            found.append(f"~{key}")
+            facts.append(f"~{key}")
         elif isinstance(value, (list, tuple)):
-            found += [_fact("@", key, item) for item in value]
+            facts += [_fact("@", key, item) for item in value]
         elif _is_number(value):
-            found.append(f"#{key}")
+            facts.append(f"#{key}")
             if not _is_held(value):
-                found.append(f"%{key}")  # a number that the database cannot compare
-    return list(dict.fromkeys(map(_plain, found)))
+                facts.append(f"%{key}")  # a number that the database cannot compare
+    return list(dict.fromkeys(map(_plain, facts)))
 
 
 def numbers_of(metadata: Mapping[str, Any]) -> dict[str, float]:
@@ -85,36 +85,36 @@ def _is_held(value: float) -> bool:
     return abs(value) < _EXACT
 
 
-def narrow(where: Filter | None) -> Test | None:
-    """What to ask of a database for a filter; None when it cannot narrow anything."""
-    return None if where is None else _test(where, wanted=True)
+def narrow(filter: Filter | None) -> Test | None:
+    """Test of a database for a filter; None when it cannot narrow anything."""
+    return None if filter is None else _test(filter, wanted=True)
 
 
-def _test(where: Filter, *, wanted: bool) -> Test | None:
-    if isinstance(where, Condition):
-        return _leaf(where, wanted=wanted)
-    if where.operator == "not":
-        return _test(where.parts[0], wanted=not wanted)
-    parts = [_test(part, wanted=wanted) for part in where.parts]
-    known = [part for part in parts if part is not None]
-    operator = where.operator if wanted else {"and": "or", "or": "and"}[where.operator]
-    if not known or (operator == "or" and len(known) < len(parts)):
+def _test(filter: Filter, *, wanted: bool) -> Test | None:
+    if isinstance(filter, Condition):
+        return _leaf(filter, wanted=wanted)
+    if filter.operator == "not":
+        return _test(filter.parts[0], wanted=not wanted)
+    parts = [_test(part, wanted=wanted) for part in filter.parts]
+    certain = [part for part in parts if part is not None]
+    operator = filter.operator if wanted else {"and": "or", "or": "and"}[filter.operator]
+    if not certain or (operator == "or" and len(certain) < len(parts)):
         return None
-    return known[0] if len(known) == 1 else Joined(operator, tuple(known))
+    return certain[0] if len(certain) == 1 else Joined(operator, tuple(certain))
 
 
-def _leaf(given: Condition, *, wanted: bool) -> Test | None:
-    test = _of_metadata(given, wanted=wanted)
-    if test is None or given.key not in FIELDS:
+def _leaf(leaf: Condition, *, wanted: bool) -> Test | None:
+    test = _of_metadata(leaf, wanted=wanted)
+    if test is None or leaf.key not in FIELDS:
         return test
-    unsaid = Has((f"!{given.key}", f"?{given.key}"), wanted=False)
+    unsaid = Has((f"!{leaf.key}", f"?{leaf.key}"), wanted=False)
     return Joined("or", (test, unsaid))  # where it is no metadata it is a field, which the caller compares
 
 
-def _of_metadata(given: Condition, *, wanted: bool) -> Test | None:
-    key, name, value = given.key, given.operator, given.value
+def _of_metadata(leaf: Condition, *, wanted: bool) -> Test | None:
+    key, name, value = leaf.key, leaf.operator, leaf.value
     if name in ("eq", "ne", "in", "nin"):
-        facts = [_fact("=", key, found) for found in (value if name in ("in", "nin") else (value,))]
+        facts = [_fact("=", key, item) for item in (value if name in ("in", "nin") else (value,))]
         return _has(facts, key, wanted=wanted is (name in ("eq", "in")))
     if name == "exists":
         return _has([f"!{key}"], key, wanted=wanted is value)
@@ -128,7 +128,7 @@ def _of_metadata(given: Condition, *, wanted: bool) -> Test | None:
 
 
 def _has(facts: list[str], key: str, *, wanted: bool) -> Has:
-    """What is asked for, or what nobody can say of a unit; what is refused has to be certain."""
+    """True if the condition holds or cannot be decided; only what certainly fails is refused."""
     return Has(tuple(map(_plain, [*facts, f"?{key}"] if wanted else facts)), wanted)
 
 

@@ -58,7 +58,7 @@ class LanceStore:
 
     @property
     def description(self) -> str:
-        """What `Index.stats` says of it."""
+        """Its name in `Index.stats`."""
         return f"LanceDB, table {self._name}"
 
     def table(self) -> Any:
@@ -76,11 +76,11 @@ class LanceStore:
 
     async def holds(self, unit: str, vector: NDArray[Any]) -> bool:  # noqa: ARG002 - the store is asked for the id
         """True if a unit is there."""
-        where = f"id = {_quoted(unit)}"
-        return bool(await self._change(lambda table: table.count_rows(where)))
+        condition = f"id = {_quoted(unit)}"
+        return bool(await self._change(lambda table: table.count_rows(condition)))
 
     async def mark(self) -> str:
-        """What stands in a small table beside the other one."""
+        """Read the notes from a small table beside the other one."""
 
         def read(_: Any) -> str:
             beside = self._open(self._beside)
@@ -139,20 +139,20 @@ class LanceStore:
         if table is None:
             table = self._db.create_table(self._name, schema=_schema(width))
         check_width(self.description, _width(table), width)
-        rows = [_row(found) for found in units]
+        rows = [_row(unit) for unit in units]
         table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
 
-    def _top(self, vector: FloatArray, n: int, where: Filter | None) -> list[str]:
+    def _top(self, vector: FloatArray, n: int, filter: Filter | None) -> list[str]:
         table = self.table()
         if table is None:
             return []
         check_width(self.description, _width(table), len(vector))
-        asked = table.search(vector).distance_type("dot").limit(n).select(["id", "_distance"])
-        test = narrow(where)
+        search = table.search(vector).distance_type("dot").limit(n).select(["id", "_distance"])
+        test = narrow(filter)
         condition = None if test is None else _sql(test)
         if condition is not None:
-            asked = asked.where(condition, prefilter=True)
-        return [str(row["id"]) for row in asked.to_list()]
+            search = search.where(condition, prefilter=True)
+        return [str(row["id"]) for row in search.to_list()]
 
     async def _change(self, work: Callable[[Any], T]) -> T | None:
         """Do something with the table; None where there is none."""
@@ -198,16 +198,16 @@ def _rewrite(table: Any) -> None:
         table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
 
 
-def _row(found: MirroredUnit) -> dict[str, Any]:
-    unit = found.unit
+def _row(mirrored: MirroredUnit) -> dict[str, Any]:
+    unit = mirrored.unit
     return {
         "id": unit.id,
         "kind": unit.kind.value,
         "title": valid_text(unit.title),
         "text": valid_text(unit.text),
-        "doc_ids": [valid_text(doc) for doc in found.doc_ids],
-        "facts": facts_of(found.metadata, found.differs),
-        "vector": found.vector,
+        "doc_ids": [valid_text(doc) for doc in mirrored.doc_ids],
+        "facts": facts_of(mirrored.metadata, mirrored.differs),
+        "vector": mirrored.vector,
     }
 
 
@@ -219,10 +219,10 @@ def _sql(test: Test) -> str | None:
     """A condition; None where it cannot narrow anything."""
     if isinstance(test, Joined):
         parts = [_sql(part) for part in test.parts]
-        known = [part for part in parts if part is not None]
-        if not known or (test.operator == "or" and len(known) < len(parts)):
+        certain = [part for part in parts if part is not None]
+        if not certain or (test.operator == "or" and len(certain) < len(parts)):
             return None
-        return "(" + f" {test.operator} ".join(known) + ")"
+        return "(" + f" {test.operator} ".join(certain) + ")"
     if isinstance(test, Number):
         other = test.fallback()
         return None if other is None else _sql(other)

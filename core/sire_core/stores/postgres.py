@@ -67,7 +67,7 @@ class PostgresStore:
 
     @property
     def description(self) -> str:
-        """What `Index.stats` says of it."""
+        """Its name in `Index.stats`."""
         return f"PostgreSQL, table {self._name}"
 
     async def put(self, units: Sequence[MirroredUnit]) -> None:
@@ -142,7 +142,7 @@ class PostgresStore:
             cursor.executemany(
                 f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))}) "
                 f"ON CONFLICT (id) DO UPDATE SET {changed}",
-                [_row(found) for found in units],
+                [_row(unit) for unit in units],
             )
 
     def _create(self, db: psycopg.Connection[Any], width: int) -> None:
@@ -157,12 +157,12 @@ class PostgresStore:
         if width <= _WIDEST:
             db.execute(f"CREATE INDEX IF NOT EXISTS {self._name}_hnsw ON {table} USING hnsw (vector vector_ip_ops)")
 
-    def _top(self, db: psycopg.Connection[Any], vector: FloatArray, n: int, where: Filter | None) -> list[str]:
+    def _top(self, db: psycopg.Connection[Any], vector: FloatArray, n: int, filter: Filter | None) -> list[str]:
         if not (held := self._held(db)):
             return []
         check_width(self.description, held, len(vector))
         values: list[Any] = []
-        test = narrow(where)
+        test = narrow(filter)
         passes = f"WHERE {_sql(test, values)} " if test is not None else ""
         sql = f"SELECT id FROM {self._table} {passes}ORDER BY vector <#> %s::vector LIMIT %s"
         values += [_text(vector), n]
@@ -197,39 +197,39 @@ class PostgresStore:
         import psycopg
 
         try:
-            db, kept = self._free.pop(), True
+            db, is_returned = self._free.pop(), True
         except IndexError:
             # Without prepared statements: the plan of one that is kept would not heed what a search sets.
-            db, kept = psycopg.connect(self._place, autocommit=True, prepare_threshold=None), False
+            db, is_returned = psycopg.connect(self._place, autocommit=True, prepare_threshold=None), False
         try:
             with db.transaction() if in_transaction else nullcontext():
-                found = work(db)
+                result = work(db)
         except BaseException:
             lost = db.broken
             db.close()
-            if not (kept and lost):
+            if not (is_returned and lost):
                 raise
         else:
             self._free.append(db)
-            return found
+            return result
         self.close()  # the server was started again: the others are lost as well
         return self._done(work, in_transaction=in_transaction)
 
 
-def _row(found: MirroredUnit) -> tuple[Any, ...]:
-    unit = found.unit
-    doc_ids = [_clean(doc) for doc in found.doc_ids]
-    facts, numbers = facts_of(found.metadata, found.differs), numbers_of(found.metadata)
+def _row(mirrored: MirroredUnit) -> tuple[Any, ...]:
+    unit = mirrored.unit
+    doc_ids = [_clean(doc) for doc in mirrored.doc_ids]
+    facts, numbers = facts_of(mirrored.metadata, mirrored.differs), numbers_of(mirrored.metadata)
     # Keys that the database refuses are not asked for by number, but by fact.
-    kept = {key: value for key, value in numbers.items() if _clean(key) == key}
+    storable = {key: value for key, value in numbers.items() if _clean(key) == key}
     return (
         *(unit.id, unit.kind.value, _clean(unit.title), _clean(unit.text), doc_ids, facts),
-        *(json.dumps(kept), _text(found.vector)),
+        *(json.dumps(storable), _text(mirrored.vector)),
     )
 
 
 def _clean(text: str) -> str:
-    """What PostgreSQL takes as text: no NUL, no half of a surrogate pair."""
+    """Clean text for PostgreSQL: no NUL, no half of a surrogate pair."""
     return valid_text(text.replace("\0", ""))
 
 

@@ -60,7 +60,7 @@ class QdrantStore:
 
     @property
     def description(self) -> str:
-        """What `Index.stats` says of it."""
+        """Its name in `Index.stats`."""
         return f"Qdrant, collection {self._collection}"
 
     async def put(self, units: Sequence[MirroredUnit]) -> None:
@@ -74,11 +74,11 @@ class QdrantStore:
 
     async def holds(self, unit: str, vector: NDArray[Any]) -> bool:  # noqa: ARG002 - the store is asked for the id
         """True if a unit is there."""
-        found = await self._run(lambda: self._there() and self._client.retrieve(self._collection, [to_uuid(unit)]))
-        return bool(found)
+        points = await self._run(lambda: self._there() and self._client.retrieve(self._collection, [to_uuid(unit)]))
+        return bool(points)
 
     async def mark(self) -> str:
-        """What stands in a small collection beside the other one."""
+        """Read the notes from a small collection beside the other one."""
 
         def read() -> str:
             if not (self._there() and self._client.collection_exists(self._beside)):
@@ -100,13 +100,13 @@ class QdrantStore:
         """Nothing: Qdrant gives back by itself, in its own time, what was deleted."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = {name: value for name, value in self._client.init_options.items() if value is not None}
-        if not self._is_remote() or {"api_key", "auth_token_provider", "headers"} & set(given):
+        options = {name: value for name, value in self._client.init_options.items() if value is not None}
+        if not self._is_remote() or {"api_key", "auth_token_provider", "headers"} & set(options):
             raise ConfigurationError(
                 "Clients of Qdrant that live in memory or in a folder, or that have a key, cannot be sent to another "
                 "process: pickles hold no keys. Open the index there, with a client of its own."
             )
-        return reconstruct(_store, (type(self), given, self._collection), {"width": self._width})
+        return reconstruct(_store, (type(self), options, self._collection), {"width": self._width})
 
     @property
     def _beside(self) -> str:
@@ -146,8 +146,8 @@ class QdrantStore:
             if self._is_remote():
                 self._client.create_payload_index(self._collection, "facts", models.PayloadSchemaType.KEYWORD)
         points = [
-            models.PointStruct(id=to_uuid(found.unit.id), vector=found.vector.tolist(), payload=_payload(found))
-            for found in units
+            models.PointStruct(id=to_uuid(unit.unit.id), vector=unit.vector.tolist(), payload=_payload(unit))
+            for unit in units
         ]
         self._client.upsert(self._collection, points)
 
@@ -177,14 +177,14 @@ class QdrantStore:
     def _is_remote(self) -> bool:
         return "Remote" in type(getattr(self._opened, "_client", None)).__name__
 
-    def _top(self, vector: FloatArray, n: int, where: Filter | None) -> list[str]:
+    def _top(self, vector: FloatArray, n: int, filter: Filter | None) -> list[str]:
         from qdrant_client import models
 
         if not self._there():
             return []
         self._check(len(vector))
-        test = narrow(where)
-        found = self._client.query_points(
+        test = narrow(filter)
+        response = self._client.query_points(
             self._collection,
             query=vector.tolist(),
             limit=n,
@@ -193,29 +193,29 @@ class QdrantStore:
             search_params=models.SearchParams(hnsw_ef=max(self._width, 2 * n)) if self._is_remote() else None,
             with_payload=False,
         )
-        return [from_uuid(str(point.id)) for point in found.points]
+        return [from_uuid(str(point.id)) for point in response.points]
 
     async def _run(self, work: Callable[[], T]) -> T:
         """In a thread, one after the other: clients in memory and of folders are no more than lists."""
         return await in_turn(self._lock, work, "Qdrant", "the server")
 
 
-def _store(made: type[QdrantStore], given: dict[str, Any], collection: str, *, width: int) -> QdrantStore:
+def _store(made: type[QdrantStore], options: dict[str, Any], collection: str, *, width: int) -> QdrantStore:
     """A store with a client of its own, in another process."""
     from qdrant_client import QdrantClient
 
-    return made(QdrantClient(**given), collection, width=width)
+    return made(QdrantClient(**options), collection, width=width)
 
 
-def _payload(found: MirroredUnit) -> dict[str, Any]:
-    unit = found.unit
+def _payload(mirrored: MirroredUnit) -> dict[str, Any]:
+    unit = mirrored.unit
     return {
         "kind": unit.kind.value,
         "title": valid_text(unit.title),
         "text": valid_text(unit.text),
-        "doc_ids": [valid_text(doc) for doc in found.doc_ids],
-        "facts": facts_of(found.metadata, found.differs),
-        "numbers": {_key(key): value for key, value in numbers_of(found.metadata).items()},
+        "doc_ids": [valid_text(doc) for doc in mirrored.doc_ids],
+        "facts": facts_of(mirrored.metadata, mirrored.differs),
+        "numbers": {_key(key): value for key, value in numbers_of(mirrored.metadata).items()},
     }
 
 
@@ -230,11 +230,11 @@ def _condition(test: Test) -> Any:
     if isinstance(test, Joined):
         parts = [_condition(part) for part in test.parts]
         return models.Filter(must=parts) if test.operator == "and" else models.Filter(should=parts)
-    found: models.FieldCondition
+    field: models.FieldCondition
     if isinstance(test, Has):
-        found = models.FieldCondition(key="facts", match=models.MatchAny(any=list(test.facts)))
+        field = models.FieldCondition(key="facts", match=models.MatchAny(any=list(test.facts)))
     else:
-        found = models.FieldCondition(
+        field = models.FieldCondition(
             key=f"numbers.{_key(test.key)}", range=models.Range(**{test.operator: test.value})
         )
-    return found if test.wanted else models.Filter(must_not=[found])
+    return field if test.wanted else models.Filter(must_not=[field])

@@ -1,4 +1,4 @@
-"""What every recipe has to keep, whatever it builds and however it ranks.
+"""Promises that every recipe keeps, whatever it builds and however it ranks.
 
 Plain functions with asserts; nothing here needs a test framework. `broken_promises(factory)` runs them all, or those
 of `RECIPE_CHECKS` that are given, for frameworks that want to report each on its own.
@@ -105,34 +105,34 @@ def check_description(make: RecipeFactory) -> None:
 
 def check_provenance(make: RecipeFactory) -> None:
     """Units stand on passages that exist, each once, and say nothing that these passages do not say."""
-    found = _build(make, sample_corpus())
-    for unit in found.units.values():
+    contents = _build(make, sample_corpus())
+    for unit in contents.units.values():
         assert unit.chunk_ids, unit
         assert len(set(unit.chunk_ids)) == len(unit.chunk_ids), unit
-        assert set(unit.chunk_ids) <= set(found.chunks), unit
+        assert set(unit.chunk_ids) <= set(contents.chunks), unit
         assert unit.text.strip(), unit
-        sources = [found.chunks[chunk] for chunk in unit.chunk_ids]
+        sources = [contents.chunks[chunk] for chunk in unit.chunk_ids]
         if unit.kind is UnitKind.CHUNK:
             assert {(chunk.title, chunk.text) for chunk in sources} == {(unit.title, unit.text)}
         if unit.kind in _VERBATIM:
-            said = {word for chunk in sources for word in tokenize(chunk.index_text)}
-            assert set(tokenize(f"{unit.title} {unit.text}")) <= said, unit
+            words = {word for chunk in sources for word in tokenize(chunk.index_text)}
+            assert set(tokenize(f"{unit.title} {unit.text}")) <= words, unit
 
 
 def check_coverage(make: RecipeFactory) -> None:
     """Every passage is in the pool and under every level of the tree over passages; edges join what exists."""
-    found = _build(make, sample_corpus())
+    contents = _build(make, sample_corpus())
     levels: dict[tuple[str, int], set[str]] = {}
-    for unit in found.units.values():
+    for unit in contents.units.values():
         kind = "chunk" if unit.kind is UnitKind.CHUNK else unit.tree
         levels.setdefault((kind, unit.level), set()).update(unit.chunk_ids)
     for (kind, _), covered in levels.items():
         if kind in ("chunk", "sim"):
-            assert covered == set(found.chunks)
-    for edge in found.edges:
-        assert edge.source in found.units
+            assert covered == set(contents.chunks)
+    for edge in contents.edges:
+        assert edge.source in contents.units
         # Entities and keywords may be nodes without a unit.
-        assert edge.target in found.units or edge.target in found.chunks or edge.kind in (MENTIONS, KEYWORD)
+        assert edge.target in contents.units or edge.target in contents.chunks or edge.kind in (MENTIONS, KEYWORD)
         assert edge.source != edge.target
 
 
@@ -143,8 +143,8 @@ def check_determinism(make: RecipeFactory) -> None:
 
 def check_saved_equals_loaded(make: RecipeFactory) -> None:
     """A reopened folder and a saved copy answer as the index that was built."""
-    with tempfile.TemporaryDirectory() as place:
-        built, copied = Path(place, "built"), Path(place, "copied")
+    with tempfile.TemporaryDirectory() as directory:
+        built, copied = Path(directory, "built"), Path(directory, "copied")
         with index_for(make, built) as index:
             index.build(sample_corpus())
             expected = [index.search(question, 7) for question in QUESTIONS]
@@ -162,8 +162,8 @@ def check_changes(make: RecipeFactory) -> None:
     """Documents that come one by one and go again leave what a fresh build would make; deleting all leaves nothing."""
     corpus = sample_corpus()[:9]
     extra = Document("extra", "Zora Quill met the Harbor Council. Zora Quill left Port Amber.", "Zora Quill")
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place, "index")
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "index")
         index = index_for(make, path)
         for document in corpus[:4]:
             index.add([document])
@@ -187,17 +187,17 @@ def check_copies(make: RecipeFactory) -> None:
     """Metadata that tell copies of a passage apart, or make them alike again, reach what stands on them."""
     first, second = Document("first", "Ann Lee left Bob Stone."), Document("second", "Ann Lee met Kwan.")
     corpus = [*sample_corpus()[:4], first, second]
-    with tempfile.TemporaryDirectory() as place, index_for(make, Path(place, "index")) as index:
+    with tempfile.TemporaryDirectory() as directory, index_for(make, Path(directory, "index")) as index:
         index.build([*corpus, replace(first, id="copy")])
         for metadata in ({"tenant": "red"}, {}):
             copy = replace(first, id="copy", metadata=metadata)
             index.update([copy])
-            grown, fresh = read_contents(Path(place, "index")), _build(make, [*corpus, copy])
+            grown, fresh = read_contents(Path(directory, "index")), _build(make, [*corpus, copy])
             cited = [{u.id: u.chunk_ids for u in f.units.values() if u.kind in _EXACT} for f in (grown, fresh)]
             assert cited[0] == cited[1]
             was, now = (
-                {(e.kind, e.source, e.target) for e in found.edges if e.source in found.chunks}
-                for found in (grown, fresh)
+                {(e.kind, e.source, e.target) for e in contents.edges if e.source in contents.chunks}
+                for contents in (grown, fresh)
             )
             assert was == now
             for level in {unit.level for unit in fresh.units.values() if unit.tree == "sim"}:
@@ -216,19 +216,19 @@ def index_for(make: RecipeFactory, path: Path | None = None, **settings: Any) ->
 
 def check_filters(make: RecipeFactory) -> None:
     """Nothing of another tenant is in the hits, in their paths, in the explanation or in a prompt."""
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as directory:
         for number, extractor in enumerate((PlainExtractor(), RulesExtractor())):
-            path = Path(place, str(number))
+            path = Path(directory, str(number))
             with index_for(make, path, extractor=extractor) as index:
                 index.build(two_tenants())
             model = ScriptedModel()
             with index_for(make, path, extractor=extractor, language_model=model) as index:
-                for own, foreign in (("red", "blue"), ("blue", "red")):
+                for tenant, foreign in (("red", "blue"), ("blue", "red")):
                     for question in ("Who met Lord Ashby in Port Amber?", f"{foreign}canary {foreign}marker"):
                         model.log.clear()
-                        hits = index.search(question, 50, filter={"tenant": own}, returns="units")
-                        hits += index.search(question, 50, filter={"tenant": own})
-                        seen = [repr(hits), index.explain(question, 50, filter={"tenant": own}), repr(model.log)]
+                        hits = index.search(question, 50, filter={"tenant": tenant}, returns="units")
+                        hits += index.search(question, 50, filter={"tenant": tenant})
+                        seen = [repr(hits), index.explain(question, 50, filter={"tenant": tenant}), repr(model.log)]
                         prompts = " ".join(seen).lower().replace(question.lower(), "")
                         assert hits
                         assert f"{foreign}canary" not in prompts
@@ -346,12 +346,12 @@ RECIPE_CHECKS: tuple[Callable[[RecipeFactory], None], ...] = (
 def broken_promises(
     make: RecipeFactory, checks: Sequence[Callable[[RecipeFactory], None]] = RECIPE_CHECKS
 ) -> dict[str, str]:
-    """What the recipe that `make` returns does not keep: nothing, for a recipe that is right.
+    """Return the promises that the recipe of `make` breaks; none for a correct recipe.
 
     Returns by the name of each check that failed, where and on what. Other errors than a failed assertion are raised.
     """
     failures = {check.__name__: _failure(check, make) for check in checks}
-    return {name: found for name, found in failures.items() if found}
+    return {name: messages for name, messages in failures.items() if messages}
 
 
 def _failure(check: Callable[[RecipeFactory], None], make: RecipeFactory) -> str:
@@ -363,8 +363,8 @@ def _failure(check: Callable[[RecipeFactory], None], make: RecipeFactory) -> str
 
 
 def _build(make: RecipeFactory, documents: Sequence[Document], **settings: Any) -> IndexContents:
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place, "index")
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "index")
         with index_for(make, path, **settings) as index:
             index.build(documents)
         return read_contents(path)

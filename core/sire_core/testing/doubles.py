@@ -99,10 +99,10 @@ def rule_answer(title: str, passage: str) -> dict[str, Any]:
     names: dict[str, str] = {}
     facts = []
     for sentence in split_sentences(passage):
-        found = list(dict.fromkeys(match.group(0) for match in _NAME.finditer(sentence)))
-        for name in ([title] if title else []) + found:
+        spelled = list(dict.fromkeys(match.group(0) for match in _NAME.finditer(sentence)))
+        for name in ([title] if title else []) + spelled:
             names.setdefault(name, f"n{len(names) + 1}")
-        ends = ([title] if title and title not in found else []) + found
+        ends = ([title] if title and title not in spelled else []) + spelled
         triples = [{"h": ends[0], "p": "is mentioned with", "t": tail, "strength": 5} for tail in ends[1:]]
         facts.append({"text": sentence, "entities": [names[name] for name in ends], "triples": triples})
     return {
@@ -186,7 +186,7 @@ class ScriptedModel(CheckedModel):
         return Completion(text, None, size, estimate_tokens(text))
 
     async def pieces(self, request: ModelRequest) -> AnswerParts:
-        """The same, word by word."""
+        """Stream the answer word by word."""
         answer = await self.send(request)
         for word in _STREAMED_WORD.findall(answer.text if answer.finish == "stop" else ""):
             yield word
@@ -279,17 +279,17 @@ class PlainExtractor:
         if self._facts is None:
             answer = rule_answer("", chunk.text)
             names = {entity["id"]: entity["name"] for entity in answer["entities"]}
-            found: Facts = [(fact["text"], [names[e] for e in fact["entities"]]) for fact in answer["facts"]]
+            facts: Facts = [(fact["text"], [names[e] for e in fact["entities"]]) for fact in answer["facts"]]
         else:
-            found = self._facts.get(chunk.text, ())
-        ids = {name: f"n{i}" for i, name in enumerate(dict.fromkeys(n for _, names in found for n in names), 1)}
+            facts = self._facts.get(chunk.text, ())
+        ids = {name: f"n{i}" for i, name in enumerate(dict.fromkeys(n for _, names in facts for n in names), 1)}
         return ExtractionRecord(
             hash=chunk.hash,
             model="plain",
             prompt="1",
-            status="ok" if found else "empty",
+            status="ok" if facts else "empty",
             entities=tuple(Entity(local, name) for name, local in ids.items()),
             facts=tuple(
-                Fact(f"f{i}", text, tuple(ids[name] for name in names)) for i, (text, names) in enumerate(found, 1)
+                Fact(f"f{i}", text, tuple(ids[name] for name in names)) for i, (text, names) in enumerate(facts, 1)
             ),
         )

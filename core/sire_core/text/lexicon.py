@@ -263,3 +263,8 @@ VAGUE_NOUNS = _set(
     "window work world abstract acknowledgements appendix caution caveat caveats disclaimer footnote footnotes synopsis"
 )
 """Nouns that occur on every page of a manual: alone or after vague words they name nothing."""
+
+HEADING_PARTS = frozenset(
+    "appendix chapter contents foreword glossary index overview part preface section table".split()
+)
+"""Words of headings that name a part of a document, which nobody asks about."""

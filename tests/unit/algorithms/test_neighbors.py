@@ -1,4 +1,4 @@
-"""Nearest neighbors, and how they follow changes."""
+"""Nearest neighbors, exact and approximate."""
 
 import os
 import subprocess
@@ -6,15 +6,8 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from sire_core.arrays.nearest_neighbors import (
-    NeighborLists,
-    approximate_neighbors,
-    nearest_neighbors,
-    updated_neighbors,
-)
+from sire_core.arrays.nearest_neighbors import approximate_neighbors, nearest_neighbors
 
 
 def brute_force(vectors, k):
@@ -66,46 +59,6 @@ def positive(lists):
         [(int(i), float(s)) for i, s in zip(row, scores, strict=True) if s > 0]
         for row, scores in zip(indices, similarities, strict=True)
     ]
-
-
-def followed(vectors, k, stayed, new):
-    """Lists of rows that were all searched once, of which `stayed` are left, with new rows at some places."""
-    size = len(stayed) + len(new)
-    gone = np.arange(size, len(vectors))
-    rng = np.random.default_rng(len(vectors))
-    before = np.insert(stayed, np.sort(rng.integers(0, len(stayed) + 1, len(gone))), gone)
-    place = np.where(before < size, before, -1)
-    origin = np.full(size, -1)
-    origin[place[place >= 0]] = np.flatnonzero(place >= 0)
-    lists, lost = full(vectors[before], k).renumbered(origin, place)
-    return updated_neighbors(vectors[:size], lists, origin < 0, lost), full(vectors[:size], k)
-
-
-def full(vectors, k):
-    empty = NeighborLists.empty(len(vectors), k)
-    return updated_neighbors(vectors, empty, np.ones(len(vectors), bool), np.zeros(len(vectors), bool))
-
-
-def same(left, right):
-    return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in NeighborLists.__slots__)
-
-
-SIZES = {"k": st.integers(1, 5), "kept": st.integers(0, 40), "new": st.integers(0, 8), "gone": st.integers(0, 5)}
-
-
-@settings(max_examples=150, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), near=st.booleans(), **SIZES)
-def test_updated_lists_are_those_of_a_search_of_everything(seed, near, k, kept, new, gone):
-    rng = np.random.default_rng(seed)
-    size = kept + new + gone
-    if near:  # so near that rounding to whole numbers changes their order
-        vectors = (rng.standard_normal((1, 16)) + rng.standard_normal((size, 16)) * 1e-2).astype(np.float32)
-    else:  # few directions: many ties, and rows without any positive neighbour
-        vectors = rng.integers(-1, 2, (size, 3 + seed % 5)).astype(np.float32)
-    fresh = np.sort(rng.permutation(kept + new)[:new])
-    found, expected = followed(vectors, k, np.setdiff1d(np.arange(kept + new), fresh), fresh)
-    assert same(found, expected)
-    assert positive(found.nearest(k)) == positive(nearest_neighbors(vectors[: kept + new], k))
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 2000])

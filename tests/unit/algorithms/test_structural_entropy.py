@@ -12,7 +12,6 @@ from tree_definition import clusters, nested, tree_entropy
 from sire_core.papers.smart.communities import (
     MergeLevel,
     dissolve_groups,
-    entropy_partition,
     entropy_tree,
     merge_communities,
     move_units,
@@ -20,7 +19,6 @@ from sire_core.papers.smart.communities import (
 from sire_core.papers.smart.encoding_tree import (
     EncodingTree,
     UndirectedGraph,
-    canonical_labels,
     corrected_information,
     decoding_information,
     modularity,
@@ -28,7 +26,7 @@ from sire_core.papers.smart.encoding_tree import (
     normalized_mutual_information,
     one_dimensional_entropy,
 )
-from sire_core.papers.smart.perspectives import abstract_greedy, leiden_labels, repaired_clusters, tree_information
+from sire_core.papers.smart.perspectives import abstract_greedy, leiden_labels, tree_information
 
 BARBELL = UndirectedGraph.from_edges(6, np.array([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)]))
 PATH = UndirectedGraph.from_edges(4, np.array([(0, 1), (1, 2), (2, 3)]))
@@ -203,104 +201,6 @@ def test_oracle_E8_three_levels_of_the_barbell():
     tree = entropy_tree(BARBELL)
     assert sorted(map(len, clusters(tree).values())) == [2, 2, 3, 3]
     assert tree_entropy(BARBELL, tree) == pytest.approx(1.4688, abs=5e-5)
-
-
-def random_graph(seed, size, edges):
-    """Continuous weights: no two gains are equal, so labels cannot matter."""
-    rng = np.random.default_rng(seed)
-    return UndirectedGraph.from_edges(size, rng.integers(0, size, (edges, 2)), rng.uniform(0.1, 5, edges))
-
-
-graphs = st.builds(random_graph, st.integers(0, 10**6), st.integers(1, 30), st.integers(0, 80))
-
-
-@settings(deadline=None, max_examples=60)
-@given(graphs, st.integers(0, 10**6))
-def test_no_step_ends_above_its_start(graph, seed):
-    level = MergeLevel.of(graph)
-    start = canonical_labels(np.random.default_rng(seed).integers(0, 6, graph.size))
-    value = information(graph, start)
-    assert level.information(start) == pytest.approx(value, abs=1e-9)
-    for step in (merge_communities, move_units, dissolve_groups, entropy_partition):
-        after = step(level, start)
-        assert level.information(after) >= value - 1e-9
-        assert after.tolist() == canonical_labels(after).tolist()
-
-
-def graph_to_change(size, edges, seed):
-    rng = np.random.default_rng(seed)
-    ends = rng.integers(0, size, (edges, 2))
-    return UndirectedGraph.from_edges(size, ends, rng.integers(1, 4, edges).astype(float))
-
-
-def communities(sizes, seed):
-    """A graph of dense groups, three of which stand close to each other."""
-    rng = np.random.default_rng(seed)
-    group = np.repeat(np.arange(len(sizes)), sizes)
-    left, right = np.triu_indices(len(group), 1)
-    near, family = group[left] == group[right], group[left] // 3 == group[right] // 3
-    kept = rng.random(len(left)) < np.where(near, 0.5, np.where(family, 0.02, 0.002))
-    order = rng.permutation(len(group))
-    return UndirectedGraph.from_edges(len(group), order[np.stack([left, right], axis=1)[kept]])
-
-
-def first_vertices(graph, size):
-    inside = (graph.edges < size).all(axis=1)
-    return UndirectedGraph(size, graph.edges[inside], graph.weights[inside])
-
-
-def levels_of(tree):
-    return np.array(tree.filled())
-
-
-def repaired(graph, start, new, changed):
-    above = start[1] if len(start) > 1 else np.zeros(graph.size, dtype=np.int64)
-    return np.array([repaired_clusters(graph, start[0], above, new, changed), *start[1:]])
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(5, 24), st.integers(1, 50), st.integers(0, 999), st.integers(1, 6), st.integers(1, 3))
-def test_levels_stay_nested_say_no_less_and_other_clusters_stay(size, edges, seed, more, levels):
-    graph = graph_to_change(size + more, edges + 2 * more, seed)
-    before = entropy_tree(first_vertices(graph, size), levels)
-    if not before.height:
-        return
-    new = np.arange(size + more) >= size
-    far = size + np.arange(more)
-    start = np.array([np.append(level, level[far % size]) for level in levels_of(before)])
-    changed = new.copy()
-    changed[graph.edges[new[graph.edges].any(axis=1)].ravel()] = True
-    found = repaired(graph, start, new, changed)
-    tree = EncodingTree(size + more, tuple(found))  # refuses what does not nest
-    alone = start.copy()
-    alone[0, new] = size + more + far
-    least = decoding_information(graph, EncodingTree(size + more, tuple(alone)))
-    assert decoding_information(graph, tree) >= least - 1e-9
-    assert np.array_equal(found, repaired(graph, start, new, changed))
-    for cluster in np.unique(start[0]):
-        members = np.flatnonzero(start[0] == cluster)
-        if not changed[members].any():
-            assert np.array_equal(np.flatnonzero(found[0] == found[0, members[0]]), members)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_tree_that_grew_is_as_good_as_one_made_anew(seed):
-    graph = communities([12] * 24, seed)
-    size = 264
-    tree = entropy_tree(first_vertices(graph, size))
-    for end in range(size + 4, graph.size + 1, 4):
-        grown = first_vertices(graph, end)
-        new = np.arange(end) >= size
-        start = np.array([np.append(level, level.max() + 1 + np.arange(end - size)) for level in levels_of(tree)])
-        for vertex in range(size, end):  # into the cluster to which most edges lead
-            known = grown.edges[grown.edges[:, 1] == vertex, 0]
-            most = np.bincount(start[0, known]).argmax()
-            start[:, vertex] = start[:, known[start[0, known] == most][0]]
-        changed = new.copy()
-        changed[grown.edges[new[grown.edges].any(axis=1)].ravel()] = True
-        tree = EncodingTree(end, tuple(repaired(grown, start, new, changed))).contracted()
-        size = end
-    assert tree_entropy(graph, tree) <= 1.01 * tree_entropy(graph, entropy_tree(graph))
 
 
 def greedy_trees(graph, **settings):

@@ -146,14 +146,6 @@ async def test_a_cancelled_commit_ends_before_another_writer_may_begin(tmp_path,
     other.close()
 
 
-async def test_the_event_loop_goes_on_while_the_index_commits(tmp_path, slow_commit):
-    with Index(tmp_path / "index", recipe="flat", embedder=HashEmbedder()) as index:
-        build = asyncio.create_task(index.abuild(FOUR))
-        await reach(slow_commit, "begin")
-        assert "end" not in slow_commit
-        await build
-
-
 async def test_a_build_that_is_cancelled_while_it_embeds_can_be_repeated(tmp_path):
     class Slow(HashEmbedder):
         async def embed(self, texts, kind="document"):

@@ -209,7 +209,7 @@ def test_mistakes_are_explained_in_a_line(index, source, words, code, message):
     ("words", "message"),
     [
         ("index {docs} --to {docs}/corpus.jsonl", "corpus.jsonl is no folder. Name another place."),
-        ("index {docs} --to {docs}/.. --runner nope", "runner is 'local', 'ray'"),
+        ("index {docs} --to {docs}/.. --runner nope", "runner is 'local', 'processes'"),
         ("index {docs} --to {docs}/..", "is not an index and not empty"),
         ("index {docs} --to {ix} --embedder st:nope", "Give that one, or build into another folder"),
         ("index {docs} --dry-run --set nope=1", "There is no setting 'nope'"),

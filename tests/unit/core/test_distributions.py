@@ -47,11 +47,6 @@ def test_the_name_of_llama_index_gives_our_retriever():
     assert runpy.run_path(str(folder / "__init__.py"))["SireRetriever"] is llama_index_sire.SireRetriever
 
 
-@pytest.mark.parametrize("package", ["core/sire_core", "langchain_sire", "llama_index_sire"])
-def test_every_package_is_typed(package):
-    assert (ROOT / package / "py.typed").exists()
-
-
 OURS = "from sire_core import Index; from sire_core.recipes import sirerag"
 HEAVY = [
     "numpy", "pydantic", "scipy", "sklearn", "networkx", "faiss", "bm25s", "torch", "sentence_transformers", "spacy",

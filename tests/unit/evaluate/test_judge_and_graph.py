@@ -43,7 +43,7 @@ async def test_a_judge_sees_both_orders_and_a_split_is_half():
 
 
 def answered(name, text):
-    return AnsweredQuestion(Question(name, "Who?", ("Otto",)), text, "answered", 0, 0, 0, 0, 0, 1, 1)
+    return AnsweredQuestion(Question(name, "Who?", ("Otto",)), text, "answered", {}, 1, 1)
 
 
 async def test_shares_of_wins_leave_out_what_the_judge_failed_on():

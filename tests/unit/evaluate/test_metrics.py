@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.evaluate.answer_eval import (
+from sire_core.evaluate.answer_metrics import (
     acc,
     acc_at,
     best_over_golds,

@@ -7,7 +7,8 @@ import pytest
 from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.evaluate.answer_eval import AnswerConfig, answer_questions, answer_scores, rouge_l, string_match, with_dr
+from sire_core.evaluate.answer_eval import AnswerConfig, answer_questions, answer_scores
+from sire_core.evaluate.answer_metrics import rouge_l, string_match, with_dr
 from sire_core.evaluate.bootstrap import with_tper
 from sire_core.evaluate.datasets import DataSet, Question, load_dataset
 from sire_core.evaluate.rows import EvalRow, Setup

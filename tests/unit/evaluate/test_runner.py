@@ -13,7 +13,7 @@ from sire_core import Document, Index
 from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate import DataSet, EvalConfig, Experiment, load_questions
-from sire_core.evaluate.answer_eval import AnswerFile
+from sire_core.evaluate.answer_file import AnswerFile
 from sire_core.evaluate.datasets import Question
 from sire_core.evaluate.rows import Setup
 from sire_core.evaluate.runner import evaluate

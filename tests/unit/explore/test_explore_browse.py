@@ -18,7 +18,6 @@ from sire_core.documents.document_names import documents_of
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.explore import browse, neighbourhood
 from sire_core.explore.drawing import document, drawing
-from sire_core.explore.example_questions import example_questions
 from sire_core.explore.highlight import escaped, marked, shared_words
 from sire_core.explore.markdown_html import markdown_html
 from sire_core.explore.picture import MOST_NODES, WAYPOINT, Link, Node, Picture, layout
@@ -152,7 +151,6 @@ def test_suggestions_are_names_and_no_code_or_parts_of_documents():
     assert {"Ole Brandt", "Hedda Sorrel"} <= main
     assert browse.entities(snapshot, "piers lanyon").total == 1
     assert not main & {"Piers Lanyon", "--dry-run", "console.log", "null or Boolean", "From", "NB"}
-    assert not [question for question in example_questions(snapshot) if "Contents" in question]
 
 
 def test_lists_show_what_may_be_seen_and_nothing_else(folder, limited):

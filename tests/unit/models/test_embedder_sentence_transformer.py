@@ -104,15 +104,6 @@ async def test_real_model_embeds_meaning(minilm):
     assert vectors.dtype == np.float32
     query = (await minilm.embed(["What shows sailors the way at night?"], "query"))[0]
     assert (vectors @ query).argmax() == 2
-    assert minilm._loaded_dimension() == minilm.dimension
-
-
-async def test_real_model_uses_a_prompt_for_questions_only(minilm, folder):
-    prompted = SentenceTransformerEmbedder(folder, query_prompt="query: ")
-    prompted._model = minilm._load()
-    plain = await minilm.embed(["query: red fox", "red fox"])
-    assert np.allclose(await prompted.embed(["red fox"], "query"), plain[:1], atol=1e-5)
-    assert np.allclose(await prompted.embed(["red fox"], "document"), plain[1:], atol=1e-5)
 
 
 async def test_real_model_uses_the_prompt_that_the_model_has(folder, tmp_path):

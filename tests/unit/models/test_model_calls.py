@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import pickle
-import threading
 from email.utils import formatdate
 
 import pytest
@@ -40,32 +39,11 @@ class Other(BaseModel):
     year: int = 0
 
 
-class MemoryStore:
-    """The shape of CallStore, in memory, with a note of every put."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, str] = {}
-        self.puts: list[dict[str, object]] = []
-        self.lock = threading.Lock()
-
-    def answer(self, key: str) -> str | None:
-        with self.lock:
-            return self.answers.get(key)
-
-    def tokens(self, _key: str) -> tuple[int, int]:
-        return 0, 0
-
-    def put_answer(self, key: str, answer: str, **rest: object) -> None:
-        with self.lock:
-            self.answers[key] = answer
-            self.puts.append(rest)
-
-
 PROMPT = Prompt("Name it.", "a cat")
 
 
 async def test_the_second_time_is_free_and_equal() -> None:
-    store, meter = MemoryStore(), UsageMeter()
+    store, meter = CallStore(), UsageMeter()
     model = ScriptedModel(['```json\n{"name": "cat",}\n```', "plain"])
     cached = CachedModel(model, store, "naming", meter=meter)
     first = await cached.complete(PROMPT, schema=Name)
@@ -74,15 +52,14 @@ async def test_the_second_time_is_free_and_equal() -> None:
     assert (await again.complete(PROMPT, schema=Name)).parsed == first.parsed == Name(name="cat")
     assert (await again.complete(PROMPT)).text == text.text == "plain"
     assert len(model.log) == 2
-    assert sorted(store.answers.values()) == ["plain", '{"name":"cat"}']
-    assert store.puts[0]["stage"] == "naming"
+    assert [(stage, answers) for stage, answers, *_ in store.spent()] == [("naming", 2)]
     used = meter.report().stages["naming"]
     assert (used.calls, used.cached) == (2, 2)
 
 
 async def test_equal_prompts_under_way_are_asked_once() -> None:
     model = ScriptedModel(latency=0.02)
-    cached = CachedModel(model, MemoryStore())
+    cached = CachedModel(model, CallStore())
     answers = await asyncio.gather(*(cached.with_sources([str(n)]).complete(PROMPT) for n in range(20)))
     assert len(model.log) == 1
     assert {answer.text for answer in answers} == {"a cat"}
@@ -91,7 +68,7 @@ async def test_equal_prompts_under_way_are_asked_once() -> None:
 
 async def test_when_the_one_who_asks_is_cancelled_another_takes_over() -> None:
     model = ScriptedModel(latency=0.02)
-    cached = CachedModel(model, MemoryStore())
+    cached = CachedModel(model, CallStore())
     first = asyncio.create_task(cached.complete(PROMPT))
     await asyncio.sleep(0.005)
     second = asyncio.create_task(cached.complete(PROMPT))
@@ -100,13 +77,6 @@ async def test_when_the_one_who_asks_is_cancelled_another_takes_over() -> None:
     assert (await second).text == "a cat"
     with pytest.raises(asyncio.CancelledError):
         await first
-
-
-async def test_sources_are_translated_and_noted_once_each() -> None:
-    store = MemoryStore()
-    cached = CachedModel(ScriptedModel(), store, "s", source_of=lambda name: f"hash-{name}")
-    await cached.with_sources(["a", "b", "a"]).complete(PROMPT)
-    assert store.puts[0]["sources"] == ("hash-a", "hash-b")
 
 
 def test_the_key_depends_on_everything_that_changes_an_answer() -> None:
@@ -129,9 +99,9 @@ def test_the_key_depends_on_everything_that_changes_an_answer() -> None:
 
 
 async def test_a_stored_answer_that_no_longer_fits_is_asked_again() -> None:
-    store = MemoryStore()
+    store = CallStore()
     cached = CachedModel(ScriptedModel(['{"name": "cat"}']), store)
-    store.answers[answer_key("scripted:default", ModelRequest(PROMPT, Name))] = '{"nonsense": 1}'
+    store.put_answer(answer_key("scripted:default", ModelRequest(PROMPT, Name)), '{"nonsense": 1}')
     assert (await cached.complete(PROMPT, schema=Name)).parsed == Name(name="cat")
 
 

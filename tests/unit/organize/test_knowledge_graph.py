@@ -10,12 +10,10 @@ from sire_core.extraction.rules import RulesExtractor
 from sire_core.knowledge import KEYWORD
 from sire_core.papers.iier import INTERACTS
 from sire_core.papers.iier.chain_graph import ChainGraph
-from sire_core.papers.smart.entity_network import NetworkTable, read_network
-from sire_core.papers.smart.statements import EntityMention, PassageTexts, passage_rows, read_passage
 from sire_core.recipes import iier, msrag, pagerank
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind
+from sire_core.types import ExtractionRecord, UnitKind
 
 CORPUS = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)"),
@@ -133,51 +131,6 @@ def test_oracle_M7_dates_and_common_nouns_are_entities_by_switch(tmp_path):
     assert edges_of(tmp_path / "grown") == edges_of(tmp_path / "whole")
     grown.delete(["c"])
     assert entities(grown)["basketball"] == 1
-
-
-ENTITIES = ("A", "B", "C", "D")
-
-
-def passage(name, title="", text=""):
-    return Unit(name, UnitKind.CHUNK, text, (name,), title=title)
-
-
-def mention(where, name, *, title=False):
-    return where, EntityMention(name, name, f"id {name}", title)
-
-
-def record(*facts, names=ENTITIES, description=""):
-    entities = tuple(Entity(name, name, description=description) for name in names)
-    return ExtractionRecord("h", "m", "p", entities=entities, facts=facts)
-
-
-def network(passages, mentions, records, **settings):
-    mentions = {unit.id: sorted(n for where, n in mentions if where == unit.id) for unit in passages}
-    said = {unit.id: read_passage(records.get(unit.id), mentions[unit.id], unit.title) for unit in passages}
-    rows = {unit.id: passage_rows(said[unit.id], mentions[unit.id], unit) for unit in passages}
-    texts = [PassageTexts.of(mentions[unit.id], said[unit.id]) for unit in passages]
-    return read_network(
-        NetworkTable().updated(passages, rows),
-        [unit.chunk_ids for unit in passages],
-        lambda numbers: {number: PassageTexts.from_note(texts[number].to_note()) for number in numbers},
-        **settings,
-    )
-
-
-def weights(found):
-    names = [name.decode().removeprefix("id ").lower() for name in found.ids.tolist()]
-    rows = zip(found.graph.edges.tolist(), found.graph.weights.tolist(), strict=True)
-    return {tuple(sorted(names[v] for v in pair)): weight for pair, weight in rows}
-
-
-def test_relations_add_their_strengths_and_stand_in_for_standing_together():
-    facts = (
-        Fact("f1", "A met B and C.", ("A", "B", "C"), triples=(Triple("A", "met", "B", 7.0),)),
-        Fact("f2", "B left A.", ("A", "B"), triples=(Triple("B", "left", "A", 2.0),)),
-    )
-    found = network([passage("p")], [mention("p", name) for name in "ABC"], {"p": record(*facts)})
-    assert weights(found) == {("a", "b"): 9.0}
-    assert found.statements.weights.tolist() == [7.0, 2.0]
 
 
 WORDS = ("harbor", "bridge", "mill", "ferry", "lamp", "tide", "rope", "salt")

@@ -23,7 +23,7 @@ from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 from sire_core.text.words import tokenize
 from sire_core.types import UnitKind, hash64
-from support.damage import forget_notes, forget_steps
+from support.damage import forget_notes
 
 CORPUS = list(demo_documents())
 EXTRA = Document("extra", "Zora Quill was born in Port Ansel. She met Maren Holt.", "Zora Quill")
@@ -162,8 +162,7 @@ def test_what_is_stored_is_what_reading_everything_again_gives(tmp_path_factory,
 
     def forget(path):
         if path == paths[1]:
-            forget_notes(path, "entity_network", "perspective_reports")
-            forget_steps(path, "reports 1", "reports 2", "reports 3")
+            forget_notes(path, "entity_network", "perspective_reports", "written_reports")
 
     for path in paths:
         there = {document.id for document in CORPUS[:38]}
@@ -247,23 +246,6 @@ def _leaves(value):
     if isinstance(value, dict):
         return [leaf for item in value.values() for leaf in _leaves(item)]
     return [leaf for item in value for leaf in _leaves(item)] if isinstance(value, list) else [value]
-
-
-def test_a_failed_report_is_told_and_made_by_the_next_build(tmp_path):
-    refused = {"count": 0}
-
-    def script(call):
-        if call.schema is not None and "findings" in json.dumps(call.schema) and refused["count"] < 1:
-            refused["count"] += 1
-            raise ConnectionError("gone")
-        return write_report(call)
-
-    with folder(tmp_path, ScriptedModel(script)) as index:
-        with pytest.raises(ConnectionError):
-            index.build(CORPUS)
-        assert index.build(CORPUS).failures == ()
-    check = reports_of(tmp_path)
-    assert check
 
 
 @pytest.mark.parametrize(
@@ -409,18 +391,6 @@ def test_a_model_is_shown_what_parts_without_a_report_know(tmp_path):
     ) as index:
         index.build(documents)
     assert sorted(len(found["statements"]) for found in shown) == [7, 7]
-
-
-def test_what_clusters_without_a_report_know_outlives_a_change(tmp_path):
-    """The triangles stay as they are, and so are not read again, when a second bridge joins them."""
-    documents, extractor = barbells(tmp_path, second=["Alba met Fion."])
-    recipe = smart(kappa=1, levels=2, drift=1.0, extract_tokens=200)
-    with Index(recipe=recipe, embedder=HashEmbedder(), extractor=extractor) as index:
-        index.build(documents[:-1])
-        index.add(documents[-1:])
-        told = next(unit for unit in reports(index) if "Alba met Fion." in unit.text)
-    said = {"Cilo met Dara.", "Alba met Fion.", *sentences(TRIANGLES[0]), *sentences(TRIANGLES[1])}
-    assert set(told.text.split("\n")[1:]) == said
 
 
 def test_every_cluster_that_two_passages_speak_of_has_a_report(tmp_path):

@@ -1,10 +1,9 @@
-"""`sire_core.extend` is all that a method needs: two published ones are written against it, and follow every change."""
+"""`sire_core.extend` is all that a method needs; two published ones agree with their definitions."""
 
-import ast
 import asyncio
 import subprocess
 import sys
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,44 +11,21 @@ import pytest
 import sire_core.extend
 from sire_core import Document, Index
 from sire_core.data import demo_documents
-from sire_core.extend import EntityGraph, UnitKind, min_max, relation_ends
+from sire_core.extend import EntityGraph, Recipe, ScoreRanker, UnitKind, min_max, relation_ends
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
-ROOMS = Path(sire_core.extend.__file__).parent / "papers"
 NAMES = ("hipporag2", "linearrag")
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
 
 
-def imported(path):
-    """Modules that a file imports, also in functions and for type checking."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module
+ANNOTATIONS = {"BoolArray", "FloatArray", "IntArray"}  # exist for type checkers alone
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_room_imports_from_one_module_of_ours(name):
-    files = sorted((ROOMS / name).glob("*.py"))
-    assert len(files) > 2
-    for module in {module for path in files for module in imported(path)}:
-        root = module.split(".")[0]
-        own = module == "sire_core.extend" or module.startswith(f"sire_core.papers.{name}.")
-        assert own or root in ("numpy", "scipy", "typing_extensions") or root in sys.stdlib_module_names, module
-
-
-def test_names_are_loaded_from_where_type_checkers_see_them():
-    (block,) = (
-        node for node in ast.parse(Path(sire_core.extend.__file__).read_text()).body if isinstance(node, ast.If)
-    )
-    seen = {alias.name: node.module for node in block.body for alias in node.names}
-    arrays = {"BoolArray", "FloatArray", "IntArray"}  # for annotations only
-    assert {name: f"sire_core.{module}" for name, module in sire_core.extend._PLACES.items()} == {
-        name: module for name, module in seen.items() if name not in arrays
-    }
-    assert all(getattr(sire_core.extend, name) for name in dir(sire_core.extend))
+def test_every_name_of_the_list_is_there():
+    names = set(dir(sire_core.extend)) - ANNOTATIONS
+    assert len(names) > 100
+    assert all(getattr(sire_core.extend, name) for name in names)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = sire_core.extend.Nothing
 
@@ -63,6 +39,32 @@ def test_naming_what_a_recipe_is_made_of_loads_no_arrays():
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
         == "False"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Shortest(ScoreRanker):
+    """Short passages first, as far as they are visible."""
+
+    def scores(self, query, visible):
+        assert len(visible.cosines) == len(visible.positions) == len(visible.units())
+        return visible.cosines - np.array([len(unit.text) for unit in visible.units()])
+
+
+@pytest.mark.parametrize("where", [None, {"kind": "long"}, {"kind": "none"}])
+def test_a_ranker_of_visible_units_is_right_under_filters(where):
+    texts = {"a": "Ice.", "b": "Old snow is firn.", "c": "Rime is a crust of ice that grows against the wind."}
+    documents = [
+        Document(name, text, metadata={"kind": "long" if name > "a" else "short"}) for name, text in texts.items()
+    ]
+    recipe = Recipe("shortest", "short passages", "", organizers=(), ranker=Shortest())
+    with Index(recipe=recipe, embedder=HashEmbedder(64)) as index:
+        index.build(documents)
+        hits = index.search("ice", 5, filter=where)
+    visible = [document for document in documents if where is None or document.metadata["kind"] == where["kind"]]
+    assert [hit.doc_ids for hit in hits] == [(document.id,) for document in visible]
+    for hit, document in zip(hits, visible, strict=True):
+        cosine = hit.score + len(document.text)
+        assert hit.path[-1].note == f"score {hit.score:.3f}, cosine {cosine:.3f} with the question"
 
 
 def opened(path, name, **settings):

@@ -155,6 +155,6 @@ def test_answers_are_scored_by_the_perspectives_that_their_words_cover():
     with Index(recipe=flat(), embedder=HashEmbedder(), language_model=model) as index:
         index.build(dataset.documents)
         answered = asyncio.run(answer_questions(index, dataset, AnswerConfig()))
-    assert [found.perspectives for found in answered] == [pytest.approx(2 / 3), None]
+    assert [found.rates.get("perspectives") for found in answered] == [pytest.approx(2 / 3), None]
     assert answer_scores(answered)["perspectives"] == 66.7
     assert "perspectives" not in answer_scores(answered[1:])

@@ -14,9 +14,8 @@ from sire_core.errors import ConfigurationError
 from sire_core.papers.indexrag.select import Quota, QuotaRange
 from sire_core.protocols import Recipe
 from sire_core.search.vectors.flat import Flat
-from sire_core.storage import pool
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import BUILT_IN_KINDS, Unit, UnitKind
+from sire_core.types import Unit, UnitKind
 
 FIRST, SECOND = UnitKind.define("first_words"), UnitKind.define("second_words")
 
@@ -80,29 +79,3 @@ def test_a_kind_is_one_object_under_one_name():
         UnitKind.define("No kind")
     with pytest.raises(ValueError, match="chnk"):  # a name that nobody defined is a slip
         UnitKind("chnk")
-
-
-SIX = [
-    Document(f"d{i}", f"{name} was born in Port Amber. {name} sailed to Varn.", name)
-    for i, name in enumerate(("Ada Holm", "Bela Brack", "Cora Stern", "Dina Quist", "Edda Vale", "Fina Marsh"))
-]
-
-
-def kinds_of(path):
-    with Index(path, recipe="raptor", embedder=HashEmbedder()) as index:
-        found = index.view()
-        return {
-            unit.id: (str(unit.kind), found.kind_names[code])
-            for unit, code in zip(found.units(range(found.size)), found.kinds, strict=True)
-        }
-
-
-def test_a_kind_inserted_in_the_middle_does_not_change_what_old_units_are(tmp_path, monkeypatch):
-    with Index(tmp_path, recipe="raptor", embedder=HashEmbedder(), chunker=None) as index:
-        index.build(SIX)
-        index.search("Port Amber")
-    before = kinds_of(tmp_path)
-    assert len({kind for kind, _ in before.values()}) > 1
-    names = ("motto", *BUILT_IN_KINDS)
-    monkeypatch.setattr(pool, "BUILT_IN_KINDS", names)
-    assert kinds_of(tmp_path) == before

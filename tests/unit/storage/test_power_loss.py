@@ -207,38 +207,3 @@ def test_power_cuts_at_every_moment(shim, template, tmp_path, operation):
         allowed = {"after"} if found.acknowledged else {"before", "after"}
         assert set(states(found, before, after, 5, place, rng)) <= allowed
         shutil.rmtree(place)
-
-
-def kills(shim, tmp_path, recipe, operation, moments):
-    """Kill a change at some of its file operations and make the same change again; what was there in between."""
-    seen = []
-    template = built(tmp_path / "template", recipe)
-    whole = cut(shim, template, tmp_path / "whole", operation, 0, recipe)
-    before, after = contents(template, tmp_path), contents(whole.root, tmp_path)
-    for number, share in enumerate(moments):
-        place = tmp_path / f"kill{number}"
-        found = cut(shim, template, place, operation, max(1, int(share * operations(whole))), recipe)
-        shown = contents(found.root, place)
-        seen.append("after" if shown == after else "before" if shown == before else "between")
-        if shown == before:
-            again = cut(shim, found.root, place / "again", operation, 0, recipe)
-            assert contents(again.root, place) == after
-            assert check_folder(again.root) == []
-        shutil.rmtree(place)
-    return seen
-
-
-def test_three_kills(shim, tmp_path):
-    seen = kills(shim, tmp_path, "sirerag", "add", [0.3, 0.7, 0.95])
-    assert len(seen) == 3
-    assert "between" not in seen
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize("recipe", ["sire", "sirerag", "pagerank", "iier", "indexrag", "msrag", "smart"])
-def test_twenty_kills(shim, tmp_path, recipe, operation):
-    rng = random.Random(f"{recipe} {operation}")
-    seen = kills(shim, tmp_path, recipe, operation, [rng.random() for _ in range(20)])
-    assert len(seen) == 20
-    assert "between" not in seen

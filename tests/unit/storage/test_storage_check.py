@@ -196,15 +196,6 @@ def test_vectors_that_the_index_holds_take_no_space_beside_it(tmp_path, embedder
         assert calls.execute("PRAGMA freelist_count").fetchone()[0] < 10
 
 
-def test_a_missing_file_of_calls_is_said(tmp_path):
-    with Index(tmp_path / "ix") as index:
-        index.build([Document("a", "The heron queue keeps messages.")])
-    (tmp_path / "ix" / "calls.sqlite").unlink()
-    [finding] = check_folder(tmp_path / "ix")
-    assert (finding.file, finding.problem) == ("calls.sqlite", "it is missing")
-    assert "sire index" in finding.advice
-
-
 def test_learned_state_that_a_search_made_room_for_is_missed(tmp_path):
     with Index(tmp_path / "ix", chunker=None) as index:
         index.build(DOCUMENTS)

@@ -112,7 +112,7 @@ def answers_over_damage(templates, place, case, recipe="sirerag"):
     copy = place / f"case{case}"
     shutil.copytree(folder, copy)
     files = sorted(path for path in copy.glob("derived/**/*") if path.is_file())
-    assert len(files) >= 15
+    assert len(files) >= 4
     victims = rng.sample(files, rng.choice((1, 1, 2)))
     how = DAMAGES[case % len(DAMAGES)]
     for file in victims:
@@ -269,49 +269,40 @@ def harm_of_attack(template, crashed, place, case):
     return harm
 
 
-@pytest.mark.parametrize("case", range(3))
-def test_attacks_are_errors_or_change_nothing(template, crashed, tmp_path, case):
-    for number in range(12):
-        assert harm_of_attack(template, crashed, tmp_path, case * 1000 + number) == [], case * 1000 + number
+def cases(quick, first, count=CASES):
+    """Numbers of cases: a few, and many in the slow tests."""
+    return pytest.mark.parametrize(
+        "numbers",
+        [range(quick), pytest.param(range(first, first + count), marks=pytest.mark.slow)],
+        ids=["few", "many"],
+    )
 
 
-@pytest.mark.slow
-def test_many_attacks(template, crashed, tmp_path):
-    harm = {
-        case: found
-        for case in range(2 * CASES)
-        if (found := harm_of_attack(template, crashed, tmp_path, 50_000 + case))
-    }
+@cases(36, 50_000, 2 * CASES)
+def test_attacks_are_errors_or_change_nothing(template, crashed, tmp_path, numbers):
+    harm = {case: found for case in numbers if (found := harm_of_attack(template, crashed, tmp_path, case))}
     assert harm == {}
 
 
-@pytest.mark.parametrize("case", range(4))
-def test_documents_of_a_damaged_database_are_all_there_or_refused(template, tmp_path, case):
-    for number in range(20):
-        assert harm_of_one_bit(template, tmp_path, case * 1000 + number) == [], number
+@cases(80, 100_000, 2 * CASES)
+def test_documents_of_a_damaged_database_are_all_there_or_refused(template, tmp_path, numbers):
+    for case in numbers:
+        assert harm_of_one_bit(template, tmp_path, case) == [], case
 
 
-@pytest.mark.slow
-def test_many_changed_bits(template, tmp_path):
-    for case in range(2 * CASES):
-        assert harm_of_one_bit(template, tmp_path, 100_000 + case) == [], case
+@pytest.mark.quick(recipe=["sirerag", "sire"])
+@pytest.mark.parametrize("recipe", RECIPES)
+@cases(7, 1000, CASES // 4)
+def test_damaged_derived_files(templates, tmp_path, recipe, numbers):
+    for case in numbers:
+        found, expected = answers_over_damage(templates, tmp_path, case, recipe)
+        assert found == expected, case
 
 
-@pytest.mark.parametrize("case", range(21))
-def test_damaged_derived_files(templates, tmp_path, case):
-    found, expected = answers_over_damage(templates, tmp_path, case)
-    assert found == expected
-
-
-@pytest.mark.parametrize("case", range(4))
-def test_damaged_derived_files_of_the_default_recipe(templates, tmp_path, case):
-    found, expected = answers_over_damage(templates, tmp_path, case, "sire")
-    assert found == expected
-
-
-@pytest.mark.parametrize("case", range(14))
-def test_damaged_databases(template, tmp_path, case):
-    assert harm_of_damaged_truth(template, tmp_path, case) == []
+@cases(14, 2000)
+def test_damaged_databases(template, tmp_path, numbers):
+    for case in numbers:
+        assert harm_of_damaged_truth(template, tmp_path, case) == [], case
 
 
 def test_a_file_that_is_damaged_while_it_is_open(template, tmp_path):
@@ -332,20 +323,6 @@ def test_a_file_that_is_damaged_while_it_is_open(template, tmp_path):
         assert answers(index) == later
     with opened(copy) as index:
         assert answers(index) == later
-
-
-@pytest.mark.slow
-def test_many_cases_of_damaged_derived_files(templates, tmp_path):
-    names = list(RECIPES)
-    for case in range(CASES):
-        found, expected = answers_over_damage(templates, tmp_path, 1000 + case, names[case % len(names)])
-        assert found == expected, case
-
-
-@pytest.mark.slow
-def test_many_cases_of_damaged_databases(template, tmp_path):
-    for case in range(CASES):
-        assert harm_of_damaged_truth(template, tmp_path, 2000 + case) == [], case
 
 
 def refusals_of_forged_values(template, place, recipe, case):
@@ -378,21 +355,20 @@ def refusal_of(folder, recipe, act):
 TELLS_WHAT_TO_DO = re.compile("delete it and build again|nothing was changed")
 
 
-def refusals(templates, place, recipe, cases):
-    """What is said of forged values of a recipe."""
-    return [text for case in cases for text in refusals_of_forged_values(templates(recipe), place, recipe, case)]
-
-
-def test_forged_values_of_derivations(templates, tmp_path):
-    said = refusals(templates, tmp_path, "sirerag", range(12))
-    assert said
-    assert all(TELLS_WHAT_TO_DO.search(text) for text in said)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("recipe", ["raptor", "indexrag", "smart", "pagerank", "hipporag2", *RECIPES])
-def test_many_forged_values_of_derivations(templates, tmp_path, recipe):
-    said = refusals(templates, tmp_path, recipe, range(CASES // 5))
+@pytest.mark.parametrize(
+    ("recipe", "count"),
+    [
+        ("sirerag", 12),
+        *(
+            pytest.param(name, CASES // 5, marks=pytest.mark.slow)
+            for name in ("raptor", "indexrag", "smart", "pagerank", "hipporag2", *RECIPES)
+        ),
+    ],
+)
+def test_forged_values_of_derivations(templates, tmp_path, recipe, count):
+    said = [
+        text for case in range(count) for text in refusals_of_forged_values(templates(recipe), tmp_path, recipe, case)
+    ]
     assert said
     assert all(TELLS_WHAT_TO_DO.search(text) for text in said)
 

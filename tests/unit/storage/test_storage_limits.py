@@ -95,15 +95,6 @@ def test_descriptors_are_closed_at_once(tmp_path, run, recipe):
     assert most <= first + 4
 
 
-@pytest.mark.slow
-def test_descriptors_after_400_rounds(tmp_path, run):
-    found = run(ROUNDS, tmp_path / "ix", "raptor", 400)
-    assert found.returncode == 0, found.stderr
-    first, most = map(int, found.stdout.split())
-    assert most <= first + 4
-    assert most < 64
-
-
 NO_LOCKS = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>

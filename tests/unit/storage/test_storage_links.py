@@ -1,18 +1,14 @@
 """Links and other types of files inside an index folder: never followed, and nothing outside is changed or deleted."""
 
-import json
 import os
 import shutil
-from contextlib import suppress
 
 import pytest
-from pydantic import ValidationError
 
-from sire_core.errors import SireError, StorageError
+from sire_core.errors import SireError
 from sire_core.index import Index
-from sire_core.recipes import recipe_of
 from sire_core.storage.check import check_folder
-from sire_core.storage.plain_files import FILES, FOLDERS, checksum
+from sire_core.storage.plain_files import FILES, FOLDERS
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 from support.command import run
@@ -167,40 +163,3 @@ def test_a_link_to_an_index_folder_may_be_used(folder, opened, ids, tmp_path):
     with opened(tmp_path / "current") as index:
         index.add([LATE])
     assert check_folder(tmp_path / "current") == []
-
-
-def values():
-    return [None, True, float("inf"), 10**30, "x", [1], {"x": 1}, [[]], [None]]
-
-
-@pytest.mark.parametrize("key", ["", "generation", "format", "embedder", "recipes", "counts", "failed", "seed"])
-def test_manifest_values_of_other_types(folder, opened, ids, key):
-    """With a right checksum: somebody has written them."""
-    file = folder / "manifest.json"
-    right = json.loads(file.read_text())
-    right.pop("checksum")
-    expected = ids(folder)
-    for value in values():
-        wrong = {**right, key: value} if key else value
-        body = {**wrong, "checksum": checksum(wrong)} if isinstance(wrong, dict) else wrong
-        file.write_text(json.dumps(body))
-        with suppress(StorageError):  # it names a later generation, or another format
-            assert ids(folder) == expected
-        with suppress(SireError):
-            recipe_of(folder)
-        with suppress(StorageError):
-            check_folder(folder)
-
-
-def test_files_of_adapters_with_other_types(folder, ids):
-    expected = ids(folder)
-    langchain = pytest.importorskip("langchain_sire")
-    (folder / "pending").mkdir()
-    for name in ("langchain.json", "pending/00000001.json"):
-        file = folder / name
-        for value in [*values(), {"changes": 5}, {"changes": [5]}, {"changes": [{"id": "x"}], "instead": True}]:
-            file.write_text(json.dumps({"content": value, "checksum": checksum([file.name, value])}))
-            with suppress(SireError, ValidationError):
-                langchain.SireRetriever.load(folder, embedding=HashEmbedder()).invoke("Who lives in Drava 3?")
-        file.unlink()
-        assert ids(folder) == expected

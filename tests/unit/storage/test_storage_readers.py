@@ -8,8 +8,6 @@ import sys
 import textwrap
 import threading
 import time
-import warnings
-import weakref
 from contextlib import suppress
 
 import pytest
@@ -18,8 +16,6 @@ from sire_core.errors import IndexLockedError, SnapshotExpiredError
 from sire_core.index import Index
 from sire_core.models.embedders import resolve_embedder
 from sire_core.recipes import REGISTRY
-from sire_core.storage.index_files import IndexFiles
-from sire_core.storage.store import Store
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
@@ -111,54 +107,6 @@ def test_threads_search_while_the_same_index_changes(tmp_path, where, embedder):
     assert errors == []
     assert check_one_generation(index.search("Drava", 7)) == 6
     assert seen
-    index.close()
-
-
-def test_a_reader_that_comes_between_commit_and_publication(folder, opened, monkeypatch):
-    """It may show the committed generation at once; it does not fail, and does not write over newer files."""
-    seen = []
-    publish = IndexFiles.publish
-
-    def late(library):
-        if library.folder and library.store.manifest().get("generation") == 2:
-            with opened(folder) as reader:
-                seen.append({doc for hit in asyncio.run(reader.asearch("Lotte", 3)) for doc in hit.doc_ids})
-        publish(library)
-
-    with opened(folder) as patient:
-        before = patient.search("Lotte", 3)
-        monkeypatch.setattr(IndexFiles, "publish", late)
-        with opened(folder) as index:
-            index.add([Document("late", "Lotte lives here.")])
-        assert "late" in seen[0]
-        assert patient.search("Lotte", 3) != before
-
-
-def test_an_index_that_is_not_closed_leaves_no_open_files(tmp_path):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for place in (tmp_path / "index", None):
-            index = Index(place, recipe="flat", embedder=HashEmbedder())
-            index.build([Document("d", "Alma lives in Drava.")])
-            index.search("Alma")
-            library = index._reader.files()
-            open_files = [weakref.ref(store) for store in (library.store, library.calls)]
-            del index, library
-            deadline = time.monotonic() + 10  # a worker thread may still be putting its last task away
-            while any(found() for found in open_files) and time.monotonic() < deadline:
-                gc.collect()
-                time.sleep(0.01)
-            assert not any(found() for found in open_files)
-    assert [str(warning.message) for warning in caught] == []
-    assert not (tmp_path / "index" / "index.sqlite-wal").exists()
-
-
-def test_close_can_be_repeated_and_the_next_use_opens_again(folder, opened):
-    index = opened(folder)
-    first = index.search("Drava", 2)
-    index.close()
-    index.close()
-    assert index.search("Drava", 2) == first
     index.close()
 
 
@@ -338,25 +286,3 @@ def test_a_snapshot_in_memory_is_right_or_says_that_it_expired(recipe):
         else:
             with pytest.raises(SnapshotExpiredError, match="Take a new one"):
                 answers(late)
-
-
-@pytest.mark.parametrize("reading", ["chunks", "chunks_of"])
-def test_documents_are_of_one_generation(tmp_path, monkeypatch, reading):
-    """A commit between what is read of documents and of their passages."""
-    old, new = (Document("d", f"{word} text.", f"{word} title", {"word": word}) for word in ("Old", "New"))
-    settings = {"recipe": "flat", "embedder": HashEmbedder()}
-    with Index(tmp_path / "index", **settings) as first:
-        first.build([old])
-    with Index(tmp_path / "index", **settings) as index, Index(tmp_path / "index", **settings) as writer:
-        read = getattr(Store, reading)
-
-        def chunks(store, *documents):
-            monkeypatch.setattr(Store, reading, read)
-            writer.update([new])
-            return read(store, *documents)
-
-        monkeypatch.setattr(Store, reading, chunks)
-        (given,) = index.documents(None if reading == "chunks" else "d")
-        assert (given.title, given.metadata, given.chunks) == (old.title, old.metadata, (old.text,))
-        (given,) = index.documents("d")
-        assert (given.title, given.metadata, given.chunks) == (new.title, new.metadata, (new.text,))

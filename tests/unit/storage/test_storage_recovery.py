@@ -4,13 +4,10 @@ import json
 import resource
 import shutil
 import sqlite3
-import sys
-from pathlib import Path
 
 import pytest
 
 from sire_core.errors import (
-    ConfigurationError,
     EmbedderMismatchError,
     IndexMissingError,
     StorageError,
@@ -89,28 +86,6 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing(folder, opened, run):
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
 
 
-def test_derived_files_that_cannot_be_written_only_cost_time(folder, monkeypatch, ids):
-    expected = ids(folder)
-    shutil.rmtree(folder / "derived")
-
-    def full(self, *args, **kwargs):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "mkdir", full)
-    assert ids(folder) == expected
-    assert not (folder / "derived").exists()
-
-
-def test_nothing_is_pickled():
-    source = Path(sys.modules["sire_core"].__file__).parent
-    for file in source.rglob("*.py"):
-        text = file.read_text(encoding="utf-8")
-        assert "import pickle" not in text, file
-        assert "allow_pickle=True" not in text, file
-        assert "joblib" not in text, file
-        assert " eval(" not in text, file
-
-
 def derived(path):
     (pool,) = [entry for entry in (path / "derived").iterdir() if entry.is_dir()]
     return pool
@@ -179,27 +154,6 @@ def test_the_database_of_another_program_is_left_alone(tmp_path, opened, documen
         with pytest.raises(StorageError, match="another program"), opened(tmp_path) as index:
             use(index)
     assert (tmp_path / "index.sqlite").read_bytes() == before
-
-
-@pytest.mark.parametrize("keep", [0, 10, 100, 4096, 9000])
-def test_a_truncated_index_is_a_clear_error(folder, keep, opened):
-    file = folder / "index.sqlite"
-    file.write_bytes(file.read_bytes()[:keep])
-    shutil.rmtree(folder / "derived")
-    with pytest.raises(StorageError, match=r"index\.sqlite"), opened(folder) as index:
-        index.search(QUESTION)
-    with pytest.raises(StorageError, match=r"index\.sqlite"), opened(folder) as index:
-        index.add([Document("x", "X.")])
-
-
-def test_recipes_that_were_not_built_are_named(folder, opened):
-    from sire_core.recipes import raptor
-
-    with opened(folder, recipe="sirerag") as index, pytest.raises(ConfigurationError, match="holds: raptor"):
-        index.search(QUESTION)
-    other = opened(folder, recipe=raptor(depth=1))
-    with other as index, pytest.raises(ConfigurationError, match="other settings"):
-        index.search(QUESTION)
 
 
 def test_save_wants_a_new_folder_and_something_to_save(folder, tmp_path, opened):

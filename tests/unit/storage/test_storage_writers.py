@@ -41,11 +41,6 @@ with Folder(sys.argv[1]).writing():
         assert index.add([Document("x", "X.")]).added == 1
 
 
-def test_two_writers_in_one_process(folder, opened):
-    with Folder(folder).writing(), opened(folder, lock_timeout=0) as index, pytest.raises(IndexLockedError):
-        index.add([Document("x", "X.")])
-
-
 def test_a_writer_waits_for_the_other_one(folder, opened):
     held, free = threading.Event(), threading.Event()
 
@@ -226,19 +221,6 @@ def test_a_search_on_a_full_disk_leaves_out_changes_that_cannot_be_indexed(folde
             "d4",
             "new",
         ]
-
-
-def test_a_read_only_file_system_can_be_searched(folder, mount, ids, opened):
-    expected = ids(folder)
-    place = mount("4m")
-    shutil.copytree(folder, place / "index")
-    subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
-    assert ids(place / "index") == expected
-    with opened(place / "index") as index, pytest.raises(StorageError, match="writable"):
-        index.add([Document("x", "X.")])
-    subprocess.run(["mount", "-o", "remount,rw", str(place)], check=True)
-    with opened(place / "index") as index:
-        assert index.add([Document("x", "X.")]).added == 1
 
 
 def test_threads_that_search_while_another_one_closes(folder, opened, monkeypatch):

@@ -48,18 +48,18 @@ class ExplorerQuery:
 
 
 def compared_query(query: ExplorerQuery, recipe: str, settings: str) -> ExplorerQuery | None:
-    """The same query with another recipe, other settings or both; None if it is compared with nothing."""
+    """Change the recipe, the settings or both of a query; None if it is compared with nothing."""
     if not recipe and not settings.strip():
         return None
     other = replace(query, recipe=recipe or query.recipe, settings=settings)
     return None if other == query else other
 
 
-def known_or_first(value: str, known: Sequence[str], what: str) -> tuple[str, str]:
+def known_or_first(value: str, choices: Sequence[str], what: str) -> tuple[str, str]:
     """A value if it is known, else the first known one with a note; none for an empty value."""
-    if not value or value in known:
-        return value or known[0], ""
-    return known[0], f"There is no {what} {value!r} here; {known[0]!r} is used. There are: {', '.join(known)}."
+    if not value or value in choices:
+        return value or choices[0], ""
+    return choices[0], f"There is no {what} {value!r} here; {choices[0]!r} is used. There are: {', '.join(choices)}."
 
 
 def number_of_hits(value: object) -> tuple[int, str]:
@@ -96,6 +96,8 @@ class Explorer:
     open: Callable[[str, Sequence[str]], Index]
     model: LanguageModel | None = None  # Model of the reasoning; None for evidence only
     title: str = "index"  # Name of the index
+    # Makes questions to begin with
+    questions: Callable[[SearchSnapshot], Sequence[str]] = lambda _: ()
     _opened: dict[tuple[str, str], Index] = field(default_factory=dict)
     _searched: set[tuple[str, str]] = field(default_factory=set)
     _was_read: bool = False  # Whether the folder was an index once
@@ -129,7 +131,7 @@ class Explorer:
         return names
 
     def compared(self) -> list[str]:
-        """What recipes are compared with: those of the index, and rankings of passages where it has no other units."""
+        """Recipes to compare with: those of the index, and rankings of passages where it has no other units."""
         names, kinds = self.recipes(), self.index().stats()["kinds"]
         return [*names, *filter(_is_ranker, _RANKERS)] if set(kinds) == {UnitKind.CHUNK.value} else names
 

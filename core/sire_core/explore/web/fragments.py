@@ -79,7 +79,7 @@ ORDERS = {
     "chunk": ", in the order of the documents",
     "topic": ", most typical first",
 }
-"""How lists are sorted, by what they hold."""
+"""Order of lists in words, by what they hold."""
 
 
 def unit_links(snapshot: SearchSnapshot, units: Sequence[Unit]) -> list[Markup]:

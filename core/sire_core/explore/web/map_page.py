@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sire_core.explore.web.explorer import Explorer
     from sire_core.search.snapshot import SearchSnapshot
 
-_TITLES, _MAX_MAP_TITLE_LETTERS = 100, 40
+_MAX_TITLES, _MAX_MAP_TITLE_LETTERS = 100, 40
 """Points whose titles are asked for at once, and letters of a title on the map."""
 
 
@@ -61,7 +61,7 @@ def register(explorer: Explorer) -> None:
     async def documents(points: str, recipe: str = "") -> JSONResponse:
         snapshot = await explorer.snapshot(recipe)
         corpus_map = await asyncio.to_thread(CorpusMap.of, snapshot)
-        numbers = [number_of(number) for number in points.split(",", _TITLES)[:_TITLES] if number.isdecimal()]
+        numbers = [number_of(number) for number in points.split(",", _MAX_TITLES)[:_MAX_TITLES] if number.isdecimal()]
         if not all(number < len(corpus_map.documents) for number in numbers):
             return JSONResponse({"error": f"There are only {len(corpus_map.documents)} points."}, 404)
         return JSONResponse(await asyncio.to_thread(_documents, snapshot, corpus_map, numbers, recipe))
@@ -79,28 +79,28 @@ def _documents(
     ]
 
 
-async def _show(explorer: Explorer, recipe: str, asked: str) -> None:
+async def _show(explorer: Explorer, recipe: str, question_of_address: str) -> None:
     snapshot = await explorer.snapshot(recipe)
     corpus_map = await asyncio.to_thread(CorpusMap.of, snapshot)
 
     async def find() -> None:
-        found.clear()
+        hits_column.clear()
         question = field.value or ""
         go_to("/map", {"q": question, "recipe": recipe}, f"{question or 'Map'} - {explorer.title}")
-        with found:
+        with hits_column:
             await guarded(lambda: _find(snapshot, corpus_map, question, recipe))
 
     async def clear() -> None:
         field.set_value("")
         await find()
 
-    field = question_field("Question", asked, "Find", find, clear)
-    found = ui.column().classes("sire-wide").props("role=status")
+    field = question_field("Question", question_of_address, "Find", find, clear)
+    hits_column = ui.column().classes("sire-wide").props("role=status")
     here = urlencode({"recipe": recipe}, errors="replace")
     ui.html(render("explorer", "map", len(corpus_map.documents), here), sanitize=False).classes("sire-wide")
     show_html(topics_html(corpus_map, recipe))
     ui.run_javascript("sireMap.start()")
-    if asked:
+    if question_of_address:
         await find()
 
 
@@ -114,12 +114,12 @@ async def _find(snapshot: SearchSnapshot, corpus_map: CorpusMap, question: str, 
     for point, label in zip(shown, labels, strict=True):  # several hits of one document are one point
         ranks = [rank for rank, other in enumerate(points, 1) if other == point]
         seen[point] = {"point": point, "ranks": ranks, "title": label}
-    found = {
+    lit = {
         "hits": [one for one in seen.values() if one["ranks"]],
         "passed": [one for one in seen.values() if not one["ranks"]],
         "steps": steps,
     }
-    ui.run_javascript(f"sireMap.find({json.dumps(found)})")
+    ui.run_javascript(f"sireMap.find({json.dumps(lit)})")
     if hits:
         titles = distinct_titles(snapshot, (hit.unit for hit in hits))
         named = [(hit.unit.id, title) for hit, title in zip(hits, titles, strict=True)]

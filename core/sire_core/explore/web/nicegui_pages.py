@@ -20,7 +20,6 @@ from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.explore import browse, neighbourhood
 from sire_core.explore.corpus_map import CorpusMap
-from sire_core.explore.example_questions import example_questions
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
 from sire_core.explore.result_page import HEADING, comparison_html, page_style, parts
@@ -75,7 +74,7 @@ page_of = partial(ui.page, response_timeout=60.0)
 """The framework times out after three seconds, but opening an index on a busy machine may take longer."""
 
 
-def reason_panel(explorer: Explorer, asked: str, strategy: str) -> None:
+def reason_panel(explorer: Explorer, question_of_address: str, strategy: str) -> None:
     """Draw the panel of reasoning, and answer the question of the address: steps as they come, or the evidence."""
     if explorer.model is None:
         ui.label("No language model was given (--llm): answers are sentences and table rows from the documents.")
@@ -94,7 +93,7 @@ def reason_panel(explorer: Explorer, asked: str, strategy: str) -> None:
             await guarded(think)
         status.set_text("")
 
-    question = question_field("Question", asked, "Reason", go)
+    question = question_field("Question", question_of_address, "Reason", go)
     via = ui.select(list(STRATEGIES), label="Strategy", value=strategy)
     via.style("min-width:130px").set_enabled(explorer.model is not None)
     log = ui.column().classes("sire-wide").props("role=log aria-label=Steps")
@@ -106,7 +105,7 @@ def reason_panel(explorer: Explorer, asked: str, strategy: str) -> None:
         else:
             _alert("The question is empty: type one.")
 
-    if asked.strip():
+    if question_of_address.strip():
         ui.timer(0, go, once=True)  # after the page is painted
 
 
@@ -313,7 +312,7 @@ class _QueryFields:
         return now, other
 
     def wrong_hits(self) -> str:
-        """What is wrong with the number of hits; empty if nothing."""
+        """Mistake in the number of hits; empty if there is none."""
         return number_of_hits(self._hits.value)[1]
 
 
@@ -353,7 +352,7 @@ class AskPage:
             named = str(snapshot.where)
             made: dict[str, list[str]] = snapshot.view.derived("example questions", dict)
             if named not in made:  # not inside of `derived`, for which the searches would wait
-                made[named] = example_questions(snapshot)
+                made[named] = list(self._explorer.questions(snapshot))
             documents = len(snapshot.document_ids())
             return fragments.start_html(made[named], *browse.main_names(snapshot), documents, query.recipe)
 
@@ -492,11 +491,11 @@ def _register_questions(explorer: Explorer) -> None:
 
         async def show() -> None:
             recipes = explorer.recipes()
-            known, *notes = known_or_first(recipe, recipes, "recipe")
+            shown_recipe, *notes = known_or_first(recipe, recipes, "recipe")
             kind, wrong_kind = known_or_first(returns, list(RETURNS), "kind of results")
             other, wrong_other = known_or_first(compare, explorer.compared(), "recipe") if compare else ("", "")
             hits, wrong_hits = number_of_hits(k)
-            query = ExplorerQuery(q, known, hits, filter, settings, kind)
+            query = ExplorerQuery(q, shown_recipe, hits, filter, settings, kind)
             notes = [note for note in (*notes, wrong_kind, wrong_other, wrong_hits) if note]
             await AskPage(explorer).show(query, compared_query(query, other, compare_settings), notes)
 

@@ -118,8 +118,8 @@ class Guard:
 
         async def sending(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start" and scope["type"] == "http":
-                own = [*_HEADERS, *([(b"set-cookie", cookie.encode())] if self.token else [])]
-                message = {**message, "headers": [*message.get("headers", ()), *own]}
+                headers = [*_HEADERS, *([(b"set-cookie", cookie.encode())] if self.token else [])]
+                message = {**message, "headers": [*message.get("headers", ()), *headers]}
             await send(message)
 
         return sending

@@ -308,11 +308,11 @@ class _ChatForm(RequestForm):
 
     def used(self, answer: Mapping[str, Any]) -> tuple[int, int]:
         usage, text = answer.get("usage"), ""
-        told = usage if isinstance(usage, dict) else {}
+        counts = usage if isinstance(usage, dict) else {}
         with suppress(KeyError, IndexError, TypeError):
             text = joined(answer["choices"][0]["message"]["content"])
-        read = credible_tokens(told.get("prompt_tokens"), self.size[0])
-        return read, credible_tokens(told.get("completion_tokens"), estimate_tokens(text), bounded=False)
+        read = credible_tokens(counts.get("prompt_tokens"), self.size[0])
+        return read, credible_tokens(counts.get("completion_tokens"), estimate_tokens(text), bounded=False)
 
     def completion(self, answer: Mapping[str, Any], span: TraceSpan) -> Completion:
         """Read an answer, and remember that the server took the form of its request."""

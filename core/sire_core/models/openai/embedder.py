@@ -217,11 +217,11 @@ def _vector(raw: Any) -> FloatArray:
         return row.astype(np.float32)
 
 
-def _beginning(text: str, most: int) -> str:
+def _beginning(text: str, max_tokens: int) -> str:
     """The beginning of a text that has at most so many tokens, by the scripts of its characters (estimated)."""
-    if len(text) * _COSTS[-1][1] <= most:
+    if len(text) * _COSTS[-1][1] <= max_tokens:
         return text
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     ends, costs = np.array([end for end, _ in _COSTS]), np.array([cost for _, cost in _COSTS])
     used = np.cumsum(costs[np.searchsorted(ends, codes, side="right")])
-    return text[: int(np.searchsorted(used, most, side="right"))]
+    return text[: int(np.searchsorted(used, max_tokens, side="right"))]

@@ -107,8 +107,8 @@ class Connections:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process; refused with a key that is not the environment's, which the pickle would show."""
-        own = any(value is not None and value != os.environ.get("OPENAI_API_KEY") for value in self._given_keys())
-        if own or (self._base_url and self._credentials):
+        has_key = any(value is not None and value != os.environ.get("OPENAI_API_KEY") for value in self._given_keys())
+        if has_key or (self._base_url and self._credentials):
             raise ConfigurationError(
                 "A model that was given its key (api_key, a password in base_url, headers or tokens in client_options) "
                 "is not sent to another process: the message would hold the key. Set OPENAI_API_KEY in "
@@ -214,10 +214,10 @@ def _close_all(links: _Links) -> None:
                 if in_loop is None:
                     done.result(_CLOSE_SECONDS)
             elif in_loop is None:
-                own = asyncio.new_event_loop() if loop.is_closed() else loop
-                own.run_until_complete(asyncio.wait_for(_closed(client), _CLOSE_SECONDS))
-                if own is not loop:
-                    own.close()
+                open_loop = asyncio.new_event_loop() if loop.is_closed() else loop
+                open_loop.run_until_complete(asyncio.wait_for(_closed(client), _CLOSE_SECONDS))
+                if open_loop is not loop:
+                    open_loop.close()
     links.clear()
 
 
@@ -405,7 +405,7 @@ class OpenAIEndpoint:
         fault = sent.fault
         assert fault is not None
         headers = getattr(getattr(fault, "response", None), "headers", None)
-        status, is_last, asked = status_of(fault), tries >= self._retry.max_retries, retry_after(headers or {})
+        status, is_last, seconds = status_of(fault), tries >= self._retry.max_retries, retry_after(headers or {})
         is_refused = is_bad_request(fault, form.body)
         if is_last:  # what it cannot do, time and again, may be the form of the answer, or one of the texts
             is_refused |= bool(status in (500, 503) and "response_format" in form.body and tries)
@@ -420,14 +420,14 @@ class OpenAIEndpoint:
             raise ModelError(f"no model server answers at {address}: {why}; start it, or check base_url") from fault
         if is_refused or not is_transient(fault):
             raise ModelError(f"the model server refused the request: {explain_fault(fault)}") from fault
-        if asked is not None and asked > self._retry.max_retry_after:
-            raise ModelError(f"the model server asks to wait {asked:.0f} s; build again later, it resumes") from fault
+        if seconds is not None and seconds > self._retry.max_retry_after:
+            raise ModelError(f"the model server asks to wait {seconds:.0f} s; build again later, it resumes") from fault
         if is_last:
             raise ModelError(
                 f"the model server failed {tries + 1} times, last with: {explain_fault(fault)}; nothing of it was "
                 "stored, the same command asks again"
             ) from fault
-        wait = self._retry.delay(tries, asked, self._jitter)
+        wait = self._retry.delay(tries, seconds, self._jitter)
         if status == 429:
             gate.throttled(sent.wave, wait)
         await asyncio.sleep(wait)

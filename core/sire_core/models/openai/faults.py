@@ -242,7 +242,7 @@ def _advice(status: int, words: str, fault: Exception) -> str:
 
 _KEY = re.compile(r"\b(?:sk|pk|rk|gsk|hf)[-_][A-Za-z0-9_-]{16,}|(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{12,}")
 _MASK = "[key removed]"
-_DEEP = 20
+_MAX_DEPTH = 20
 _LEAST_KEY = 6
 _MIN_SECRET_LETTERS = 16
 _PLACEHOLDERS = frozenset({"lm-studio", "not-needed", "no-key-required", "sk-no-key-required", "your-api-key"})
@@ -270,7 +270,7 @@ class Redactor:
         """Clean all texts in a JSON value; values nested deeper than in any answer are left out."""
         if isinstance(value, str):
             return self.clean(value)
-        if isinstance(value, dict | list) and depth > _DEEP:
+        if isinstance(value, dict | list) and depth > _MAX_DEPTH:
             return None
         if isinstance(value, list):
             return [self.clean_value(item, depth + 1) for item in value]
@@ -332,13 +332,13 @@ class RetryPolicy:
         """A source of jitter for one client."""
         return random.Random(self.seed)  # noqa: S311 - spreads requests over time, hides nothing
 
-    def delay(self, attempt: int, asked: float | None, source: random.Random) -> float:
+    def delay(self, attempt: int, wanted: float | None, source: random.Random) -> float:
         """Seconds before repetition number `attempt` (0-based); `asked` is what the server asked for, if anything."""
-        own = min(self.cap, self.base * 2.0**attempt) * source.uniform(0.5, 1.0)
-        if asked is None:
-            return own
+        backoff = min(self.cap, self.base * 2.0**attempt) * source.uniform(0.5, 1.0)
+        if wanted is None:
+            return backoff
         # A little later than asked, and not all at the same moment.
-        return asked + min(own, 0.1 * asked + 0.05)
+        return wanted + min(backoff, 0.1 * wanted + 0.05)
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:

@@ -39,11 +39,11 @@ class ResponseBounds:
 
     async def _check(self, response: Any) -> None:
         if response.has_redirect_location:
-            asked = response.request.url
-            target = asked.join(response.headers["location"])
+            url = response.request.url
+            target = url.join(response.headers["location"])
             # Prompts hold passages: they go to the server that was configured and to no other.
-            is_same = (target.scheme, target.netloc) == (asked.scheme, asked.netloc)
-            if not is_same or target.userinfo not in (b"", asked.userinfo):
+            is_same = (target.scheme, target.netloc) == (url.scheme, url.netloc)
+            if not is_same or target.userinfo not in (b"", url.userinfo):
                 address = f"{target.scheme}://{target.netloc.decode('ascii', 'replace')}"
                 raise UnacceptableResponseError(
                     f"the server redirects to {address}; if that is right, give it as base_url"

@@ -40,13 +40,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sire_core.extend import BoolArray, Filter, FloatArray, LanguageModel, Ranking, View
+    from sire_core.extend import BoolArray, Filter, FloatArray, IntArray, LanguageModel, Ranking, SimilarPairs, View
 
     Floats = NDArray[np.float64]
     from collections.abc import Callable, Mapping
     from pathlib import Path
-
-    from sire_core.extend import IntArray, SimilarPairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +106,18 @@ def _arrays(
 ) -> dict[str, NDArray[Any]]:
     """The fields of a `PhraseGraph` that take reading names and comparing vectors."""
     phrases = IdPositions.of(view).find(np.array(mentions.entity_ids, dtype="S24"))
-    known = np.flatnonzero(phrases >= 0)
-    names = [unit.text for unit in view.units(phrases[known])]
-    first, second, likeness = compare(names, view.matrix[phrases[known]], synonym)
+    phrase_mentions = np.flatnonzero(phrases >= 0)
+    names = [unit.text for unit in view.units(phrases[phrase_mentions])]
+    first, second, likeness = compare(names, view.matrix[phrases[phrase_mentions]], synonym)
     triples = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.RELATION.value))
     number = np.full(view.size, -1, dtype=np.int64)
-    number[phrases[known]] = known
+    number[phrases[phrase_mentions]] = phrase_mentions
     return {
         "phrases": phrases,
         "triples": triples,
         "ends": _ends(triples, number, relation_ends(view)),
         "stated": np.diff(view.chunk_pointers[0])[triples],
-        "synonyms": np.stack((known[first], known[second]), axis=1),
+        "synonyms": np.stack((phrase_mentions[first], phrase_mentions[second]), axis=1),
         "likeness": likeness,
     }
 
@@ -141,8 +139,8 @@ def _ends(triples: IntArray, number: IntArray, pairs: IntArray) -> IntArray:
     first = np.searchsorted(relations, triples, side="left")
     last = np.searchsorted(relations, triples, side="right") - 1
     ends = np.full((len(triples), 2), -1, dtype=np.int64)
-    known = last >= first
-    ends[known] = np.stack((phrases[first[known]], phrases[last[known]]), axis=1)
+    has_entity = last >= first
+    ends[has_entity] = np.stack((phrases[first[has_entity]], phrases[last[has_entity]]), axis=1)
     return ends
 
 
@@ -214,8 +212,8 @@ class TripleWalk:
             near = best_first(np.minimum(cosines[graph.triples], closed).astype(np.float32), self.triples)
             if self.recognition == "model" and view.language_model is not None and len(near):
                 texts = [unit.text for unit in view.units(graph.triples[near])]
-                kept, failure = await recognized(query, texts, view.language_model)
-                near = near[kept]
+                chosen, failure = await recognized(query, texts, view.language_model)
+                near = near[chosen]
         ranking = await asyncio.to_thread(self._rank, query, cosines, view, graph, near, allowed)
         return with_failure(ranking, "recognition", "all triples were kept", failure)
 
@@ -242,9 +240,9 @@ class TripleWalk:
             near_passages = self.passage_weight * min_max(cosines[passages], allowed_passages) * self.passage_nodes
             mass = walk.mass(starts, near_passages, self.damping)
             scores = mass[: walk.passages] if self.passage_nodes else _summed(mass, graph, walk, allowed_passages)
-        known = KnownSimilarities(cosines)
-        paths = WalkPaths(view, graph.mentions, walk, reasons, mass, known)
-        return walk_ranking(paths, scores, known, allowed, 0.0 if scores.any() else 1.0)
+        similarities = KnownSimilarities(cosines)
+        paths = WalkPaths(view, graph.mentions, walk, reasons, mass, similarities)
+        return walk_ranking(paths, scores, similarities, allowed, 0.0 if scores.any() else 1.0)
 
     def _by_triples(
         self,
@@ -283,10 +281,10 @@ class TripleWalk:
         self, cosines: FloatArray, view: View, graph: PhraseGraph, walk: Walk, allowed: BoolArray | None
     ) -> tuple[Floats, dict[int, str]]:
         """As `_by_triples`, by the phrases whose names are nearest to the question."""
-        known = (graph.phrases >= 0) & (walk.mentions > 0)
+        allowed_phrases = (graph.phrases >= 0) & (walk.mentions > 0)
         if allowed is not None:  # a name may be spelled in hidden passages only
-            known &= allowed[graph.phrases]
-        similarities = np.where(known, cosines[graph.phrases], -np.inf).astype(np.float32)
+            allowed_phrases &= allowed[graph.phrases]
+        similarities = np.where(allowed_phrases, cosines[graph.phrases], -np.inf).astype(np.float32)
         first = best_first(similarities, self.triples)
         starts = np.zeros(len(graph.phrases))
         starts[first] = np.maximum(similarities[first], 0.0) / walk.mentions[first]
@@ -320,10 +318,10 @@ async def recognized(query: str, facts: Sequence[str], model: LanguageModel) -> 
 
     async def ask() -> list[int]:
         answer = await model.complete(Prompt(_FILTER_INSTRUCTIONS, data), max_tokens=10 + 5 * len(facts))
-        kept = parse_numbers(answer.text, len(facts))
-        if not kept and "none" not in answer.text.lower():
+        numbers = parse_numbers(answer.text, len(facts))
+        if not numbers and "none" not in answer.text.lower():
             raise ModelError(f"expected numbers of facts or 'none', got {answer.text[:80]!r}")
-        return kept
+        return numbers
 
-    kept, failure = await answer_or_reason(ask(), "all triples near the question are kept")
-    return (list(range(len(facts))), failure) if kept is None else (kept, "")
+    numbers, failure = await answer_or_reason(ask(), "all triples near the question are kept")
+    return (list(range(len(facts))), failure) if numbers is None else (numbers, "")

@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from sire_core.arrays.grouping import ranges, row_pointers, stable_order
-from sire_core.arrays.lists import Lists
-from sire_core.extraction.spans import names_in
+from sire_core.extend import (
+    FUNCTION_WORDS,
+    OPENERS,
+    Lists,
+    Prompt,
+    UnitKind,
+    name_key,
+    names_in,
+    phrase_words,
+    ranges,
+    row_pointers,
+    signs,
+    stable_order,
+)
 from sire_core.papers.iier import GRAPH_NOTE, WORDS_NOTE
 from sire_core.papers.iier.table import InteractionTable, KeywordTable, PassageLinks, PassagePhrases
-from sire_core.protocols import Prompt
-from sire_core.text.lexicon import FUNCTION_WORDS, OPENERS
-from sire_core.text.words import name_key, phrase_words, signs
-from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.protocols import BoolArray, FloatArray, IntArray, LanguageModel, View
-    from sire_core.questions import Question
-    from sire_core.search.view import PoolView
+    from sire_core.extend import BoolArray, FloatArray, IntArray, LanguageModel, PoolView, Question, View
 
 FEATURES = ("structural", "similarity", "keywords")
 """Columns of `ChainGraph.features`: w_struc (0 or 1), w_sim (a cosine, 0 where there is no semantic edge) and w_kw
@@ -72,9 +77,8 @@ def _read(view: View) -> ChainGraph:
     positions = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).astype(np.int64)
     size = len(positions)
     table = InteractionTable.from_note(view.note(GRAPH_NOTE))
-    links = table.links if table else PassageLinks.of(size)
-    keywords = table.keywords if table else KeywordTable.without_keywords(size)
-    indptr, neighbors, features = _adjacency(links, size)
+    keywords = table.keywords if len(table.passages) else KeywordTable.of([{}] * size)
+    indptr, neighbors, features = _adjacency(table.links, size)
     keys = tuple(keywords.keys)
     return ChainGraph(
         positions=positions,
@@ -167,7 +171,7 @@ class PassageKeywords:
 def _stored_phrases(view: View, positions: IntArray) -> PassagePhrases:
     """Words and titles of a pool's passages, as stored or made now."""
     stored = PassagePhrases.from_note(view.note(WORDS_NOTE))
-    if stored is None or not np.array_equal(stored.passages, view.ids[positions]):
+    if not np.array_equal(stored.passages, view.ids[positions]):
         stored = PassagePhrases.of(view.units(positions))
     return stored
 

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sire_core.arrays.nearest_neighbors import NeighborLists, approximate_neighbors, updated_neighbors
-from sire_core.changes.derivation import OrganizerBase
-from sire_core.documents.media import media_of
-from sire_core.extraction.headings import base_title
+from sire_core.extend import (
+    BlockEdges,
+    Delta,
+    OrganizerBase,
+    approximate_neighbors,
+    base_title,
+    check_settings,
+    media_of,
+    name_key,
+    nearest_neighbors,
+    refuse_unused,
+    setting,
+)
 from sire_core.papers.iier import GRAPH_NOTE, WORDS_NOTE
-from sire_core.papers.iier.table import InteractionTable, KeywordTable, PassageLinks, PassagePhrases, RowMapping
-from sire_core.protocols import BlockEdges, Delta
-from sire_core.settings import check_settings, refuse_unused, setting
-from sire_core.text.words import name_key
+from sire_core.papers.iier.table import InteractionTable, KeywordTable, PassageLinks, PassagePhrases
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import BuildView, Change
-    from sire_core.types import Unit
+    from sire_core.extend import BuildView, Change, FloatArray, Unit
 
-    Lists = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 _KEYWORD_ROWS_PER_BLOCK = 4096
 """Rows of the keyword co-occurrence matrix in memory at once."""
@@ -91,8 +95,8 @@ def keyword_pairs(
 class InteractionGraph(OrganizerBase):
     """A graph over passages: neighbours in a document, nearest neighbours by vector, and passages that share keywords.
 
-    Adds no units and no vectors. Two notes store the graph and the words of the passages as arrays; updates start from
-    them, and queries read them. After any changes the graph equals that of a new build of the same corpus.
+    Adds no units and no vectors. Two notes store the graph and the words of the passages as arrays for queries. Every
+    change makes them again from the stored records and vectors, without a call of a model.
 
     Attributes:
         n_sim: Number of most similar passages to which every passage is linked.
@@ -137,80 +141,49 @@ class InteractionGraph(OrganizerBase):
             "calls: one extraction per passage with a language model, none without."
         )
 
-    async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Update the graph; only passages that the change touches are read."""
-        # Without a changed chunk, too: equal passages whose metadata now differ become two.
+    async def organize(self, change: Change, view: BuildView) -> Delta:  # noqa: ARG002 - also for changed metadata
+        """Make the graph from the stored records and vectors."""
         vectors = await view.vectors(view.chunk_units)
-        return await asyncio.to_thread(self._delta, {chunk.id for chunk in change.added}, view, vectors)
+        return await asyncio.to_thread(self._delta, view, vectors)
 
-    def _delta(self, added: Collection[str], view: BuildView, vectors: NDArray[np.float32]) -> Delta:
+    def _delta(self, view: BuildView, vectors: FloatArray) -> Delta:
         units = view.chunk_units
-        before, words = self._stored(view)
-        mapping = RowMapping.between(before.passages, np.array([unit.id for unit in units], dtype="S24"))
-        changed = [i for i, unit in enumerate(units) if mapping.old_rows[i] < 0 or unit.id in added]
-        keywords = before.keywords.updated(mapping.old_rows, self._phrases(view, changed))
-        lists, nearest = self._nearest(before, view.fingerprints, vectors, mapping)
-        links = self._links(view, keywords, nearest)
-        table = InteractionTable(view.fingerprints, mapping.passages, links, keywords, lists)
-        words = words.updated(units, mapping)
+        keywords = KeywordTable.of(self._phrases(view))
+        links = self._links(view, keywords, vectors)
+        table = InteractionTable(np.array([unit.id for unit in units], dtype="S24"), links, keywords)
+        before = InteractionTable.from_note(view.notes([GRAPH_NOTE]).get(GRAPH_NOTE))
         return Delta(
             in_blocks=BlockEdges(put=table, drop=before),
             state={"figures": {"interactions": links.counts(), "media": _media(units)}},
-            notes={GRAPH_NOTE: table.to_note(), WORDS_NOTE: words.to_note()},
+            notes={GRAPH_NOTE: table.to_note(), WORDS_NOTE: PassagePhrases.of(units).to_note()},
         )
 
-    def _stored(self, view: BuildView) -> tuple[InteractionTable, PassagePhrases]:
-        """Load the stored tables; empty ones if they are missing or come from another extractor."""
-        notes = view.notes([GRAPH_NOTE, WORDS_NOTE])
-        table = InteractionTable.from_note(notes.get(GRAPH_NOTE))
-        words = PassagePhrases.from_note(notes.get(WORDS_NOTE))
-        if table is None or words is None or table.fingerprints[1] != view.fingerprints[1]:
-            return InteractionTable.empty(self.n_sim), PassagePhrases.empty()
-        return table, words
-
-    def _nearest(
-        self, before: InteractionTable, fingerprints: tuple[str, str], vectors: NDArray[np.float32], mapping: RowMapping
-    ) -> tuple[NeighborLists, Lists | None]:
-        """Find neighbours: lists to store (empty if approximate); rows and cosines `[n, k]`, padded with 0 or less."""
-        size, k = len(vectors), self.n_sim
-        if not (self.use_sim and k):
-            return before.lists, None
-        if size >= self.exact_below:
-            return NeighborLists.empty(0, k), approximate_neighbors(vectors, k)
-        new, lost = np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
-        lists = NeighborLists.empty(size, k)
-        usable = len(before.lists.indices) == len(before.passages) and before.fingerprints[0] == fingerprints[0]
-        if usable and mapping.in_order:  # ties are broken by the order of passages
-            lists, lost = before.lists.renumbered(mapping.old_rows, mapping.new_rows)
-            new = np.asarray(mapping.old_rows < 0, dtype=bool)
-        lists = updated_neighbors(vectors, lists, new, lost)
-        return lists, lists.nearest(k)
-
-    def _phrases(self, view: BuildView, nodes: Sequence[int]) -> Iterator[tuple[int, dict[str, str]]]:
-        """Yield the keywords of passages as phrases by key, the title last so that it replaces no keyword."""
+    def _phrases(self, view: BuildView) -> Iterator[dict[str, str]]:
+        """Yield the keywords of every passage as phrases by key, the title last so that it replaces no keyword."""
         units = view.chunk_units
-        for start in range(0, len(nodes), _RECORDS):
-            part = nodes[start : start + _RECORDS]
-            records = view.records({units[node].chunk_ids[0] for node in part})
-            for node in part:
-                record = records.get(units[node].chunk_ids[0])
-                title = (base_title(units[node].title),) if self.title_keywords else ()
+        for start in range(0, len(units), _RECORDS):
+            part = units[start : start + _RECORDS]
+            records = view.records({unit.chunk_ids[0] for unit in part})
+            for unit in part:
+                record = records.get(unit.chunk_ids[0])
+                title = (base_title(unit.title),) if self.title_keywords else ()
                 phrases: dict[str, str] = {}
                 for phrase in (*(record.keywords if record else ()), *title):
                     if key := name_key(phrase):
                         phrases.setdefault(key, phrase)
-                yield node, phrases
+                yield phrases
 
-    def _links(self, view: BuildView, keywords: KeywordTable, nearest: Lists | None) -> PassageLinks:
-        """All edges between passages, made again from arrays at every change."""
+    def _links(self, view: BuildView, keywords: KeywordTable, vectors: FloatArray) -> PassageLinks:
+        """All edges between passages."""
         size = len(view.chunk_units)
         kinds: dict[str, Any] = {}
         if self.use_struc:
             node = {chunk: i for i, unit in enumerate(view.chunk_units) for chunk in unit.chunk_ids}
             chunks = [chunk for chunk in view.chunks if chunk.id in node]
             kinds["structural"] = structural_pairs([c.doc_id for c in chunks], [node[c.id] for c in chunks])
-        if nearest is not None:
-            kinds["semantic"] = semantic_pairs(*nearest, links=self.links)
+        if self.use_sim and self.n_sim and size:
+            find = nearest_neighbors if size < self.exact_below else approximate_neighbors
+            kinds["semantic"] = semantic_pairs(*find(vectors, self.n_sim), links=self.links)
         if self.use_kw:
             lists = keywords.numbers
             kinds["shared"] = keyword_pairs(lists.starts, lists.values, self.kw_min, self.kw_df_cap)

@@ -16,18 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.atomic_files import replacing
-from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
-from sire_core.extraction.headings import base_title
+from sire_core.extend import ConfigurationError, EmbedderMismatchError, StorageError, base_title, name_key, replacing
 from sire_core.papers.iier.scorers import count_bits, newly_covered
-from sire_core.text.words import name_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.extend import Embedder, FloatArray, IntArray, View
     from sire_core.papers.iier.chain_graph import ChainGraph
     from sire_core.papers.iier.scorers import ChainScorer, WalkState
-    from sire_core.protocols import Embedder, FloatArray, IntArray, View
 
 PAIR_FEATURES = (
     "question",  # cosine of question and candidate
@@ -141,8 +138,8 @@ class NeuralScorer:
     @classmethod
     def of(cls, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> NeuralScorer:
         """Load the scorer of a checkpoint."""
-        known = (list(PAIR_FEATURES), list(EDGE_FEATURES))
-        if card.get("kind") != "light" or (card.get("pair_features"), card.get("edge_features")) != known:
+        features = (list(PAIR_FEATURES), list(EDGE_FEATURES))
+        if card.get("kind") != "light" or (card.get("pair_features"), card.get("edge_features")) != features:
             raise StorageError(f"was trained on other features than this version computes. {_AGAIN}")
         if not isinstance(card.get("embedder"), str) or type(card.get("dimension")) is not int:
             raise StorageError(f"does not name the embedder it was trained with (in its card). {_AGAIN}")
@@ -263,14 +260,14 @@ class EncoderChainScorer:
         digest = self.card.get("digest", "")
         cached: dict[int, FloatArray] = view.derived(f"chain encoder {digest}", dict) if digest else {}
         wanted = np.unique(nodes).tolist()
-        known = {node: cached[node] for node in wanted if node in cached}
-        new = [node for node in wanted if node not in known]
+        vectors = {node: cached[node] for node in wanted if node in cached}
+        new = [node for node in wanted if node not in vectors]
         if new:
-            known.update(zip(new, self.model.vectors(_texts(graph, view, np.array(new))), strict=True))
+            vectors.update(zip(new, self.model.vectors(_texts(graph, view, np.array(new))), strict=True))
             if len(cached) + len(new) > _CACHE_SIZE:
                 cached.clear()
-            cached.update((node, known[node]) for node in new)
-        return np.stack([known[node] for node in nodes.tolist()])
+            cached.update((node, vectors[node]) for node in new)
+        return np.stack([vectors[node] for node in nodes.tolist()])
 
 
 def _texts(graph: ChainGraph, view: View, nodes: IntArray) -> list[str]:

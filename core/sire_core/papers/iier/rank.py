@@ -17,6 +17,20 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from sire_core.extend import (
+    KnownSimilarities,
+    LiftedRanking,
+    PathStep,
+    ScoredRanking,
+    SQIndex,
+    answer_or_reason,
+    best_first,
+    check_settings,
+    cosine_step,
+    refuse_unused,
+    setting,
+    with_failure,
+)
 from sire_core.papers.iier.chain_graph import (
     MAX_KEYWORDS,
     ChainGraph,
@@ -26,26 +40,23 @@ from sire_core.papers.iier.chain_graph import (
     ask_keywords,
 )
 from sire_core.papers.iier.scorers import ChainQuestion, ChainScorer, HeuristicScorer, WalkState
-from sire_core.search.ranking import (
-    LiftedRanking,
-    ScoredRanking,
-    answer_or_reason,
-    best_first,
-    cosine_step,
-    with_failure,
-)
-from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex
-from sire_core.settings import check_settings, refuse_unused, setting
-from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, Embedder, FloatArray, IntArray, Ranking, Similarities, View
-    from sire_core.questions import Question
-    from sire_core.search.view import PoolView
-    from sire_core.types import Hit
+    from sire_core.extend import (
+        BoolArray,
+        Embedder,
+        Filter,
+        FloatArray,
+        Hit,
+        IntArray,
+        PoolView,
+        Question,
+        Ranking,
+        Similarities,
+        View,
+    )
 
 
 def greedy_cover(

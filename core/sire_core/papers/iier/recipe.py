@@ -6,19 +6,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sire_core.errors import ConfigurationError
+from sire_core.extend import (
+    Component,
+    ConfigurationError,
+    Recipe,
+    ResolvedSettings,
+    UnusedSettingError,
+    check_settings,
+    is_from_folder,
+    register,
+    register_edge_note,
+    setting,
+)
 from sire_core.papers.iier import GRAPH_NOTE
-from sire_core.protocols import Recipe
-from sire_core.recipes.registry import register
-from sire_core.settings import Component, ResolvedSettings, UnusedSettingError, check_settings, is_from_folder, setting
-from sire_core.storage.edge_notes import register_edge_note
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from sire_core.extend import Edge
     from sire_core.papers.iier.scorers import ChainScorer
     from sire_core.papers.iier.setting_types import IierSettings
-    from sire_core.types import Edge
 
 SCORERS = ("neural", "heuristic", "llm", "random")
 """Names that `make_scorer` knows."""
@@ -26,7 +33,7 @@ SCORERS = ("neural", "heuristic", "llm", "random")
 
 @dataclass(frozen=True, slots=True)
 class ChainScoring:
-    """How the next passage of a chain is resolved.
+    """Settings of the scorer that chooses the next passage of a chain.
 
     Attributes:
         scorer: `heuristic`, `neural`, `llm` or `random`.
@@ -109,7 +116,7 @@ def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
 def _stored_edges(_: str, note: bytes) -> Iterable[Edge]:
     from sire_core.papers.iier.table import InteractionTable
 
-    return InteractionTable.from_note(note) or ()
+    return InteractionTable.from_note(note)
 
 
 register_edge_note(GRAPH_NOTE, _stored_edges)

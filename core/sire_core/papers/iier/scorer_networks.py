@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from sire_core.errors import ConfigurationError, StorageError
+from sire_core.extend import ConfigurationError, StorageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.extend import FloatArray, IntArray
     from sire_core.papers.iier.training import Examples, TextStep, TrainingConfig
-    from sire_core.protocols import FloatArray, IntArray
 
 
 def step_loss(scores: Any, positive: Any, owners: Any, decisions: int, loss: str = "listwise") -> Any:
@@ -86,10 +86,10 @@ def train_epochs(
             for first in range(0, len(order), config.batch):
                 chosen = order[first : first + config.batch]
                 part = np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in chosen])
-                own = np.repeat(np.arange(len(chosen)), bounds[chosen + 1] - bounds[chosen])
+                decisions = np.repeat(np.arange(len(chosen)), bounds[chosen + 1] - bounds[chosen])
                 logits = model(torch.from_numpy(pair[part]), torch.from_numpy(edge[part]))
                 right = torch.from_numpy(positive[part].astype(np.float32))
-                value = step_loss(logits, right, torch.from_numpy(own), len(chosen), config.loss)
+                value = step_loss(logits, right, torch.from_numpy(decisions), len(chosen), config.loss)
                 for parameter, first_value in zip(model.parameters(), first_values, strict=True):
                     value = value + config.hold * ((parameter - first_value) ** 2).sum()
                 optimizer.zero_grad()

@@ -13,20 +13,15 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from sire_core.arrays.grouping import GOLDEN, mixed
-from sire_core.models.base import concurrency_of
-from sire_core.models.prompt_format import numbered, parse_order
-from sire_core.protocols import Prompt
-from sire_core.settings import untrusted_error
-from sire_core.worker_pool import map_all
+from sire_core.extend import GOLDEN, Prompt, ask_all, mixed, numbered, parse_order, untrusted_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from sire_core.extend import FloatArray, IntArray, LanguageModel, Similarities, View
     from sire_core.papers.iier.chain_graph import ChainGraph
-    from sire_core.protocols import FloatArray, IntArray, LanguageModel, Similarities, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +201,8 @@ class ModelScorer:
             return scores
         bounds = np.searchsorted(state.owners, np.arange(len(state.chains) + 1))
         candidates = [
-            own[np.lexsort((state.candidates[own], -scores[own]))][: self.shown]
-            for own in (np.arange(start, stop) for start, stop in pairwise(bounds))
+            chain_rows[np.lexsort((state.candidates[chain_rows], -scores[chain_rows]))][: self.shown]
+            for chain_rows in (np.arange(start, stop) for start, stop in pairwise(bounds))
         ]
 
         async def choose(number: int) -> int:
@@ -216,7 +211,7 @@ class ModelScorer:
             texts = [unit.index_text for unit in view.units(graph.positions[nodes])]
             return await _ask(model, state.question.query, texts[: len(chain)], texts[len(chain) :])
 
-        choices = await map_all(choose, range(len(candidates)), concurrency_of(model))
+        choices = await ask_all(model, choose, range(len(candidates)))
         for rows, choice in zip(candidates, choices, strict=True):
             scores[rows[choice]] += 1.0
         return scores

@@ -1,6 +1,6 @@
-"""The stored form of an interaction graph: links, keywords, words and nearest neighbours of passages as arrays.
+"""The stored form of an interaction graph: links, keywords and words of passages as arrays.
 
-The paper does not store its graph; everything here is ours, so that a change of few documents updates few rows.
+The paper does not store its graph; everything here is ours.
 """
 
 from __future__ import annotations
@@ -12,41 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import by_appearance, distinct, positions_in
-from sire_core.arrays.lists import Lists, PackedTexts, Ragged, arrays_of, record_of
-from sire_core.arrays.nearest_neighbors import NeighborLists
-from sire_core.extraction.headings import base_title
-from sire_core.knowledge import KEYWORD
+from sire_core.extend import (
+    KEYWORD,
+    ArrayNote,
+    Edge,
+    Lists,
+    PackedTexts,
+    base_title,
+    digest,
+    distinct,
+    hash64,
+    phrase_words,
+)
 from sire_core.papers.iier import INTERACTS
-from sire_core.storage.array_file import pack_arrays, unpack_arrays
-from sire_core.text.words import phrase_words
-from sire_core.types import Edge, digest, hash64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.types import Unit
+    from sire_core.extend import Unit
 
     Pairs = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class RowMapping:
-    """Maps row numbers of passages from before a change to after it, and back."""
-
-    passages: NDArray[np.bytes_]  # ids after the change, `[n]`
-    new_rows: NDArray[np.int64]  # by row before the change the row after it, -1 for a deleted passage
-    old_rows: NDArray[np.int64]  # by row after the change the row before it, -1 for a new passage, `[n]`
-
-    @classmethod
-    def between(cls, before: NDArray[Any], after: NDArray[Any]) -> RowMapping:
-        """Compare the ids of two corpora."""
-        return cls(after, positions_in(after, before), positions_in(before, after))
-
-    @property
-    def in_order(self) -> bool:
-        """True if the passages that stayed keep their order."""
-        return bool((np.diff(self.new_rows[self.new_rows >= 0]) > 0).all())
 
 
 _NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
@@ -116,35 +101,21 @@ class KeywordTable:
     phrases: PackedTexts  # distinct phrases, by number
 
     @classmethod
-    def without_keywords(cls, size: int) -> KeywordTable:
-        """A table of passages without keywords."""
-        nothing = PackedTexts.of(())
-        return cls(Lists.of_lengths([0] * size, ()), np.zeros(0, dtype=np.int32), nothing, nothing)
-
-    def updated(self, old_rows: NDArray[np.int64], fresh: Iterable[tuple[int, Mapping[str, str]]]) -> KeywordTable:
-        """Return the table given the old row of every passage `[n]`, and phrases by key of rows that are `fresh`."""
-        number = {key: i for i, key in enumerate(self.keys)}
-        spelling = {phrase: i for i, phrase in enumerate(self.phrases)}
-        nodes, sizes, added, written = array("q"), array("q"), array("q"), array("q")
-        for node, written_as in fresh:
-            nodes.append(node)
+    def of(cls, passages: Iterable[Mapping[str, str]]) -> KeywordTable:
+        """Number the keywords of passages, given as phrases by key."""
+        number: dict[str, int] = {}
+        spelling: dict[str, int] = {}
+        sizes, numbers, spellings = array("q"), array("q"), array("q")
+        for written_as in passages:
             sizes.append(len(written_as))
             for key in sorted(written_as, key=_target):
-                added.append(number.setdefault(key, len(number)))
-                written.append(spelling.setdefault(written_as[key], len(spelling)))
-        groups = old_rows.copy()
-        groups[np.array(nodes)] = np.arange(len(nodes)) + len(self.numbers)
-        before = Ragged(np.diff(self.numbers.starts), {"numbers": self.numbers.values, "spellings": self.spellings})
-        others = Ragged(np.array(sizes), {"numbers": np.array(added), "spellings": np.array(written)})
-        after = before.chosen(others, groups)
-        numbers, first = by_appearance(after["numbers"])
-        spellings, first_spelled = by_appearance(after["spellings"])
-        keys, phrases = list(number), list(spelling)
-        return KeywordTable(
-            numbers=Lists.of_lengths(after.counts, numbers),
-            spellings=spellings.astype(np.int32),
-            keys=PackedTexts.of([keys[i] for i in after["numbers"][first].tolist()]),
-            phrases=PackedTexts.of([phrases[i] for i in after["spellings"][first_spelled].tolist()]),
+                numbers.append(number.setdefault(key, len(number)))
+                spellings.append(spelling.setdefault(written_as[key], len(spelling)))
+        return cls(
+            numbers=Lists.of_lengths(np.array(sizes), np.array(numbers)),
+            spellings=np.array(spellings, dtype=np.int32),
+            keys=PackedTexts.of(list(number)),
+            phrases=PackedTexts.of(list(spelling)),
         )
 
     def edges(self, passages: Sequence[str]) -> Iterator[Edge]:
@@ -160,7 +131,7 @@ def _target(key: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class PassagePhrases:
+class PassagePhrases(ArrayNote):
     """Inverted indexes over the titles and the texts of passages."""
 
     passages: NDArray[np.bytes_]  # ids of the chunk units, in corpus order, `[n]`
@@ -170,39 +141,15 @@ class PassagePhrases:
     @classmethod
     def of(cls, units: Sequence[Unit]) -> PassagePhrases:
         """Index passages in order."""
-        empty = cls.empty()
-        passages = np.array([unit.id for unit in units], dtype="S24")
-        return empty.updated(units, RowMapping.between(empty.passages, passages))
+        # Generators: the words of a passage take more memory than its text.
+        words = WordIndex.of(phrase_words(unit.index_text).split() for unit in units)
+        titles = WordIndex.of(_titles(unit.title) for unit in units)
+        return cls(np.array([unit.id for unit in units], dtype="S24"), words, titles)
 
     @classmethod
     def empty(cls) -> PassagePhrases:
         """No passages."""
-        return cls(np.zeros(0, dtype="S24"), WordIndex.empty(), WordIndex.empty())
-
-    def updated(self, units: Sequence[Unit], mapping: RowMapping) -> PassagePhrases:
-        """Return the indexes after a change."""
-        new = np.flatnonzero(mapping.old_rows < 0).tolist()
-        # Generators: the words of a passage take more memory than its text.
-        words = ((node, phrase_words(units[node].index_text).split()) for node in new)
-        titles = ((node, _titles(units[node].title)) for node in new)
-        return PassagePhrases(
-            passages=mapping.passages,
-            words=self.words.updated(mapping.new_rows, len(units), words),
-            titles=self.titles.updated(mapping.new_rows, len(units), titles),
-        )
-
-    def to_note(self) -> bytes:
-        """Serialize for the store."""
-        return pack_arrays(arrays_of(self))
-
-    @classmethod
-    def from_note(cls, note: bytes | None) -> PassagePhrases | None:
-        """Inverse of `to_note`; None for None."""
-        if note is None:
-            return None
-        arrays = unpack_arrays(note)
-        words, titles = (record_of(WordIndex, arrays, f"{name}.") for name in ("words", "titles"))
-        return cls(arrays["passages"], words, titles)
+        return cls.of(())
 
 
 def _titles(title: str) -> list[str]:
@@ -217,29 +164,16 @@ class WordIndex:
     nodes: Lists  # rows of passages of every word, ascending
 
     @classmethod
-    def empty(cls) -> WordIndex:
-        """No passages."""
-        return cls(np.zeros(0, dtype=np.uint64), Lists.of_lengths((), ()))
-
-    def updated(self, new_rows: NDArray[np.int64], size: int, fresh: Iterable[tuple[int, Iterable[str]]]) -> WordIndex:
-        """Return the index after a change: row after it by row before it, number of rows, words of new rows."""
+    def of(cls, passages: Iterable[Iterable[str]]) -> WordIndex:
+        """Index the words of passages."""
         number: dict[str, int] = {}
-        added, owners = array("i"), array("i")
-        for node, words in fresh:
+        numbers, owners = array("i"), array("i")
+        for node, words in enumerate(passages):
             for word in dict.fromkeys(words):
-                added.append(number.setdefault(word, len(number)))
+                numbers.append(number.setdefault(word, len(number)))
                 owners.append(node)
-        new = np.array([hash64(word) for word in number], dtype=np.uint64)
-        hashes = distinct(np.concatenate((self.hashes, new)))
-        moved = new_rows[self.nodes.values]
-        ranks = np.repeat(np.searchsorted(hashes, self.hashes), np.diff(self.nodes.starts))[moved >= 0]
-        codes = np.concatenate(
-            (ranks * size + moved[moved >= 0], np.searchsorted(hashes, new)[np.array(added)] * size + np.array(owners))
-        )
-        codes.sort(kind="stable")  # a long sorted run and a short one: cheap
-        ranks, nodes = np.divmod(codes, max(size, 1))
-        counts = np.bincount(ranks, minlength=len(hashes))
-        return WordIndex(hashes[counts > 0], Lists.of_lengths(counts[counts > 0], nodes))
+        hashes, ranks = np.unique(np.array([hash64(word) for word in number], dtype=np.uint64), return_inverse=True)
+        return cls(hashes, Lists.of_pairs(ranks.ravel()[np.array(numbers)], np.array(owners), len(hashes)))
 
     def holders(self, word: str) -> NDArray[np.int64]:
         """Passages that contain a word, ascending; none for an empty word."""
@@ -253,48 +187,20 @@ class WordIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class InteractionTable:
-    """An `InteractionGraph`, and the neighbour lists from which its semantic edges are made."""
+class InteractionTable(ArrayNote):
+    """The edges of an `InteractionGraph`."""
 
-    fingerprints: tuple[str, str]  # fingerprints of the embedder and of the extractor
     passages: NDArray[np.bytes_]  # ids of the chunk units, in corpus order, `[n]`
     links: PassageLinks  # edges between passages, by row
     keywords: KeywordTable  # edges from passages to keywords
-    lists: NeighborLists  # nearest neighbours; empty without semantic edges, or when approximate
 
     @classmethod
-    def empty(cls, n_sim: int) -> InteractionTable:
-        """A table without passages, for `n_sim` neighbours each."""
-        return cls(
-            fingerprints=("", ""),
-            passages=np.zeros(0, dtype="S24"),
-            links=PassageLinks.of(0),
-            keywords=KeywordTable.without_keywords(0),
-            lists=NeighborLists.empty(0, n_sim),
-        )
+    def empty(cls) -> InteractionTable:
+        """A table without passages."""
+        return cls(np.zeros(0, dtype="S24"), PassageLinks.of(0), KeywordTable.of(()))
 
     def __iter__(self) -> Iterator[Edge]:
         """Yield all edges: between passages, and to keywords."""
         passages = self.passages.astype(str)
         yield from self.links.edges(passages)
         yield from self.keywords.edges(passages.tolist())
-
-    def to_note(self) -> bytes:
-        """Serialize for the store."""
-        fingerprints = np.array([fingerprint.encode() for fingerprint in self.fingerprints])
-        return pack_arrays({**arrays_of(self), "fingerprints": fingerprints})
-
-    @classmethod
-    def from_note(cls, note: bytes | None) -> InteractionTable | None:
-        """Inverse of `to_note`; None for None."""
-        if note is None:
-            return None
-        arrays = unpack_arrays(note)
-        embedder, extractor = (fingerprint.decode() for fingerprint in arrays["fingerprints"].tolist())
-        return cls(
-            fingerprints=(embedder, extractor),
-            passages=arrays["passages"],
-            links=record_of(PassageLinks, arrays, "links."),
-            keywords=record_of(KeywordTable, arrays, "keywords."),
-            lists=record_of(NeighborLists, arrays, "lists."),
-        )

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.extend import (
+    Component,
+    ConfigurationError,
+    CorpusError,
+    KnownSimilarities,
+    ProgressLike,
+    need_torch,
+    progress_of,
+)
 from sire_core.papers.iier.chain_graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder, PassageKeywords
 from sire_core.papers.iier.derive import InteractionGraph
 from sire_core.papers.iier.neural import (
@@ -26,18 +34,12 @@ from sire_core.papers.iier.neural import (
 )
 from sire_core.papers.iier.rank import EvidenceChains, find_seeds, frontier, walk_chains
 from sire_core.papers.iier.scorers import ChainQuestion, HeuristicScorer, RandomScorer
-from sire_core.progress import ProgressLike, progress_of
-from sire_core.search.vectors.sq_index import KnownSimilarities
-from sire_core.settings import Component, need_torch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.extend import BoolArray, FloatArray, IntArray, PoolView, Question, SearchSnapshot, View
     from sire_core.papers.iier.scorers import ChainScorer
-    from sire_core.protocols import BoolArray, FloatArray, IntArray, View
-    from sire_core.questions import Question
-    from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.search.view import PoolView
 
 _START = {"question": 0.5, "chain": 0.2, "newly_covered": 0.2, "structural": 0.05, "similarity": 0.05, "keywords": 0.1}
 FIRST_WEIGHTS = tuple(_START.get(name, 0.0) for name in (*PAIR_FEATURES, *EDGE_FEATURES))
@@ -163,8 +165,8 @@ async def known_questions(
         keywords = finder.keywords(question.question)[:MAX_KEYWORDS]
         seeds = find_seeds(keywords, finder, cosines, None, ranker.fallback_seeds, ranker.similar_seeds)
         evidence = [max(group, key=lambda node: (of_nodes[node], -node)) for group in gold.groups(question) if group]
-        known = ChainQuestion(question.question, vector, cosines, seeds.query_keywords, seeds.coverage)
-        result.append(KnownQuestion(known, seeds.nodes, tuple(dict.fromkeys(evidence))))
+        features = ChainQuestion(question.question, vector, cosines, seeds.query_keywords, seeds.coverage)
+        result.append(KnownQuestion(features, seeds.nodes, tuple(dict.fromkeys(evidence))))
     return tuple(result)
 
 
@@ -174,10 +176,10 @@ async def match_rate(
     """Share of gold passages on chains, a mean over questions, 0-100; 0 without questions."""
     graph = ChainGraph.of(view)
     rates = []
-    for known in questions:
-        chains = await walk_chains(graph, view, known.question, known.seeds, scorer, max_length)
+    for question in questions:
+        chains = await walk_chains(graph, view, question.question, question.seeds, scorer, max_length)
         on_chains = {node for chain in chains for node in chain}
-        rates.append(sum(node in on_chains for node in known.evidence) / len(known.evidence))
+        rates.append(sum(node in on_chains for node in question.evidence) / len(question.evidence))
     return 100 * sum(rates) / len(rates) if rates else 0.0
 
 
@@ -185,8 +187,8 @@ def without_shared_evidence(
     training: Sequence[KnownQuestion], held_out: Sequence[KnownQuestion]
 ) -> tuple[KnownQuestion, ...]:
     """Training questions that share no gold passage with a held-out one."""
-    pages = {node for known in held_out for node in known.evidence}
-    return tuple(known for known in training if pages.isdisjoint(known.evidence))
+    pages = {node for question in held_out for node in question.evidence}
+    return tuple(question for question in training if pages.isdisjoint(question.evidence))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ def make_examples(view: View, questions: Sequence[KnownQuestion], labels: str, m
     graph = ChainGraph.of(view)
     titles = title_keywords(graph, view)
     decisions, unreachable = _labelled(graph, questions, labels, max_hops)
-    parts = [_rows(graph, titles, known, decision) for known, decision in decisions]
+    parts = [_rows(graph, titles, question, decision) for question, decision in decisions]
     pairs, edges, positives = zip(*parts, strict=True)
     return Examples(
         np.concatenate(pairs),
@@ -243,9 +245,9 @@ def text_steps(
         return tuple(unit.index_text for unit in view.units(graph.positions[np.asarray(nodes)]))
 
     steps = []
-    for known, decision in decisions:
+    for question, decision in decisions:
         wrong = np.flatnonzero(~decision.positive)
-        nearest_wrong = wrong[np.argsort(-known.question.cosines.at(decision.candidates[wrong]), kind="stable")]
+        nearest_wrong = wrong[np.argsort(-question.question.cosines.at(decision.candidates[wrong]), kind="stable")]
         room = max(1, max_candidates - int(decision.positive.sum()))
         hard, rest = nearest_wrong[: (room + 1) // 2], nearest_wrong[(room + 1) // 2 :]
         drawn = rng.permutation(rest)[: room - len(hard)]
@@ -253,7 +255,7 @@ def text_steps(
         chosen = decision.candidates[rows]
         edges = np.stack([graph.edge(decision.chain[-1], node) for node in chosen.tolist()])
         path = "\n".join(texts(decision.chain))
-        steps.append(TextStep(known.question.query, path, texts(chosen), edges, decision.positive[rows]))
+        steps.append(TextStep(question.question.query, path, texts(chosen), edges, decision.positive[rows]))
     return tuple(steps), unreachable
 
 
@@ -263,10 +265,10 @@ def _labelled(
     """All decisions with their questions, and the number of pairs without a path."""
     decisions: list[tuple[KnownQuestion, Decision]] = []
     unreachable = 0
-    for known in questions:
-        paths = path_labels(graph.indptr, graph.neighbors, known.evidence, labels, max_hops=max_hops)
+    for question in questions:
+        paths = path_labels(graph.indptr, graph.neighbors, question.evidence, labels, max_hops=max_hops)
         unreachable += paths.unreachable
-        decisions += [(known, decision) for decision in paths.decisions]
+        decisions += [(question, decision) for decision in paths.decisions]
     if not decisions:
         raise CorpusError(
             "There is nothing to learn from: no question has two gold passages ('supporting') that the interaction "
@@ -277,9 +279,9 @@ def _labelled(
 
 
 def _rows(
-    graph: ChainGraph, titles: IntArray, known: KnownQuestion, decision: Decision
+    graph: ChainGraph, titles: IntArray, question: KnownQuestion, decision: Decision
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    state, _ = frontier(graph, known.question, np.array([decision.chain], dtype=np.int64))
+    state, _ = frontier(graph, question.question, np.array([decision.chain], dtype=np.int64))
     return pair_features(state, graph), edge_features(state, graph, titles), decision.positive
 
 
@@ -305,7 +307,7 @@ class EncoderConfig:
 
 @dataclass(frozen=True, slots=True)
 class TrainingConfig:
-    """How a scorer is trained.
+    """Settings of the training of a scorer.
 
     Raises:
         ConfigurationError: A value makes no sense.
@@ -326,9 +328,9 @@ class TrainingConfig:
     encoder: EncoderConfig | None = None  # of the paper's scorer; None trains the light one over vectors
 
     def __post_init__(self) -> None:
-        for name, known in (("labels", LABELS), ("loss", LOSSES)):
-            if getattr(self, name) not in known:
-                raise ConfigurationError(f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r}.")
+        for name, choices in (("labels", LABELS), ("loss", LOSSES)):
+            if getattr(self, name) not in choices:
+                raise ConfigurationError(f"{name} is one of {', '.join(choices)}, not {getattr(self, name)!r}.")
         hops = 1 if self.max_hops is None else self.max_hops
         if min(self.epochs, self.patience, self.batch, self.hidden, hops) < 1 or self.max_length < 2:
             raise ConfigurationError(
@@ -374,10 +376,10 @@ async def prepare_questions(
     ranker = snapshot.recipe.ranker
     if not isinstance(ranker, EvidenceChains):
         raise ConfigurationError(f"The recipe {snapshot.recipe.name} has no chains; index with --recipe iier.")
-    known = await known_questions(snapshot.view, training, ranker)
+    examples = await known_questions(snapshot.view, training, ranker)
     known_held_out = await known_questions(snapshot.view, held_out, ranker)
-    training_questions = without_shared_evidence(known, known_held_out)
-    return ChainQuestions(snapshot.view, training_questions, known_held_out, len(known) - len(training_questions))
+    training_questions = without_shared_evidence(examples, known_held_out)
+    return ChainQuestions(snapshot.view, training_questions, known_held_out, len(examples) - len(training_questions))
 
 
 async def measure_scorer(
@@ -489,5 +491,5 @@ def _split(
     order = np.random.default_rng(config.seed).permutation(len(questions))
     n_validation = max(1, round(config.validation * len(questions)))
     chosen = set(order[: min(n_validation, len(questions) - 1)].tolist())
-    learn = [known for number, known in enumerate(questions) if number not in chosen]
-    return learn, [known for number, known in enumerate(questions) if number in chosen]
+    learn = [question for number, question in enumerate(questions) if number not in chosen]
+    return learn, [question for number, question in enumerate(questions) if number in chosen]

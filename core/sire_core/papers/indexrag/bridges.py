@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, model_validator
 
-from sire_core.errors import ModelError
-from sire_core.models.base import concurrency_of, with_sources
-from sire_core.protocols import Prompt
-from sire_core.text.lexicon import FUNCTION_WORDS
-from sire_core.text.words import cached_key, name_key, normalize_answer, tokenize
-from sire_core.types import Failure
-from sire_core.worker_pool import map_all
+from sire_core.extend import (
+    FUNCTION_WORDS,
+    Failure,
+    ModelError,
+    Prompt,
+    ask_all,
+    cached_key,
+    name_key,
+    normalize_answer,
+    tokenize,
+    with_sources,
+)
 
 if TYPE_CHECKING:
-    from sire_core.protocols import LanguageModel
+    from sire_core.extend import LanguageModel
 
 
 class PaddedWords(dict[str, str]):
@@ -244,7 +249,7 @@ class ModelBridges:
         self, evidence: Sequence[BridgeEvidence], progress: Callable[[int, int], None] | None = None
     ) -> list[tuple[BridgeFact, ...] | Failure]:
         """Write the bridging facts of each entity, or a `Failure`; sources are all passages that the model read."""
-        return await map_all(self._one, evidence, concurrency_of(self._model), progress)
+        return await ask_all(self._model, self._one, evidence, progress)
 
     async def _one(self, evidence: BridgeEvidence) -> tuple[BridgeFact, ...] | Failure:
         model = with_sources(self._model, evidence.chunk_ids)
@@ -257,11 +262,11 @@ class ModelBridges:
 
     def _valid(self, texts: Sequence[str], evidence: BridgeEvidence) -> list[str]:
         """Distinct facts that are short and not copies of the evidence."""
-        known = {normalize_answer(fact.text) for _, facts in evidence.documents for fact in facts} | {""}
+        stated = {normalize_answer(fact.text) for _, facts in evidence.documents for fact in facts} | {""}
         valid: dict[str, str] = {}
         for text in texts:
             key = normalize_answer(text)
-            if key not in known and len(text) <= _MAX_CHARS:
+            if key not in stated and len(text) <= _MAX_CHARS:
                 valid.setdefault(key, text)
         return list(valid.values())
 

@@ -9,18 +9,34 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from sire_core.changes.derivation import Derivation
-from sire_core.changes.step import Context, Step
-from sire_core.changes.step_rows import Entry, Group, Item, Output, Row
+from sire_core.extend import (
+    Context,
+    Derivation,
+    Entry,
+    Failure,
+    Group,
+    Item,
+    Output,
+    Row,
+    Step,
+    Unit,
+    UnitKind,
+    cached_key,
+    check_settings,
+    cut_line,
+    digest,
+    hash64,
+    name_key,
+    part_starts,
+    setting,
+    text_length,
+    unit_id,
+)
 from sire_core.papers.indexrag.bridges import JoinedFacts, ModelBridges, SourceDocument, SourceFact, gather_evidence
-from sire_core.settings import check_settings, setting
-from sire_core.text.words import cached_key, cut_line, name_key, part_starts, text_length
-from sire_core.types import Failure, Unit, UnitKind, digest, hash64, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.changes.step_rows import OutputChange
+    from sire_core.extend import BuildView, Change, Delta, OutputChange
     from sire_core.papers.indexrag.bridges import BridgeEvidence, BridgeFact
-    from sire_core.protocols import BuildView, Change, Delta
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +254,7 @@ class BridgingFacts(Derivation):
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Update the units after a change, and the counts of the paper's table 3."""
-        from sire_core.changes.engine import run_steps
+        from sire_core.extend import run_steps
 
         result = await run_steps(self.steps(view), change, view)
         counts = {} if result.is_new else view.state().get("figures", {}).get("bridging", {})

@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sire_core.protocols import Recipe
-from sire_core.recipes.pool_ranker import PoolRanker
-from sire_core.recipes.registry import register
-from sire_core.settings import Component, ResolvedSettings, check_settings, refuse_unused, setting
+from sire_core.extend import (
+    Component,
+    PoolRanker,
+    Recipe,
+    ResolvedSettings,
+    check_settings,
+    refuse_unused,
+    register,
+    setting,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -19,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IndexragContext:
-    """What IndexRAG indexes, and how much of it a context may contain.
+    """Settings of the indexed units, and of their number in a context.
 
     Attributes:
         stage1: What represents a document: `qa`, its facts; `summary`; or `chunks`, its passages.

@@ -7,13 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sire_core.errors import ConfigurationError
-from sire_core.settings import check_settings, setting
-from sire_core.text.words import count_tokens
-from sire_core.types import PathStep, UnitKind
+from sire_core.extend import ConfigurationError, PathStep, UnitKind, check_settings, count_tokens, setting
 
 if TYPE_CHECKING:
-    from sire_core.protocols import FloatArray, IntArray, Ranking, View
+    from sire_core.extend import FloatArray, IntArray, Ranking, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +80,12 @@ class Quota:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        known = {kind.value for kind in UnitKind}
+        kinds_defined = {kind.value for kind in UnitKind}
         kinds = [kind for kind, _ in self.ranges]
-        unknown = [kind for kind in (*kinds, *self.outside, *self.parts) if kind not in known]
+        unknown = [kind for kind in (*kinds, *self.outside, *self.parts) if kind not in kinds_defined]
         if unknown or len(set(kinds)) < len(kinds):
             raise ConfigurationError(
-                f"Quotas are for distinct kinds among {', '.join(sorted(known))}, not {unknown or kinds}."
+                f"Quotas are for distinct kinds among {', '.join(sorted(kinds_defined))}, not {unknown or kinds}."
             )
         for kind, bounds in self.ranges:
             if min(bounds.high or 0, bounds.max_tokens or 0) < 0:

@@ -36,9 +36,9 @@ class Sentences(Step):
     def map(self, item: Item) -> Iterable[Row]:
         """Yield a row per sentence that names something: keys of the names, chunks. The title is in the first."""
         unit = item.value.unit
-        said = PassageNames.of(unit, item.value.record)
-        names = dict.fromkeys(name for entity in said.entities for name in entity.names)
-        titles = said.title_names[:1]
+        passage_names = PassageNames.of(unit, item.value.record)
+        names = dict.fromkeys(name for entity in passage_names.entities for name in entity.names)
+        titles = passage_names.title_names[:1]
         for number, sentence in enumerate(split_sentences(unit.text)):
             text = f"{unit.title}\n{sentence}" if unit.title and not number else sentence
             named = [*(titles if not number else ()), *(name for name in names if name in text)]

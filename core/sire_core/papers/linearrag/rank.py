@@ -203,10 +203,10 @@ class SentenceWalk:
             numbers = np.fromiter(active, dtype=np.int64)
             starts[numbers] = [entry.score for entry in active.values()]
             mass = walk.mass(starts, self._passages(graph, active, cosines[passages], allowed_passages), self.damping)
-        known = KnownSimilarities(cosines)
+        similarities = KnownSimilarities(cosines)
         reasons = {entity: entry.reason for entity, entry in active.items()}
-        paths = WalkPaths(view, graph.mentions, walk, reasons, mass, known)
-        return walk_ranking(paths, mass[: walk.passages], known, allowed, 0.0 if active else 1.0)
+        paths = WalkPaths(view, graph.mentions, walk, reasons, mass, similarities)
+        return walk_ranking(paths, mass[: walk.passages], similarities, allowed, 0.0 if active else 1.0)
 
     def _activate(
         self,

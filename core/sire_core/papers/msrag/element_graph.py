@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.arrays.grouping import ranges
-from sire_core.arrays.lists import Lists
-from sire_core.arrays.personalized_pagerank import CSRGraph, personalized_pagerank
-from sire_core.knowledge.edge_columns import relation_ends
-from sire_core.knowledge.same_names import similar_names
-from sire_core.types import UnitKind
+from sire_core.extend import CSRGraph, Lists, UnitKind, personalized_pagerank, ranges, relation_ends, similar_names
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import BoolArray, FloatArray, IntArray, View
+    from sire_core.extend import BoolArray, FloatArray, IntArray, View
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,24 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import BaseModel, Field
 
-from sire_core.knowledge.edge_columns import IdPositions
-from sire_core.knowledge.entity_graph import EntityGraph
+from sire_core.extend import (
+    EntityGraph,
+    IdPositions,
+    PathStep,
+    Prompt,
+    ScoredRanking,
+    answer_or_reason,
+    best_first,
+    check_settings,
+    cosine_step,
+    refuse_unused,
+    setting,
+    with_failure,
+)
 from sire_core.papers.msrag.element_graph import RelationGraph, RelationWalk, nearby_entities, nearby_relations
-from sire_core.protocols import Prompt
-from sire_core.search.ranking import ScoredRanking, answer_or_reason, best_first, cosine_step, with_failure
-from sire_core.settings import check_settings, refuse_unused, setting
-from sire_core.types import PathStep
 
 if TYPE_CHECKING:
-    from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, FloatArray, IntArray, LanguageModel, Ranking, View
+    from sire_core.extend import BoolArray, Filter, FloatArray, IntArray, LanguageModel, Ranking, View
 
 _RECALL_INSTRUCTIONS = (
     "The data is a question. List the named entities it names (people, places, works, organizations, dates) and the "

@@ -6,18 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sire_core.protocols import Recipe
-from sire_core.recipes.registry import register
-from sire_core.recipes.reranking import RerankSettings
-from sire_core.settings import Component, ResolvedSettings, setting
-from sire_core.types import UnitKind
+from sire_core.extend import Component, Recipe, RerankSettings, ResolvedSettings, UnitKind, register, setting
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from sire_core.extend import Hit, Unit, View
     from sire_core.papers.msrag.setting_types import MsragSettings
-    from sire_core.protocols import View
-    from sire_core.types import Hit, Unit
 
 _VOTES = "vote:"
 _MAX_ELEMENTS = 20  # summaries in a context
@@ -34,25 +29,25 @@ class ElementContext:
     async def lines(self, hits: Sequence[Hit], view: View) -> list[str]:
         """Return a line per element, in the order of the hits and their votes."""
         units = self._elements(hits, view)
-        known: dict[str, str] = view.derived("element summaries", dict)
-        known.update((unit.id, str(unit.metadata["summary"])) for unit in units if unit.metadata.get("summary"))
-        missing = [unit for unit in units if unit.id not in known]
+        summaries: dict[str, str] = view.derived("element summaries", dict)
+        summaries.update((unit.id, str(unit.metadata["summary"])) for unit in units if unit.metadata.get("summary"))
+        missing = [unit for unit in units if unit.id not in summaries]
         if missing and view.language_model is not None:
-            known.update(await self._summarize(missing, view))
-        return [f"{unit.text}: {known[unit.id]}" for unit in units if known.get(unit.id)]
+            summaries.update(await self._summarize(missing, view))
+        return [f"{unit.text}: {summaries[unit.id]}" for unit in units if summaries.get(unit.id)]
 
     def _elements(self, hits: Sequence[Hit], view: View) -> list[Unit]:
         """Entities and relations that are hits or voted for hits."""
         wanted: dict[str, None] = {}
         for hit in hits:
-            own = [hit.unit.id] if hit.unit.kind in (UnitKind.ENTITY, UnitKind.RELATION) else []
+            hit_ids = [hit.unit.id] if hit.unit.kind in (UnitKind.ENTITY, UnitKind.RELATION) else []
             votes = [i for step in hit.path if step.step in (f"{_VOTES}entity", f"{_VOTES}relation") for i in step.ids]
-            wanted.update(dict.fromkeys((*own, *votes)))
+            wanted.update(dict.fromkeys((*hit_ids, *votes)))
         positions = _positions(list(wanted)[:_MAX_ELEMENTS], view)
         return view.units(positions)
 
     async def _summarize(self, units: Sequence[Unit], view: View) -> dict[str, str]:
-        from sire_core.knowledge.element_summaries import summarize_elements
+        from sire_core.extend import summarize_elements
 
         assert view.language_model is not None
         chunks = dict.fromkeys(chunk for unit in units for chunk in unit.chunk_ids)
@@ -73,7 +68,7 @@ def _positions(ids: Sequence[str], view: View) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class MsragContext(RerankSettings):
-    """What MS-RAG does with the passages that the votes select.
+    """Settings of the rerank of voted passages, and of summaries for answers.
 
     Attributes:
         rerank: `model` (no effect without a model), `cross_encoder` or `none`.
@@ -114,7 +109,7 @@ def msrag(**settings: Unpack[MsragSettings]) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.knowledge.knowledge_graph import KnowledgeGraph
+    from sire_core.extend import KnowledgeGraph
     from sire_core.papers.msrag.rank import MixRecall
 
     resolved = ResolvedSettings(

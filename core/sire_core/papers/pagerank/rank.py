@@ -9,16 +9,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.knowledge.entity_graph import EntityGraph, Walk, WalkPaths, walk_ranking
-from sire_core.search.ranking import ScoredRanking
-from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex
-from sire_core.settings import check_settings, setting
+from sire_core.extend import (
+    EntityGraph,
+    KnownSimilarities,
+    ScoredRanking,
+    SQIndex,
+    Walk,
+    WalkPaths,
+    check_settings,
+    setting,
+    walk_ranking,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, Ranking, Similarities, View
+    from sire_core.extend import BoolArray, Filter, Ranking, Similarities, View
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sire_core.protocols import Recipe
-from sire_core.recipes.registry import register
-from sire_core.settings import Component, ResolvedSettings
+from sire_core.extend import Component, Recipe, ResolvedSettings, register
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -24,7 +22,7 @@ def pagerank(**settings: Unpack[PagerankSettings]) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.knowledge.knowledge_graph import KnowledgeGraph
+    from sire_core.extend import KnowledgeGraph
     from sire_core.papers.pagerank.rank import PageRank
 
     resolved = ResolvedSettings(

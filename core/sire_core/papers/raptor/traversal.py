@@ -39,11 +39,11 @@ class TreeTraversal:
         cosines = await view.cosines(query, await view.embed_query(query), where)
         edges, layers = await asyncio.to_thread(view.derived, "tree layers", lambda: _tree(view))
         allowed = view.allowed(where)
-        kept = self._kept(cosines, np.ones(view.size, dtype=bool) if allowed is None else allowed, edges, layers)
-        scores = np.where(kept, cosines + _ABOVE, cosines).astype(np.float32)
+        on_path = self._kept(cosines, np.ones(view.size, dtype=bool) if allowed is None else allowed, edges, layers)
+        scores = np.where(on_path, cosines + _ABOVE, cosines).astype(np.float32)
 
         def explain(position: int) -> tuple[PathStep, ...]:
-            way = f"kept in layer {layers[position]}" if kept[position] else "not on the way down"
+            way = f"kept in layer {layers[position]}" if on_path[position] else "not on the way down"
             note = f"{way}, cosine {cosines[position]:.3f} with the question"
             return (PathStep("traversal", (view.ids[position].decode(),), note),)
 
@@ -55,11 +55,11 @@ class TreeTraversal:
         edges = edges[allowed[edges].all(axis=1)]
         is_open = allowed.copy()
         is_open[edges[:, 1]] = False
-        kept = np.zeros(len(cosines), dtype=bool)
+        on_path = np.zeros(len(cosines), dtype=bool)
         for layer in range(int(layers.max(initial=0)), -1, -1):
-            is_open[edges[kept[edges[:, 0]], 1]] = True
-            kept[best_first(np.where(is_open & (layers == layer), cosines, -np.inf), self.traversal)] = True
-        return kept
+            is_open[edges[on_path[edges[:, 0]], 1]] = True
+            on_path[best_first(np.where(is_open & (layers == layer), cosines, -np.inf), self.traversal)] = True
+        return on_path
 
 
 def _tree(view: View) -> tuple[IntArray, IntArray]:

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sire_core.changes.derivation import OrganizerBase
+from sire_core.extend import Delta, OrganizerBase, Unit, UnitKind
 from sire_core.papers.trees.similarity_tree import by_abstractiveness
 from sire_core.papers.trees.tree import TreeSettings, tree_delta
-from sire_core.protocols import Delta
-from sire_core.types import Unit, UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.protocols import BuildView, Change
+    from sire_core.extend import BuildView, Change
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sire_core.errors import ConfigurationError
-from sire_core.protocols import Recipe
-from sire_core.recipes.pool_ranker import PoolRanker
-from sire_core.recipes.registry import register
-from sire_core.settings import Component, ResolvedSettings, check_settings, setting
+from sire_core.extend import (
+    Component,
+    ConfigurationError,
+    PoolRanker,
+    Recipe,
+    ResolvedSettings,
+    check_settings,
+    register,
+    setting,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from sire_core.extend import Organizer
     from sire_core.papers.sirerag.setting_types import SireragSettings
-    from sire_core.protocols import Organizer
 
 _VARIANTS = {
     "full": {},

@@ -7,19 +7,30 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sire_core.changes.derivation import Derivation
-from sire_core.changes.step import Context, Step
-from sire_core.changes.step_rows import Entry, Group, Item, Output, Row
+from sire_core.extend import (
+    Context,
+    Derivation,
+    Entry,
+    Group,
+    Item,
+    Output,
+    Row,
+    Step,
+    Unit,
+    UnitKind,
+    check_settings,
+    count_tokens,
+    digest,
+    hash64,
+    name_key,
+    part_starts,
+    setting,
+    unit_id,
+)
 from sire_core.papers.trees.tree import TreeSettings, grow
-from sire_core.settings import check_settings, setting
-from sire_core.text.words import count_tokens, name_key, part_starts
-from sire_core.types import Unit, UnitKind, digest, hash64, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.changes.engine import Result
-    from sire_core.changes.step_rows import OutputChange
-    from sire_core.changes.step_table import Table
-    from sire_core.protocols import BuildView, Change, Delta
+    from sire_core.extend import BuildView, Change, Delta, OutputChange, Result, Table
 
 
 _RULES = ("safe", "code", "paper")
@@ -88,7 +99,7 @@ class RelatednessTree(Derivation):
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Bring the aggregates up to date, and the tree over them."""
-        from sire_core.changes.engine import run_steps
+        from sire_core.extend import run_steps
 
         result = await run_steps(self.steps(view), change, view)
         sizes = _sizes(result, view.state().get("sizes", {}))
@@ -102,7 +113,7 @@ class RelatednessTree(Derivation):
             "rel",
             self.tree,
             view,
-            known=view.state().get("tree"),
+            stored=view.state().get("tree"),
             full=result.is_new or len(change.added) == len(view.chunks),
             replacements=_replacements(result.outputs[_Aggregates.name]),
         )

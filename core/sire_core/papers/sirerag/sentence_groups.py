@@ -11,17 +11,22 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from sire_core.errors import ModelError
-from sire_core.models.answer_parsing import LenientAnswer, LenientLevel, LenientList
-from sire_core.models.base import concurrency_of
-from sire_core.progress import ProgressLike, progress_of
-from sire_core.protocols import Prompt
-from sire_core.text.words import split_sentences
-from sire_core.types import Document, Passage
-from sire_core.worker_pool import map_all
+from sire_core.extend import (
+    Document,
+    LenientAnswer,
+    LenientLevel,
+    LenientList,
+    ModelError,
+    Passage,
+    ProgressLike,
+    Prompt,
+    ask_all,
+    progress_of,
+    split_sentences,
+)
 
 if TYPE_CHECKING:
-    from sire_core.protocols import LanguageModel
+    from sire_core.extend import LanguageModel
 
 _logger = logging.getLogger(__name__)
 
@@ -62,8 +67,7 @@ async def group_sentences(
         number, start = window
         return await _cut_groups(documents[number].title, sentences[number][start : start + _WINDOW], model)
 
-    workers = concurrency_of(model)
-    cut = await map_all(one, windows, workers, partial(say, "groups of sentences"))
+    cut = await ask_all(model, one, windows, partial(say, "groups of sentences"))
     passages = dict(zip(windows, cut, strict=True))
     return [
         replace(document, text="", chunks=chunks) if chunks else document

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sire_core.arrays.grouping import ranges, run_starts
+from sire_core.extend import ranges, run_starts
 from sire_core.papers.smart.encoding_tree import EncodingTree, UndirectedGraph, canonical_labels
 
 if TYPE_CHECKING:
@@ -212,12 +212,12 @@ def _links(level: MergeLevel, labels: Ints, csr: Rows, scores: Scores) -> _Links
     groups = csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, len(inner)))
     links = (adjacency @ groups).tocoo()
     units, columns, weights = links.row.astype(np.int64), links.col.astype(np.int64), links.data
-    own = np.zeros(n)
+    inner_weights = np.zeros(n)
     is_own = labels[units] == columns
-    own[units[is_own]] = weights[is_own]
+    inner_weights[units[is_own]] = weights[is_own]
     units, columns, weights = units[~is_own], columns[~is_own], weights[~is_own]
     joined = information_gain(inner[columns] + 2 * weights, volumes[columns] + level.volumes[units], ceilings[columns])
-    return _Links(units, columns, weights, joined - information_gain(inner, volumes, ceilings)[columns], own)
+    return _Links(units, columns, weights, joined - information_gain(inner, volumes, ceilings)[columns], inner_weights)
 
 
 def _best_links(links: _Links, gains: Floats, total: float) -> Ints:
@@ -258,18 +258,18 @@ def _apply_moves(labels: Ints, moves: Lists, scores: Scores, least: float) -> In
     stop = 0
     for unit, target, size, count in zip(*units, strict=True):
         start, stop = stop, stop + count
-        own, top = groups[unit], ceilings[groups[unit]]
+        home, top = groups[unit], ceilings[groups[unit]]
         from_own = to_target = 0.0
         for edge in range(start, stop):
             group = groups[neighbors[edge]]
-            if group == own:
+            if group == home:
                 from_own += weights[edge]
             elif group == target:
                 to_target += weights[edge]
         group = len(inner) if target < 0 else target
         inside, volume = (0.0, 0.0) if target < 0 else (inner[group], volumes[group])
-        before = _group_gain(inner[own], volumes[own], top) + _group_gain(inside, volume, top)
-        own_after = (inner[own] - 2 * from_own, volumes[own] - size)
+        before = _group_gain(inner[home], volumes[home], top) + _group_gain(inside, volume, top)
+        own_after = (inner[home] - 2 * from_own, volumes[home] - size)
         target_after = (inside + 2 * to_target, volume + size)
         if (
             _group_gain(own_after[0], own_after[1], top) + _group_gain(target_after[0], target_after[1], top) - before
@@ -281,7 +281,7 @@ def _apply_moves(labels: Ints, moves: Lists, scores: Scores, least: float) -> In
             volumes.append(0.0)
             ceilings.append(top)
         groups[unit] = group
-        inner[own], volumes[own] = own_after
+        inner[home], volumes[home] = own_after
         inner[group], volumes[group] = target_after
     return np.array(groups, dtype=np.int64)
 

@@ -7,17 +7,24 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sire_core.changes.derivation import OrganizerBase
-from sire_core.errors import ConfigurationError
-from sire_core.protocols import Delta
-from sire_core.settings import check_settings, need_torch, refuse_unused, setting
-from sire_core.types import Unit, UnitKind, digest
+from sire_core.extend import (
+    ConfigurationError,
+    Delta,
+    OrganizerBase,
+    Unit,
+    UnitKind,
+    check_settings,
+    digest,
+    need_torch,
+    refuse_unused,
+    setting,
+)
 
 if TYPE_CHECKING:
+    from sire_core.extend import BuildView, Change
     from sire_core.papers.smart.entity_network import EntityNetwork
     from sire_core.papers.smart.entity_views import EvidenceView
     from sire_core.papers.smart.perspectives import Perspective, StoredTrees
-    from sire_core.protocols import BuildView, Change
 
 _TREES = "trees"
 _RELATIONS = "relations"

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.arrays.grouping import GOLDEN, mixed, row_pointers, run_starts, stable_order
-from sire_core.errors import ConfigurationError
+from sire_core.extend import GOLDEN, ConfigurationError, mixed, row_pointers, run_starts, stable_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

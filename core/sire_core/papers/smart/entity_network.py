@@ -8,21 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import GOLDEN, by_appearance, id_hashes, positions_in, run_starts
-from sire_core.arrays.lists import Ragged
-from sire_core.knowledge import MENTIONS
-from sire_core.knowledge.edge_columns import EdgeColumns, block_of
+from sire_core.extend import (
+    GOLDEN,
+    MENTIONS,
+    ArrayNote,
+    EdgeColumns,
+    Ragged,
+    block_of,
+    by_appearance,
+    hash64,
+    id_hashes,
+    positions_in,
+    run_starts,
+)
 from sire_core.papers.smart.encoding_tree import UndirectedGraph
 from sire_core.papers.smart.statements import EntityMention, PassageTexts, passage_rows, read_passage
-from sire_core.storage.array_file import pack_arrays, unpack_arrays
-from sire_core.types import hash64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.extend import BuildView, Unit
     from sire_core.papers.smart.encoding_tree import Hashes, Ints
-    from sire_core.protocols import BuildView
-    from sire_core.types import Unit
 
     PassageRows = Mapping[str, Sequence[tuple[Any, ...]]]
     """Rows of one passage, by part of the table."""
@@ -57,44 +63,30 @@ def passage_version(unit: Unit) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkTable:
-    """What all passages name and state, in corpus order, one `Ragged` per part."""
+class NetworkTable(ArrayNote):
+    """Names and statements of all passages, in corpus order, one `Ragged` per part."""
 
     extractor: str = ""  # fingerprint of the extractor of the records
     passages: tuple[str, ...] = ()  # ids of the passages, in corpus order
     versions: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `passage_version`
-    parts: Mapping[str, Ragged] = field(default_factory=lambda: _NOTHING)  # see the columns above
+    # See the columns above
+    named: Ragged = _NOTHING["named"]
+    pairs: Ragged = _NOTHING["pairs"]
+    statements: Ragged = _NOTHING["statements"]
+    members: Ragged = _NOTHING["members"]
+    about: Ragged = _NOTHING["about"]
+    traits: Ragged = _NOTHING["traits"]
 
     def updated(self, units: Sequence[Unit], rows: Mapping[str, PassageRows]) -> NetworkTable:
         """Return the table after a change, with new rows of some passages."""
         numbers = {passage: number for number, passage in enumerate((*self.passages, *rows))}  # what is new wins
         groups = np.array([numbers[unit.id] for unit in units], dtype=np.int64)
-        new = {name: Ragged.of([own[name] for own in rows.values()], types) for name, types in _PARTS.items()}
+        new = {name: Ragged.of([parts[name] for parts in rows.values()], types) for name, types in _PARTS.items()}
         return replace(
             self,
             passages=tuple(unit.id for unit in units),
             versions=np.array([passage_version(unit) for unit in units], dtype=np.uint64),
-            parts={name: part.chosen(new[name], groups) for name, part in self.parts.items()},
-        )
-
-    def to_note(self) -> bytes:
-        """Serialize for the store."""
-        arrays = {"extractor": np.array([self.extractor.encode()]), "passages": np.array(self.passages, dtype="S24")}
-        for name, part in self.parts.items():
-            arrays |= part.arrays(name)
-        return pack_arrays({**arrays, "versions": self.versions})
-
-    @classmethod
-    def from_note(cls, note: bytes | None) -> NetworkTable:
-        """Read what `to_note` wrote; an empty table if there is no note."""
-        if note is None:
-            return cls()
-        arrays = unpack_arrays(note)
-        return cls(
-            extractor=arrays["extractor"][0].decode(),
-            passages=tuple(arrays["passages"].astype(str).tolist()),
-            versions=arrays["versions"],
-            parts={name: Ragged.from_arrays(name, arrays) for name in _PARTS},
+            **{name: getattr(self, name).chosen(new[name], groups) for name in _PARTS},
         )
 
 
@@ -144,8 +136,8 @@ class EntityNetwork:
     ends: Ints  # mentions of passage i are `mentions[ends[i]:ends[i + 1]]`, `[passages + 1]`
     described: Ints  # first mention with a description, -1 where there is none, `[n]`
     description_hashes: Hashes  # hash of that description, 0 where there is none, `[n]`
-    parts: Mapping[str, Ragged]  # see `NetworkTable`
-    sides: Ints  # vertices of the pairs in `parts`, `[pairs, 2]`
+    table: NetworkTable  # what it was made of
+    sides: Ints  # vertices of the pairs in `table`, `[pairs, 2]`
     texts: Callable[[Iterable[int]], Mapping[int, PassageTexts]]  # loads the texts of passages, by their numbers
 
     @property
@@ -189,7 +181,7 @@ def read_network(
     edge_weight: str = "strength",
 ) -> EntityNetwork:
     """Build vertices and edges from what passages name and state."""
-    named_rows, about = table.parts["named"], table.parts["about"]
+    named_rows, about, pairs = table.named, table.about, table.pairs
     codes, groups = id_hashes(named_rows["ids"]), named_rows.groups()
     # By their first eight bytes, which tell the ids of one passage apart, and compare faster than the whole.
     order = np.lexsort((np.ascontiguousarray(named_rows["ids"]).view(">u8")[::3].astype(np.uint64), groups))
@@ -197,7 +189,6 @@ def read_network(
     mentions, first = np.empty_like(numbers), order[first]
     mentions[order] = numbers
     ends = np.concatenate([[0], np.cumsum(named_rows.counts)])
-    pairs = table.parts["pairs"]
     start = np.repeat(ends[:-1], pairs.counts)
     sides = np.stack([mentions[start + pairs["left"]], mentions[start + pairs["right"]]], axis=1)
     graph = UndirectedGraph.from_edges(len(first), sides, pairs["weights"])
@@ -218,14 +209,14 @@ def read_network(
         ends=ends,
         described=described,
         description_hashes=hashes,
-        parts=table.parts,
+        table=table,
         sides=sides,
         texts=texts,
     )
 
 
 def _statements(table: NetworkTable, mentions: Ints, ends: Ints) -> Statements:
-    rows, members = table.parts["statements"], table.parts["members"]
+    rows, members = table.statements, table.members
     positions = members["places"].astype(np.int64)
     return Statements(
         passages=rows.groups(),
@@ -306,8 +297,8 @@ def _mentions(view: BuildView, passages: Sequence[Unit]) -> dict[str, list[Entit
     blocks = {block_of(MENTIONS, view.place(unit.chunk_ids[0])[0]) for unit in passages}
     columns = EdgeColumns.of_blocks(view.required_notes(_GRAPH, sorted(blocks)).values())
     mentions: dict[str, list[EntityMention]] = {unit.id: [] for unit in passages}
-    known = positions_in(id_hashes(np.array(list(mentions), dtype="S24")), id_hashes(columns.sources)) >= 0
-    for edge in columns.edges(MENTIONS, np.flatnonzero(known)):
+    is_wanted = positions_in(id_hashes(np.array(list(mentions), dtype="S24")), id_hashes(columns.sources)) >= 0
+    for edge in columns.edges(MENTIONS, np.flatnonzero(is_wanted)):
         if edge.metadata["names"]:
             mentions[edge.source].append(EntityMention.of(edge))
     return {passage: sorted(named) for passage, named in mentions.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.arrays.grouping import distinct
+from sire_core.extend import distinct
 from sire_core.papers.smart.encoding_tree import UndirectedGraph
 from sire_core.papers.smart.perspectives import RELATIONS
 from sire_core.papers.smart.statements import ROLE, TYPE, WORD
@@ -60,26 +60,26 @@ def evidence_views(network: EntityNetwork, names: Collection[str] | None = None)
 
 def _families(network: EntityNetwork) -> Iterator[tuple[int, UndirectedGraph]]:
     """Yield the relations with little weight outside one family of predicates, for the largest families."""
-    pairs = network.parts["pairs"]
+    pairs = network.table.pairs
     families, family_numbers = np.unique(pairs["families"], return_inverse=True)
     weights = np.bincount(family_numbers, weights=pairs["weights"], minlength=len(families))
     weights[families == 0] = 0.0
     for family in np.argsort(-weights, kind="stable")[:_FAMILIES].tolist():
         if _MIN_SHARE * pairs["weights"].sum() <= weights[family] < pairs["weights"].sum():
-            own = np.where(family_numbers == family, 1.0, _FAINT) * pairs["weights"]
-            yield int(families[family]), UndirectedGraph.from_edges(network.size, network.sides, own)
+            family_weights = np.where(family_numbers == family, 1.0, _FAINT) * pairs["weights"]
+            yield int(families[family]), UndirectedGraph.from_edges(network.size, network.sides, family_weights)
 
 
 def _cooccurrence_graph(network: EntityNetwork) -> UndirectedGraph:
     """Join entities that passages name together: each with the next three in the passage's order."""
-    mentions, passage = network.mentions, network.parts["named"].groups()
+    mentions, passage = network.mentions, network.table.named.groups()
     pairs = [
         np.stack([mentions[:-step], mentions[step:]], axis=1)[passage[:-step] == passage[step:]] for step in (1, 2, 3)
     ]
     return UndirectedGraph.from_edges(network.size, np.concatenate(pairs))
 
 
-def _shared_neighbours(graph: UndirectedGraph, known: UndirectedGraph) -> UndirectedGraph:
+def _shared_neighbours(graph: UndirectedGraph, joined: UndirectedGraph) -> UndirectedGraph:
     """Join entities related to the same others, each with those it shares most with; hubs hardly count."""
     from scipy.sparse import csr_array
 
@@ -91,14 +91,14 @@ def _shared_neighbours(graph: UndirectedGraph, known: UndirectedGraph) -> Undire
     rows = csr_array((scale[targets[counted]], (sources, targets[counted])), shape=(graph.size, graph.size))
     shared = (rows @ rows.T).tocoo()
     upper = shared.row < shared.col
-    return _nearest_of(known, np.stack([shared.row[upper], shared.col[upper]], axis=1), shared.data[upper])
+    return _nearest_of(joined, np.stack([shared.row[upper], shared.col[upper]], axis=1), shared.data[upper])
 
 
-def _similar_entities(network: EntityNetwork, known: UndirectedGraph, kinds: tuple[int, ...]) -> UndirectedGraph:
+def _similar_entities(network: EntityNetwork, joined: UndirectedGraph, kinds: tuple[int, ...]) -> UndirectedGraph:
     """Join entities with similar features, each with its nearest; rare features count most."""
     from scipy.sparse import csr_array
 
-    features = network.parts["traits"]
+    features = network.table.traits
     vertices = network.mentions[np.repeat(network.ends[:-1], features.counts) + features["places"]]
     used = np.isin(features["kinds"], kinds)
     codes, columns = np.unique(features["codes"][used], return_inverse=True)
@@ -106,9 +106,9 @@ def _similar_entities(network: EntityNetwork, known: UndirectedGraph, kinds: tup
     owners, columns = np.divmod(np.unique(vertices[used] * width + columns), width)
     counts = np.maximum(np.bincount(columns, minlength=len(codes)), 1)
     weights = np.rint(
-        np.log2(known.size / counts)
+        np.log2(joined.size / counts)
     )  # whole numbers, which a small change of the corpus leaves as they are
-    bag = csr_array((weights[columns], (owners, columns)), shape=(known.size, len(codes)))
+    bag = csr_array((weights[columns], (owners, columns)), shape=(joined.size, len(codes)))
     vectors = np.asarray(bag @ _signs(codes), dtype=np.float64)
     lengths = np.linalg.norm(vectors, axis=1)
     described = np.flatnonzero(lengths > 0)
@@ -118,7 +118,7 @@ def _similar_entities(network: EntityNetwork, known: UndirectedGraph, kinds: tup
     products = [np.einsum("ij,ij->i", sums[block[:, 0]], sums[block[:, 1]]) for block in blocks]
     cosines = (np.concatenate(products) / (lengths[pairs[:, 0]] * lengths[pairs[:, 1]])).round(_DECIMALS)
     similar = cosines >= _MIN_COSINE
-    return _nearest_of(known, described[pairs[similar]], cosines[similar])
+    return _nearest_of(joined, described[pairs[similar]], cosines[similar])
 
 
 def _adjacent_pairs(sums: NDArray[np.int32]) -> Ints:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import id_hashes, positions_in
-from sire_core.arrays.lists import arrays_of, record_of
+from sire_core.extend import ArrayNote, id_hashes, positions_in
 from sire_core.papers.smart.communities import MergeLevel, entropy_partition, entropy_tree
 from sire_core.papers.smart.encoding_tree import (
     EncodingTree,
@@ -28,7 +27,6 @@ from sire_core.papers.smart.encoding_tree import (
     tree_signature,
     vertex_colors,
 )
-from sire_core.storage.array_file import pack_arrays, unpack_arrays
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -285,7 +283,7 @@ def describe_trees(
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTrees:
+class StoredTrees(ArrayNote):
     """Clusters by entity, as stored between changes."""
 
     keys: Hashes  # `EntityNetwork.keys`, `[entities]`
@@ -306,17 +304,11 @@ class StoredTrees:
         """Count the keys that are not stored."""
         return int((positions_in(self.keys, keys) < 0).sum())
 
-    def to_note(self) -> bytes:
-        """Serialize for the store."""
-        return pack_arrays(arrays_of(self))
-
     @classmethod
-    def from_note(cls, note: bytes | None) -> StoredTrees:
-        """Read what `to_note` wrote; no trees if there is no note."""
-        if note is None:
-            nothing = np.empty(0, dtype=np.uint64)
-            return cls(nothing, nothing, np.empty((0, 0, 0), dtype=np.int32))
-        return record_of(cls, unpack_arrays(note))
+    def empty(cls) -> StoredTrees:
+        """No trees."""
+        nothing = np.empty(0, dtype=np.uint64)
+        return cls(nothing, nothing, np.empty((0, 0, 0), dtype=np.int32))
 
 
 def carried_over(
@@ -324,14 +316,14 @@ def carried_over(
 ) -> tuple[EncodingTree, ...]:
     """Apply stored trees to the vertices as they are now."""
     positions = positions_in(stored.keys, network.keys)
-    known = positions >= 0
-    labels = np.where(known, stored.labels[..., positions], -1).astype(np.int64)
+    is_stored = positions >= 0
+    labels = np.where(is_stored, stored.labels[..., positions], -1).astype(np.int64)
     # The id of an entity changes with the passages that name it.
     changed = positions_in(stored.ids, id_hashes(network.ids)) < 0
     for levels, view in zip(labels, views, strict=True):
-        _place_new_vertices(levels, known, view.graph)
+        _place_new_vertices(levels, is_stored, view.graph)
         above = levels[1] if len(levels) > 1 else np.zeros_like(levels[0])
-        levels[0] = repaired_clusters(view.graph, levels[0], above, ~known, changed)
+        levels[0] = repaired_clusters(view.graph, levels[0], above, ~is_stored, changed)
     return tuple(EncodingTree(network.size, tuple(levels)).contracted() for levels in labels)
 
 
@@ -361,11 +353,11 @@ def repaired_clusters(
     return canonical_labels(groups)
 
 
-def _place_new_vertices(levels: Ints, known: Mask, graph: UndirectedGraph) -> None:
+def _place_new_vertices(levels: Ints, is_stored: Mask, graph: UndirectedGraph) -> None:
     """Put new vertices into clusters; changes `levels`."""
     starts, targets, weights = graph.rows()
     next_cluster = int(levels.max(initial=-1)) + 1
-    for vertex in _reach_order(known, starts, targets):
+    for vertex in _reach_order(is_stored, starts, targets):
         row = slice(int(starts[vertex]), int(starts[vertex + 1]))
         neighbors = [
             (u, w) for u, w in zip(targets[row].tolist(), weights[row].tolist(), strict=True) if levels[0, u] >= 0
@@ -374,17 +366,17 @@ def _place_new_vertices(levels: Ints, known: Mask, graph: UndirectedGraph) -> No
         next_cluster += not neighbors
 
 
-def _reach_order(known: Mask, starts: Ints, targets: Ints) -> list[int]:
+def _reach_order(is_stored: Mask, starts: Ints, targets: Ints) -> list[int]:
     """Order new vertices breadth first from the old ones, then by component."""
-    seen = known.copy()
+    seen = is_stored.copy()
     order: list[int] = []
 
     def neighbors_of(vertex: int) -> list[int]:
         neighbors: list[int] = targets[starts[vertex] : starts[vertex + 1]].tolist()
         return neighbors
 
-    new = np.flatnonzero(~known).tolist()
-    reached = ((u, vertex) for vertex in new for u in neighbors_of(vertex) if known[u])
+    new = np.flatnonzero(~is_stored).tolist()
+    reached = ((u, vertex) for vertex in new for u in neighbors_of(vertex) if is_stored[u])
     for queue in ([vertex for _, vertex in sorted(reached)], *([vertex] for vertex in new)):
         for vertex in queue:  # grows while it is read
             if not seen[vertex]:

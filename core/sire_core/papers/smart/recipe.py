@@ -7,19 +7,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sire_core.errors import ConfigurationError
+from sire_core.extend import (
+    Component,
+    ConfigurationError,
+    Recipe,
+    ResolvedSettings,
+    check_settings,
+    recipe_by_name,
+    register,
+    register_edge_note,
+    setting,
+)
 from sire_core.papers.smart import REPORTS
-from sire_core.protocols import Recipe
-from sire_core.recipes.registry import recipe_by_name, register
-from sire_core.settings import Component, ResolvedSettings, check_settings, setting
-from sire_core.storage.edge_notes import register_edge_note
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from sire_core.extend import Edge, Organizer, Ranker
     from sire_core.papers.smart.setting_types import SmartSettings
-    from sire_core.protocols import Organizer, Ranker
-    from sire_core.types import Edge
 
 
 _TYPES = re.compile(r"[\w -]{1,40}(,[\w -]{1,40})*")
@@ -65,7 +70,7 @@ def smart(**settings: Unpack[SmartSettings]) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.knowledge.knowledge_graph import KnowledgeGraph
+    from sire_core.extend import KnowledgeGraph
     from sire_core.papers.smart.derive import Perspectives
     from sire_core.papers.smart.select import ReportLines, ReportSelector
 
@@ -101,14 +106,12 @@ def smart(**settings: Unpack[SmartSettings]) -> Recipe:
 def _base(name: str) -> tuple[Ranker, tuple[Organizer, ...]]:
     """Return a base ranker as its recipe has it, and the organizers it needs besides the knowledge graph."""
     if name in ("bm25", "hybrid"):
-        from sire_core.search.rankers.hybrid import ExcludeKinds, Hybrid
-        from sire_core.search.rankers.lexical import Lexical
-        from sire_core.search.vectors.flat import Flat
+        from sire_core.extend import ExcludeKinds, Flat, Hybrid, Lexical
 
         # Passages are ranked as if there were no reports: neither their words nor their ranks count.
         lexical = Lexical(leave_out=("report",))
         return (lexical if name == "bm25" else Hybrid((ExcludeKinds(Flat(), ("report",)), lexical))), ()
-    from sire_core.knowledge.knowledge_graph import KnowledgeGraph
+    from sire_core.extend import KnowledgeGraph
 
     recipe = recipe_by_name({"dense": "flat", "mix_recall": "msrag"}.get(name, name))
     return recipe.ranker, tuple(

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import (
+from sire_core.extend import (
     GOLDEN,
+    MENTIONS,
+    ArrayNote,
+    Edge,
+    Ragged,
     chained_hashes,
     distinct,
     id_hashes,
@@ -18,20 +22,15 @@ from sire_core.arrays.grouping import (
     ranges,
     stable_order,
 )
-from sire_core.arrays.lists import arrays_of, record_of
-from sire_core.knowledge import MENTIONS
 from sire_core.papers.smart.encoding_tree import first_members
-from sire_core.storage.array_file import pack_arrays, unpack_arrays
-from sire_core.types import Edge
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.extend import BuildView, Unit
     from sire_core.papers.smart.encoding_tree import EncodingTree, Hashes, Ints
     from sire_core.papers.smart.entity_network import EntityNetwork, Statements
     from sire_core.papers.smart.entity_views import EvidenceView
-    from sire_core.protocols import BuildView
-    from sire_core.types import Unit
 
     Ids = NDArray[np.bytes_]
 
@@ -116,12 +115,12 @@ class ReportNodes:
 
     def edges(self, has_report: NDArray[np.bool_]) -> tuple[Ints, tuple[Ints, Ints]]:
         """Return pairs of a node with a report and the nearest such node, or vertex, below it."""
-        own = np.arange(len(self), dtype=np.int64)
-        up = np.where(has_report, own, self.parents)
+        nodes = np.arange(len(self), dtype=np.int64)
+        up = np.where(has_report, nodes, self.parents)
         for _ in range(int(self.levels.max(initial=0))):
             climbing = (up >= 0) & ~has_report[up]
             up = np.where(climbing, self.parents[up], up)
-        nested = own[has_report & (self.parents >= 0)]
+        nested = nodes[has_report & (self.parents >= 0)]
         above = up[self.parents[nested]]
         nearest = np.where(self.lowest >= 0, up[self.lowest], -1) if len(up) else self.lowest
         vertices = np.flatnonzero(nearest >= 0)
@@ -232,7 +231,7 @@ def tree_name(tree: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportTable:
+class ReportTable(ArrayNote):
     """Which reports there are and what is right below each, as a note for queries."""
 
     entities: Ids  # ids of the entities, by vertex
@@ -248,17 +247,38 @@ class ReportTable:
             for report, number in np.unique(pairs, axis=0).tolist():
                 yield Edge(kind, reports[report], below[number])
 
-    def to_note(self) -> bytes:
-        """Serialize for the store."""
-        return pack_arrays(arrays_of(self))
+    @classmethod
+    def empty(cls) -> ReportTable:
+        """A table without reports."""
+        ids, pairs = np.empty(0, "S24"), np.empty((0, 2), dtype=np.int32)
+        return cls(ids, ids, np.empty(0, dtype=np.uint8), pairs, pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReports(ArrayNote):
+    """Reports and passed-on statements of nodes after the last change, by the hash of their evidence."""
+
+    keys: Hashes  # see `ReportForest.keys`, `[nodes]`
+    reports: Ids  # id of each node's report, empty for none, `[nodes]`
+    passed_on: Ragged  # `codes` of the statements that each leaves to the nodes above
 
     @classmethod
-    def from_note(cls, note: bytes | None) -> ReportTable:
-        """Read what `to_note` wrote; an empty table if there is no note."""
-        if note is None:
-            ids, pairs = np.empty(0, "S24"), np.empty((0, 2), dtype=np.int32)
-            return cls(ids, ids, np.empty(0, dtype=np.uint8), pairs, pairs)
-        return record_of(cls, unpack_arrays(note))
+    def of(cls, outputs: Mapping[int, tuple[str, Sequence[int]]]) -> WrittenReports:
+        """Pack outputs by key."""
+        codes = Ragged.of([[(code,) for code in passed_on] for _, passed_on in outputs.values()], {"codes": np.uint64})
+        reports = np.array([report.encode() for report, _ in outputs.values()], dtype="S24")
+        return cls(np.array(list(outputs), dtype=np.uint64), reports, codes)
+
+    @classmethod
+    def empty(cls) -> WrittenReports:
+        """No nodes."""
+        return cls.of({})
+
+    def by_key(self, stale: Collection[str]) -> dict[int, tuple[str, Sequence[int]]]:
+        """Id of the report and passed-on codes of every node, without those of `stale` reports."""
+        codes = np.split(self.passed_on["codes"], np.cumsum(self.passed_on.counts)[:-1])
+        rows = zip(self.keys.tolist(), self.reports.astype(str).tolist(), codes, strict=False)
+        return {key: (report, passed_on.tolist()) for key, report, passed_on in rows if report not in stale}
 
 
 class ReportForest:
@@ -281,7 +301,7 @@ class ReportForest:
         self._codes = np.zeros(len(self.reports), dtype=np.uint64)  # of each node's report and what it passes on
         self._written: dict[str, Unit] = {}
 
-    def keys(self, level: int) -> dict[str, int]:
+    def keys(self, level: int) -> dict[int, int]:
         """Number the nodes of a level, by a hash of all that their reports are made of; needs the reports below."""
         numbers = np.flatnonzero(self._levels == level)
         below = [self._children[number] for number in numbers.tolist()]
@@ -289,27 +309,27 @@ class ReportForest:
         child_hashes = chained_hashes(codes, np.array([*map(len, below)], dtype=np.int64))
         both = np.stack([self._signatures[numbers], child_hashes], axis=1).ravel()
         keys = chained_hashes(both, np.full(len(numbers), 2, dtype=np.int64))
-        return {f"{key:016x}": number for key, number in zip(keys.tolist(), numbers.tolist(), strict=True)}
+        return dict(zip(keys.tolist(), numbers.tolist(), strict=True))
 
     def nodes(self, numbers: Sequence[int]) -> list[ReportNode]:
         """Return nodes of one level, in ascending order."""
         selected: list[ReportNode] = []
         for start, tree in zip(self._starts, self._trees, strict=True):
-            own = [number - start for number in numbers if start <= number < start + len(tree)]
-            selected += tree.select(own, self._children[start : start + len(tree)], self.network)
+            of_tree = [number - start for number in numbers if start <= number < start + len(tree)]
+            selected += tree.select(of_tree, self._children[start : start + len(tree)], self.network)
         return selected
 
     def write(self, outputs: Mapping[int, tuple[str, Sequence[int]]], units: Iterable[Unit]) -> None:
         """Take the reports of a level: by node, id and codes of the statements that it passes on; new units."""
         self._written.update((unit.id, unit) for unit in units)
         numbers, codes = list(outputs), [codes for _, codes in outputs.values()]
-        flat = np.array([code for own in codes for code in own], dtype=np.uint64)
+        flat = np.array([code for node_codes in codes for code in node_codes], dtype=np.uint64)
         sizes = np.array([*map(len, codes)], dtype=np.int64)
         self.reports[numbers] = [report.encode() for report, _ in outputs.values()]
         self._codes[numbers] = id_hashes(self.reports[numbers]) ^ chained_hashes(flat, sizes)
         statements = iter(positions_in(self.network.statements.codes, flat).tolist())
-        for number, own in zip(numbers, codes, strict=True):
-            self.passed_on[number] = list(islice(statements, len(own)))
+        for number, node_codes in zip(numbers, codes, strict=True):
+            self.passed_on[number] = list(islice(statements, len(node_codes)))
 
     def units(self, ids: Collection[str], view: BuildView) -> dict[str, Unit]:
         """Load reports by id."""
@@ -318,9 +338,9 @@ class ReportForest:
 
     def table(self) -> ReportTable:
         """Return the table to store, once all reports are written."""
-        known, numbers = np.unique(np.append(self.reports, b""), return_inverse=True)  # the empty id is the first
+        ids, numbers = np.unique(np.append(self.reports, b""), return_inverse=True)  # the empty id is the first
         numbers = numbers[:-1].astype(np.int64) - 1
-        trees = np.zeros(len(known) - 1, dtype=np.uint8)
+        trees = np.zeros(len(ids) - 1, dtype=np.uint8)
         sizes = [len(tree) for tree in self._trees]
         trees[numbers[numbers >= 0]] = np.repeat(np.arange(len(sizes)), sizes)[numbers >= 0]
         edges = [
@@ -331,4 +351,4 @@ class ReportForest:
         none = np.empty((0, 2), dtype=np.int64)
         columns = zip(*edges, strict=True) if edges else ((none,), (none,))
         children, mentions = (np.concatenate([none, *pairs]).astype(np.int32) for pairs in columns)
-        return ReportTable(self.network.ids, known[1:], trees, children, mentions)
+        return ReportTable(self.network.ids, ids[1:], trees, children, mentions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heappop, heappush
@@ -13,32 +13,35 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from pydantic import BaseModel
 
-from sire_core.arrays.grouping import ranges
-from sire_core.changes.engine import ItemChange, derive
-from sire_core.changes.step import Step
-from sire_core.changes.step_rows import Item, Output, Row, decode_all
-from sire_core.errors import ModelError
-from sire_core.models.base import concurrency_of, with_sources
-from sire_core.models.usage import estimate_tokens
-from sire_core.papers.smart import REPORTS
-from sire_core.papers.smart.report_nodes import ReportForest, ReportTable, tree_name
-from sire_core.protocols import BlockEdges, Delta, Prompt
-from sire_core.text.pluralize import count
-from sire_core.text.words import count_tokens, truncate_tokens
-from sire_core.types import Failure, Unit, UnitKind, digest, unit_id
-from sire_core.worker_pool import map_all
+from sire_core.extend import (
+    BlockEdges,
+    Delta,
+    Failure,
+    ModelError,
+    Prompt,
+    Unit,
+    UnitKind,
+    ask_all,
+    count_tokens,
+    digest,
+    estimate_tokens,
+    ranges,
+    truncate_tokens,
+    unit_id,
+    with_sources,
+)
+from sire_core.papers.smart import REPORTS, WRITTEN
+from sire_core.papers.smart.report_nodes import ReportForest, ReportTable, WrittenReports, tree_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.changes.step import Context
-    from sire_core.changes.step_rows import Group
+    from sire_core.extend import BuildView, LanguageModel
     from sire_core.papers.smart.derive import Perspectives
     from sire_core.papers.smart.entity_network import EntityNetwork, NetworkStatement, Statements
     from sire_core.papers.smart.entity_views import EvidenceView
     from sire_core.papers.smart.perspectives import Perspective
     from sire_core.papers.smart.report_nodes import ReportNode
-    from sire_core.protocols import BuildView, LanguageModel, TableStore
 
 
 _MAX_TITLE_NAMES = 3
@@ -135,10 +138,10 @@ def strongest(
     budget = max_tokens
     # What is chosen makes others worth less, never more: the first with an up-to-date gain is the best.
     while pending:
-        known, best = heappop(pending)
+        last_gain, best = heappop(pending)
         if words[best] in used_words or (chosen and lengths[best] > budget):
             continue
-        if (gain := -gain_of(best)) != known:
+        if (gain := -gain_of(best)) != last_gain:
             heappush(pending, (gain, best))
             continue
         covered.update(members(best))
@@ -151,9 +154,9 @@ def strongest(
 
 def _sums(weights: Mapping[int, float], vertices: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the summed weights of each run of vertices."""
-    known = np.fromiter(weights, dtype=np.int64, count=len(weights))
-    dense = np.zeros(1 + max(int(known.max(initial=-1)), int(vertices.max(initial=-1))))
-    dense[known] = np.fromiter(weights.values(), dtype=np.float64, count=len(weights))
+    weighted = np.fromiter(weights, dtype=np.int64, count=len(weights))
+    dense = np.zeros(1 + max(int(weighted.max(initial=-1)), int(vertices.max(initial=-1))))
+    dense[weighted] = np.fromiter(weights.values(), dtype=np.float64, count=len(weights))
     runs = np.repeat(np.arange(len(sizes)), sizes)
     return np.bincount(runs, weights=dense[vertices], minlength=len(sizes)).astype(np.float64)
 
@@ -189,7 +192,7 @@ class ReportAnswer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ReportEvidence:
-    """What the model is shown of a community."""
+    """Evidence on a community for the model's prompt."""
 
     data: str  # the prompt's data, JSON
     passages: tuple[int, ...]  # numbers of the passages whose words are in it
@@ -277,8 +280,7 @@ async def ask_report(language_model: LanguageModel, max_tokens: int, evidence: R
     try:
         answer = (await model.complete(prompt, schema=ReportAnswer, max_tokens=answer_tokens)).parsed
     except ModelError as error:
-        subject = f"report on {count(len(evidence.passages), 'passage')}, first {evidence.chunk_ids[0]}"
-        return Failure(subject, f"{type(error).__name__}: {error}"[:500])
+        return Failure(f"report on passages from {evidence.chunk_ids[0]} on", f"{type(error).__name__}: {error}"[:500])
     text = _report_text(answer, max_tokens)
     return Report(_line(answer.title), text, evidence.passages, evidence.statements, evidence.digest)
 
@@ -306,45 +308,49 @@ _MIN_MODEL_ENTITIES = 3
 """Clusters of fewer entities get a text by template instead of a call."""
 
 
-class LevelReports(Step):
-    """Reports on the nodes of one level of all trees; items and keys are the nodes, see `ReportForest.keys`."""
+@dataclass(frozen=True, slots=True)
+class NodeOutput:
+    """Report of a node, and codes of the statements that it passes on to the node above."""
 
-    portable = False
+    unit: Unit | None
+    passed_on: Sequence[int]
+    failure: Failure | None = None  # of the model; the node is written again with the next change
 
-    def __init__(self, level: int, forest: ReportForest, settings: Perspectives, views: Sequence[str]) -> None:
-        self.name = f"reports {level}"
-        self.numbers = forest.keys(level)
+    @property
+    def stored(self) -> tuple[str, Sequence[int]]:
+        """Id of the report, empty for none, and the codes."""
+        return (self.unit.id if self.unit else "", self.passed_on)
+
+
+class ReportWriter:
+    """Writes the reports on the nodes of one level after the other."""
+
+    def __init__(self, forest: ReportForest, settings: Perspectives, views: Sequence[str], view: BuildView) -> None:
         self._forest = forest
         self._network = forest.network
         self._settings = settings
         self._views = views
-        self._level = level
+        self._view = view
 
-    def map(self, item: Item) -> Iterable[Row]:
-        """Yield the key of a node."""
-        yield Row(item.id)
-
-    def change(self, known: Collection[str]) -> ItemChange:
-        """Return the nodes that are new, given the keys of those before."""
-        new = [Item(key, number, 0, None) for key, number in self.numbers.items() if key not in known]
-        return ItemChange(new, {item.id for item in new} | (set(known) - self.numbers.keys()))
-
-    async def reduce_many(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
-        """Write reports: id and passed-on statements, by their codes."""
-        numbers = sorted(self.numbers[group.key] for group in groups)
-        model, view = context.view.language_model, context.view
+    async def write(self, level: int, numbers: Sequence[int]) -> dict[int, NodeOutput]:
+        """Write reports on nodes of a level; needs the reports below."""
+        model, view = self._view.language_model, self._view
         nodes = await asyncio.to_thread(self._forest.nodes, numbers)
         evidence = await asyncio.to_thread(self._evidence, nodes, view)
         shown = [one for one in evidence if isinstance(one, ReportEvidence)]
         if model is not None:
-            say = partial(view.progress, f"reports of level {self._level}")
+            say = partial(view.progress, f"reports of level {level}")
             ask = partial(ask_report, model, self._settings.report_tokens)
-            answers = iter(await map_all(ask, shown, concurrency_of(model), say))
+            answers = iter(await ask_all(model, ask, shown, say))
         outputs = {}
-        for number, node, own in zip(numbers, nodes, evidence, strict=True):
-            report, statements = (next(answers), own.statements) if isinstance(own, ReportEvidence) else own
-            outputs[number] = self._output(node, report, statements, view.fingerprint)
-        return [outputs[self.numbers[group.key]] for group in groups]
+        for number, node, node_evidence in zip(numbers, nodes, evidence, strict=True):
+            report, statements = (
+                (next(answers), node_evidence.statements)
+                if isinstance(node_evidence, ReportEvidence)
+                else node_evidence
+            )
+            outputs[number] = self._output(node, report, statements)
+        return outputs
 
     def _evidence(
         self, nodes: Sequence[ReportNode], view: BuildView
@@ -382,17 +388,15 @@ class LevelReports(Step):
             if (unit := units.get(name)) is not None
         }
 
-    def _output(
-        self, node: ReportNode, report: Report | Failure | None, statements: Sequence[int], fingerprint: str
-    ) -> Output:
+    def _output(self, node: ReportNode, report: Report | Failure | None, statements: Sequence[int]) -> NodeOutput:
         codes = self._network.statements.codes[list(statements)].tolist()
         if isinstance(report, Failure):
-            return Output(["", codes], failure=report)
+            return NodeOutput(None, codes, report)
         if report is None or not report.text.strip():
-            return Output(["", codes])
+            return NodeOutput(None, codes)
         chunk_ids = tuple(dict.fromkeys(chunk for at in report.passages for chunk in self._network.passages[at]))
         # Two trees may say the same of the same passages; each keeps its own unit.
-        scope = f"{fingerprint}:{node.tree}:{node.level}"
+        scope = f"{self._view.fingerprint}:{node.tree}:{node.level}"
         unit = Unit(
             id=unit_id(UnitKind.REPORT.value, scope, chunk_ids, report.text),
             kind=UnitKind.REPORT,
@@ -407,7 +411,7 @@ class LevelReports(Step):
                 **({"evidence": report.evidence} if report.evidence else {}),
             },
         )
-        return Output([unit.id, codes], (unit,))
+        return NodeOutput(unit, codes)
 
 
 async def write_reports(
@@ -418,39 +422,34 @@ async def write_reports(
     views: Sequence[EvidenceView],
 ) -> Delta:
     """Bring the reports on all nodes of all trees up to date, those of children before those of parents."""
-    stored, before = view.tables(), ReportTable.from_note(view.notes([REPORTS]).get(REPORTS))
+    notes = await asyncio.to_thread(view.notes, [REPORTS, WRITTEN])
+    before, stored = ReportTable.from_note(notes.get(REPORTS)), WrittenReports.from_note(notes.get(WRITTEN))
     forest = await asyncio.to_thread(ReportForest, [one.tree for one in perspectives], views, network)
-    names = [one.view for one in perspectives]
     forgotten = view.forgotten()  # reports on these chunks are written again
     stale = {unit.id for unit in view.units() if not forgotten.isdisjoint(unit.chunk_ids)} if forgotten else set()
-    results = []
+    written = stored.by_key(stale)
+    writer = ReportWriter(forest, settings, [one.view for one in perspectives], view)
+    new: dict[str, Unit] = {}
+    failures: list[Failure] = []
+    settled: dict[int, tuple[str, Sequence[int]]] = {}
     for level in range(1, settings.levels + 1):
-        step = LevelReports(level, forest, settings, names)
-        outputs = await asyncio.to_thread(_outputs, step.name, stored)
-        forced = [key for key, (report, _) in outputs.items() if report in stale]
-        result = await derive((step,), step.change(outputs), stored, view, forced=forced)
-        outputs.update((change.key, change.after.data) for change in result.outputs[step.name] if change.after)
-        written = {number: outputs[key] for key, number in step.numbers.items()}
-        await asyncio.to_thread(forest.write, written, result.delta.put_units)
-        results.append(result)
+        numbers = forest.keys(level)
+        made = await writer.write(level, sorted(number for key, number in numbers.items() if key not in written))
+        units = [output.unit for output in made.values() if output.unit]
+        failed = {number: output.failure for number, output in made.items() if output.failure}
+        outputs = {number: made[number].stored if number in made else written[key] for key, number in numbers.items()}
+        await asyncio.to_thread(forest.write, outputs, units)
+        new |= {unit.id: unit for unit in units}
+        failures += failed.values()
+        settled |= {key: outputs[number] for key, number in numbers.items() if number not in failed}
     table = await asyncio.to_thread(forest.table)
     current = set(table.reports.astype(str).tolist())
-    new = [unit for result in results for unit in result.delta.put_units]
-    same = {unit.id: unit for unit in view.units([unit.id for unit in new])}
-    left_over = [unit.id for unit in view.units()] if all(result.is_new for result in results) else []
-    dropped = {name for result in results for name in result.delta.drop_units}.union(left_over)
+    same = {unit.id: unit for unit in view.units(list(new))}
+    dropped = {unit.id for unit in view.units()} if not len(stored.keys) else set(before.reports.astype(str).tolist())
     return Delta(
-        put_units=tuple(unit for unit in new if same.get(unit.id) != unit),
+        put_units=tuple(unit for unit in new.values() if same.get(unit.id) != unit),
         drop_units=tuple(sorted(dropped - current)),
         in_blocks=BlockEdges(put=table, drop=before),
-        tables={name: change for result in results for name, change in result.delta.tables.items()},
-        notes={REPORTS: table.to_note()},
-        failures=tuple(failure for result in results for failure in result.delta.failures),
+        notes={REPORTS: table.to_note(), WRITTEN: WrittenReports.of(settled).to_note()},
+        failures=tuple(failures),
     )
-
-
-def _outputs(name: str, stored: TableStore) -> dict[str, tuple[str, Sequence[int]]]:
-    """Return the outputs of a step before the change, by key."""
-    rows = list(stored.all_outputs(name)) if name in stored else []
-    bodies = decode_all([row[-1] for row in rows])
-    return {row[0]: data for row, (data, _) in zip(rows, bodies, strict=True)}

@@ -11,24 +11,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import by_appearance, id_hashes, positions_in, stable_order
-from sire_core.arrays.lists import Lists
-from sire_core.errors import QueryError
-from sire_core.knowledge import MENTIONS, RELATES
-from sire_core.knowledge.edge_columns import EdgeColumns, IdPositions
+from sire_core.extend import (
+    BESIDE,
+    MENTIONS,
+    RELATES,
+    EdgeColumns,
+    IdPositions,
+    Lists,
+    PathStep,
+    QueryError,
+    UnitKind,
+    by_appearance,
+    check_settings,
+    count_tokens,
+    id_hashes,
+    positions_in,
+    setting,
+    stable_order,
+)
 from sire_core.papers.smart import REPORTS
 from sire_core.papers.smart.report_nodes import ReportTable, tree_name
-from sire_core.settings import check_settings, setting
-from sire_core.text.words import count_tokens
-from sire_core.types import BESIDE, PathStep, UnitKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from sire_core.protocols import FloatArray, IntArray, Ranking, View
-    from sire_core.types import Hit
+    from sire_core.extend import FloatArray, Hit, IntArray, Ranking, View
 
     Ids = NDArray[np.bytes_]
 
@@ -94,8 +103,8 @@ def _trees_of_perspective(perspective: str, trees: ReportTrees, view: View) -> f
     views = {tree: str(unit.metadata.get("view", "")) for tree, unit in units.items()}
     matching = frozenset(tree for tree in views if perspective in {views[tree], tree, tree.rpartition(" ")[2]})
     if not matching:
-        known = ", ".join(f"{tree.rpartition(' ')[2]} ({views[tree]})" for tree in sorted(views))
-        raise QueryError(f"There is no perspective {perspective!r}. This index has {known}.")
+        choices = ", ".join(f"{tree.rpartition(' ')[2]} ({views[tree]})" for tree in sorted(views))
+        raise QueryError(f"There is no perspective {perspective!r}. This index has {choices}.")
     return matching
 
 
@@ -328,8 +337,8 @@ class ReportTrees:
         """Index pairs `[n, 2]` of a unit or its lowest report and an entity (number in `ids`), and of reports."""
         has_entities = (view.kinds == list(view.kind_names).index(UnitKind.ENTITY.value)).any()
         positions = positions_in(view.ids, ids) if has_entities else np.full(len(ids), -1, dtype=np.int64)
-        own = np.flatnonzero(positions >= 0)
-        named_entities = np.concatenate([named_entities, np.stack([positions[own], own], axis=1)])
+        units = np.flatnonzero(positions >= 0)
+        named_entities = np.concatenate([named_entities, np.stack([positions[units], units], axis=1)])
         parents: dict[int, list[int]] = {}
         for parent, child in sorted(children.tolist()):
             parents.setdefault(child, []).append(parent)
@@ -370,8 +379,11 @@ def _trees_from_notes(view: View) -> ReportTrees:
     named = [EdgeColumns.of_blocks(view.notes(f"{kind}/")) for kind in (MENTIONS, RELATES)]
     ids = np.concatenate([table.entities, *(columns.targets for columns in named)])
     numbers, first = by_appearance(id_hashes(ids))  # the table's entities come first: they keep their numbers
-    known = IdPositions.of(view)
-    units, positions = known.find(np.concatenate([columns.sources for columns in named])), known.find(table.reports)
+    id_positions = IdPositions.of(view)
+    units, positions = (
+        id_positions.find(np.concatenate([columns.sources for columns in named])),
+        id_positions.find(table.reports),
+    )
     order = np.argsort(positions)
     names = [tree_name(tree) for tree in range(int(table.trees.max(initial=0)) + 1)]
     return ReportTrees.build(

@@ -255,13 +255,13 @@ def soft_decoding_information(
     saved = torch.zeros((), dtype=degrees.dtype)
     for m, level in enumerate(levels):
         inner = (level * torch.sparse.mm(adjacency, level)).sum(0)
-        own = volumes[m].clamp_min(_TINY).log2()
+        log_volumes = volumes[m].clamp_min(_TINY).log2()
         if m + 1 == len(levels):
             above = total.log2()
         else:
             share = parents[m] if parents is not None else _parent_shares(level, levels[m + 1], degrees)
             above = share @ volumes[m + 1].clamp_min(_TINY).log2()
-        saved = saved + (inner / total * (above - own)).sum()
+        saved = saved + (inner / total * (above - log_volumes)).sum()
     return saved
 
 
@@ -366,9 +366,9 @@ class SoftTrees:
         ]
 
     def _encode(self, problem: _Problem) -> Tensor:
-        own, near_one, own_two, near_two = self._encoder
+        self_one, near_one, own_two, near_two = self._encoder
         means, features = problem.means, problem.features
-        inner = torch.relu(features @ own + torch.sparse.mm(means, features @ near_one))
+        inner = torch.relu(features @ self_one + torch.sparse.mm(means, features @ near_one))
         encoded = inner @ own_two + torch.sparse.mm(means, inner @ near_two)
         normal: Tensor = torch.nn.functional.layer_norm(encoded, encoded.shape[1:])
         return normal

@@ -1,4 +1,4 @@
-"""What one passage states of the entities it names: pairs, sentences, descriptions, features (SMART, section 3)."""
+"""Statements of one passage about its entities: pairs, sentences, descriptions, features (SMART, section 3)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from sire_core.models.usage import estimate_tokens
-from sire_core.storage.checksums import stored_values
-from sire_core.text.lexicon import FUNCTION_WORDS
-from sire_core.text.snippets import stem
-from sire_core.text.words import count_tokens, name_key, normalize_answer, tokenize
-from sire_core.types import hash64
+from sire_core.extend import (
+    FUNCTION_WORDS,
+    count_tokens,
+    estimate_tokens,
+    hash64,
+    name_key,
+    normalize_answer,
+    stem,
+    stored_values,
+    tokenize,
+)
 
 if TYPE_CHECKING:
+    from sire_core.extend import Edge, Entity, ExtractionRecord, Fact, Unit
     from sire_core.papers.smart.entity_network import PassageRows
-    from sire_core.types import Edge, Entity, ExtractionRecord, Fact, Unit
 
 
 ROLE, TYPE, WORD = 0, 1, 2
@@ -87,7 +92,7 @@ class LocalStatement:
 
 @dataclass(slots=True)
 class PassageStatements:
-    """What a passage states of its entities; these are numbered within the passage."""
+    """Statements of a passage about its entities, which are numbered within the passage."""
 
     pairs: list[tuple[int, int, float, int]] = field(default_factory=list)  # ends, weight, hash of the predicate or 0
     statements: list[LocalStatement] = field(default_factory=list)  # in the order of the text
@@ -147,11 +152,11 @@ def read_passage(record: ExtractionRecord | None, mentions: Sequence[EntityMenti
 
 def _local_numbers(record: ExtractionRecord, mentions: Sequence[EntityMention]) -> dict[str, int]:
     """Number every entity of a record that the passage spells out, by its id in the record."""
-    known = {name_key(mentions[number].name): number for number in reversed(range(len(mentions)))}
+    number_of_name = {name_key(mentions[number].name): number for number in reversed(range(len(mentions)))}
     numbers: dict[str, int] = {}
     for entity in record.entities:
         keys = (name_key(name) for name in (entity.name, *entity.aliases))
-        number = next((known[key] for key in keys if key in known), None)
+        number = next((number_of_name[key] for key in keys if key in number_of_name), None)
         if number is not None:
             numbers[entity.id] = number
     return numbers

@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.nearest_neighbors import (
+from sire_core.extend import (
+    ConfigurationError,
     approximate_neighbors,
+    in_parts,
     nearest_neighbors,
-    nearest_units,
     neighbor_graph,
-    unit_rows,
-    whole_numbers,
 )
-from sire_core.changes.runners import in_parts
-from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from sire_core.protocols import FloatArray, Runner
+    from sire_core.extend import FloatArray, Runner
 
     NeighborLists = tuple[NDArray[np.int64], NDArray[np.float64]]
     Clusters = list[NDArray[np.int64]]
@@ -325,9 +322,6 @@ def _fit(points: NDArray[np.float64], components: int, seed: int) -> Any:
         )
 
 
-_UNIT = 1e-5  # What rounding leaves of the length of a vector of length one.
-
-
 def place_rows(
     vectors: NDArray[np.float32],
     clusters: Sequence[Sequence[int]],
@@ -368,11 +362,9 @@ def place_rows(
 
 def _links(vectors: NDArray[np.float32], rows: NDArray[np.int64]) -> tuple[list[int], list[list[tuple[int, float]]]]:
     """Return the nearest neighbour of each row, and its (neighbour, link weight) pairs, the nearest first."""
-    unit = _unit_vectors(vectors)
-    whole = whole_numbers(unit)
-    indices, similarities = nearest_units(unit, whole, NEIGHBORS, rows)
+    indices, similarities = nearest_neighbors(vectors, NEIGHBORS, rows)
     others = np.unique(indices)
-    theirs = nearest_units(unit, whole, NEIGHBORS, others)[0]
+    theirs = nearest_neighbors(vectors, NEIGHBORS, others)[0]
     roots = np.sqrt(1.0 / np.arange(2, NEIGHBORS + 2))
     back = {
         other: dict(zip(neighbor_row, roots.tolist(), strict=False))
@@ -383,12 +375,6 @@ def _links(vectors: NDArray[np.float32], rows: NDArray[np.int64]) -> tuple[list[
         pairs = zip(neighbor_row, cosines, roots.tolist(), strict=False)
         links.append([(o, ((root + back[o].get(row, 0.0)) / 2) ** 2) for o, cosine, root in pairs if cosine > 0])
     return indices[:, 0].tolist(), links
-
-
-def _unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return unit vectors; those of an index have length one already."""
-    squares = np.einsum("ij,ij->i", vectors, vectors)
-    return vectors if np.abs(squares - 1).max(initial=0.0) < _UNIT else unit_rows(vectors)
 
 
 def _join_neighbors(

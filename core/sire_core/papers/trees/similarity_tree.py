@@ -7,14 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sire_core.changes.derivation import OrganizerBase
+from sire_core.extend import Delta, OrganizerBase, Unit, UnitKind, count_tokens, split_sentences, unit_id
 from sire_core.papers.trees.tree import TreeSettings, cluster_units, tree_delta
-from sire_core.protocols import Delta
-from sire_core.text.words import count_tokens, split_sentences
-from sire_core.types import Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.protocols import BuildView, Change
+    from sire_core.extend import BuildView, Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +103,9 @@ def by_abstractiveness(view: BuildView) -> tuple[list[Unit], list[Unit]]:
     labelled = any(record.abstractiveness == "high" for record in records.values())
 
     def label(unit: Unit) -> str:
-        own = unit.metadata.get("abstractiveness")
-        if own in ("high", "low"):
-            return str(own)
+        value = unit.metadata.get("abstractiveness")
+        if value in ("high", "low"):
+            return str(value)
         record = records.get(unit.chunk_ids[0])
         # Whoever is not asked leaves every record at "low"; of our prompts the joint one asks for it.
         if record is not None and (labelled or record.prompt.startswith("extract/")):

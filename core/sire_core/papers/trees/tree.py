@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.extend import Delta, Edge, Unit, UnitKind, check_settings, count_tokens, setting, unit_id
 from sire_core.papers.trees.clustering import (
     clusters_within_limit,
     nearest_lists,
@@ -16,20 +17,16 @@ from sire_core.papers.trees.clustering import (
     place_rows,
     split_by_tokens,
 )
-from sire_core.protocols import Delta
-from sire_core.settings import check_settings, setting
-from sire_core.text.words import count_tokens
-from sire_core.types import Edge, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import BuildView, Change, FloatArray, Runner
+    from sire_core.extend import BuildView, Change, FloatArray, Runner
 
 
 @dataclass(frozen=True, slots=True)
 class TreeSettings:
-    """How a tree grows.
+    """Settings of a tree of summaries.
 
     Attributes:
         depth: Summary levels above the leaves (RAPTOR and SiReRAG: 3).
@@ -61,7 +58,7 @@ async def grow(
     settings: TreeSettings,
     view: BuildView,
     *,
-    known: Mapping[str, Any] | None = None,
+    stored: Mapping[str, Any] | None = None,
     full: bool = False,
     altered: Collection[str] = (),
     replacements: Mapping[str, str] | None = None,
@@ -72,7 +69,7 @@ async def grow(
 
     The state to store is `tree`; `figures` has the share of the accepted drift that is used up.
     """
-    before = TreeState.from_json(known or {})
+    before = TreeState.from_json(stored or {})
     old_state = before if before.embedder == view.fingerprints[0] and not full else TreeState()
     joining = joining or {}
     writer = LayerWriter(kind, name, settings, view)
@@ -136,7 +133,7 @@ async def tree_delta(
         name,
         settings,
         view,
-        known=state.get("tree"),
+        stored=state.get("tree"),
         full=len(change.added) == len(view.chunks),
         altered={unit for unit in (*before, *copies) if before.get(unit) != copies.get(unit)},
         extra_clusters=extra_clusters,
@@ -386,7 +383,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How far the clusters of a level are from fresh ones."""
+    """Distance of the clusters of a level from fresh ones."""
 
     nodes: int  # number of nodes when all clusters were made
     changed: int = 0  # number of nodes that came or went since

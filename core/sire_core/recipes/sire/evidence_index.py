@@ -12,6 +12,7 @@ import numpy as np
 from sire_core.arrays.grouping import by_appearance, distinct, positions_in, ranges
 from sire_core.arrays.lists import Lists, arrays_of, record_of, word_keys
 from sire_core.arrays.nearest_neighbors import unit_rows
+from sire_core.documents.blocks import HEADING, block_text
 from sire_core.documents.markdown_sections import SEPARATOR, path_of, plain_heading
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.word_vectors import word_vectors
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.arrays.lists import Ints, Ragged
+    from sire_core.documents.blocks import Block
     from sire_core.protocols import BoolArray, FloatArray, View
 
     Floats = NDArray[np.float64]
@@ -148,15 +150,15 @@ class EvidenceIndex:
         """Stems nearest in meaning to each word of a question, without itself, the nearest last, and their cosines."""
         if not self._meant:  # of all stems; read when a question first needs it
             vectors = word_vectors(self.words, word_keys)
-            known = np.flatnonzero(vectors.any(axis=1) & self.english)
-            self._meant.append((known, unit_rows(vectors[known])))
-        known, vectors = self._meant[0]
+            embedded = np.flatnonzero(vectors.any(axis=1) & self.english)
+            self._meant.append((embedded, unit_rows(vectors[embedded])))
+        embedded, vectors = self._meant[0]
         cosines = unit_rows(word_vectors(keys, word_keys)) @ vectors.T
         for key, row in zip(keys.tolist(), cosines, strict=True):
             near = np.flatnonzero(row >= _ALIKE)
-            near = near[self.words[known[near]] != key]
+            near = near[self.words[embedded[near]] != key]
             near = near[np.argsort(row[near], kind="stable")[-_MOST_ALIKE:]]
-            yield known[near], row[near].astype(np.float64)
+            yield embedded[near], row[near].astype(np.float64)
 
     def sentences_of(self, passages: Ints) -> tuple[Ints, Ints]:
         """Sentences of some passages, one passage after the other, and how many each has."""
@@ -175,7 +177,7 @@ class EvidenceIndex:
             yield position, self.named[first[position] : last[position]]
 
     def name_in(self, passage: int, entity: int) -> str:
-        """How the record of a passage names an entity; empty when it does not."""
+        """Name of an entity in the record of a passage; empty if it is not there."""
         start, end = self.recorded.starts[passage : passage + 2].tolist()
         for position in (start + np.flatnonzero(self.recorded.values[start:end] == entity)).tolist():
             names = stored_texts(_piece(self.name_ends, self.name_text, position), "a list of names")
@@ -200,7 +202,7 @@ def _piece(ends: Ends, text: NDArray[np.uint8], position: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """What passages were cut from: their documents, or what a splitter says of `source`."""
+    """Sources of passages: their documents, or the `source` that a splitter left in the metadata."""
 
     source: Ints  # source of each passage, `[passages]`
     start: Ints  # where in its source each passage begins, or its number, `[passages]`
@@ -262,15 +264,15 @@ def _made(
     stems = passages.vocabulary.stems
     words = distinct(stems[stems != 0])
     number = np.where(stems == 0, -1, np.searchsorted(words, stems)).astype(np.int32)
-    said = np.where(recurring, np.int32(-1), number[passages.words.values])
-    postings, impacts, idf = _bm25(text.passages[said >= 0], said[said >= 0], size, len(words))
-    inside = (said >= 0) & (text.sentences >= 0)
+    stem_numbers = np.where(recurring, np.int32(-1), number[passages.words.values])
+    postings, impacts, idf = _bm25(text.passages[stem_numbers >= 0], stem_numbers[stem_numbers >= 0], size, len(words))
+    inside = (stem_numbers >= 0) & (text.sentences >= 0)
     source = sources.source
     in_order = np.lexsort((sources.start, source))
     paths = _numbers(sources.path_words, words)
     members = Lists.of_runs(source[in_order], in_order, int(source.max(initial=-1)) + 1)
-    place = np.empty(size, dtype=np.int64)
-    place[in_order] = np.arange(size) - members.starts[source[in_order]]
+    rank_in_source = np.empty(size, dtype=np.int64)
+    rank_in_source[in_order] = np.arange(size) - members.starts[source[in_order]]
     sentences = int(passages.parts["sentences"].counts.sum())
     mentions, graph_pairs = _without_boilerplate(text, recurring, mentions, graph, sentences)
     entities = names.entities(text, graph_pairs, mentions)
@@ -288,15 +290,15 @@ def _made(
         passages=postings,
         impacts=impacts,
         sentences=Lists.of_lengths(passages.parts["sentences"].counts, np.arange(sentences)),
-        sentence_words=Lists.of_runs(text.sentences[inside], said[inside], sentences),
-        sentence_postings=Lists.of_pairs(said[inside], text.sentences[inside], len(words)),
+        sentence_words=Lists.of_runs(text.sentences[inside], stem_numbers[inside], sentences),
+        sentence_postings=Lists.of_pairs(stem_numbers[inside], text.sentences[inside], len(words)),
         headings=Lists.of_lengths(passages.parts["headings"].counts, np.arange(len(passages.headings))),
         heading_words=_known(passages.headings, number),
         source=source,
         copied=_copied(passages.parts["fragments"]),
         contents=contents,
         members=members,
-        place=place,
+        place=rank_in_source,
         path_words=paths,
         title_words=_known(passages.name_words, number),
         names=names.keys,
@@ -334,8 +336,8 @@ def _numbers(keys: Sequence[Keys], words: Keys) -> Lists:
     all_keys = np.concatenate([np.zeros(0, dtype=np.uint64), *keys])
     owners = np.arange(len(keys)).repeat([len(list_of_keys) for list_of_keys in keys])
     positions = np.minimum(np.searchsorted(words, all_keys), max(0, len(words) - 1))
-    known = (words[positions] == all_keys) & (all_keys != 0) if len(words) else np.zeros(len(all_keys), dtype=bool)
-    return Lists.of_runs(owners[known], positions[known], len(keys))
+    is_stem = (words[positions] == all_keys) & (all_keys != 0) if len(words) else np.zeros(len(all_keys), dtype=bool)
+    return Lists.of_runs(owners[is_stem], positions[is_stem], len(keys))
 
 
 def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
@@ -401,11 +403,11 @@ def _contents(passages: PassageWords, heading_keys: Keys) -> tuple[BoolArray, Bo
     lines = np.flatnonzero(is_text & (lengths > 0) & (lengths <= _ENTRY))
     starts = np.cumsum(lengths) - lengths
     spelled = Lists.of_lengths(lengths[lines], passages.words.values[ranges(starts[lines], lengths[lines])])
-    known, number = np.unique(heading_keys, return_inverse=True)
-    heading = positions_in(known, _phrase_keys(passages.vocabulary.keys[spelled.values], spelled))
+    distinct_headings, number = np.unique(heading_keys, return_inverse=True)
+    heading = positions_in(distinct_headings, _phrase_keys(passages.vocabulary.keys[spelled.values], spelled))
     width = len(passages.ids)
-    own = np.isin(heading * width + owners[lines], number.ravel() * width + headings.groups())
-    entries = lines[(heading >= 0) & ~own]
+    is_own_heading = np.isin(heading * width + owners[lines], number.ravel() * width + headings.groups())
+    entries = lines[(heading >= 0) & ~is_own_heading]
     listed = np.bincount(owners[entries], lengths[entries], minlength=width)
     words = np.bincount(owners[is_text], lengths[is_text], minlength=width)
     has_list = np.bincount(owners[entries], minlength=width) >= _ENTRIES
@@ -422,12 +424,12 @@ def _without_headings(
     counts = np.searchsorted(names.keys, heading_keys, side="right") - first
     width = max(1, len(names.labels))
     headed = distinct(passages.repeat(counts) * width + names.owners[ranges(first, counts)]) % width
-    known = np.diff(holders.starts)
-    only = (known > 0) & (np.bincount(headed, minlength=len(known)) >= known)
+    holder_counts = np.diff(holders.starts)
+    only = (holder_counts > 0) & (np.bincount(headed, minlength=len(holder_counts)) >= holder_counts)
     only[names.own[names.own >= 0]] = False
-    kept = ~only[mentions.values]
+    leads = ~only[mentions.values]
     owners = np.arange(len(mentions)).repeat(np.diff(mentions.starts))
-    return Lists.of_runs(owners[kept], mentions.values[kept], len(mentions))
+    return Lists.of_runs(owners[leads], mentions.values[leads], len(mentions))
 
 
 def boilerplate(view: View, documents: Sequence[str]) -> list[str]:
@@ -447,9 +449,15 @@ def boilerplate(view: View, documents: Sequence[str]) -> list[str]:
             fragments = passage_fragments(hit.unit)
             marked = recurring[end - len(fragments) : end]
             titles = {name.casefold() for name in fragments[0].split(SEPARATOR)}
-            found = (line.strip() for line, is_marked in zip(fragments, marked, strict=True) if is_marked)
-            lines |= dict.fromkeys(line for line in found if plain_heading(line.lstrip("#")).casefold() not in titles)
+            text, blocks = hit.unit.text, [block for block in hit.unit.blocks if block.kind == HEADING]
+            headings = {text[block.start : block.end].strip() for block in blocks if _name_of(text, block) in titles}
+            recurring_lines = (line.strip() for line, is_marked in zip(fragments, marked, strict=True) if is_marked)
+            lines |= dict.fromkeys(line for line in recurring_lines if line not in headings)
     return list(lines)
+
+
+def _name_of(text: str, heading: Block) -> str:
+    return plain_heading(block_text(text, heading)).casefold()
 
 
 def _shares(owners: Numbers, marked: NDArray[np.bool_], size: int) -> FloatArray:
@@ -468,12 +476,12 @@ def _without_boilerplate(
     inside = text.sentences >= 0
     hidden = _shares(text.sentences[inside], recurring[inside], sentences) > _HALF
     owners = np.arange(sentences).repeat(np.diff(mentions.starts))
-    kept = ~hidden[owners]
+    visible = ~hidden[owners]
     width = int(max(graph.entities.max(initial=0), mentions.values.max(initial=0))) + 1
     codes = text.sentence_passages[owners].astype(np.int64) * width + mentions.values
-    lost = np.setdiff1d(codes[~kept], codes[kept])
+    lost = np.setdiff1d(codes[~visible], codes[visible])
     stay = ~np.isin(graph.passages * width + graph.entities, lost) | graph.titles
-    shown = Lists.of_runs(owners[kept], mentions.values[kept], sentences)
+    shown = Lists.of_runs(owners[visible], mentions.values[visible], sentences)
     return shown, (graph.passages[stay], graph.entities[stay])
 
 

@@ -10,13 +10,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sire_core.arrays.grouping import positions_in
 from sire_core.arrays.lists import Lists, Ragged, word_keys
-from sire_core.documents.blocks import HEADING, PARAGRAPH, block_text
+from sire_core.changes.runners import results_of
+from sire_core.documents.blocks import CODE, HEADING, PARAGRAPH, block_text
 from sire_core.documents.markdown_sections import SEPARATOR, plain_heading, title_line
 from sire_core.extraction.headings import base_title
 from sire_core.protocols import CarriedFiles
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from sire_core.arrays.lists import Ints
     from sire_core.documents.blocks import Block
-    from sire_core.protocols import View
+    from sire_core.protocols import Runner, View
     from sire_core.types import Unit
 
     Keys = NDArray[np.uint64]
@@ -260,10 +261,10 @@ class PassageWords:
     def _read(cls, view: View, positions: Ints, before: PassageWords | None) -> PassageWords:
         ids = view.ids[positions]
         if before is None or not len(before.ids):
-            return cls.read(ids, _units(view, positions))
+            return cls.read(ids, _Units(view, positions), view.runner)
         rows = positions_in(before.ids, ids)
         new = rows < 0
-        read = cls.read(ids[new], _units(view, positions[new])).spelled_by(before.vocabulary)
+        read = cls.read(ids[new], _Units(view, positions[new]), view.runner).spelled_by(before.vocabulary)
         rows[new] = len(before.ids) + np.arange(len(read.ids))
         names = [*before.names, *read.names]
         return cls(
@@ -275,56 +276,30 @@ class PassageWords:
         ).with_own_words()
 
     @classmethod
-    def read(cls, ids: NDArray[np.bytes_], units: Iterable[Unit]) -> PassageWords:
-        """Read passages."""
-        numbers = defaultdict[str, int](count().__next__)
-        number = numbers.__getitem__
-        words, marks = array("i"), array("i")
-        lengths, sentences, names = list[int](), list[int](), list[str]()
-        headings, name_numbers = list[list[list[int]]](), list[list[list[int]]]()
-        fragments, fragment_words, fragment_counts = list[str](), list[int](), list[int]()
-        code = list[bool]()
-        for unit in units:
-            spoken = language(unit.language)
-            own_headings = passage_headings(unit)
-            headings.append([_numbered(heading, spoken, number) for heading in own_headings])
-            title, pieces = titled_sentences(unit.title, unit.text)
-            names.append(" ".join(_name(title, unit.text).split()))
-            name_numbers.append([_numbered(names[-1], spoken, number)])
-            sentences.append(len(pieces))
-            before, parts_before, in_code = len(words), len(fragments), False
-            for sentence, part in _fragments(title, pieces):
-                spelled, capitals = _words(part, spoken)
-                words.extend(map(number, tagged_words(spelled, spoken)))
-                marks.extend([2 * sentence + capital for capital in capitals])
-                fragments.append(" ".join(spelled))
-                fragment_words.append(len(spelled))
-                in_code ^= part.lstrip().startswith(("```", "~~~"))
-                code.append(in_code)
-            lengths.append(len(words) - before)
-            fragment_counts.append(len(fragments) - parts_before)
-        parts = {
-            "words": _ragged(lengths, numbers=np.array(words, dtype=np.int32), marks=np.array(marks, dtype=np.int32)),
-            "sentences": _ragged(sentences),
-            "headings": _ragged(map(len, headings), lengths=_int32(map(len, chain.from_iterable(headings)))),
-            "heading_words": _nested_words(headings),
-            "name_words": _nested_words(name_numbers),
-            "fragments": _ragged(
-                fragment_counts,
-                hashes=np.array([hash64(fragment) for fragment in fragments], dtype=np.uint64),
-                lengths=_int32(fragment_words),
-                code=_int32(code),
-            ),
-        }
-        return cls(ids, parts, names, Vocabulary().followed_by(list(numbers)), len(ids))
+    def read(cls, ids: NDArray[np.bytes_], units: Sequence[Unit], runner: Runner | None) -> PassageWords:
+        """Read passages, in parts wherever the runner works; words are numbered as they first appear."""
+        read = results_of(runner, _spelled, None, units) or [_spelled(None, ())]
+        numbers: dict[str, int] = {}
+        for part in read:
+            number = np.array([numbers.setdefault(word, len(numbers)) for word in part.words], dtype=np.int32)
+            for name in _OF_NUMBERS:
+                columns = {**part.arrays[name].columns, "numbers": number[part.arrays[name]["numbers"]]}
+                part.arrays[name] = Ragged(part.arrays[name].counts, columns)
+        return cls(
+            ids,
+            {name: Ragged.joined([part.arrays[name] for part in read]) for name in _PARTS},
+            [name for part in read for name in part.names],
+            Vocabulary().followed_by(list(numbers)),
+            len(ids),
+        )
 
     def spelled_by(self, vocabulary: Vocabulary) -> PassageWords:
         """These passages, their words numbered as in a vocabulary; behind it stand those that it does not have."""
         number = vocabulary.numbers(self.vocabulary)
         new = np.flatnonzero(number < 0)
         number[new] = len(vocabulary) + np.arange(len(new))
-        known = vocabulary.followed_by([self.vocabulary.words[position] for position in new.tolist()])
-        return self._renumbered(number, known)
+        extended = vocabulary.followed_by([self.vocabulary.words[position] for position in new.tolist()])
+        return self._renumbered(number, extended)
 
     def with_own_words(self) -> PassageWords:
         """These passages, without the words of the vocabulary that none of them has any more."""
@@ -341,6 +316,57 @@ class PassageWords:
             columns = {**parts[name].columns, "numbers": number[parts[name]["numbers"]].astype(np.int32)}
             parts[name] = Ragged(parts[name].counts, columns)
         return replace(self, parts=parts, vocabulary=vocabulary)
+
+
+class _Spelled(NamedTuple):
+    """A part of the passages."""
+
+    arrays: dict[str, Ragged]  # see `_PARTS`
+    names: list[str]
+    words: list[str]  # by number
+
+
+def _spelled(_: None, units: Sequence[Unit]) -> _Spelled:
+    """Read some passages."""
+    numbers = defaultdict[str, int](count().__next__)
+    number = numbers.__getitem__
+    words, marks = array("i"), array("i")
+    lengths, sentences, names = list[int](), list[int](), list[str]()
+    headings, spelled_names = list[list[list[int]]](), list[list[list[int]]]()
+    fragments, fragment_words, fragment_counts = list[str](), list[int](), list[int]()
+    code = list[bool]()
+    for unit in units:
+        title, pieces = titled_sentences(unit.title, unit.text)
+        spoken = language(unit.language)
+        names.append(" ".join(_name(title, unit.text).split()))
+        spelled_names.append([_numbered(names[-1], spoken, number)])
+        headings.append([_numbered(heading, spoken, number) for heading in passage_headings(unit)])
+        sentences.append(len(pieces))
+        before, parts_before = len(words), len(fragments)
+        parts = list(_fragments(title, pieces))
+        code += _in_code(unit, parts)
+        for sentence, part in parts:
+            spelled, capitals = _words(part, spoken)
+            words.extend(map(number, tagged_words(spelled, spoken)))
+            marks.extend([2 * sentence + capital for capital in capitals])
+            fragments.append(" ".join(spelled))
+            fragment_words.append(len(spelled))
+        lengths.append(len(words) - before)
+        fragment_counts.append(len(fragments) - parts_before)
+    arrays = {
+        "words": _ragged(lengths, numbers=np.array(words, dtype=np.int32), marks=np.array(marks, dtype=np.int32)),
+        "sentences": _ragged(sentences),
+        "headings": _ragged(map(len, headings), lengths=_int32(map(len, chain.from_iterable(headings)))),
+        "heading_words": _nested_words(headings),
+        "name_words": _nested_words(spelled_names),
+        "fragments": _ragged(
+            fragment_counts,
+            hashes=np.array([hash64(fragment) for fragment in fragments], dtype=np.uint64),
+            lengths=_int32(fragment_words),
+            code=_int32(code),
+        ),
+    }
+    return _Spelled(arrays, names, list(numbers))
 
 
 _PARTS = ("words", "sentences", "headings", "heading_words", "name_words", "fragments")
@@ -376,8 +402,26 @@ def passage_fragments(unit: Unit) -> list[str]:
     return [part for _, part in _fragments(*titled_sentences(unit.title, unit.text))]
 
 
+def _in_code(unit: Unit, fragments: Sequence[tuple[int, str]]) -> list[bool]:
+    """Mark the fragments of a passage that stand in code."""
+    blocks = [unit.text[block.start : block.end] for block in unit.blocks if block.kind == CODE]
+    if not blocks:
+        return [False] * len(fragments)
+    text, spans, start = without_link_targets(unit.text), list[tuple[int, int]](), 0
+    for block in map(without_link_targets, blocks):
+        start = text.find(block, start)
+        spans.append((start, start + len(block)))
+        start += len(block)
+    marks, position = list[bool](), 0
+    for sentence, part in fragments:
+        position = max(position, text.find(part, position)) if sentence else position
+        marks.append(sentence > 0 and any(first <= position < end for first, end in spans))
+        position += len(part) if sentence else 0
+    return marks
+
+
 def _name(title: str, text: str) -> str:
-    """What a passage is about: its title without brackets, or what its text opens with; nothing for a section path."""
+    """Subject of a passage: its title without brackets, or the name its text opens with; empty for a section path."""
     if SEPARATOR in title:
         return ""
     return base_title(title) if title else opening_name(text)
@@ -416,9 +460,18 @@ def _small(numbers: NDArray[Any]) -> NDArray[Any]:
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
-def _units(view: View, positions: Ints) -> Iterator[Unit]:
-    """Units, read one after the other."""
-    return (view.units([position])[0] for position in positions.tolist())
+class _Units(Sequence["Unit"]):
+    """Units of a snapshot, read when they are asked for."""
+
+    def __init__(self, view: View, positions: Ints) -> None:
+        self._view, self._positions = view, positions
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def __getitem__(self, place: Any) -> Any:
+        units = self._view.units(np.atleast_1d(self._positions[place]))
+        return units if isinstance(place, slice) else units[0]
 
 
 def _numbered(name: str, spoken: Language, number: Callable[[str], int]) -> list[int]:

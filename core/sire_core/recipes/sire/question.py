@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MOST_WORDS = 64
 _LEAST_KNOWN = 0.1
-"""Of the rarest word: what the corpus knows of a question counts as that much where it knows none of its words."""
+"""Least weight of the known words of a question, as a share of the rarest word."""
 _ALL_BITS = 2**64 - 1
 _BITS_OF_BYTES = ((np.arange(256)[None, :] >> np.arange(8)[:, None]) & 1).astype(np.float64)
 """Bit i of every byte, `[8, 256]`."""
@@ -75,9 +75,9 @@ class QuestionWords:
         index = self.index
         holders = [index.passages.take(term.stems)[1] for term in self._terms]
         had = np.array([len(held) > 0 if allowed is None else allowed[held].any() for held in holders], dtype=bool)
-        known = float(self.idf[had].sum())
+        weight = float(self.idf[had].sum())
         lacking = len(self._lacked) + int(np.count_nonzero(~had))
-        return known / max(1e-9, known + lacking * self._rarest)
+        return weight / max(1e-9, weight + lacking * self._rarest)
 
     def words_in(self, passage: int) -> list[str]:
         """Words of the question that a passage has, as the question spells them, in its order."""
@@ -106,8 +106,8 @@ class QuestionWords:
         if self._alike is None:
             index = self.index
             keys = np.concatenate([index.words[self.stems], self._lacked])
-            known = max(self._weight, _LEAST_KNOWN * self._rarest)
-            weights = np.append(self.idf, np.full(len(self._lacked), self._rarest)) / known
+            scale = max(self._weight, _LEAST_KNOWN * self._rarest)
+            weights = np.append(self.idf, np.full(len(self._lacked), self._rarest)) / scale
             self._alike = np.zeros(len(index.chunks))
             for position, (near, cosines) in enumerate(index.stems_alike(keys)):
                 if not len(near):
@@ -141,21 +141,21 @@ class QuestionWords:
         """Share of the question in the path, file name or address of each passage's source."""
         index = self.index
         rows, words = index.path_words.take(index.source[passages])
-        asked = index.idf[words].astype(np.float64) * (self._bits[words] != 0)
-        return np.asarray(np.bincount(rows, asked, minlength=len(passages)) / self._weight)
+        shared_idf = index.idf[words].astype(np.float64) * (self._bits[words] != 0)
+        return np.asarray(np.bincount(rows, shared_idf, minlength=len(passages)) / self._weight)
 
     def headed(self, passages: Ints) -> tuple[Floats, Floats]:
-        """Of the best heading: share of its words that the question has; that times its share of the question."""
+        """Best heading: share of its words that the question has; that times its share of the question."""
         index = self.index
         if not len(index.headings.values):
             return np.zeros(len(passages)), np.zeros(len(passages))
         rows, headings = index.headings.take(passages)
         inside, words = index.heading_words.take(headings)
         idf = index.idf[words].astype(np.float64)
-        asked = np.bincount(inside, idf * (self._bits[words] != 0), minlength=len(headings))
-        shares = asked / np.maximum(1e-9, np.bincount(inside, idf, minlength=len(headings)))
+        shared_idf = np.bincount(inside, idf * (self._bits[words] != 0), minlength=len(headings))
+        shares = shared_idf / np.maximum(1e-9, np.bincount(inside, idf, minlength=len(headings)))
         counts = np.bincount(rows, minlength=len(passages))
-        return largest(shares, counts), largest(shares * asked / self._weight, counts)
+        return largest(shares, counts), largest(shares * shared_idf / self._weight, counts)
 
     def phrases(self, passages: Ints) -> Floats:
         """Share of the question in pairs of its words that stand side by side in a sentence of each passage."""
@@ -281,12 +281,12 @@ def source_scores(
         return best_scores
     for best, score in zip(best_scores, scores, strict=True):
         counted = _counted(others, score, allowed)
-        most = np.maximum.reduceat(counted, first)
-        at_most = counted == most[which]
+        highest = np.maximum.reduceat(counted, first)
+        at_most = counted == highest[which]
         second = np.maximum.reduceat(np.where(at_most, 0.0, counted), first)
         alone = np.add.reduceat(at_most.astype(np.int64), first) == 1
         mine = counted[first[group] + index.place[passages[rows]]]
-        best[rows] = np.where(alone[group] & (mine == most[group]), second[group], most[group])
+        best[rows] = np.where(alone[group] & (mine == highest[group]), second[group], highest[group])
     return best_scores
 
 
@@ -386,12 +386,12 @@ class QueryFeatures:
         sure = self._titled[self.candidates] * self._rarest[self.candidates]
         # 0..1: how unsure it is that the question names what a passage is about
         self.unsure = 1.0 - min(1.0, float(sure.max(initial=0.0)))
-        known = self.texts.known(allowed)
-        self.known = max(known, min(1.0, float(self._rarest[self.candidates].max(initial=0.0))))
+        known_share = self.texts.known(allowed)
+        self.known = max(known_share, min(1.0, float(self._rarest[self.candidates].max(initial=0.0))))
         self._mean, self._spread = _moments(self._cosine(self.candidates))
         self._mean_words, self._spread_words = _moments(self._words[self.candidates])
         shared = self.texts.share(self.texts.passages[by_words[:BEST_BY_WORDS]])
-        shared_mean = known * float(shared.mean()) if len(shared) else 0.0
+        shared_mean = known_share * float(shared.mean()) if len(shared) else 0.0
         self.gates = np.array([np.log1p(len(name_words(question))), shared_mean, self.unsure, 1.0])  # `trust.GATES`
 
     def _cosine(self, passages: Ints) -> Floats:
@@ -430,17 +430,17 @@ class QueryFeatures:
         alone = np.array(columns).T
         return np.concatenate([alone, self.unsure * alone], axis=1)
 
-    def alone(self, passages: Ints, own: Floats, weights: Weights) -> Floats:
+    def alone(self, passages: Ints, evidence: Floats, weights: Weights) -> Floats:
         """Scores of passages by their own evidence, `[len(passages)]`.
 
         Passages that are documents by themselves are scored by `weights.own`. Of passages that a longer document was
         cut into, names and titles say little: `weights.document` scores them, on the scale that the former have among
         the candidates.
         """
-        scores = np.asarray(own @ weights.own)
+        scores = np.asarray(evidence @ weights.own)
         if not self._has_parts:
             return scores
-        of_document = own @ weights.document.own + weights.document.path * self.texts.path_share(passages)
+        of_document = evidence @ weights.document.own + weights.document.path * self.texts.path_share(passages)
         if self._scale is None:
             (mean, spread), (mean_of_document, spread_of_document) = _moments(scores), _moments(of_document)
             self.unit = spread / spread_of_document
@@ -465,8 +465,8 @@ class QueryFeatures:
         `scores` are those of the passages, `whole` the logarithm of the sum of the exponentials of all.
         """
         index = self.index
-        told = ~index.contents[sources]
-        sources, scores = sources[told], scores[told]
+        leads = ~index.contents[sources]
+        sources, scores = sources[leads], scores[leads]
         rows, sentences, entities, counts = self._named_in(sources)
         names, number = np.unique(entities, return_inverse=True)
         mentioned, titles = index.holders.lengths(names), index.owners.lengths(names)
@@ -514,7 +514,7 @@ class QueryFeatures:
         self._ends = ends, self._cosines.at(ends, second).astype(np.float64)
         return np.asarray((second @ first.T)[end.ravel(), rows], dtype=np.float64)
 
-    def _followed(self, names: Ints, narrow: BoolArray, most: int) -> tuple[Ints, Ints]:
+    def _followed(self, names: Ints, narrow: BoolArray, max_passages: int) -> tuple[Ints, Ints]:
         """Passages that steps over some names lead to, of each name at most so many: row of the name, and passage."""
         lists = (self.index.holders, np.flatnonzero(narrow)), (self.index.owners, np.flatnonzero(~narrow))
         taken = [(rows, *held.take(names[rows])) for held, rows in lists]
@@ -525,12 +525,12 @@ class QueryFeatures:
             order = order[self._allowed[passages[order]]]
         of_name, passages = of_name[order], passages[order]
         # A book in a thousand passages has one title: every passage would lead to all others.
-        crowded = np.flatnonzero(np.bincount(of_name)[of_name] > most)
+        crowded = np.flatnonzero(np.bincount(of_name)[of_name] > max_passages)
         if not len(crowded):
             return of_name, passages
         order = crowded[np.lexsort((-self._cosine(passages[crowded]), of_name[crowded]))]
         group = of_name[order]
-        left_out = order[np.arange(len(order)) - np.searchsorted(group, group) >= most]
+        left_out = order[np.arange(len(order)) - np.searchsorted(group, group) >= max_passages]
         return np.delete(of_name, left_out), np.delete(passages, left_out)
 
     def _named_in(self, sources: Ints) -> tuple[Ints, Ints, Ints, Ints]:
@@ -578,8 +578,8 @@ class QueryFeatures:
 
     def _best(self, scores: Floats | FloatArray, least: float | None, count: int) -> Ints:
         """The best allowed passages whose score is above `least`."""
-        kept = np.ones(len(scores), dtype=bool) if least is None else scores > least
-        inside = np.flatnonzero(kept if self._allowed is None else kept & self._allowed)
+        eligible = np.ones(len(scores), dtype=bool) if least is None else scores > least
+        inside = np.flatnonzero(eligible if self._allowed is None else eligible & self._allowed)
         return inside[best_first(scores[inside].astype(np.float32), count)]
 
 

@@ -40,9 +40,9 @@ _MAX_QUOTED_SENTENCE, _LONGEST_TITLE = 240, 60
 _INFLECTED = 3
 """Letters that forms of one word differ by at most: more make another word (`author`, `authorized`)."""
 _SURE = 0.5
-"""How surely a name of the question has to be that of a passage's subject."""
+"""Least confidence that a name of the question is the subject of a passage."""
 _MARKED = re.compile(r"\A[-/$.@]|\(\)\Z")
-"""Of identifiers that are more than their words: `--gpus`, `$HOME`, `open()`."""
+"""Marks of identifiers: `--gpus`, `$HOME`, `open()`."""
 
 
 def unit_sentences(unit: Unit) -> list[str]:
@@ -51,7 +51,7 @@ def unit_sentences(unit: Unit) -> list[str]:
 
 
 class EvidenceReasons:
-    """How a passage was reached; worked out for the hits only."""
+    """Paths to passages, worked out for the hits only."""
 
     def __init__(self, view: View, scored: ScoredPassages, cosines: Similarities, rounds: int) -> None:
         self._view = view
@@ -70,11 +70,11 @@ class EvidenceReasons:
         passage = int(np.searchsorted(chunks, position))
         inside = passage < len(chunks) and chunks[passage] == position
         shared = f"{self._shared(passage)}; " if inside else ""
-        own = cosine_step(self._view, position, self._cosines.at(np.array([position]))[0], shared)
-        return (*self._steps(passage), own) if inside else (own,)
+        cosine = cosine_step(self._view, position, self._cosines.at(np.array([position]))[0], shared)
+        return (*self._steps(passage), cosine) if inside else (cosine,)
 
     def reading(self, positions: IntArray) -> tuple[Floats, list[str]]:
-        """How a model reads positions again (`ReadableRanking`): documents less, the surer the question names one."""
+        """Weights and leads for a reranker (`ReadableRanking`); a document that the question names counts less."""
         passages = np.searchsorted(self._index.chunks, positions)
         cut = self._evidence.is_cut(passages)
         leads = ["" if part else self._lead(passage) for passage, part in zip(passages.tolist(), cut, strict=True)]
@@ -95,15 +95,15 @@ class EvidenceReasons:
         if not words:
             return "shares no word"
         headings = passage_headings(unit)
-        asked = [sum(word in words for word in name_words(heading)) for heading in headings]
-        best = headings[int(np.argmax(asked))] if any(asked) else ""
+        shared_counts = [sum(word in words for word in name_words(heading)) for heading in headings]
+        best = headings[int(np.argmax(shared_counts))] if any(shared_counts) else ""
         is_heading = best in (*unit.title.split(SEPARATOR), *heading_texts(unit.text, unit.blocks))
         also = f" (also in the {'heading' if is_heading else 'line'} '{shorten(best, _LONGEST_TITLE)}')" if best else ""
         spelled = ", ".join(word + _other_form(word, own_words) for word in words)
         return f"shares the word{'s' if len(words) > 1 else ''} {spelled}{also}"
 
     def _steps(self, passage: int) -> tuple[PathStep, ...]:
-        """What the question names, and the steps to a passage from the one on the way that says most by itself."""
+        """Names of the question, and the steps to a passage from the strongest one on the way."""
         way = [passage]
         while len(way) <= self._rounds and passage in self._best and not self._is_named(passage):
             passage = self._best[passage][0]
@@ -151,7 +151,7 @@ class EvidenceReasons:
         return covers or is_titled or self._best[way[0]][2] in self._evidence.named
 
     def _strength(self, passage: int) -> float:
-        """How well the question by itself explains a passage."""
+        """Strength of a passage without steps; infinite for one that the question names."""
         return np.inf if self._is_named(passage) else self._scored.score_alone(passage)
 
     def _title(self, passage: int) -> str:
@@ -176,7 +176,7 @@ class EvidenceReasons:
         return self._split[passage][sentence - self._index.first_sentence(passage)]
 
     def _named(self, passage: int) -> tuple[PathStep, ...]:
-        """What the question names in the passage, if anything."""
+        """Step for the names of the question in a passage, if there are any."""
         inside = set(self._index.entities.of(passage).tolist())
         labels, codes = dict[str, str](), dict[str, str]()
         ids = []
@@ -198,7 +198,7 @@ class EvidenceReasons:
         return (PathStep("question", (*ids, self._passage_id(passage)), f"the question names {names}"),)
 
     def _name(self, entity: int, *passages: int) -> str:
-        """How one of some passages spells a name, empty if none does; others may call it what a filter hides."""
+        """Spelling of a name in one of some passages, empty if none has it; others may be hidden by a filter."""
         spelled = (self._index.name_in(passage, entity) for passage in passages)
         return next((name for name in spelled if name), self._index.label(entity))
 
@@ -223,7 +223,7 @@ def _other_form(word: str, words: Sequence[str]) -> str:
 
 
 class _EvidenceRanking(ReachedRanking):
-    """What was reached by its score, the rest behind by cosine; see `EvidenceReasons.reading`."""
+    """Reached units by score, the rest behind by cosine; see `EvidenceReasons.reading`."""
 
     __slots__ = ("parts", "reading")
     reading: Callable[[IntArray], tuple[Floats, list[str]]]
@@ -304,8 +304,8 @@ class EvidencePaths:
         among = cosines if len(index.chunks) == view.size else KnownSimilarities(cosines.all()[index.chunks])
         weights = Weights.of(view, index)
         evidence = QueryFeatures(query, index, among, view.matrix, inside, self.pool, weights.vector_share)
-        passages, own, hops = self.evidence(evidence, weights)
-        scored = ScoredPassages.of(evidence, passages, own, hops, weights)
+        passages, features, hops = self.evidence(evidence, weights)
+        scored = ScoredPassages.of(evidence, passages, features, hops, weights)
         return scored, scored.ranking(view, cosines, allowed, self.rounds)
 
     async def _read(self, query: str, scored: ScoredPassages, view: View) -> ScoredPassages:
@@ -319,8 +319,8 @@ class EvidencePaths:
                 view.units(index.chunks[sources]), sources.tolist(), hops.sentences[read].tolist(), strict=True
             )
         ]
-        asked = await view.embed_queries([f"{query} {sentence}" for sentence in sentences])
-        fit = np.einsum("ij,ij->i", asked, view.matrix[index.chunks[hops.targets[read]]], dtype=np.float64)
+        vectors = await view.embed_queries([f"{query} {sentence}" for sentence in sentences])
+        fit = np.einsum("ij,ij->i", vectors, view.matrix[index.chunks[hops.targets[read]]], dtype=np.float64)
         steps = scored.steps.copy()
         steps[read] += _FIT * (fit - fit.mean())
         return replace(scored, steps=steps)
@@ -328,24 +328,27 @@ class EvidencePaths:
     def evidence(self, evidence: QueryFeatures, weights: Weights) -> tuple[Ints, Floats, Hops]:
         """Candidates and all passages that steps reach, ascending; their own evidence; and the steps."""
         passages = evidence.candidates
-        own = evidence.own(passages)
-        known, evident = passages, own
-        scores = evidence.alone(passages, own, weights)
+        features = evidence.own(passages)
+        reached_so_far, evident = passages, features
+        scores = evidence.alone(passages, features, weights)
         hops = NO_HOPS
         for last in range(self.rounds, 0, -1):
             order = best_first(scores.astype(np.float32), self.first)
             whole = float(np.logaddexp.reduce(scores))
             hops = evidence.hops(passages[order], scores[order], whole, self.max_passages_per_name)
             ends = distinct(hops.targets)
-            new = ends[~np.isin(ends, known)]
-            known, evident = np.concatenate([known, new]), np.concatenate([evident, evidence.own(new)])
-            order = np.argsort(known)
-            known, evident = known[order], evident[order]
-            reached = np.isin(known, evidence.candidates) | np.isin(known, ends)
-            passages, own = known[reached], evident[reached]
+            new = ends[~np.isin(ends, reached_so_far)]
+            reached_so_far, evident = (
+                np.concatenate([reached_so_far, new]),
+                np.concatenate([evident, evidence.own(new)]),
+            )
+            order = np.argsort(reached_so_far)
+            reached_so_far, evident = reached_so_far[order], evident[order]
+            reached = np.isin(reached_so_far, evidence.candidates) | np.isin(reached_so_far, ends)
+            passages, features = reached_so_far[reached], evident[reached]
             if last > 1:
-                scores = ScoredPassages.of(evidence, passages, own, hops, weights).scores()
-        return passages, own, hops
+                scores = ScoredPassages.of(evidence, passages, features, hops, weights).scores()
+        return passages, features, hops
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,22 +366,24 @@ class ScoredPassages:
     shown: float  # what a step to a part of a document has to add to be named as the reason
 
     @classmethod
-    def of(cls, evidence: QueryFeatures, passages: Ints, own: Floats, hops: Hops, weights: Weights) -> ScoredPassages:
+    def of(
+        cls, evidence: QueryFeatures, passages: Ints, features: Floats, hops: Hops, weights: Weights
+    ) -> ScoredPassages:
         """Scores of passages with the evidence `own`, `[passages, features]`, and of steps between them."""
         target = np.searchsorted(passages, hops.targets)
-        steps = hops.features @ weights.step + (own @ weights.target)[target]
+        steps = hops.features @ weights.step + (features @ weights.target)[target]
         if evidence.known < 1.0:  # the less is known of the question, the more of that a step must begin with
             begun = evidence.texts.share(evidence.texts.passages[hops.sources])
             steps += np.log(max(_LEAST_KNOWN, evidence.known))
             steps += _SUPPORT * (1.0 - evidence.known) * np.log(np.maximum(_LEAST_KNOWN, begun))
-        alone = evidence.alone(passages, own, weights)
+        alone = evidence.alone(passages, features, weights)
         lifted = alone[target] + evidence.unit * weights.document.lift(hops.features)
         # What a passage names comes behind it, as far as it has no more evidence of its own.
         is_named = evidence.index.own[hops.targets] == hops.entities
         lifted = np.where(is_named, np.maximum(alone[target], np.minimum(lifted, hops.begun - _BEHIND_IT)), lifted)
         steps = np.where(evidence.is_cut(passages)[target], lifted, steps)
         trusted = weights.trust.added(
-            evidence.gates, (own[:, _VECTOR], own[:, _WORDS]), evidence.is_cut(passages), evidence.unit
+            evidence.gates, (features[:, _VECTOR], features[:, _WORDS]), evidence.is_cut(passages), evidence.unit
         )
         repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * _SHOWN_LIFT
         return cls(evidence, passages, alone, hops, target, steps, trusted, repeat, shown)
@@ -407,11 +412,11 @@ class ScoredPassages:
         add what they say as far as they are trusted.
         Of a question that is mostly in words that the corpus lacks, hybrid search has a share in the sum.
         """
-        most = self.alone.copy()
-        np.maximum.at(most, self.target, self.steps)
-        total = np.exp(self.alone - most)
-        total += np.bincount(self.target, np.exp(self.steps - most[self.target]), minlength=len(most))
-        totals: Floats = np.where(self.evidence.is_cut(self.passages), most, most + np.log(total))
+        highest = self.alone.copy()
+        np.maximum.at(highest, self.target, self.steps)
+        total = np.exp(self.alone - highest)
+        total += np.bincount(self.target, np.exp(self.steps - highest[self.target]), minlength=len(highest))
+        totals: Floats = np.where(self.evidence.is_cut(self.passages), highest, highest + np.log(total))
         share = max(_LEAST_KNOWN, self.evidence.known / _ENOUGH)
         if share < 1.0:
             similar = self.evidence.hybrid(self.passages) + np.logaddexp.reduce(totals) + np.log(1.0 - share)
@@ -431,19 +436,19 @@ class ScoredPassages:
 
     def score_alone(self, passage: int) -> float:
         """Score of a passage without the steps that lead to it; the least for what is no candidate."""
-        place = int(np.searchsorted(self.passages, passage))
-        inside = place < len(self.passages) and self.passages[place] == passage
-        return float(self.alone[place]) if inside else -np.inf
+        row = int(np.searchsorted(self.passages, passage))
+        inside = row < len(self.passages) and self.passages[row] == passage
+        return float(self.alone[row]) if inside else -np.inf
 
     def best(self) -> dict[int, tuple[int, int, int]]:
         """By passage the best step to it, where it says more than the passage itself: passage, sentence, entity."""
-        most = self.alone.copy()
-        np.maximum.at(most, self.target, self.steps)
+        highest = self.alone.copy()
+        np.maximum.at(highest, self.target, self.steps)
         hops = self.hops
         least = self.alone + np.where(self.evidence.is_cut(self.passages), self.shown, 0.0)
         return {
             int(hops.targets[i]): (int(hops.sources[i]), int(hops.sentences[i]), int(hops.entities[i]))
-            for i in np.flatnonzero((self.steps >= most[self.target]) & (self.steps > least[self.target])).tolist()
+            for i in np.flatnonzero((self.steps >= highest[self.target]) & (self.steps > least[self.target])).tolist()
         }
 
     def ranking(self, view: View, cosines: Similarities, allowed: BoolArray | None, rounds: int) -> Ranking:

@@ -1,4 +1,4 @@
-"""`sire`: passages by what they say themselves and by the sentences that lead to them."""
+"""`sire`: ranks passages by vectors, words and names, plus hops between passages that share a name."""
 
 from __future__ import annotations
 

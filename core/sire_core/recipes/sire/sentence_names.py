@@ -49,7 +49,7 @@ class NameKeys:
 
     @classmethod
     def of(cls, view: View, lists: NameLists) -> NameKeys:
-        """Of the lists of a pool; names are parsed only of those that the snapshot before did not have."""
+        """Name keys of the lists of a pool; parses only lists new since the last snapshot."""
         files = CarriedFiles("name-keys-1", _save, _load, lambda keys: (len(keys.hashes), keys.parsed))
         return view.cached_incremental("name keys", lambda before: (before or cls()).following(lists), files)
 
@@ -189,7 +189,7 @@ class Spelling:
 
     @classmethod
     def of(cls, keys: Keys, owners: Ints, lengths: Ints, begun: tuple[Keys, Ints], vocabulary: Vocabulary) -> Spelling:
-        """Of the names of `EvidenceNames`, for texts of some words."""
+        """Build it from the names of `EvidenceNames`, for texts of a vocabulary."""
         bits = np.zeros(_TABLE, dtype=np.uint16)
         names = []
         beginnings, words_begun = begun
@@ -259,12 +259,12 @@ class EvidenceNames:
     ids: Sequence[str]  # of the entities
 
     @classmethod
-    def of(cls, passages: PassageWords, graph: EntityGraph, known: NameKeys) -> EvidenceNames:
+    def of(cls, passages: PassageWords, graph: EntityGraph, name_keys: NameKeys) -> EvidenceNames:
         """Collect the names that passages spell out, and those that titles and first sentences give."""
-        width = max(1, len(known.hashes))
-        lists = np.searchsorted(known.hashes, graph.names.lists.hashes)[graph.names.numbers]
+        width = max(1, len(name_keys.hashes))
+        lists = np.searchsorted(name_keys.hashes, graph.names.lists.hashes)[graph.names.numbers]
         pairs = distinct(graph.entities.astype(np.int64) * width + lists)
-        rows = known.beginnings.take(pairs % width)
+        rows = name_keys.beginnings.take(pairs % width)
         whole = np.flatnonzero(rows["whole"])
         begins = np.flatnonzero(~rows["whole"])
         keys, lengths, owners = rows["keys"][whole], rows["lengths"][whole], (pairs // width).repeat(rows.counts)[whole]
@@ -306,7 +306,7 @@ class EvidenceNames:
         )
 
     def spelling(self, texts: SpelledText) -> Spelling:
-        """What finds the names in some texts."""
+        """Finder of the names in texts."""
         return Spelling.of(self.keys, self.owners, self.lengths, self.begun, texts.vocabulary)
 
     def entities(self, texts: SpelledText, graph: tuple[Ints, Ints], mentions: Lists) -> Lists:
@@ -321,10 +321,10 @@ class EvidenceNames:
 
 
 def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints) -> EvidenceNames:
-    """What passages without a title in the graph are about: names that the graph knows, and new entities for others."""
-    own = np.full(len(passages.names), -1, dtype=np.int64)
-    own[graph.passages[graph.titles]] = graph.entities[graph.titles]
-    rows = np.flatnonzero((own < 0) & (np.diff(passages.name_words.starts) > 0))
+    """Subjects of passages without a title in the graph: its entities where it has the name, else new ones."""
+    subjects = np.full(len(passages.names), -1, dtype=np.int64)
+    subjects[graph.passages[graph.titles]] = graph.entities[graph.titles]
+    rows = np.flatnonzero((subjects < 0) & (np.diff(passages.name_words.starts) > 0))
     words = passages.name_words.chosen(rows)
     lengths = np.diff(words.starts)
     begun = beginnings(passages.vocabulary.keys[words.values], lengths)
@@ -335,7 +335,7 @@ def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints
     new = np.flatnonzero((np.append(keys[order], np.uint64(0))[positions] != named) | (entities < 0))
     new = new[np.argsort(first[new])]
     entities[new] = len(graph.entity_ids) + np.arange(len(new))
-    own[rows] = entities[inverse.ravel()]
+    subjects[rows] = entities[inverse.ravel()]
     at = first[new]
     own_words = passages.vocabulary.words
     spelled = [" ".join(untagged(own_words[word]) for word in words.of(row).tolist()) for row in at.tolist()]
@@ -346,7 +346,7 @@ def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints
         begun=begun,
         rows=begun[0],
         ends=words.starts[1:][at] - 1,
-        own=own,
+        own=subjects,
         labels=[" ".join(passages.names[row].split()) for row in rows[at].tolist()],
         ids=[digest("opening", name) for name in spelled],
     )
@@ -378,7 +378,7 @@ class SentenceNames:
     def of(
         cls, view: View, passages: PassageWords, graph: EntityGraph, names: EvidenceNames, texts: SpelledText
     ) -> SentenceNames:
-        """Those of a pool: looked for in the passages for which the snapshot before does not say them."""
+        """Sentence mentions of a pool; scans only passages new since the last snapshot."""
         return view.cached_incremental(
             "sentence names", lambda before: cls._made(passages, graph, names, texts, before)
         )
@@ -407,18 +407,18 @@ class SentenceNames:
             meanings=_mixed(codes[names.owners] ^ about[names.owners].astype(np.uint64)),
             mentions=Lists.of_lengths((), ()),
         )
-        known = np.full(len(passages.ids), -1) if before is None else result._carried(before, names, texts)
-        pairs = [_spelled(texts.of_passages(known < 0), graph, names, about)]
+        rows_before = np.full(len(passages.ids), -1) if before is None else result._carried(before, names, texts)
+        pairs = [_spelled(texts.of_passages(rows_before < 0), graph, names, about)]
         if before is not None:
-            pairs.append(result._taken(before, known))
+            pairs.append(result._taken(before, rows_before))
         sentences, entities = (np.concatenate(column) for column in zip(*pairs, strict=True))
         mentions = Lists.of_pairs(sentences, entities, int(passages.parts["sentences"].counts.sum()))
         return replace(result, mentions=mentions)
 
     def _carried(self, before: SentenceNames, names: EvidenceNames, texts: SpelledText) -> Ints:
         """The number that every passage had before; -1 for those in which names have to be looked for again."""
-        known = positions_in(before.passages, self.passages)
-        known[(known >= 0) & (self.recorded != np.append(before.recorded, np.uint64(0))[known])] = -1
+        rows_before = positions_in(before.passages, self.passages)
+        rows_before[(rows_before >= 0) & (self.recorded != np.append(before.recorded, np.uint64(0))[rows_before])] = -1
         new, old = _differing(self, before), _differing(before, self)
         # A name that means something else, or nothing, matters where it was a mention of what it meant.
         lost = np.zeros(len(before.codes), dtype=bool)
@@ -427,20 +427,20 @@ class SentenceNames:
         owners = owners[np.arange(len(before.mentions)).repeat(np.diff(before.mentions.starts))]
         again = np.zeros(len(before.passages) + 1, dtype=bool)
         again[owners[lost[before.mentions.values]]] = True
-        known[again[known]] = -1
+        rows_before[again[rows_before]] = -1
         spelling = names.chosen(np.flatnonzero(new)).spelling(texts)
         for part in texts.parts():
             for starts, _ in spelling.places(part):
-                known[part.passages[starts]] = -1
-        return known
+                rows_before[part.passages[starts]] = -1
+        return rows_before
 
-    def _taken(self, before: SentenceNames, known: Ints) -> tuple[Ints, Ints]:
+    def _taken(self, before: SentenceNames, rows_before: Ints) -> tuple[Ints, Ints]:
         """Sentences and entities of the passages that are known."""
-        kept = np.flatnonzero(known >= 0)
-        counts = self.sentences[kept]
+        carried = np.flatnonzero(rows_before >= 0)
+        counts = self.sentences[carried]
         first, first_before = (np.cumsum(counts_of) - counts_of for counts_of in (self.sentences, before.sentences))
-        lists = before.mentions.chosen(ranges(first_before[known[kept]], counts))
-        sentences = ranges(first[kept], counts).repeat(np.diff(lists.starts))
+        lists = before.mentions.chosen(ranges(first_before[rows_before[carried]], counts))
+        sentences = ranges(first[carried], counts).repeat(np.diff(lists.starts))
         return sentences, positions_in(self.codes, before.codes)[lists.values]
 
 
@@ -455,10 +455,10 @@ def _differing(one: SentenceNames, other: SentenceNames) -> NDArray[np.bool_]:
     starts, theirs = np.flatnonzero(run_starts(one.keys)), np.flatnonzero(run_starts(other.keys))
     if not len(theirs) or not len(starts):
         return np.ones(len(one.keys), dtype=bool)
-    keys, known = one.keys[starts], other.keys[theirs]
-    meant, known_meant = np.add.reduceat(one.meanings, starts), np.add.reduceat(other.meanings, theirs)
-    positions = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    same = (known[positions] == keys) & (known_meant[positions] == meant)
+    keys, other_keys = one.keys[starts], other.keys[theirs]
+    meanings, known_meant = np.add.reduceat(one.meanings, starts), np.add.reduceat(other.meanings, theirs)
+    positions = np.minimum(np.searchsorted(other_keys, keys), len(other_keys) - 1)
+    same = (other_keys[positions] == keys) & (known_meant[positions] == meanings)
     return np.repeat(~same, np.diff(np.append(starts, len(one.keys))))
 
 

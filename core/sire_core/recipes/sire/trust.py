@@ -1,4 +1,4 @@
-"""How far vectors are trusted: those of an index as a whole, and for a question beside words, names and links.
+"""Trust in vectors: in those of an index as a whole, and for a question beside words, names and links.
 
 People who ask in their own words share few telling words with the passage that answers them; there a good embedder
 knows best. Questions written with the page open share its words, and names lead on from passage to passage; there
@@ -27,16 +27,16 @@ FEWEST_PASSAGES = 32
 """Fewer passages say nothing about an embedder, which is trusted then."""
 RAREST_WORDS, NEAREST = 40, 5
 UNRELIABLE_AGREEMENT, RELIABLE_AGREEMENT = 0.2, 0.28
-"""Of vectors with words: 0 for random vectors, .11 to .22 for letter n-grams in 64 dimensions, .29 to .58 for models"""
+"""Agreement of vectors with words: 0 for random vectors, .11 to .22 for letter n-grams, .29 to .58 for models"""
 BEST_BY_WORDS = 3
 GATES = ("length", "shared", "unsure", "bias")
-"""What decides how far vectors, or words, are trusted for a question: the logarithm of one more than its number of
+"""Features that decide the trust in vectors, or words, for a question: the logarithm of one more than its number of
 words; the share of it that the three best passages by words have on average (where many passages have nearly all of
 it, words do not tell them apart); how unsure it is that the question names what a passage is about."""
 
 
 def vector_reliability(index: EvidenceIndex, vectors: FloatArray) -> float:
-    """How far the vectors of an index know what its passages share, from 0 (not at all) to 1.
+    """Agreement of the vectors of an index with shared rare words, from 0 to 1.
 
     Passages that share rare words have to be nearer to each other than to others. Over a sample of passages, the mean
     standard score of the cosines with those that share most words, divided by that of BM25, is compared with that of
@@ -103,7 +103,7 @@ class Trust:
     reliability: float = 0.0  # of the vectors of an index, 0 for vectors of words
 
     def added(self, gates: Floats, standard_scores: tuple[Floats, Floats], is_cut: BoolArray, unit: float) -> Floats:
-        """What a question adds to the scores of passages, `[passages]`.
+        """Score that a question adds to passages, `[passages]`.
 
         Args:
             gates: `GATES` of the question.

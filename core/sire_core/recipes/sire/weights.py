@@ -38,7 +38,7 @@ class DocumentWeights:
     repeat: float = 0.5  # what a passage loses for every passage of its document that ranks before it
 
     def lift(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What steps with some features add to the passages they lead to, `[steps]`."""
+        """Score that steps add to the passages they lead to, `[steps]`."""
         return self.step * (features[:, _NEW] + _FEW_HOLDERS * features[:, _FEW])
 
 

@@ -1,0 +1,39 @@
+"""kill -9 of workers and of the process that builds: before or after, nothing left running, and repeated to the end."""
+
+import os
+import random
+import signal
+import sys
+import time
+from contextlib import suppress
+
+import pytest
+
+from sire_core import Index
+from sire_core.storage.check import check_folder
+from sire_core.testing.contracts import read_contents
+from support.worker_builds import ScriptBuild, documents
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")]
+KILLS = int(os.environ.get("SIRE_KILLS", "25"))
+
+
+def test_kills_leave_before_or_after_and_nothing_running(tmp_path):
+    folder, rng = tmp_path / "index", random.Random(7)
+    with Index(tmp_path / "whole", runner="local") as index:
+        index.build(documents())
+    for _ in range(KILLS):
+        build = ScriptBuild(folder)
+        workers = build.wait_for_workers()
+        time.sleep(rng.random() * 2)
+        for process in rng.sample([*workers, build.process.pid], rng.randint(1, 2)):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        out, error = build.process.communicate(timeout=600)
+        assert build.ends_with_workers(), "a worker outlives the build"
+        assert build.process.returncode == -signal.SIGKILL or "built" in out, error
+        if (folder / "index.sqlite").exists():
+            assert check_folder(folder) == []
+    build = ScriptBuild(folder)
+    assert "built" in build.process.communicate(timeout=600)[0]
+    assert read_contents(folder) == read_contents(tmp_path / "whole")
