@@ -28,7 +28,7 @@ _RUN_OF_LETTERS = re.compile(r"\S+")
 _LINE = re.compile(r"[^\n]+")
 _PAGE_END = "\f"
 _PASSAGES_OF_LANGUAGE, _CHARS_OF_LANGUAGE = 8, 8_000
-"""How much of a document is looked at for its language."""
+"""Passages and letters of a document that are read for its language."""
 _LINE_PAGE_END = re.compile(r"\f+(?=\n|\Z)|(?:(?<=\n)|\A)\f+")
 
 
@@ -261,8 +261,8 @@ def document_language(document: Document) -> str:
     passages = document.passages
     text = document.text if not passages else "\n".join(passage.text for passage in passages[:_PASSAGES_OF_LANGUAGE])
     text = without_link_targets(text[:_CHARS_OF_LANGUAGE])
-    found = find_language(text.replace(document.title, " ") if document.title else text)  # a work may be foreign
-    return found if found != UNDETERMINED else find_language(f"{document.title}\n{text}")
+    code = find_language(text.replace(document.title, " ") if document.title else text)  # a work may be foreign
+    return code if code != UNDETERMINED else find_language(f"{document.title}\n{text}")
 
 
 def chunk_documents(chunker: SentenceChunker | None, documents: Sequence[Document]) -> list[tuple[Chunk, ...]]:

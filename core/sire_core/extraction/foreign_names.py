@@ -29,7 +29,7 @@ _PLACE = re.compile(r"(?:\A|\W)(?:in|nach|aus|bei|zwischen)\s\Z", re.IGNORECASE)
 _INFLECTED = re.compile(r"(?:\A|\s)[^\W\d_]*[a-z\u00e4\u00f6\u00fc\u00df](?:e|en|er|es|em)\s\Z")
 _OWNED = re.compile(r"[^ ]+ (?:der|des|dem|den|die|das) (?=[^ ]+ [^ ])")
 _WORD_BEFORE = re.compile(r"([^\W\d_]+)\s\Z")
-_LOOKED_AT = 40
+_CHARS_BEFORE = 40
 
 
 def names_in_language(sentences: Sequence[str], rows: Sequence[list[TextSpan]], code: str) -> None:
@@ -48,7 +48,7 @@ def _parts(span: TextSpan, code: str) -> list[TextSpan]:
 
     Nor has a name there what it belongs to in front: `Spitze der Nordlicht Reederei`.
     """
-    known = language(code).function_words
+    function_words = language(code).function_words
     pieces, start = [(span.start, span.name)], span.start
     if code in CAPITALISED_NOUNS and " und " in span.name:
         pieces = []
@@ -57,26 +57,26 @@ def _parts(span: TextSpan, code: str) -> list[TextSpan]:
             start += len(piece) + len(" und ")
     elif code in CAPITALISED_NOUNS and (owned := _OWNED.match(span.name)):
         pieces = [(start + owned.end(), span.name[owned.end() :])]
-    found = []
+    parts = []
     for at, name in pieces:
         words, position = name.split(" "), at
-        while words and (_is_function(words[0], known) or _GREETING.match(words[0])):
+        while words and (_is_function(words[0], function_words) or _GREETING.match(words[0])):
             position += len(words[0]) + 1
             del words[0]
-        while words and _is_function(words[-1], known):
+        while words and _is_function(words[-1], function_words):
             del words[-1]
         bare = " ".join(words)
         if elided := _ELISION.match(bare):
             bare, position = bare[elided.end() :], position + elided.end()
         if len(bare) > 1 and any(map(str.isupper, bare)):
-            found.append(TextSpan(position, position + len(bare), bare, span.type))
-    return found
+            parts.append(TextSpan(position, position + len(bare), bare, span.type))
+    return parts
 
 
-def _is_function(word: str, known: frozenset[str]) -> bool:
+def _is_function(word: str, function_words: frozenset[str]) -> bool:
     """True if a word is a function word, with a pronoun behind an apostrophe or not (`C'est`)."""
     lower = word.lower().rstrip("'\u2019.").replace("\u2019", "'")
-    return lower in known or all(part in known for part in lower.split("'"))
+    return lower in function_words or all(part in function_words for part in lower.split("'"))
 
 
 def _opens(sentence: str, start: int) -> bool:
@@ -108,7 +108,7 @@ def _is_name(sentence: str, span: TextSpan, code: str, inside: dict[str, int]) -
         return not (opens and _INFLECTED.match(f"{words[0]} ") and words[0] not in inside and _is_noun(words[-1]))
     if _is_noun(span.name) or (opens and span.name not in inside):
         return False
-    before = sentence[max(0, span.start - _LOOKED_AT) : span.start]
+    before = sentence[max(0, span.start - _CHARS_BEFORE) : span.start]
     if (word := _WORD_BEFORE.search(before)) and (word[1].lower() in _german_articles() or _INFLECTED.search(before)):
         return inside.get(span.name, 0) > 1
     return inside.get(span.name, 0) > 1 or bool(_PLACE.search(before))

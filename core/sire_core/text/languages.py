@@ -21,7 +21,7 @@ UNDETERMINED = "und"
 ENGLISH = "en"
 STATED = "lang"
 """Key of metadata that state the language of a document."""
-_NAMES = (
+_NAMES_BY_CODE = (
     "af:afrikaans am:amharic ar:arabic bg:bulgarian bn:bengali br:breton ca:catalan cs:czech da:danish de:german "
     "el:greek en:english eo:esperanto es:spanish et:estonian eu:basque fa:persian fi:finnish fr:french ga:irish "
     "gl:galician gu:gujarati he:hebrew hi:hindi hr:croatian hu:hungarian hy:armenian id:indonesian it:italian "
@@ -30,7 +30,7 @@ _NAMES = (
     "st:sesotho sv:swedish sw:swahili ta:tamil th:thai tl:tagalog tr:turkish uk:ukrainian ur:urdu vi:vietnamese "
     "yi:yiddish zh:chinese"
 )
-LANGUAGES: dict[str, str] = dict(pair.split(":") for pair in _NAMES.split())
+LANGUAGES: dict[str, str] = dict(pair.split(":") for pair in _NAMES_BY_CODE.split())
 """English names of languages by ISO 639-1 code."""
 _CODES = {name: code for code, name in LANGUAGES.items()} | {"nb": "no", "nn": "no", "iw": "he", "in": "id"}
 _COMPOUNDING = frozenset("de nl sv da no fi ko et hu af".split())
@@ -63,7 +63,7 @@ _MAX_SAMPLE_CHARS = 2_000
 _MIN_SCORE, _MARGIN = 2.2, 1.4
 """Score of a language by its function words in a text, at least, and divided by that of English: names are foreign."""
 _MIN_SHARE = 0.04
-"""Of the different words of a text."""
+"""Score divided by the number of different words."""
 _OWN_LETTERS = (
     "tr:\u011f\u0131\u015f de:\u00df es:\u00f1 pt:\u00e3\u00f5 fr:\u0153\u00f9 cs:\u0159\u011b\u016f hu:\u0151\u0171 "
     "pl:\u0105\u0119\u0142\u0144\u015b\u017a\u017c ro:\u0103\u021b\u0219 sv:\u00e5 da:\u00f8\u00e6 no:\u00f8\u00e5 "
@@ -79,12 +79,12 @@ _PARTICLES = re.compile(
     r"\uc774\ub098|\uc774\ub780|\uc774\ub77c\uace0|\ub77c\uace0|\uc785\ub2c8\ub2e4|\uc774\ub2e4|\ud558\uace0|\uc744|\ub97c|\uc740|\ub294|\uc5d0|\uaed8)\Z"
     r"|(?<=[\uac00-\ud7a3]{2})(?:\uc774|\uac00|\uc758|\ub3c4|\ub85c|\ub9cc|\uc640|\uacfc|\ub098|\uc778|\ub780|\ub791)\Z"
 )
-"""What stands behind Korean nouns: case, plural, topic; syllables that end nouns, too, only behind two others."""
+"""Particles behind Korean nouns: case, plural, topic; syllables that end nouns, too, only behind two others."""
 
 
 @dataclass(frozen=True)
 class Language:
-    """How words of a language become terms.
+    """Analysis of a language: its words become terms.
 
     Attributes:
         code: ISO 639-1 code.
@@ -197,8 +197,8 @@ def main_language(codes: Iterable[str]) -> str:
 
 def question_language(question: str, among: Sequence[str]) -> str:
     """Return the code of the language of a question about texts in some languages; the first where nothing tells."""
-    found = find_language(question, among) if len(among) > 1 else UNDETERMINED
-    return among[0] if found == UNDETERMINED else found
+    code = find_language(question, among) if len(among) > 1 else UNDETERMINED
+    return among[0] if code == UNDETERMINED else code
 
 
 def _own_letters(word: str) -> Sequence[tuple[str, float]]:
@@ -297,7 +297,7 @@ class CompoundWords:
 
     @classmethod
     def of(cls, words: Iterable[str], min_part: int) -> CompoundWords:
-        """Those of some words that are long enough to have two parts."""
+        """Choose the words that are long enough to have two parts."""
         long = sorted(word for word in words if len(word) >= 2 * min_part - (min_part == _MIN_PART_KOREAN))
         return cls("\n".join(["", *long, ""]), min_part)
 
@@ -307,8 +307,8 @@ class CompoundWords:
             return []
         least = 1 if self.min_part == _MIN_PART_KOREAN else self.min_part
         escaped = re.escape(part)
-        found = re.findall(rf"(?<=\n)(?:{escaped}[^\n]{{{least},}}|[^\n]{{{least},}}{escaped})(?=\n)", self.text)
-        return list(map(str, found))
+        holders = re.findall(rf"(?<=\n)(?:{escaped}[^\n]{{{least},}}|[^\n]{{{least},}}{escaped})(?=\n)", self.text)
+        return list(map(str, holders))
 
 
 def compound_parts(word: str, min_part: int, frequency: Mapping[str, int]) -> tuple[str, ...]:
@@ -320,12 +320,12 @@ def compound_parts(word: str, min_part: int, frequency: Mapping[str, int]) -> tu
         frequency: How many passages have each possible part, see `possible_parts`.
     """
     best: tuple[str, ...] = ()
-    most = 0
+    highest = 0
     for middle in range(min_part, len(word) - min_part + 1):
         head, tail = word[:middle], word[middle:]
         score = frequency.get(head, 0) * frequency.get(tail, 0)
-        if score > most:
-            best, most = (head, tail), score
+        if score > highest:
+            best, highest = (head, tail), score
     return best
 
 

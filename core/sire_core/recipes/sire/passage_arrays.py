@@ -178,8 +178,8 @@ def tagged_words(words: Sequence[str], spoken: Language) -> Sequence[str]:
 
 def _settled(word: str, code: str) -> str:
     """A word in a language, if it was of none."""
-    spelled, tag, own = word.partition(_TAG)
-    return word if own != UNDETERMINED else spelled if code == ENGLISH else f"{spelled}{tag}{code}"
+    spelled, tag, stated = word.partition(_TAG)
+    return word if stated != UNDETERMINED else spelled if code == ENGLISH else f"{spelled}{tag}{code}"
 
 
 def _languages_of_tagged(words: Sequence[str]) -> NDArray[np.str_]:

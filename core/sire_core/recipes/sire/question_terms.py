@@ -75,11 +75,11 @@ def question_terms(question: str, index: EvidenceIndex) -> tuple[list[QuestionTe
 
     compounds = languages[0].min_part
     for row in rows:
-        found = [int(stem) for stem in stems[:, row] if stem >= 0]
+        own_stems = [int(stem) for stem in stems[:, row] if stem >= 0]
         if compounds:
-            found += _stems_of(index.words_holding(words[row], languages[0]), languages[0], index)
-        if found:
-            add(words[row], list(dict.fromkeys(found)))
+            own_stems += _stems_of(index.words_holding(words[row], languages[0]), languages[0], index)
+        if own_stems:
+            add(words[row], list(dict.fromkeys(own_stems)))
         else:
             lacked.append(keys[0, row])
     if compounds:

@@ -87,7 +87,7 @@ class Lexical:
         codes = self._languages_of(units)
         tokens: list[list[str]] = [[] for _ in units]
         for code in dict.fromkeys(codes):
-            rows = [row for row, own in enumerate(codes) if own == code]
+            rows = [row for row, other in enumerate(codes) if other == code]
             read = _tokens([units[row].index_text for row in rows], language(code))
             for row, words in zip(rows, read, strict=True):
                 tokens[row] = words
@@ -127,11 +127,8 @@ def _most_first(codes: Iterable[str]) -> list[str]:
 def _tokens(texts: Sequence[str], spoken: Language) -> list[list[str]]:
     """Stems of the words of some texts, without function words."""
     if spoken.code != ENGLISH:
-        found = []
-        for text in texts:
-            words = [word for word in spoken.words(text) if word not in spoken.function_words]
-            found.append(spoken.stems(words))
-        return found
+        words_by_text = ([word for word in spoken.words(text) if word not in spoken.function_words] for text in texts)
+        return list(map(spoken.stems, words_by_text))
     import bm25s
     import Stemmer
 
