@@ -64,6 +64,8 @@ _MIN_SCORE, _MARGIN = 2.2, 1.4
 """Score of a language by its function words in a text, at least, and divided by that of English: names are foreign."""
 _MIN_SHARE = 0.04
 """Score divided by the number of different words."""
+_MIN_SHORT_SCORE, _MIN_SHORT_SHARE = 1.2, 0.2
+"""The same for a short text without a function word of English."""
 _OWN_LETTERS = (
     "tr:\u011f\u0131\u015f de:\u00df es:\u00f1 pt:\u00e3\u00f5 fr:\u0153\u00f9 cs:\u0159\u011b\u016f hu:\u0151\u0171 "
     "pl:\u0105\u0119\u0142\u0144\u015b\u017a\u017c ro:\u0103\u021b\u0219 sv:\u00e5 da:\u00f8\u00e6 no:\u00f8\u00e5 "
@@ -185,8 +187,9 @@ def find_language(text: str, among: Collection[str] = ()) -> str:
         return default if default in among else UNDETERMINED
     if among or (candidates and score):
         return best
-    is_clear = best == ENGLISH or (score >= _MIN_SCORE and score >= _MARGIN * english)
-    return best if is_clear and score >= _MIN_SHARE * len(words) else default
+    is_clear = score >= _MIN_SCORE and score >= _MARGIN * english and score >= _MIN_SHARE * len(words)
+    is_clear |= not english and score >= _MIN_SHORT_SCORE and score >= _MIN_SHORT_SHARE * len(words)
+    return best if is_clear or best == ENGLISH else default
 
 
 def main_language(codes: Iterable[str]) -> str:
