@@ -1,15 +1,15 @@
 """Learn how far `sire` trusts vectors and words for a question (`trust.GATES`), and judge it with each set left out.
 
-    python benchmarks/trust_weights.py --work FOLDER SET[,EMBEDDER] ...
+    python benchmarks/trust_weights.py --work FOLDER SET[,xWEIGHT][,EMBEDDER] ...
 
 A set is a folder with `corpus.jsonl` or `docs/` and questions (also of `benchmarks/asked.py`); `SET@files` cuts its
 documents as `sire index` does. Sets whose names begin alike up to `@` or a digit are left out together. The tables of
 `weights.toml` are learned by themselves: `trust_words` from sets with the default embedder, `trust_vectors` and
 `trust_document_vectors` from those with a neural one, the latter from documents that were cut. They minimise, by
 Powell's method on the even-numbered questions, the mean over ranks 1, 2, 5 and 10 of a smooth step in the distance of
-the best passage that meets a need from that rank; every set counts alike. Printed: the tables that all sets give, and
-R@2, R@5 and R@10 of the odd-numbered questions by BM25, by vectors, without trust, and with the trust that the other
-sets give. All other weights are those that ship.
+the best passage that meets a need from that rank; a set counts as much as its WEIGHT says (1). Printed: the tables
+that all sets give, and R@2, R@5 and R@10 of the odd-numbered questions by BM25, by vectors, without trust, and with the
+trust that the other sets give. All other weights are those that ship.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Example:
 
     Attributes:
         scores: `[candidates]`, on the scale on which trust is added.
-        added: Standard scores of cosines or of BM25, `[candidates]`.
+        added: What a weight of 1 adds: standard scores of cosines or BM25, or reciprocal ranks, `[candidates]`.
         gates: `[len(GATES)]`.
         needs: For each need the rows of `scores` that meet it; none where no candidate does.
         baselines: Scores by BM25 and by cosine, `[candidates]` each.
@@ -87,7 +87,7 @@ def _missed(best: np.ndarray, score: float, width: float) -> float:
     return float(np.mean(1.0 / (1.0 + np.exp(np.clip((score - borders) / width, -30, 30)))))
 
 
-def examples(index: Index, dataset: DataSet) -> Iterator[Example]:
+def examples(index: Index, dataset: DataSet, *, by_rank: bool) -> Iterator[Example]:
     """Yield the questions of a set that have gold."""
     view, ranker = index.snapshot().view, EvidencePaths()
     arrays = EvidenceIndex.of(view)
@@ -105,14 +105,14 @@ def examples(index: Index, dataset: DataSet) -> Iterator[Example]:
         unit = np.where(evidence.is_cut(passages), evidence.unit, 1.0)
         yield Example(
             scored.scores(),
-            unit * own[:, column],
+            unit * (evidence.first_places(passages) if by_rank else own[:, column]),
             evidence.gates,
             [np.flatnonzero(np.isin(passages, rows)) for rows in needs[question.id]],
             (evidence.texts.bm25()[passages], among.at(passages).astype(np.float64)),
         )
 
 
-def learn(sets: Sequence[Sequence[Example]]) -> np.ndarray:
+def learn(sets: Sequence[Sequence[Example]], shares: Sequence[float]) -> np.ndarray:
     """Weights of `GATES` that sets together give, `[len(GATES)]`."""
     gates = np.concatenate([[example.gates for example in questions] for questions in sets])
     means, spreads = gates[:, :-1].mean(axis=0), gates[:, :-1].std(axis=0) + 1e-9
@@ -122,7 +122,7 @@ def learn(sets: Sequence[Sequence[Example]]) -> np.ndarray:
 
     def loss(point: np.ndarray) -> float:
         losses = [np.mean([example.loss(table(point)) for example in questions[::2]]) for questions in sets]
-        return float(np.mean(losses) + PENALTY * point @ point)
+        return float(np.average(losses, weights=shares) + PENALTY * point @ point)
 
     start = np.array([-1.0, 0.8, 0.5, 0.5])
     options = {"maxiter": 3, "maxfev": 400, "xtol": 0.05, "ftol": PENALTY}
@@ -134,16 +134,19 @@ def table_of(embedder: str | None, index: Index) -> str:
     arrays = EvidenceIndex.of(index.snapshot().view)
     if embedder is None:
         return "trust_words"
-    return "trust_document_vectors" if len(arrays.members) < len(arrays.chunks) / 2 else "trust_vectors"
+    return "trust_document_vectors" if len(arrays.members) < len(arrays.chunks) else "trust_vectors"
 
 
-def report(sets: Mapping[str, Sequence[Example]]) -> None:
+def report(sets: Mapping[str, Sequence[Example]], shares: Mapping[str, float]) -> None:
     """Print the weights that all sets give, and recall with each left out."""
-    print({gate: round(weight, 2) for gate, weight in zip(GATES, learn(list(sets.values())), strict=True)})
+    learned = learn(list(sets.values()), [shares[name] for name in sets])
+    print({gate: round(weight, 2) for gate, weight in zip(GATES, learned, strict=True)})
     for name, questions in sets.items():
         family = re.split(r"[@\d]", name)[0]
-        others = [rows for other, rows in sets.items() if re.split(r"[@\d]", other)[0] != family]
-        left_out = learn(others) if others else np.zeros(len(GATES))
+        others = [other for other in sets if re.split(r"[@\d]", other)[0] != family]
+        left_out = np.zeros(len(GATES))
+        if others:
+            left_out = learn([sets[other] for other in others], [shares[other] for other in others])
         cells = []
         for way in range(4):
             rows = [
@@ -156,24 +159,33 @@ def report(sets: Mapping[str, Sequence[Example]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="+", metavar="SET[,EMBEDDER]")
+    parser.add_argument("sets", nargs="+", metavar="SET[,xWEIGHT][,EMBEDDER]")
     parser.add_argument("--work", type=Path, required=True, help="a folder that keeps the indexes")
     options = parser.parse_args()
     tables: dict[str, dict[str, list[Example]]] = {}
+    shares: dict[str, float] = {}
     for argument in options.sets:
-        path, _, embedder = argument.partition(",")
+        path, *choices = argument.split(",")
+        share = next((float(choice[1:]) for choice in choices if re.fullmatch(r"x[\d.]+", choice)), 1.0)
+        embedder = next((choice for choice in choices if not re.fullmatch(r"x[\d.]+", choice)), None)
         folder, _, chunks = path.partition("@")
         dataset = load_dataset(folder, chunks or None)
-        name = argument.rpartition("/")[2].partition(",")[0] if not embedder else path.rpartition("/")[2]
+        name = path.rpartition("/")[2]
         chunker = "sentences" if dataset.whole else None
-        place = options.work / f"{name}{'-by-meaning' if embedder else ''}"
-        with Index(place, recipe="sire", embedder=embedder or None, chunker=chunker) as index:
+        with Index(
+            options.work / f"{name}{'-by-meaning' if embedder else ''}",
+            recipe="sire",
+            embedder=embedder,
+            chunker=chunker,
+        ) as index:
             index.build(dataset.documents)
-            table = table_of(embedder or None, index)
-            tables.setdefault(table, {})[name] = list(examples(index, dataset))
+            table = table_of(embedder, index)
+            by_rank = table == "trust_document_vectors"
+            tables.setdefault(table, {})[name] = list(examples(index, dataset, by_rank=by_rank))
+            shares[name] = share
     for table, sets in tables.items():
         print(f"\n[{table}]\n\n| set | BM25 | vectors | without trust | left out |\n|{'---|' * 5}")
-        report(sets)
+        report(sets, shares)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from langchain_sire.transformer import SireDocumentTransformer, pool_documents
 from langchain_sire.vector_store import VectorStoreMirror, VectorStoreSource, over_vector_store
 
 if TYPE_CHECKING:
+    from langchain_sire.files_backend import SireBackend as SireBackend
     from langchain_sire.middleware import SireMiddleware as SireMiddleware
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "ReasoningChain",
     "ReasoningState",
     "SelfAskRetriever",
+    "SireBackend",
     "SireDocumentTransformer",
     "SireEmbeddings",
     "SireMiddleware",
@@ -70,4 +72,8 @@ def __getattr__(name: str) -> Any:
         from langchain_sire.middleware import SireMiddleware
 
         return SireMiddleware
+    if name == "SireBackend":  # needs `deepagents`
+        from langchain_sire.files_backend import SireBackend
+
+        return SireBackend
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

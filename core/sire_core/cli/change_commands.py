@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sire_core.cli import option_groups
-from sire_core.cli.indexed_sources import KNOWN_FILES, KnownFiles, ids_of, is_inside, left_out_sources, stored_hashes
+from sire_core.cli.indexed_sources import KNOWN_FILES, ids_of, is_inside, left_out_sources, stored_hashes
 from sire_core.cli.model_options import SpendingOptions, ask_to_go_on, say_usage
 from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import (
@@ -23,32 +20,31 @@ from sire_core.cli.options import (
     ReadingOptions,
     RecipeOptions,
     check_folder,
-    check_target,
     chunker_of,
     is_index,
     manifest_of,
     open_index,
 )
 from sire_core.cli.output import note, reporting, say, say_json
-from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError
-from sire_core.files.readers import UNSUPPORTED
-from sire_core.files.source_files import GENERATED
+from sire_core.cli.source_reading import (
+    MAX_NAMED_FILES,
+    check_whole,
+    known_files_of,
+    list_failures,
+    list_readings,
+    timed_reading,
+)
+from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
-from sire_core.text.pluralize import count, count_units, shorten, some
+from sire_core.text.pluralize import count, count_units, some
 from sire_core.types import Failure
-from sire_core.version import __version__
 
 if TYPE_CHECKING:
     from sire_core.files.readers import LoadedDocuments
-    from sire_core.protocols import LanguageModel, Progress
+    from sire_core.protocols import LanguageModel
     from sire_core.storage.manifest import Manifest
     from sire_core.types import BuildReport, Document
 
-_MAX_LISTED_FILES = 20
-_MAX_NAMED_FILES = 3
-_FEW = 20
-
-_SHOWN_HEADINGS = 8
 _MAX_LISTED_NAMES = 20
 
 
@@ -66,17 +62,17 @@ def run_change(
 
     reading: dict[str, float] = {}
     gone: list[str] = []
-    before, known_files = manifest_of(options.folder), _known_files(sources, options)
+    before, known_files = manifest_of(options.folder), known_files_of(sources, options)
     corpus = None if sources is not None else LoadedDocuments(())
     if approve is not None:
         with open_index(options) as index:  # before the change: progress bars would hide the question
-            corpus = _timed_reading(sources or (), options, known_files, reading) if corpus is None else corpus
+            corpus = timed_reading(sources or (), options, known_files, reading) if corpus is None else corpus
             approve(index, corpus)
     try:
         with reporting() as progress, open_index(options, progress) as index:
             if corpus is None:
                 shown = progress if sys.stderr.isatty() else None
-                corpus = _timed_reading(sources or (), options, known_files, reading, shown)
+                corpus = timed_reading(sources or (), options, known_files, reading, shown)
             report = change(index, corpus)
             report = replace(report, seconds={**reading, **report.seconds})
             recipe = str(index.stats()["recipe"])
@@ -103,11 +99,11 @@ def run_change(
         are = "document is" if len(gone) == 1 else "documents are"
         note(
             f"{len(gone):,} {are} no longer in {some([str(path) for path in sources or ()])} "
-            f"({some(gone, _MAX_NAMED_FILES)}); `sire sync` removes {'it' if len(gone) == 1 else 'them'}.",
+            f"({some(gone, MAX_NAMED_FILES)}); `sire sync` removes {'it' if len(gone) == 1 else 'them'}.",
             "yellow",
         )
     say_usage(report)
-    _list_failures(
+    list_failures(
         report.failures,
         "passage or summary failed; the same command tries it again",
         "passages or summaries failed; the same command tries them again",
@@ -120,137 +116,6 @@ def _say_interrupted(folder: Path | None, before: Manifest) -> None:
     stored = f"{folder} {state}, and the finished part of the work is stored"
     done = stored if folder is not None and folder.exists() else "Nothing was written"
     note(f"Interrupted. {done}. Run the same command again to resume.")
-
-
-def _timed_reading(
-    sources: Sequence[Path],
-    options: IndexOptions,
-    known_files: KnownFiles,
-    seconds: dict[str, float],
-    progress: Progress | None = None,
-) -> LoadedDocuments:
-    """Read sources; the time that it takes is noted as that of a stage."""
-    begun = time.perf_counter()
-    corpus = read_sources(sources, options, known_files, progress, says_begin=progress is None)
-    seconds["reading"] = time.perf_counter() - begun
-    return corpus
-
-
-def _known_files(sources: Sequence[Path] | None, options: IndexOptions) -> KnownFiles:
-    """Files that an index folder has noted; none where a few single ones are given, which are read in no time."""
-    from sire_core.files.readers import READING
-
-    folder = options.folder
-    paths = sources or ()
-    is_small = len(paths) < _FEW and not any(path.is_dir() for path in paths)
-    if folder is None or is_small or (folder / "pending").exists():
-        return KnownFiles(None, "", {})
-    cutter = chunker_of(options)
-    rules = f"{READING} {__version__} {cutter.fingerprint if cutter else 'whole'} media={options.media}"
-    return KnownFiles(folder, rules, stored_hashes(folder) if is_index(folder) else {})
-
-
-def _check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
-    """Refuse to remove documents that may be in what could not be read."""
-    given_ids = corpus.ids
-    removed = index.documents(name for name in stored_hashes(folder) if name not in given_ids)
-    files = {document.id: document.metadata.get("source") == document.id for document in removed}
-    holders = {name: corpus.may_hold(name, a_file=is_file) for name, is_file in files.items()}
-    unreadable = {name: file for name, file in holders.items() if file is not None}
-    if unreadable:
-        listed = some([f"{name} (in {file})" for name, file in unreadable.items()], 3)
-        raise CorpusError(
-            f"Nothing was changed: {count(len(unreadable), 'document')} would be removed, but may be in files that "
-            f"could not be read: {listed}. Repair these files, or move them away."
-        )
-
-
-def read_sources(
-    sources: Sequence[Path],
-    options: IndexOptions,
-    known_files: KnownFiles | None = None,
-    progress: Progress | None = None,
-    *,
-    says_begin: bool = False,
-) -> LoadedDocuments:
-    """Read documents, and say on stderr what was read, repeated or skipped; of folders also that reading begins."""
-    from sire_core.files.readers import read_documents
-    from sire_core.files.reading_signs import reading_warnings
-
-    for source in sources:
-        _refuse_inside(source, options.folder)
-    check_target(options)
-    if says_begin and any(source.is_dir() for source in sources):  # which may take minutes
-        note(f"Reading {some([str(source) for source in sources], _MAX_NAMED_FILES)} ...")
-    from sire_core.storage.folder import Folder
-
-    corpus = read_documents(
-        list(sources),
-        roots=Folder(options.folder).sources() if options.folder else {},
-        is_known=None if known_files is None else known_files.holds,
-        progress=progress,
-    )
-    same = f"; {count(len(corpus.known), 'file')} unchanged" if corpus.known else ""
-    twice = f", {count(len(corpus.duplicates), 'identical repeat')} left out" if corpus.duplicates else ""
-    note(f"Read {count(len(corpus.documents), 'document')}{twice}{same}.")
-    if options.folder is not None:
-        _check_taken(corpus, sources, options.folder, replaces=options.replaces)
-        _warn_of_namesakes(corpus, sources, options.folder)
-    _list_skipped(corpus.failures)
-    _list_failures(corpus.notes, "file was read with a note", "files were read with notes")
-    signs = ((document.id, reading_warnings(document)) for document in corpus.documents)
-    badly_read = [Failure(name, ", ".join(warnings)) for name, warnings in signs if warnings]
-    _list_failures(badly_read, "document looks badly read", "documents look badly read")
-    return _split_media(corpus, options) if options.media else corpus
-
-
-def _list_skipped(failures: Sequence[Failure]) -> None:
-    """Say what was skipped: what failed apart from what is of a type that nobody expects to be read."""
-    signs = ("an attachment", UNSUPPORTED, GENERATED)
-    attachments, others, generated = ([one for one in failures if one.reason.startswith(sign)] for sign in signs)
-    failed = [one for one in failures if not one.reason.startswith(signs)]
-    _list_failures(failed, "file could not be read and was skipped", "files could not be read and were skipped")
-    if others:
-        suffix_of_each = (PurePath(failure.where).suffix for failure in others)  # `.gimp-help-en` is none
-        suffixes = Counter(suffix if suffix[1:].isalnum() else "no suffix" for suffix in suffix_of_each)
-        listed = ", ".join(f"{number:,} {suffix}" for suffix, number in suffixes.most_common(_MAX_LISTED_FILES))
-        more = (
-            f" and {count(len(suffixes) - _MAX_LISTED_FILES, 'other type')}"
-            if len(suffixes) > _MAX_LISTED_FILES
-            else ""
-        )
-        note(f"Skipped {count(len(others), 'file')} of types that are not read ({listed}{more}).")
-    if generated:
-        files = count(len(generated), "file")
-        note(f"Skipped {files} of a site generator (scripts, indexes, source code); to index one, give its path.")
-    _list_failures(attachments, "attachment of a mail was left out", "attachments of mails were left out")
-
-
-def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bool) -> None:
-    """Say what was read of each file."""
-    from sire_core.files.readers import check_reading
-
-    cutter = chunker_of(options)
-    readings = [check_reading(document, cutter) for document in read_sources(sources, options).documents]
-    if as_json:
-        say_json([asdict(document) for document in readings])
-        return
-    for document in readings:
-        size = f"{count(document.passages, 'passage')}, {document.characters:,} characters"
-        say(f"{document.id}  {document.title} ({size})")
-        more = len(document.headings) - _SHOWN_HEADINGS
-        headings = [*document.headings[:_SHOWN_HEADINGS], *([f"{more:,} more"] if more > 0 else [])]
-        if headings:
-            say("; ".join(headings), indent=4)
-    note("Nothing was built (--dry-run).")
-
-
-def _split_media(corpus: LoadedDocuments, options: IndexOptions) -> LoadedDocuments:
-    from sire_core.documents.media import split_media
-
-    split = split_media(corpus.documents, chunker_of(options))
-    note(f"Separate passages: {count(split.tables, 'table')} and {count(split.images, 'image')}.")
-    return replace(corpus, documents=split.documents)
 
 
 def _print_result(report: BuildReport, recipe: str, before: Manifest, folder: Path | None) -> None:
@@ -321,83 +186,6 @@ def report_json(report: BuildReport, recipe: str, skipped: Sequence[Failure] = (
     }
 
 
-def _list_failures(failures: Sequence[Failure], one: str, several: str) -> None:
-    if not failures:
-        return
-    note(f"{count(len(failures), one, several)}:", "yellow")
-    places_by_reason: dict[str, list[str]] = {}
-    for failure in failures:
-        places_by_reason.setdefault(failure.reason, []).append(failure.where)
-    for reason, files in list(places_by_reason.items())[:_MAX_LISTED_FILES]:
-        note(f"  {some(files, _MAX_NAMED_FILES)}: {shorten(reason, 200)}")
-    unsaid = sum(len(files) for files in list(places_by_reason.values())[_MAX_LISTED_FILES:])
-    if unsaid:
-        note(f"  and {unsaid:,} more (--json lists all)")
-
-
-def _refuse_inside(source: Path, folder: Path | None) -> None:
-    """An index inside a source folder would be read as documents by the next run, unless it is hidden."""
-    if folder is None or folder.is_file():
-        return
-    inner, outer = folder.resolve(), source.resolve()
-    if not source.is_dir() or not inner.is_relative_to(outer):
-        return
-    if not any(part.startswith(".") for part in inner.relative_to(outer).parts):
-        raise ConfigurationError(
-            f"The index {folder} would lie inside {source} and be read as documents. "
-            "Name a folder outside, or one whose name starts with a dot."
-        )
-
-
-def _check_taken(corpus: LoadedDocuments, sources: Iterable[Path], folder: Path, *, replaces: bool) -> None:
-    """Refuse, or say, that files would replace files of a folder that was read before, as they have the same ids."""
-    from sire_core.storage.folder import Folder
-
-    roots = corpus.folders
-    now = [path for source in sources if source.is_dir() and not roots[path := os.path.realpath(source)]]
-    before = [root for root, prefix in Folder(folder).sources().items() if root not in now and not prefix]
-    # Of folders inside each other ids are paths below the outer one: no name is taken twice.
-    pairs = [(new, old) for new in now for old in before if os.path.commonpath([new, old]) not in (new, old)]
-    taken = [
-        (document.id, new, old)
-        for document in corpus.documents
-        for new, old in pairs
-        if _both(Path(new, document.id), Path(old, document.id))
-    ]
-    if not taken:
-        return
-    names = list(dict.fromkeys(name for name, _, _ in taken))
-    _, new, old = taken[0]
-    files = f"{count(len(names), 'file')} of {old} by files of the same name in {new}: {some(names, 3)}"
-    both = f"To keep both, make a new index: sire index {old} {new} --to NEW_DIR"
-    if not replaces:
-        replace_them = f"To replace them: sire update {folder} {new}"
-        raise ConfigurationError(f"Nothing was changed; this would replace {files}. {both}. {replace_them}")
-    note(f"This replaces {files}. {both}.", "yellow")
-
-
-def _warn_of_namesakes(corpus: LoadedDocuments, sources: Iterable[Path], folder: Path) -> None:
-    """Warn that a file given by itself has a new id, where a file of its name is there: it may be the same one."""
-    alone = {source.name for source in sources if source.is_file()} & corpus.ids
-    if not alone or not folder.exists():
-        return
-    stored = stored_hashes(folder)
-    for name in sorted(alone - stored.keys()):
-        if same := [other for other in stored if other.endswith(f"/{name}")]:
-            note(
-                f"{name} is a new id, and the index also holds {some(same, 3)}. To change that, give the folder that "
-                f"it was read from; to remove it: sire delete {folder} {same[0]}",
-                "yellow",
-            )
-
-
-def _both(one: Path, other: Path) -> bool:
-    try:
-        return one.is_file() and other.is_file() and not one.samefile(other)
-    except (OSError, ValueError):  # an id of a record that is no name of a file
-        return False
-
-
 @grouped
 def add(
     folder: option_groups.Folder,
@@ -412,9 +200,7 @@ def add(
     replace it, use `sire update`. With --llm, the expected cost is shown and you are asked before anything is spent.
     """
     options = existing_index(folder, sources[0], spending, reading)
-    run_change(
-        options, put(Index.add, options), sources=sources, as_json=as_json, approve=approval(spending, with_documents)
-    )
+    _put(options, put(Index.add, options), spending, sources, as_json=as_json)
 
 
 @grouped
@@ -431,13 +217,7 @@ def update(
     asked before anything is spent.
     """
     options = existing_index(folder, sources[0], spending, reading)
-    run_change(
-        options,
-        put(Index.update, options),
-        sources=sources,
-        as_json=as_json,
-        approve=approval(spending, with_documents),
-    )
+    _put(options, put(Index.update, options), spending, sources, as_json=as_json)
 
 
 @grouped
@@ -559,7 +339,7 @@ def sync(
 
     def approve(index: Index, corpus: LoadedDocuments) -> None:
         if corpus.failures:
-            _check_whole(index, corpus, to)
+            check_whole(index, corpus, to)
         if dry_run:
             _list_changes(corpus, options, to, as_json=as_json)
             raise typer.Exit
@@ -655,6 +435,18 @@ def put(
     return run
 
 
+def _put(
+    options: IndexOptions,
+    change: Callable[[Index, LoadedDocuments], BuildReport],
+    spending: SpendingOptions,
+    sources: Sequence[Path],
+    *,
+    as_json: bool,
+) -> None:
+    """Read sources and put their documents into an index, once their cost is approved."""
+    run_change(options, change, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+
+
 def existing_index(folder: Path, first: str | Path, spending: SpendingOptions, reading: ReadingOptions) -> IndexOptions:
     """Options of a change; the index must be there, so that a typing error does not start a new one."""
     model = spending.model()
@@ -720,7 +512,7 @@ def index(
             index.set_default_recipe(index.recipe_name)
         return report
 
-    run_change(options, change, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+    _put(options, change, spending, sources, as_json=as_json)
 
 
 @grouped
@@ -739,10 +531,4 @@ def import_(
     Example: sire import documents.jsonl --to my-index
     """
     options = _options(to, spending.model(), spending, reading, replaces=False, **built.as_given())
-    run_change(
-        options,
-        put(Index.update, options),
-        sources=sources,
-        as_json=as_json,
-        approve=approval(spending, with_documents),
-    )
+    _put(options, put(Index.update, options), spending, sources, as_json=as_json)

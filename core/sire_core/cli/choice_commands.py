@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sire_core.cli import option_groups
-from sire_core.cli.change_commands import read_sources, with_documents
+from sire_core.cli.change_commands import with_documents
 from sire_core.cli.model_options import ModelOptions
 from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, RecipeOptions, is_index, manifest_of, open_index, setting_lines
 from sire_core.cli.output import bar, check_writable, note, output_width, reporting, say, say_json, write_text
+from sire_core.cli.source_reading import read_sources
 from sire_core.errors import CorpusError
 from sire_core.text.pluralize import count
 

@@ -24,13 +24,12 @@ from sire_core.cli.model_options import ModelOptions, eval_models
 from sire_core.cli.option_groups import grouped
 from sire_core.cli.options import IndexOptions, check_target, manifest_of, open_index
 from sire_core.cli.output import note, output_width, reporting, say, write_rows
-from sire_core.protocols.building import extraction_by_preset
 from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.experiment import Experiment
-    from sire_core.evaluate.rows import EvalRow
+    from sire_core.evaluate.rows import EvalRow, Gate
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.models.usage import Price
     from sire_core.protocols import LanguageModel, Progress
@@ -149,8 +148,7 @@ def eval_(
     gate = report.gate
     check_index(dataset_dir, asking, builds=compared.builds)
     check_target(IndexOptions(compared.to if compared.repeats == 1 else None, embedder=compared.embedder))
-    if extraction_by_preset(compared.values) == "native" and answering.answer and answering.reader_prompt is None:
-        answering = replace(answering, reader_prompt="paper")
+    answering = answering.like_paper(compared.values)
     names = _names(dataset_dir, asking, compared)
     builds = not (answering.reader_only or asking.file is not None)
     with eval_models(
@@ -178,7 +176,12 @@ def eval_(
         results.say(tables)
         tables = _judged(tables, names, models.judge)
         results.say_more(tables)
-    if failures := gate.failures([row for table in tables for row in table]):
+    _exit_below(gate, [row for table in tables for row in table])
+
+
+def _exit_below(gate: Gate, rows: Sequence[EvalRow]) -> None:
+    """End with code 1 where a recipe finds less than `--fail-under` or `--baseline` asks for."""
+    if failures := gate.failures(rows):
         for failure in failures:
             note(failure, "red")
         raise typer.Exit(1)

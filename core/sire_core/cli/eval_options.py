@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -24,6 +24,7 @@ from sire_core.cli.options import (
 from sire_core.cli.output import check_writable, note
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.datasets import HALVES
+from sire_core.protocols.building import extraction_by_preset
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnswerConfig
@@ -270,6 +271,12 @@ class EvalAnswerOptions:
             "orders. Needs --answer.",
         ),
     ] = None
+
+    def like_paper(self, settings: Mapping[str, Any]) -> EvalAnswerOptions:
+        """These options; where the settings are those of a paper, so is the prompt of the reader."""
+        if self.answer and self.reader_prompt is None and extraction_by_preset(settings) == "native":
+            return replace(self, reader_prompt="paper")
+        return self
 
     def config(self, model: LanguageModel | None, workers: int, k: int | None) -> AnswerConfig | None:
         """The configuration of answers; None without --answer."""

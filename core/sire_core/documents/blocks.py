@@ -91,6 +91,11 @@ _CONTENTS = re.compile(
 )
 
 
+def is_greeting(text: str) -> bool:
+    """True if a text is a greeting of a mail: `Dear Fanny`."""
+    return _GREETING.match(text) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A piece of a document's text with one kind: a span of the text, which stays verbatim.
@@ -465,7 +470,7 @@ def _kind_of(leaf: _Leaf, words: str) -> str:
     of_text = leaf.kind == PARAGRAPH and not leaf.level and len(rows) == 1
     if ("](" in words and _IMAGE.match(words)) or (of_text and _CAPTION.match(words)):
         return CAPTION
-    greets = of_text and words[-1] in ",!" and _GREETING.match(words)
+    greets = of_text and words[-1] in ",!" and is_greeting(words)
     defines = "]:" in words and all(map(_DEFINED_LINK.match, rows))
     return FURNITURE if greets or defines or _is_contents_list(words, rows) else leaf.kind
 

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
+from sire_core.documents.blocks import is_greeting
 from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.explore.frequent_names import frequent_names, is_told
 from sire_core.explore.highlight import first_words, sentence_with
@@ -294,7 +295,8 @@ def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
 def _is_name(label: str) -> bool:
     """True if a name begins with no small letter and has other words than those of grammar (`From`, `AS IS`)."""
     is_grammar = all(word in _GRAMMAR or word.endswith(("n't", "n\u2019t")) for word in label.lower().split())
-    return not label[0].islower() and not is_grammar and label.lower() not in _NOTE_LABELS
+    is_label = label.lower() in _NOTE_LABELS or is_greeting(label)
+    return not label[0].islower() and not is_grammar and not is_label
 
 
 def entity_card(snapshot: SearchSnapshot, entity_id: str, start: int = 0) -> EntityCard | None:

@@ -147,12 +147,17 @@ def with_short_title(snapshot: SearchSnapshot, unit: Unit) -> Unit:
 
 
 def told_apart(named: Sequence[tuple[str, str]]) -> list[str]:
-    """Labels of texts: their titles; their first words where several share a title, or have none."""
+    """Labels of texts: their titles, and their first words where several share one or have none; no two are equal."""
     counts = Counter(title for title, _ in named)
-    return [
+    labels = [
         f"{title}: {first_words(text)}" if title and counts[title] > 1 else title or first_words(text)
         for title, text in named
     ]
+    repeats = Counter[str]()
+    for number, label in enumerate(labels):
+        repeats[label] += 1
+        labels[number] = f"{label} ({repeats[label]})" if repeats[label] > 1 else label
+    return labels
 
 
 def distinct_titles(snapshot: SearchSnapshot, units: Iterable[Unit]) -> list[str]:

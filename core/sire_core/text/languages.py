@@ -65,7 +65,7 @@ _MIN_SCORE, _MARGIN = 2.2, 1.4
 _MIN_SHARE = 0.04
 """Score divided by the number of different words."""
 _MIN_SHORT_SCORE, _MIN_SHORT_SHARE = 1.2, 0.2
-"""The same for a short text without a function word of English."""
+"""Least score, and share of the words, of a short text without a function word of English."""
 _OWN_LETTERS = (
     "tr:\u011f\u0131\u015f de:\u00df es:\u00f1 pt:\u00e3\u00f5 fr:\u0153\u00f9 cs:\u0159\u011b\u016f hu:\u0151\u0171 "
     "pl:\u0105\u0119\u0142\u0144\u015b\u017a\u017c ro:\u0103\u021b\u0219 sv:\u00e5 da:\u00f8\u00e6 no:\u00f8\u00e5 "

@@ -115,6 +115,15 @@ def test_titles_that_become_equal_in_little_room_keep_the_words_that_differ():
     assert {node.label for node in picture.nodes if node.rank} == set(wanted)
 
 
+def test_texts_of_one_title_and_one_beginning_are_told_apart():
+    index = Index(recipe="flat")
+    index.build(Document(str(n), f"{'The lamp burns all night. ' * 9}{n}", "Lamp") for n in range(3))
+    snapshot = index.snapshot()
+    labels = [row.label for row in browse.units(snapshot, "chunk").rows]
+    assert len(set(labels)) == 3
+    assert labels[1] == f"{labels[0]} (2)"
+
+
 def test_labels_of_topics_have_no_numbers_of_sections_and_no_words_of_declarations():
     index = Index(recipe="flat")
     index.build(

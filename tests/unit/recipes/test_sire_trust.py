@@ -95,33 +95,34 @@ def gates(length: int, shared: float, unsure: float) -> np.ndarray:
     return np.array([np.log1p(length), shared, unsure, 1.0])
 
 
-def added(trust: Trust, at: np.ndarray, *, cut: bool = False) -> float:
-    scores = (np.array([1.0]), np.array([0.0]))
-    return float(trust.added(at, scores, np.array([cut]), 1.0)[0])
+def added(trust: Trust, at: np.ndarray, part_share: float = 0.0, *, cosine: float = 1.0, words: float = 0.0) -> float:
+    """Added to the passage that the vectors have first."""
+    return float(trust.added(at, (np.array([cosine]), np.array([words])), np.array([1.0]), part_share)[0])
 
 
 def test_a_short_question_whose_words_many_passages_have_is_left_to_vectors() -> None:
     trust = weights_for(1.0).trust
     asked_in_own_words, written_with_the_page_open = gates(8, 0.8, 1.0), gates(35, 0.4, 1.0)
-    for cut in (False, True):
-        assert added(trust, asked_in_own_words, cut=cut) > 1.0
-        assert added(trust, written_with_the_page_open, cut=cut) == 0.0
+    for part_share in (0.0, 1.0):
+        assert added(trust, asked_in_own_words, part_share) > 1.0
+        assert added(trust, written_with_the_page_open, part_share) == 0.0
 
 
 def test_vectors_of_words_add_nothing_and_words_as_much_as_vectors_lack() -> None:
     at = gates(8, 0.8, 1.0)
     assert added(weights_for(0.0).trust, at) == 0.0
-    words = (np.array([0.0]), np.array([1.0]))
-    whole, half = (weights_for(r).trust.added(at, words, np.array([False]), 1.0)[0] for r in (0.0, 0.5))
+    whole, half = (added(weights_for(r).trust, at, cosine=0.0, words=1.0) for r in (0.0, 0.5))
     assert whole > 0
     assert half == pytest.approx(whole / 2)
-    assert weights_for(1.0).trust.added(at, words, np.array([False]), 1.0)[0] == 0.0
+    assert added(weights_for(1.0).trust, at, cosine=0.0, words=1.0) == 0.0
 
 
-def test_parts_of_documents_are_on_their_own_scale() -> None:
-    trust, at, scores = weights_for(1.0).trust, gates(8, 0.8, 1.0), (np.array([1.0]), np.array([0.0]))
-    cut = np.array([True])
-    assert trust.added(at, scores, cut, 2.0)[0] == pytest.approx(2 * trust.added(at, scores, cut, 1.0)[0])
+def test_the_more_documents_were_cut_the_more_ranks_count_and_similarities_do_not() -> None:
+    trust, at = weights_for(1.0).trust, gates(8, 0.8, 1.0)
+    by_rank = added(trust, at, 1.0, cosine=0.0)
+    assert added(trust, at, 1.0, cosine=3.0) == by_rank
+    assert added(trust, at, 0.25, cosine=0.0) == pytest.approx(by_rank / 2)
+    assert added(trust, at, 0.0, cosine=0.0) == 0.0
 
 
 def test_gates_are_as_many_as_their_weights() -> None:

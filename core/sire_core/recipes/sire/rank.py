@@ -381,10 +381,11 @@ class ScoredPassages:
         # What a passage names comes behind it, as far as it has no more evidence of its own.
         is_named = evidence.index.own[hops.targets] == hops.entities
         lifted = np.where(is_named, np.maximum(alone[target], np.minimum(lifted, hops.begun - _BEHIND_IT)), lifted)
-        steps = np.where(evidence.is_cut(passages)[target], lifted, steps)
-        trusted = weights.trust.added(
-            evidence.gates, (features[:, _VECTOR], features[:, _WORDS]), evidence.is_cut(passages), evidence.unit
-        )
+        is_cut = evidence.is_cut(passages)
+        steps = np.where(is_cut[target], lifted, steps)
+        standard_scores, first_places = (features[:, _VECTOR], features[:, _WORDS]), evidence.first_places(passages)
+        trusted = weights.trust.added(evidence.gates, standard_scores, first_places, evidence.part_share)
+        trusted = np.where(is_cut, evidence.unit, 1.0) * trusted
         repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * _SHOWN_LIFT
         return cls(evidence, passages, alone, hops, target, steps, trusted, repeat, shown)
 

@@ -17,7 +17,7 @@ from sire_core.search.ranking import best_first
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import BoolArray, FloatArray
+    from sire_core.protocols import FloatArray
     from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
     Floats = NDArray[np.float64]
@@ -29,6 +29,10 @@ RAREST_WORDS, NEAREST = 40, 5
 UNRELIABLE_AGREEMENT, RELIABLE_AGREEMENT = 0.2, 0.28
 """Agreement of vectors with words: 0 for random vectors, .11 to .22 for letter n-grams, .29 to .58 for models"""
 BEST_BY_WORDS = 3
+FIRST_PLACES = 3.0
+"""Constant of reciprocal ranks: the fourth by vectors gains half of what the first gains."""
+MOSTLY_PARTS = 0.5
+"""From this share of parts of documents on, ranks count alone."""
 GATES = ("length", "shared", "unsure", "bias")
 """Features that decide the trust in vectors, or words, for a question: the logarithm of one more than its number of
 words; the share of it that the three best passages by words have on average (where many passages have nearly all of
@@ -95,24 +99,31 @@ def _shared_words(index: EvidenceIndex, passage: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Weights of `GATES`, `[len(GATES)]` each: how much a standard score adds to the score of a passage, at least 0."""
+    """Weights of `GATES`, `[len(GATES)]` each: how much is added to the score of a passage, at least 0.
 
-    vectors: Floats  # of the cosine, to a passage that is a document by itself
-    document_vectors: Floats  # of the cosine, to a part of a longer document
-    words: Floats  # of BM25, as far as the vectors of an index are not reliable
+    Where documents were cut into passages, ranks count, and not similarities: of many parts that are all near to a
+    question, those that an embedder has first come early.
+    """
+
+    vectors: Floats  # of a standard score of the cosine, as far as passages are documents by themselves
+    document_vectors: Floats  # of a reciprocal rank by cosine, as far as documents were cut
+    words: Floats  # of a standard score of BM25, as far as the vectors of an index are not reliable
     reliability: float = 0.0  # of the vectors of an index, 0 for vectors of words
 
-    def added(self, gates: Floats, standard_scores: tuple[Floats, Floats], is_cut: BoolArray, unit: float) -> Floats:
+    def added(
+        self, gates: Floats, standard_scores: tuple[Floats, Floats], first_places: Floats, part_share: float
+    ) -> Floats:
         """Score that a question adds to passages, `[passages]`.
 
         Args:
             gates: `GATES` of the question.
             standard_scores: Of the cosines, and of BM25, `[passages]` each.
-            is_cut: Which passages are parts of longer documents, `[passages]`.
-            unit: What 1 in the scores of those is on the scale of the others.
+            first_places: Reciprocal ranks by cosine, 1 for the first, `[passages]`.
+            part_share: Share of the passages of the index that longer documents were cut into.
         """
         tables = (self.vectors, self.document_vectors, self.words)
         whole, part, by_words = (max(0.0, float(gates @ table)) for table in tables)
         cosines, words = standard_scores
-        added = self.reliability * np.where(is_cut, part, whole) * cosines + (1.0 - self.reliability) * by_words * words
-        return np.asarray(np.where(is_cut, unit, 1.0) * added)
+        by_rank = min(1.0, part_share / MOSTLY_PARTS)
+        by_vectors = (1.0 - by_rank) * whole * cosines + by_rank * part * first_places
+        return np.asarray(self.reliability * by_vectors + (1.0 - self.reliability) * by_words * words)
