@@ -60,7 +60,7 @@ _SCRIPTS: tuple[tuple[str, str, str], ...] = (
 """Letters of a script, the languages that function words tell apart, and the one where they do not."""
 _LETTER = re.compile(r"[^\W\d_]")
 _MAX_SAMPLE_CHARS = 2_000
-_MIN_SCORE, _MARGIN = 2.2, 1.4
+_MIN_SCORE, _MARGIN = 3.0, 1.4
 """Score of a language by its function words in a text, at least, and divided by that of English: names are foreign."""
 _MIN_SHARE = 0.04
 """Score divided by the number of different words."""
