@@ -178,3 +178,19 @@ def test_every_script_without_spaces_has_pairs_of_letters_with_their_signs():
     assert language("th").words("ที่นี่") == ["ที่นี่"]
     assert language("zh").words("北京大学") == ["北京", "京大", "大学"]
     assert language("km").words("ខ្មែរ") == ["ខ្មែរ"]
+
+
+POLISH = (
+    Document("moskwa", "To miasto leży nad rzeką i jest stolicą kraju, który ma wielu mieszkańców.", title="Moskwa"),
+    Document("pociąg", "Stary pociąg jedzie z Moskwy do portu, a potem wraca przez las i pola."),
+    Document("wolny", "Nie ma już wolnych miejsc, bo wszyscy chcą jechać dzisiaj."),
+    Document("wolna", "Ta rzeka jest długa i płynie przez cały kraj do morza.", title="Wolna"),
+)
+
+
+def test_names_that_change_their_endings_lead_to_their_passage():
+    with Index(recipe="sire", chunker=None, embedder="lexical") as index:
+        index.build(POLISH)
+        hits = {hit.doc_ids[0]: hit for hit in index.search("Nad czym leży stolica, z której jedzie stary pociąg?", 4)}
+        assert any(step.step == "entity" and "Moskwa" in step.note for step in hits["moskwa"].path)
+        assert not any(step.step == "entity" for step in hits["wolna"].path)

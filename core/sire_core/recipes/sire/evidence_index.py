@@ -24,7 +24,14 @@ from sire_core.recipes.sire.passage_arrays import (
     stem_keys,
     untagged,
 )
-from sire_core.recipes.sire.sentence_names import EvidenceNames, NameKeys, SentenceNames, SpelledText, beginnings
+from sire_core.recipes.sire.sentence_names import (
+    EvidenceNames,
+    InflectedNames,
+    NameKeys,
+    SentenceNames,
+    SpelledText,
+    beginnings,
+)
 from sire_core.search.ranking import ScoredRanking
 from sire_core.storage.checksums import stored_texts, stored_values
 from sire_core.text.languages import ENGLISH, CompoundWords, Language, language
@@ -43,7 +50,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-_DERIVED_NAME = "evidence-16"
+_DERIVED_NAME = "evidence-17"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
 """As many letters as `start_index` may say: the largest number of an array."""
@@ -83,7 +90,7 @@ class EvidenceIndex:
     place: Ints  # place of each passage among those of its source
     path_words: Lists  # stems of the path, file name or address of each source
     title_words: Lists  # stems of what the passage is about
-    names: Keys  # sorted keys of names (see `phrase_keys`)
+    names: Keys  # sorted keys of names (see `phrase_keys`), in other languages than English of their stems, too
     named: Ints  # entity of each name
     own: Ints  # entity that a passage is about, -1 for none
     mentions: Lists  # entities that a sentence names
@@ -118,7 +125,8 @@ class EvidenceIndex:
         passages = PassageWords.of(view, graph.chunk_positions)
         names = EvidenceNames.of(passages, graph, NameKeys.of(view, graph.names.lists))
         text = SpelledText.of(passages)
-        mentions = SentenceNames.of(view, passages, graph, names, text).mentions
+        in_form = SentenceNames.of(view, passages, graph, names, text).mentions
+        mentions = InflectedNames.of(passages, graph, names, text, in_form)
         sources = _Sources.of(view, graph.chunk_positions, passages.languages)
         recurring = _recurring(passages, sources.source)
         if boilerplate:
@@ -264,7 +272,7 @@ def _made(
     graph: EntityGraph,
     names: EvidenceNames,
     text: SpelledText,
-    mentions: Lists,
+    inflected: InflectedNames,
     sources: _Sources,
     recurring: NDArray[np.bool_],
 ) -> EvidenceIndex:
@@ -282,7 +290,7 @@ def _made(
     rank_in_source = np.empty(size, dtype=np.int64)
     rank_in_source[in_order] = np.arange(size) - members.starts[source[in_order]]
     sentences = int(passages.parts["sentences"].counts.sum())
-    mentions, graph_pairs = _without_boilerplate(text, recurring, mentions, graph, sentences)
+    mentions, graph_pairs = _without_boilerplate(text, recurring, inflected.mentions, graph, sentences)
     entities = names.entities(text, graph_pairs, mentions)
     holders = entities.inverted(len(names.labels))
     heading_keys = _phrase_keys(passages.vocabulary.keys[passages.headings.values], passages.headings)
@@ -290,6 +298,8 @@ def _made(
     listed, contents = _contents(passages, heading_keys)
     mentions = _without_lists(mentions, text, listed.repeat(passages.parts["fragments"]["lengths"]))
     lists = graph.names.lists
+    all_names = np.concatenate([names.keys, inflected.keys])
+    by_key = np.argsort(all_names, kind="stable")
     labels = [label.encode("utf-8", "surrogatepass") for label in names.labels[len(graph.entity_ids) :]]
     return EvidenceIndex(
         chunks=graph.chunk_positions,
@@ -309,8 +319,8 @@ def _made(
         place=rank_in_source,
         path_words=paths,
         title_words=_known(passages.name_words, number),
-        names=names.keys,
-        named=names.owners,
+        names=all_names[by_key],
+        named=np.concatenate([names.owners, inflected.owners])[by_key],
         own=names.own,
         mentions=mentions,
         entities=entities,

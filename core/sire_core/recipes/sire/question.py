@@ -11,7 +11,7 @@ import numpy as np
 from sire_core.arrays.grouping import ranges, run_starts
 from sire_core.arrays.lists import word_keys
 from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, name_words, phrase_keys
-from sire_core.recipes.sire.question_terms import question_terms
+from sire_core.recipes.sire.question_terms import foreign_stems, question_terms
 from sire_core.recipes.sire.trust import BEST_BY_WORDS, FIRST_PLACES
 from sire_core.search.ranking import best_first
 from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
@@ -200,7 +200,11 @@ def linked_entities(question: str, index: EvidenceIndex) -> dict[int, tuple[floa
     lowered = question[1:] == question[1:].lower()
     used = np.zeros(len(words), dtype=bool)
     linked: dict[int, tuple[float, str]] = {}
-    phrases = phrase_keys(word_keys(words), LONGEST_NAME)[::-1]
+    phrases = [
+        longer
+        for keys in (word_keys(words), *foreign_stems(question, index, words))
+        for longer in phrase_keys(keys, LONGEST_NAME)[::-1]
+    ]
     slices = [slice(start, start + len(words) + 1 - len(keys)) for keys in phrases for start in range(len(keys))]
     for number, entities in index.entities_named(np.concatenate([np.zeros(0, dtype=np.uint64), *phrases])):
         part = slices[number]

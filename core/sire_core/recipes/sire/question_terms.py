@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.arrays.lists import word_keys
 from sire_core.recipes.sire.passage_arrays import stem_keys
-from sire_core.text.languages import Language, compound_parts, language, possible_parts, question_language
+from sire_core.text.languages import ENGLISH, Language, compound_parts, language, possible_parts, question_language
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
     from sire_core.arrays.lists import Ints
@@ -88,6 +91,15 @@ def question_terms(question: str, index: EvidenceIndex) -> tuple[list[QuestionTe
                 longer = _stems_of(index.words_holding(part, languages[0]), languages[0], index)
                 add(part, list(dict.fromkeys([*_stems_of([part], languages[0], index), *longer])), _PART_WEIGHT)
     return terms, np.unique(np.array(lacked, dtype=np.uint64))
+
+
+def foreign_stems(question: str, index: EvidenceIndex, words: Sequence[str]) -> Iterator[Keys]:
+    """Keys of the stems of a question's words in each of the index's languages but English."""
+    for spoken in map(language, index.language_codes):
+        spelled = spoken.words(question.replace("&", " and "))
+        if spoken.code != ENGLISH and len(spelled) == len(words):
+            stems = stem_keys(spelled, spoken)
+            yield np.where(stems != 0, stems, word_keys(list(words)))
 
 
 def _languages(question: str, index: EvidenceIndex) -> list[Language]:
