@@ -410,7 +410,7 @@ class SentenceNames:
             mentions=Lists.of_lengths((), ()),
         )
         rows_before = np.full(len(passages.ids), -1) if before is None else result._carried(before, names, texts)
-        pairs = [_spelled(texts.of_passages(rows_before < 0), graph, names, about)]
+        pairs = [_spelled(texts.of_passages(rows_before < 0), (graph.passages, graph.entities), names, about)]
         if before is not None:
             pairs.append(result._taken(before, rows_before))
         sentences, entities = (np.concatenate(column) for column in zip(*pairs, strict=True))
@@ -465,11 +465,14 @@ def _differing(one: SentenceNames, other: SentenceNames) -> NDArray[np.bool_]:
 
 
 def _spelled(
-    texts: SpelledText, graph: EntityGraph, names: EvidenceNames, about: NDArray[np.bool_]
+    texts: SpelledText, recorded_pairs: tuple[Ints, Ints], names: EvidenceNames, about: NDArray[np.bool_]
 ) -> tuple[Ints, Ints]:
-    """Sentences and entities: those that the passage's record has, and what other passages are about."""
+    """Sentences and entities: those that the passage's record has, and what other passages are about.
+
+    `recorded_pairs` are the passages and the entities of their records.
+    """
     width = max(1, len(names.labels))
-    recorded = np.append(distinct(graph.passages * width + graph.entities), -1)
+    recorded = np.append(distinct(recorded_pairs[0] * width + recorded_pairs[1]), -1)
     spelling = names.spelling(texts)
     pairs: list[tuple[Numbers, Ints]] = [(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))]
     for part in texts.parts():
@@ -498,9 +501,7 @@ class InflectedNames:
     mentions: Lists  # entities that every sentence names, in any form
 
     @classmethod
-    def of(
-        cls, passages: PassageWords, graph: EntityGraph, names: EvidenceNames, texts: SpelledText, mentions: Lists
-    ) -> InflectedNames:
+    def of(cls, passages: PassageWords, names: EvidenceNames, texts: SpelledText, mentions: Lists) -> InflectedNames:
         """Look for names of passages in other forms; `mentions` has them in the form of the name."""
         vocabulary, languages = passages.vocabulary, passages.languages
         is_foreign = languages != ENGLISH
@@ -522,7 +523,8 @@ class InflectedNames:
         about = np.zeros(len(names.labels), dtype=bool)
         about[owners] = True
         inflected = replace(names, keys=keys[order], owners=owners[order], lengths=lengths[order], begun=begun)
-        sentences, entities = _spelled(stemmed, graph, inflected, about)
+        nothing = np.zeros(0, dtype=np.int64)  # in another form a name needs its capital letter
+        sentences, entities = _spelled(stemmed, (nothing, nothing), inflected, about)
         before = np.arange(len(mentions)).repeat(np.diff(mentions.starts))
         both = np.concatenate([before, sentences]), np.concatenate([mentions.values.astype(np.int64), entities])
         return cls(keys[order], owners[order], Lists.of_pairs(*both, len(mentions)))
