@@ -34,6 +34,8 @@ _NEGATION = re.compile(r"\b[DWdw]on['\u2019]t\b")  # No form of "won" or of "don
 _BREAK = re.compile(f"[{_BREAKS}]+")
 _ACCENT = re.compile("[\u0300-\u036f]")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+SOUTH_EAST = re.compile(f"[{_SOUTH_EAST}]")
+"""A character of a script without spaces whose letters have signs: Thai, Lao, Burmese, Khmer."""
 _WRITTEN = re.compile(f"[{UNSPACED}\uff66-\uff9f]+")  # half-width kana, too: they are folded to the others
 _UNREAD = re.compile(f"[{_INVISIBLE}{_POINTS}]+")
 # Persian writes endings behind one: `books` is `book`, this and the ending of plurals.
@@ -105,12 +107,17 @@ def find_words(text: str) -> list[str]:
     return word_pattern().findall(bare_text(text))
 
 
-def split_words(text: str) -> list[str]:
-    """Lower-case words without accents; runs of a script without spaces become overlapping pairs of letters."""
+def split_words(text: str, *, whole_letters: bool = False) -> list[str]:
+    """Lower-case words without accents; runs of a script without spaces become overlapping pairs of characters.
+
+    Args:
+        text: The text.
+        whole_letters: Pairs are of letters with their signs, as in `spelled_words`.
+    """
     if text.isascii():
         return _PLAIN_WORD.findall(text.lower())
     folded = without_accents(bare_text(unicodedata.normalize("NFKC", text).casefold()))
-    return _cut_words(folded, lambda run: run)
+    return _cut_words(folded, _letter_with_signs().findall if whole_letters else lambda run: run)
 
 
 def spelled_words(text: str) -> list[str]:
