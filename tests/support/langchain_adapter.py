@@ -6,7 +6,7 @@ from operator import add
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import ToolCall
 from langchain_core.retrievers import BaseRetriever
@@ -34,6 +34,34 @@ class LangChain:
     @staticmethod
     def named_embedder(name, size):
         return langchain_sire.LangChainEmbedder(DeterministicFakeEmbedding(size=size), name=name)
+
+    @staticmethod
+    def embedder(answer, calls=None, *, named=True, native=False):
+        """Over a model that answers texts with vectors, four a call; `calls` gets the kind and number of texts."""
+        calls = [] if calls is None else calls
+
+        class Model(Embeddings):
+            def embed_documents(self, texts):
+                calls.append(("passages", len(texts)))
+                return answer(texts)
+
+            def embed_query(self, text):
+                calls.append(("question", 1))
+                return answer([text])[0]
+
+        class Native(Model):
+            async def aembed_documents(self, texts):
+                calls.append(("async passages", len(texts)))
+                return answer(texts)
+
+            async def aembed_query(self, text):
+                calls.append(("async question", 1))
+                return answer([text])[0]
+
+        made = (Native if native else Model)()
+        if named:
+            made.model = "letters-1"
+        return langchain_sire.LangChainEmbedder(made, batch_size=4)
 
     @staticmethod
     def score(score):

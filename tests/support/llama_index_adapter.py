@@ -1,11 +1,13 @@
 """`llama_index_sire` in the words of `support.adapters`."""
 
+import asyncio
 import json
 from contextlib import aclosing
 
 import pytest
 from llama_index.core import MockEmbedding
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores import SimpleVectorStore
@@ -32,6 +34,39 @@ class LlamaIndex:
     @staticmethod
     def named_embedder(name, size):
         return llama_index_sire.LlamaIndexEmbedder(MockEmbedding(size), fingerprint=f"llama-index:{name}")
+
+    @staticmethod
+    def embedder(answer, calls=None, *, named=True, native=False):
+        calls = [] if calls is None else calls
+
+        class Model(BaseEmbedding):
+            def _get_text_embeddings(self, texts):
+                calls.append(("passages", len(texts)))
+                return answer(texts)
+
+            def _get_text_embedding(self, text):
+                return self._get_text_embeddings([text])[0]
+
+            def _get_query_embedding(self, query):
+                calls.append(("question", 1))
+                return answer([query])[0]
+
+            async def _aget_query_embedding(self, query):
+                return self._get_query_embedding(query)
+
+        class Native(Model):  # that it awaits is what tells that it is async
+            async def _aget_text_embeddings(self, texts):
+                await asyncio.sleep(0)
+                calls.append(("async passages", len(texts)))
+                return answer(texts)
+
+            async def _aget_query_embedding(self, query):
+                await asyncio.sleep(0)
+                calls.append(("async question", 1))
+                return answer([query])[0]
+
+        names = {"model_name": "letters-1"} if named else {}
+        return llama_index_sire.LlamaIndexEmbedder((Native if native else Model)(embed_batch_size=4, **names))
 
     @staticmethod
     def score(score):

@@ -50,20 +50,6 @@ class WordEmbedding(BaseEmbedding):
         return self._get_query_embedding(query)
 
 
-class AsyncEmbedding(WordEmbedding):
-    """The same with real async methods."""
-
-    async def _aget_query_embedding(self, query):
-        self._calls.append("async query")
-        await asyncio.sleep(self.delay)
-        return (await HashEmbedder(64).embed([query])).tolist()[0]
-
-    async def _aget_text_embeddings(self, texts):
-        self._calls.append("async texts")
-        await asyncio.sleep(0)
-        return (await HashEmbedder(64).embed(texts)).tolist()
-
-
 class ChatLLM(CustomLLM):
     """A chat model without functions that answers like the core's scripted model, with usage in `raw`."""
 

@@ -1,4 +1,4 @@
-"""The core's embedders in stores of the frameworks."""
+"""A framework's embeddings in an index, and the core's embedders in stores of the frameworks."""
 
 import pickle
 
@@ -11,11 +11,86 @@ from llama_index.core import VectorStoreIndex
 from langchain_sire import SireEmbeddings
 from llama_index_sire import SireEmbedding
 from sire_core.data import demo_documents
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError
+from sire_core.models.sync import run_sync
 from sire_core.testing.doubles import HashEmbedder
 
 TEXTS = [f"{document.title}\n{document.text}" for document in demo_documents()]
 QUESTION = "Which ship sank in a gale?"
+
+
+def letters(texts):
+    """Counts of letters."""
+    return [[float(text.count(letter)) + 0.1 for letter in "abcdefgh"] for text in texts]
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_passages_are_cut_into_batches_and_questions_have_a_method_of_their_own(adapter, native):
+    calls, prefix = [], "async " * native
+    embedder = adapter.embedder(letters, calls, native=native)
+    vectors = await embedder.embed(["abc"] * 10 + ["h"])
+    assert sorted(calls) == [(f"{prefix}passages", size) for size in (3, 4, 4)]
+    assert (vectors.shape, vectors.dtype, vectors[10].argmax()) == ((11, 8), np.float32, 7)
+    await embedder.embed(["abc"], "query")
+    assert calls[3:] == [(f"{prefix}question", 1)]
+    assert len(await embedder.embed([])) == 0
+
+
+def test_trap_a_sync_call_never_uses_the_async_connections_of_another_loop(adapter):
+    calls = []
+    embedder = adapter.embedder(letters, calls, native=True)
+    run_sync(embedder.embed(["abc"]))
+    run_sync(embedder.embed(["abc"], "query"))
+    assert calls == [("passages", 1), ("question", 1)]
+
+
+def fails(texts):
+    raise OSError("no network")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda texts: [[1.0]], "for 2 texts"),
+        (lambda texts: [[1.0], [float("nan")]], "infinite or undefined"),
+        (lambda texts: [[1.0], [1.0, 2.0]], "length 2, not 1"),
+        (lambda texts: [[], []], "no vector"),
+    ],
+)
+async def test_bad_answers_are_model_errors(adapter, answer, words):
+    with pytest.raises(ModelError, match=words):
+        await adapter.embedder(answer).embed(["a", "b"])
+
+
+def test_models_without_a_name_are_told_apart_by_what_they_answer(adapter, documents, tmp_path):
+    def salted(salt, noise=0.0):
+        def answer(texts):
+            return [(np.random.default_rng([salt, len(text)]).normal(size=8) + noise).tolist() for text in texts]
+
+        return adapter.embedder(answer, named=False)
+
+    one, same, other, near = salted(1), salted(1), salted(2), salted(1, 0.03)
+    assert one.fingerprint == same.fingerprint != other.fingerprint
+    assert near.fingerprint != one.fingerprint, "a number is at a border"
+    adapter.Retriever.from_documents(documents[:2], recipe="flat", embedder=one, path=tmp_path).index.close()
+    for alike in (same, near):
+        retriever = adapter.Retriever.from_documents([], embedder=alike, path=tmp_path)
+        assert len(adapter.search(retriever, QUESTION)) == 2
+        retriever.index.close()
+    with pytest.raises(EmbedderMismatchError, match="Model"):
+        adapter.search(adapter.Retriever.from_documents([], embedder=other, path=tmp_path), QUESTION)
+    with pytest.raises(ModelError, match="Model failed: OSError: no network"):
+        _ = adapter.embedder(fails, named=False).fingerprint
+
+
+def test_a_delete_in_a_new_process_needs_no_vectors_to_know_the_dimension(adapter, documents, tmp_path):
+    options = {"embedder": adapter.embedder(letters), "path": tmp_path}
+    adapter.Retriever.from_documents(documents[:2], recipe="flat", **options).index.close()
+    loaded = adapter.Retriever.from_documents([], **options)
+    names = [found.doc_ids for found in adapter.search(loaded, QUESTION)]
+    adapter.delete(loaded, *names[0])
+    assert loaded.index.stats()["dimension"] == 8
+    assert [found.doc_ids for found in adapter.search(loaded, QUESTION)] == names[1:]
 
 
 def test_a_langchain_store_searches_with_the_lexical_embedder(tmp_path):

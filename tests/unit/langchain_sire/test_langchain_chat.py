@@ -7,7 +7,6 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 
 from langchain_sire import LangChainChat
-from langchain_sire.chat import as_language_model
 from sire_core.errors import ConfigurationError, ModelError, RefusalError
 from sire_core.models.sync import run_sync
 from sire_core.models.usage_meter import UsageMeter
@@ -85,10 +84,6 @@ def test_fingerprint_is_class_model_and_name():
 def test_only_chat_models_are_taken():
     with pytest.raises(ConfigurationError, match="dict is no LangChain chat model"):
         LangChainChat({})
-    ours = LangChainChat(model("x"))
-    assert as_language_model(ours) is ours
-    assert as_language_model(None) is None
-    assert isinstance(as_language_model(model("x")), LangChainChat)
 
 
 async def test_a_tool_call_that_is_no_json_is_read_tolerantly():

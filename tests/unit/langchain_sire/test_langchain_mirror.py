@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from langchain_core.documents import Document as LangChainDocument
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 
@@ -11,7 +12,6 @@ from langchain_sire import (
     VectorStoreMirror,
     pool_documents,
 )
-from langchain_sire.documents import from_texts
 from sire_core import Document, Index
 from sire_core.errors import EmbedderMismatchError
 from sire_core.recipes import indexrag, recipe_by_name
@@ -123,13 +123,15 @@ class Picky(InMemoryVectorStore):
         return self.add_documents(documents, ids=ids, **kwargs)
 
 
+def text(content, name, **metadata):
+    return LangChainDocument(content, id=name, metadata=metadata)
+
+
 def test_nested_metadata_becomes_fit_and_this_is_said_once(caplog):
     store = Picky(DeterministicFakeEmbedding(size=32))
-    documents = from_texts(
-        ["A plain one.", "A nested one."], [{"n": 1}, {"deep": {"a": [1]}, "none": None}], ["a", "b"]
-    )
+    documents = [text("A plain one.", "a", n=1), text("A nested one.", "b", deep={"a": [1]}, none=None)]
     retriever = SireRetriever.from_documents(documents, vector_store=store, recipe="flat")
-    retriever.add_documents(from_texts(["Another."], [{"tags": ["x"]}], ["c"]))
+    retriever.add_documents([text("Another.", "c", tags=["x"])])
     retriever.delete_documents("a")
     rows = {row["text"]: row["metadata"] for row in store.store.values()}
     assert set(rows) == {"A nested one.", "Another."}
@@ -143,15 +145,13 @@ def test_nested_metadata_becomes_fit_and_this_is_said_once(caplog):
 def test_a_unit_that_is_refused_holds_up_no_other():
     store = Picky(DeterministicFakeEmbedding(size=32))
     texts = [*(f"Text {n}." for n in range(9)), "An unlucky one.", *(f"More {n}." for n in range(9))]
-    retriever = SireRetriever.from_documents(
-        from_texts(texts, ids=[f"d{n}" for n in range(19)]), vector_store=store, recipe="flat"
-    )
+    retriever = SireRetriever.from_texts(texts, ids=[f"d{n}" for n in range(19)], vector_store=store, recipe="flat")
     assert {row["text"] for row in store.store.values()} == {text for text in texts if "unlucky" not in text}
     stats = retriever.index.stats()
     assert stats["waiting"] == {"langchain": 1}
     assert len(stats["waiting_ids"]["langchain"]) == 1
     retriever.delete_documents("d0")
-    retriever.add_documents(from_texts(["Late."], ids=["late"]))
+    retriever.add_documents([text("Late.", "late")])
     assert {"Late.", "Text 0."} & {row["text"] for row in store.store.values()} == {"Late."}
     assert "d9" in {d.id for d in retriever.invoke("unlucky", k=30)}
     retriever.delete_documents("d9")
@@ -170,9 +170,7 @@ def test_a_store_that_is_out_of_order_is_not_asked_for_each_unit():
             return self.add_documents(documents)
 
     with pytest.raises(RuntimeError, match="out of order"):
-        SireRetriever.from_documents(
-            from_texts([f"Text {n}." for n in range(200)]),
-            vector_store=Down(DeterministicFakeEmbedding(size=32)),
-            recipe="flat",
+        SireRetriever.from_texts(
+            [f"Text {n}." for n in range(200)], vector_store=Down(DeterministicFakeEmbedding(size=32)), recipe="flat"
         )
     assert Down.asked < 60

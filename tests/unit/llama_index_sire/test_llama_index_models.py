@@ -5,56 +5,16 @@ import asyncio
 import numpy as np
 import pytest
 from llama_index.core import MockEmbedding, Settings
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
 from llama_index.core.schema import Document as LlamaDocument
 from llama_index.core.schema import QueryBundle
 from pydantic import BaseModel
 
 from llama_index_sire import LlamaIndexEmbedder, LlamaIndexModel, SireRetriever
 from llama_index_sire.embedding import known_query
-from llama_index_sire.language_model import _usage
-from llama_index_sire.opening import resolve_embed_model, resolve_llm
-from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError, RefusalError
+from sire_core.errors import ConfigurationError, ModelError, RefusalError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Prompt
-from support.llama_index_models import AsyncEmbedding, ChatLLM, FunctionLLM, WordEmbedding
-
-
-async def test_questions_and_passages_use_their_own_methods():
-    model = WordEmbedding()
-    vectors = await LlamaIndexEmbedder(model).embed(["one", "two"], "document")
-    assert vectors.shape == (2, 64)
-    assert vectors.dtype == np.float32
-    assert set(model._calls) == {"text"}
-    await LlamaIndexEmbedder(model).embed(["one"], "query")
-    assert model._calls[-1] == "query"
-
-
-async def test_async_methods_are_used_natively_from_async_code():
-    model = AsyncEmbedding()
-    embedder = LlamaIndexEmbedder(model)
-    await embedder.embed(["one", "two"])
-    await embedder.embed(["one"], "query")
-    assert model._calls == ["async texts", "async query"]
-
-
-def test_sync_calls_use_sync_methods():
-    """Async connections belong to the loop of the user."""
-    model = AsyncEmbedding()
-    run_sync(LlamaIndexEmbedder(model).embed(["one"], "query"))
-    run_sync(LlamaIndexEmbedder(model).embed(["one"]))
-    assert model._calls == ["query", "text"]
-
-
-async def test_batches_follow_the_models_batch_size():
-    class Counting(AsyncEmbedding):
-        async def _aget_text_embeddings(self, texts):
-            self._calls.append(len(texts))
-            return await super()._aget_text_embeddings(texts)
-
-    model = Counting(embed_batch_size=4)
-    assert (await LlamaIndexEmbedder(model).embed([f"text {i}" for i in range(10)])).shape == (10, 64)
-    assert [call for call in model._calls if isinstance(call, int)] == [4, 4, 2]
+from support.llama_index_models import ChatLLM, FunctionLLM, WordEmbedding
 
 
 async def test_texts_in_place_of_the_question_are_averaged():
@@ -72,52 +32,6 @@ def test_fingerprints_name_what_changes_vectors():
     assert LlamaIndexEmbedder(one).fingerprint == LlamaIndexEmbedder(other).fingerprint
     assert LlamaIndexEmbedder(one, fingerprint="mine").fingerprint == "mine"
     assert LlamaIndexEmbedder(MockEmbedding(embed_dim=8)).dimension == 8
-
-
-async def test_nonsense_from_a_model_is_an_error():
-    class Broken(WordEmbedding):
-        def _get_text_embeddings(self, texts):
-            return [[1.0], [1.0, 2.0]][: len(texts)]
-
-    with pytest.raises(ModelError, match="length 2, not 1"):
-        await LlamaIndexEmbedder(Broken()).embed(["a", "b"])
-
-
-class Unnamed(MockEmbedding):
-    """Of a user's own class, which sets no model name."""
-
-    salt: int = 0
-    noise: float = 0.0
-
-    def _get_vector(self):
-        return (np.random.default_rng(self.salt).normal(size=self.embed_dim) + self.noise).tolist()
-
-
-def test_models_without_a_name_are_told_apart_by_what_they_answer(tmp_path):
-    names = [LlamaIndexEmbedder(Unnamed(embed_dim=8, salt=salt)).fingerprint for salt in (1, 1, 2)]
-    assert names[0] == names[1] != names[2]
-    with SireRetriever.from_documents(
-        [LlamaDocument(text="The ship.", id_="a")], persist_dir=tmp_path, embed_model=Unnamed(embed_dim=8, salt=1)
-    ).index:
-        pass
-    with pytest.raises(EmbedderMismatchError, match="Unnamed"):
-        SireRetriever.from_persist_dir(tmp_path, embed_model=Unnamed(embed_dim=8, salt=2))
-    same = SireRetriever.from_persist_dir(tmp_path, embed_model=Unnamed(embed_dim=8, salt=1))
-    assert [found.node.ref_doc_id for found in same.retrieve("ship")] == ["a"]
-    noisy = Unnamed(embed_dim=8, salt=1, noise=0.008)
-    assert LlamaIndexEmbedder(noisy).fingerprint != names[0]  # a number is at a border
-    again = SireRetriever.from_persist_dir(tmp_path, embed_model=noisy)
-    again.insert(LlamaDocument(text="A harbour.", id_="b"))
-    assert len(again.retrieve("ship")) == 2
-
-
-def test_an_unnamed_model_that_fails_is_an_error_that_says_so():
-    class Broken(MockEmbedding):
-        def _get_query_embedding(self, query):
-            raise OSError("no network")
-
-    with pytest.raises(ModelError, match="Broken failed: OSError: no network"):
-        _ = LlamaIndexEmbedder(Broken(embed_dim=8)).fingerprint
 
 
 def test_mock_embedding_passes_with_a_warning_and_another_model_of_one_vector_does_not(caplog):
@@ -138,15 +52,18 @@ def test_mock_embedding_passes_with_a_warning_and_another_model_of_one_vector_do
         SireRetriever.from_documents(given, embed_model=Broken())
 
 
-def test_trap_settings_are_resolved_late_and_openai_is_never_made():
-    """`Settings.embed_model` with nothing set tries to import OpenAI's integration."""
-    assert resolve_embed_model(None) is None
-    assert Settings._embed_model is None
+def test_trap_settings_are_resolved_late_and_openai_is_never_made(documents):
+    """`Settings.embed_model` and `Settings.llm` with nothing set try to import OpenAI's integrations."""
+
+    def embedder(**options):
+        made = SireRetriever.from_documents(documents[:2], recipe="flat", **options)
+        return made.index.stats()["embedder"]
+
+    assert embedder().startswith("lexical")
+    assert Settings._embed_model is Settings._llm is None
     Settings.embed_model = WordEmbedding(model_name="global")
-    found = resolve_embed_model(None)
-    assert isinstance(found, LlamaIndexEmbedder)
-    assert found.model is Settings.embed_model
-    assert resolve_embed_model("lexical") == "lexical"
+    assert embedder() == LlamaIndexEmbedder(Settings.embed_model).fingerprint
+    assert embedder(embed_model="lexical").startswith("lexical")
 
 
 class Answer(BaseModel):
@@ -192,19 +109,17 @@ async def test_async_only_models_work_from_sync_code_too():
 
 
 @pytest.mark.parametrize(
-    ("raw", "more", "expected"),
+    "raw",
     [
-        ({"usage": {"prompt_tokens": 3, "completion_tokens": 2}}, {}, (3, 2)),
-        ({"usage": {"input_tokens": 3, "output_tokens": 2}}, {}, (3, 2)),
-        ({"usage_metadata": {"prompt_token_count": 3, "candidates_token_count": 2}}, {}, (3, 2)),
-        ({"prompt_eval_count": 3, "eval_count": 2}, {}, (3, 2)),
-        (None, {"prompt_tokens": 3, "completion_tokens": 2}, (3, 2)),
-        (None, {}, (0, 0)),
+        {"usage": {"prompt_tokens": 3, "completion_tokens": 2}},
+        {"usage": {"input_tokens": 3, "output_tokens": 2}},
+        {"usage_metadata": {"prompt_token_count": 3, "candidates_token_count": 2}},
+        {"prompt_eval_count": 3, "eval_count": 2},
     ],
 )
-def test_usage_is_found_wherever_integrations_put_it(raw, more, expected):
-    message = ChatMessage(role=MessageRole.ASSISTANT, content="Yes.")
-    assert _usage(ChatResponse(message=message, raw=raw, additional_kwargs=more)) == expected
+async def test_usage_is_found_wherever_integrations_put_it(raw):
+    done = await LlamaIndexModel(ChatLLM(answer="Yes.", raw=raw)).complete(PROMPT)
+    assert (done.input_tokens, done.output_tokens) == (3, 2)
 
 
 def test_fingerprint_names_model_and_temperature():
@@ -223,12 +138,11 @@ def test_a_whole_index_is_built_with_a_llama_index_model(documents, question):
 
 def test_trap_settings_llm_is_used_only_when_asked_for(documents):
     """Indexing never spends money that nobody asked to spend, and OpenAI is never made."""
-    assert resolve_llm(None) is None
     Settings.llm = ChatLLM()
     SireRetriever.from_documents(documents[:4])
     assert not Settings.llm._prompts
-    assert resolve_llm("settings").llm is Settings.llm
-    with pytest.raises(ConfigurationError, match="'settings' or None"):
-        resolve_llm("gpt-4o")
-    with pytest.raises(ConfigurationError, match="object is no language model"):
-        resolve_llm(object())
+    SireRetriever.from_documents(documents[:4], llm="settings")
+    assert Settings.llm._prompts
+    for wrong, words in (("gpt-4o", "'settings' or None"), (object(), "object is no language model")):
+        with pytest.raises(ConfigurationError, match=words):
+            SireRetriever.from_documents(documents[:4], llm=wrong)

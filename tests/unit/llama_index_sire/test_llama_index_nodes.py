@@ -9,17 +9,12 @@ from llama_index.core import Document, MockEmbedding, VectorStoreIndex
 from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
 from llama_index.core.schema import MetadataMode, NodeRelationship, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
+from llama_index_mirrors import AppendOnly
 
 from llama_index_sire import SireRetriever, to_documents
-from llama_index_sire.documents import to_node, to_scored_node
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, KnownDocumentError
-from sire_core.types import Hit, Unit, UnitKind, to_uuid
 
 pytestmark = pytest.mark.default_recipe
-
-
-CHUNK = Unit("c1", UnitKind.CHUNK, "Some text.", ("c1",), title="T", metadata={"tenant": "a", "year": 1990})
-SUMMARY = Unit("s1", UnitKind.SIM_SUMMARY, "A summary.", ("c1", "c2"), level=2, tree="sim")
 
 
 def test_documents_keep_id_text_title_and_metadata():
@@ -60,38 +55,21 @@ def test_something_else_is_refused():
         to_documents(["text"])
 
 
-def test_a_passage_has_its_document_as_source():
-    node = to_node(CHUNK, ["d1", "d2"])
-    assert node.node_id == to_uuid("c1")
-    assert node.ref_doc_id == "d1"
-    assert node.metadata["tenant"] == "a"
-    assert json.loads(node.metadata["sire_doc_ids"]) == ["d1", "d2"]
-
-
-def test_trap_derived_nodes_leak_on_delete_unless_they_are_their_own_source():
-    """Without SOURCE a node is stored under "None" and no delete reaches it."""
-    node = to_node(SUMMARY, ["d1", "d2"], {"tenant": "a"})
-    assert node.ref_doc_id == node.node_id == to_uuid("s1")
-    assert not isinstance(node.relationships[NodeRelationship.SOURCE], list)
-    assert json.loads(node.metadata["sire_chunk_ids"]) == ["c1", "c2"]
-    assert (node.metadata["sire_kind"], node.metadata["sire_level"], node.metadata["tenant"]) == ("sim_summary", 2, "a")
-
-
-@pytest.mark.parametrize(("unit", "documents"), [(CHUNK, ["d1"]), (SUMMARY, ["d1", "d2"])])
-def test_trap_metadata_is_flat_and_survives_a_vector_store(unit, documents):
-    node = to_node(unit, documents)
-    stored = node_to_metadata_dict(node, flat_metadata=True)
-    back = metadata_dict_to_node(json.loads(json.dumps(stored)))
-    assert back == node
-    assert back.hash == node.hash
-
-
-def test_trap_bookkeeping_is_neither_embedded_nor_shown_to_models():
-    """Metadata keys that are not excluded are printed into the prompt."""
-    node = to_node(CHUNK, ["d1"])
-    for mode in (MetadataMode.LLM, MetadataMode.EMBED):
-        assert "sire_" not in node.get_content(mode)
-        assert "tenant: a" in node.get_content(mode)
+def test_trap_nodes_in_a_store_are_flat_have_a_source_and_hide_our_bookkeeping():
+    """Without SOURCE a node is stored under "None" and no delete reaches it; metadata are printed into prompts."""
+    store = AppendOnly()
+    given = [Document(id_=f"d{n}", text=f"Petra Quillon saw ship {n}.", metadata={"tenant": "a"}) for n in range(4)]
+    SireRetriever.from_documents(given, recipe="sirerag", vector_store=store)
+    assert {node.metadata["sire_kind"] for node in store._rows} > {"chunk"}
+    for node in store._rows:
+        assert node.ref_doc_id == node.node_id
+        assert not isinstance(node.relationships[NodeRelationship.SOURCE], list)
+        assert set(json.loads(node.metadata["sire_doc_ids"])) <= {"d0", "d1", "d2", "d3"}
+        back = metadata_dict_to_node(json.loads(json.dumps(node_to_metadata_dict(node, flat_metadata=True))))
+        assert (back.hash, back.metadata) == (node.hash, node.metadata)
+        for mode in (MetadataMode.LLM, MetadataMode.EMBED):
+            assert "sire_" not in node.get_content(mode)
+            assert "tenant: a" in node.get_content(mode)
 
 
 def test_the_users_excluded_keys_stay_excluded():
@@ -109,13 +87,6 @@ def test_the_users_excluded_keys_stay_excluded():
     assert "/x" not in found.node.get_content(MetadataMode.EMBED)
     assert found.node.metadata["file_path"] == "/x"
     assert "sire_node" not in found.node.metadata
-
-
-def test_trap_scores_do_not_change_the_hash():
-    """A score in the metadata changes the hash and defeats the document store."""
-    one, other = to_scored_node(Hit(CHUNK, 0.9, ("d1",))), to_scored_node(Hit(CHUNK, 0.1, ("d1",)))
-    assert one.node.hash == other.node.hash
-    assert one.node is not other.node
 
 
 def test_a_hit_says_why_and_is_the_same_node_for_every_question():
@@ -144,12 +115,13 @@ def test_a_hit_says_why_and_is_the_same_node_for_every_question():
     assert not any("sire_path" in found.metadata for document in again for found in (document, *document.passages))
 
 
-@pytest.mark.parametrize("score", [0.0, -0.3])
-def test_trap_a_score_of_zero_is_read_as_one(score):
+def test_trap_a_score_of_zero_is_read_as_one():
     """`score = n.score or 1.0`."""
-    found = to_scored_node(Hit(CHUNK, score, ("d1",)))
-    assert 0 < found.score < 0.001
-    assert type(to_scored_node(Hit(CHUNK, np.float32(0.5), ("d1",))).score) is float
+    given = [Document(id_=name, text=text) for name, text in (("a", "A lighthouse."), ("b", "Rye bread."))]
+    retriever = SireRetriever.from_documents(given, recipe="flat", ranker="bm25")
+    scores = {found.node.ref_doc_id: found.score for found in retriever.retrieve("lighthouse")}
+    assert {type(score) for score in scores.values()} == {float}
+    assert 0 < scores["b"] < 0.001 < scores["a"]
 
 
 def splitter(size=30):

@@ -160,9 +160,6 @@ def test_a_store_with_ids_of_its_own_is_refused():
 
 
 def test_local_models_as_llama_index_names_them():
-    from llama_index_sire.opening import resolve_embed_model
-
-    assert resolve_embed_model("local:BAAI/bge-small-en-v1.5") == "st:BAAI/bge-small-en-v1.5"
     with pytest.raises(ConfigurationError, match="'local' names no model"):
         SireRetriever.from_documents(documents(), embed_model="local")
     with pytest.raises(ConfigurationError, match="no model folder at /no/such/folder"):

@@ -215,13 +215,15 @@ def test_mixed_units_exist_so_that_the_test_can_fail():
 @pytest.mark.parametrize("tenant", SECRETS)
 def test_what_waits_is_indexed_and_hidden_like_the_rest(tmp_path, tenant):
     pytest.importorskip("langchain_core")  # absent where LlamaIndex is tested alone
+    from langchain_core.documents import Document as Given
+
     import langchain_sire
-    from langchain_sire.documents import to_langchain
 
     place = tmp_path / "ix"
     SireRetriever.from_documents(nodes(), persist_dir=place, recipe="sire").index.close()
     mine = of_index(place, tenant)
-    langchain_sire.SireRetriever.open(place).upsert([to_langchain(document) for document in documents(first=7)])
+    waiting = [Given(d.text, id=d.id, metadata={"title": d.title, **d.metadata}) for d in documents(first=7)]
+    langchain_sire.SireRetriever.open(place).upsert(waiting)
     assert [document.id[0] for document in mine.index.documents()] == [tenant] * 6
     for way in ("retrieve", "fusion", "tool"):
         assert shows_only(WAYS[way](mine), tenant)

@@ -15,7 +15,6 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Vector
 from llama_index_mirrors import AppendOnly, Flaky, document, expected, held, make
 
 from llama_index_sire import SireRetriever, VectorStoreMirror
-from llama_index_sire.documents import PROVENANCE_KEYS
 from sire_core import Index
 from sire_core.recipes import indexrag
 from sire_core.types import to_uuid
@@ -160,7 +159,7 @@ def test_nodes_carry_excluded_keys_and_no_more_metadata(documents):
     (node,) = store._rows
     assert "path" in node.excluded_llm_metadata_keys
     assert set(node.metadata) == {"path", "lang", *STORED}
-    assert set(PROVENANCE_KEYS) <= set(node.excluded_llm_metadata_keys)
+    assert set(STORED) <= set(node.excluded_llm_metadata_keys)
 
 
 def test_a_store_with_vectors_of_another_length_is_warned_of(caplog):
