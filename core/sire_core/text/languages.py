@@ -94,6 +94,11 @@ class Language:
 
     code: str
 
+    @property
+    def is_english(self) -> bool:
+        """True if the rules of English hold; so do they where nothing tells the language."""
+        return self.code in (ENGLISH, UNDETERMINED)
+
     def words(self, text: str) -> list[str]:
         """Words of a text as they are stemmed: lower case; scripts without spaces as pairs of letters."""
         if self.code == ENGLISH:
@@ -116,7 +121,7 @@ class Language:
     @cached_property
     def function_words(self) -> frozenset[str]:
         """Words that neither name nor describe."""
-        if self.code in (ENGLISH, UNDETERMINED):
+        if self.is_english:
             return FUNCTION_WORDS
         return _listed_words().get(self.code, frozenset())
 
@@ -227,6 +232,13 @@ def _of_script(sample: str) -> tuple[Collection[str], str]:
     if counts[best] <= _MIN_SCRIPT_SHARE * letters:
         return (), UNDETERMINED
     return next(codes.split() for _, codes, script in _SCRIPTS if script == best), best
+
+
+def script_language(word: str) -> str:
+    """Return the code of the language to read a single word in by its script; empty for Latin letters."""
+    if word.isascii():
+        return ""
+    return next((code for code, letters in _script_patterns().items() if letters.match(word)), "")
 
 
 @cache

@@ -10,6 +10,7 @@ from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.text.languages import find_language, language
+from sire_core.text.snippets import rate_sentences, read_sentences
 from sire_core.types import Chunk
 
 KOREAN = (
@@ -194,3 +195,25 @@ def test_names_that_change_their_endings_lead_to_their_passage():
         hits = {hit.doc_ids[0]: hit for hit in index.search("Nad czym leży stolica, z której jedzie stary pociąg?", 4)}
         assert any(step.step == "entity" and "Moskwa" in step.note for step in hits["moskwa"].path)
         assert not any(step.step == "entity" for step in hits["wolna"].path)
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "quoted"),
+    [
+        (
+            "Der Bahnhof liegt am Fluss. Alle Züge halten dort nur am Vormittag. Die Schule ist neben der Kirche.",
+            "Wann hält dort der Zug?",
+            "Alle Züge halten dort nur am Vormittag.",
+        ),
+        (
+            "Вокзал стоит у реки. Все поезда приходят сюда только утром. Школа находится рядом с церковью.",
+            "Когда ждать поезд?",
+            "Все поезда приходят сюда только утром.",
+        ),
+    ],
+    ids=["german", "russian"],
+)
+def test_quotes_answer_in_the_forms_of_the_language(text, question, quoted):
+    sentences = read_sentences(text)
+    rates = rate_sentences(sentences, question)
+    assert sentences[max(range(len(rates)), key=rates.__getitem__)].text == quoted
