@@ -59,7 +59,8 @@ _SCRIPTS: tuple[tuple[str, str, str], ...] = (
 )
 """Letters of a script, the languages that function words tell apart, and the one where they do not."""
 _LETTER = re.compile(r"[^\W\d_]")
-_MAX_SAMPLE_CHARS = 2_000
+_SHORT_SAMPLE_CHARS, _MAX_SAMPLE_CHARS = 600, 2_000
+_MIN_PLAIN, _MIN_PLAIN_SHARE = 8, 0.25
 _MIN_SCORE, _MARGIN = 3.0, 1.4
 """Score of a language by its function words in a text, at least, and divided by that of English: names are foreign."""
 _MIN_SHARE = 0.04
@@ -172,6 +173,8 @@ def find_language(text: str, among: Collection[str] = ()) -> str:
         text: The text; its first 2,000 letters are looked at.
         among: Codes of the languages that it may be in; any for none.
     """
+    if not among and _is_plainly_english(text[:_SHORT_SAMPLE_CHARS]):
+        return ENGLISH
     sample = text[:_MAX_SAMPLE_CHARS]
     candidates: Collection[str] = ()
     default = UNDETERMINED
@@ -179,7 +182,7 @@ def find_language(text: str, among: Collection[str] = ()) -> str:
         candidates, default = _of_script(sample)
         if default != UNDETERMINED and not candidates:
             return default
-    words = set(map(str.lower, find_words(sample)))
+    words = dict.fromkeys(map(str.lower, find_words(sample)))
     scores: dict[str, float] = {}
     weights = _function_weights()
     for word in words:
@@ -195,6 +198,13 @@ def find_language(text: str, among: Collection[str] = ()) -> str:
     is_clear = score >= _MIN_SCORE and score >= _MARGIN * english and score >= _MIN_SHARE * len(words)
     is_clear |= not english and score >= _MIN_SHORT_SCORE and score >= _MIN_SHORT_SHARE * len(words)
     return best if is_clear or best == ENGLISH else default
+
+
+def _is_plainly_english(sample: str) -> bool:
+    """True if a text has so many function words of English that no other language need be thought of."""
+    words = set(find_words(sample.lower()))
+    shared = len(words & FUNCTION_WORDS)
+    return shared >= _MIN_PLAIN and shared >= _MIN_PLAIN_SHARE * len(words)
 
 
 def main_language(codes: Iterable[str]) -> str:

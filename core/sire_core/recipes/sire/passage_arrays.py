@@ -184,6 +184,8 @@ def _settled(word: str, code: str) -> str:
 
 def _languages_of_tagged(words: Sequence[str]) -> NDArray[np.str_]:
     """Codes of the languages of words."""
+    if _TAG not in "".join(words):  # all are English
+        return np.full(len(words), ENGLISH, dtype="U3")
     return np.array([word.partition(_TAG)[2] or ENGLISH for word in words], dtype="U3")
 
 
