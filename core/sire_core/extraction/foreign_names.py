@@ -26,9 +26,8 @@ _GERMAN_NOUN = re.compile(
 )
 """Endings of nouns that are made of other words; they name nothing."""
 _PLACE = re.compile(r"(?:\A|\W)(?:in|nach|aus|bei|zwischen)\s\Z", re.IGNORECASE)
-_INFLECTED = re.compile(r"(?:\A|\s)[^\W\d_]*[a-z\u00e4\u00f6\u00fc\u00df](?:e|en|er|es|em)\s\Z")
+_INFLECTED = re.compile(r"\w*[a-z\u00e4\u00f6\u00fc\u00df](?:e|en|er|es|em)")
 _OWNED = re.compile(r"[^ ]+ (?:der|des|dem|den|die|das) (?=[^ ]+ [^ ])")
-_WORD_BEFORE = re.compile(r"([^\W\d_]+)\s\Z")
 _CHARS_BEFORE = 40
 
 
@@ -105,11 +104,12 @@ def _is_name(sentence: str, span: TextSpan, code: str, inside: dict[str, int]) -
     if code not in CAPITALISED_NOUNS:
         return len(words) > 1 or not opens or span.name in inside
     if len(words) > 1:
-        return not (opens and _INFLECTED.match(f"{words[0]} ") and words[0] not in inside and _is_noun(words[-1]))
+        return not (opens and _INFLECTED.fullmatch(words[0]) and words[0] not in inside and _is_noun(words[-1]))
     if _is_noun(span.name) or (opens and span.name not in inside):
         return False
     before = sentence[max(0, span.start - _CHARS_BEFORE) : span.start]
-    if (word := _WORD_BEFORE.search(before)) and (word[1].lower() in _german_articles() or _INFLECTED.search(before)):
+    word = before.split()[-1] if before[-1:].isspace() and before.strip() else ""
+    if word.lower() in _german_articles() or _INFLECTED.fullmatch(word):
         return inside.get(span.name, 0) > 1
     return inside.get(span.name, 0) > 1 or bool(_PLACE.search(before))
 
