@@ -120,9 +120,7 @@ def long_forms(sentence: str) -> list[TextSpan]:
 
 def recurring_phrases(sentences: Sequence[str], headings: Iterable[str]) -> list[str]:
     """Lower-case noun phrases of two or three words that occur twice, or once and in a heading."""
-    counts: Counter[str] = Counter()
-    for sentence in sentences:
-        counts.update(_phrases(sentence))
+    counts = Counter(_phrases("\n".join(sentences)))
     for heading in headings:
         counts.update(set(_phrases(heading.lower())))
     phrases = [phrase for phrase, number in counts.most_common(_CANDIDATES) if number > 1]
@@ -133,8 +131,8 @@ def recurring_phrases(sentences: Sequence[str], headings: Iterable[str]) -> list
     return sorted(phrases, key=lambda phrase: -counts[phrase])[:_MOST]
 
 
-def _phrases(sentence: str) -> Iterator[str]:
-    for match in _RUN.finditer(sentence):
+def _phrases(lines: str) -> Iterator[str]:
+    for match in _RUN.finditer(lines):
         run: list[str] = []
         for word in (*match.group().split(), ""):
             if word and word not in STOP_WORDS and len(word) > 2:
@@ -408,7 +406,9 @@ def sections_of(chunk: Chunk) -> list[TextSection]:
     if not title and not is_path:
         title, rest = title_line(chunk.text)
         start = len(chunk.text) - len(rest) if title else 0
-    blocks = [replace(block, start=max(block.start, start)) for block in chunk.blocks if block.end > start]
+    blocks = [
+        block if block.start >= start else replace(block, start=start) for block in chunk.blocks if block.end > start
+    ]
     pieces = pieces_of(chunk.text, blocks)
     if len(pieces) < 2 and not any("`" in piece.text for piece in pieces):  # prose in one piece: a page's paragraph
         return [_section(title, "", pieces, [])]
@@ -501,15 +501,20 @@ def _spans(
     sentence: str, ticked: list[tuple[int, int]], definition: Definition | None, terms: Sequence[str]
 ) -> list[TextSpan]:
     identifiers, addresses = find_identifiers(sentence, ticked)
-    names = [span for span in find_spans(sentence) if not _overlaps(span, [(s.start, s.end) for s in identifiers])]
-    names = [span for span in names if not _overlaps(span, addresses)]
-    spans = sorted([*names, *identifiers])
+    spans = find_spans(sentence)
+    if identifiers or addresses:
+        code = [*addresses, *((span.start, span.end) for span in identifiers)]
+        spans = sorted([*(span for span in spans if not _overlaps(span, code)), *identifiers])
     common = long_forms(sentence)
     if definition is not None:
         common.append(TextSpan(definition.start, definition.end, definition.term, TERM))
-    common += [span for span in term_spans(sentence, terms) if not _overlaps(span, [(s.start, s.end) for s in common])]
-    common = [span for span in common if not _overlaps(span, [(s.start, s.end) for s in identifiers])]
-    return merged(common, spans) if common else spans
+    if terms:
+        places = [(span.start, span.end) for span in common]
+        common += [span for span in term_spans(sentence, terms) if not _overlaps(span, places)]
+    if not common:
+        return spans
+    code = [(span.start, span.end) for span in identifiers]
+    return merged([span for span in common if not _overlaps(span, code)], spans)
 
 
 def _overlaps(span: TextSpan, spans: Sequence[tuple[int, int]]) -> bool:

@@ -104,16 +104,15 @@ def keyphrases(chunk: Chunk, sentences: Sequence[str], names: Iterable[str]) -> 
 
 def _runs(sentences: Sequence[str]) -> Iterable[str]:
     """Runs of one to three lower-case content words; of a longer run the last three, where the head noun is."""
-    for sentence in sentences:
-        for match in _RUN.finditer(sentence):
-            run: list[str] = []
-            for word in (*match.group().split(), ""):
-                if word and word not in _STOP and len(word) > 2:
-                    run.append(word)
-                elif run:
-                    if len(run) > 1 or (len(run[0]) > 3 and not run[0].endswith(("ed", "ing", "ly"))):
-                        yield " ".join(run[-_MAX_RUN:])
-                    run = []
+    for match in _RUN.finditer("\n".join(sentences)):
+        run: list[str] = []
+        for word in (*match.group().split(), ""):
+            if len(word) > 2 and word not in _STOP:
+                run.append(word)
+            elif run:
+                if len(run) > 1 or (len(run[0]) > 3 and not run[0].endswith(("ed", "ing", "ly"))):
+                    yield " ".join(run[-_MAX_RUN:])
+                run = []
 
 
 class Reference(NamedTuple):

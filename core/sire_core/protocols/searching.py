@@ -185,6 +185,9 @@ class View(Protocol):
         With `files`, the previous structure may come from another process, and be some changes older.
         """
 
+    def cached_arrays(self, name: str, make: Callable[[], Mapping[str, NDArray[Any]]]) -> Mapping[str, NDArray[Any]]:
+        """Return arrays by name, derived from this snapshot and kept in one file, from which they are mapped."""
+
     def cached_on_disk(
         self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
     ) -> T:

@@ -18,6 +18,7 @@ from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageE
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
 from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities, sq_pays
 from sire_core.search.vectors.vector_store import store_scores
+from sire_core.storage.array_file import map_arrays, save_arrays
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.pool import Pool, differing_metadata, shared_metadata
 from sire_core.text.pluralize import count
@@ -48,6 +49,7 @@ T = TypeVar("T")
 
 _WORTH_FILES = 2_000  # Minimum rows for files; smaller structures are derived again within a second
 _STALE = 50  # Files are written again if more than one row in this many is missing
+_ARRAYS_FILE = "arrays.bin"
 _INLINE = 16_000_000
 """Matrix elements that one product gets through in about 5 ms; more work than that leaves the event loop."""
 
@@ -109,6 +111,15 @@ class DerivedCache:
     ) -> T:
         """Return a structure derived from this snapshot, made once and stored in files for other processes."""
         return self.derived(name, lambda: self._from_disk(name, make, save, load))
+
+    def cached_arrays(self, name: str, make: Callable[[], Mapping[str, NDArray[Any]]]) -> Mapping[str, NDArray[Any]]:
+        """Return arrays by name, derived from this snapshot and kept in one file, from which they are mapped."""
+        return self.cached_on_disk(
+            name,
+            make,
+            lambda arrays, directory: save_arrays(directory / _ARRAYS_FILE, arrays),
+            lambda directory: map_arrays(directory / _ARRAYS_FILE),
+        )
 
     def _from_disk(
         self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]

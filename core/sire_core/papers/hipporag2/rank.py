@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from sire_core.extend import BoolArray, Filter, FloatArray, IntArray, LanguageModel, Ranking, SimilarPairs, View
 
     Floats = NDArray[np.float64]
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class PhraseGraph:
         def make() -> PhraseGraph:
             mentions = EntityGraph.of(view)
             compare = similar_names if shared_word else all_similar_names
-            arrays = view.cached_on_disk(name, lambda: _arrays(view, mentions, synonym, compare), _save, _load)
+            arrays = view.cached_arrays(name, lambda: _arrays(view, mentions, synonym, compare))
             return cls(mentions, name=name, **arrays)
 
         return view.derived(f"{name} with mentions", make)
@@ -120,15 +119,6 @@ def _arrays(
         "synonyms": np.stack((phrase_mentions[first], phrase_mentions[second]), axis=1),
         "likeness": likeness,
     }
-
-
-def _save(arrays: Mapping[str, NDArray[Any]], folder: Path) -> None:
-    for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", array)
-
-
-def _load(folder: Path) -> dict[str, NDArray[Any]]:
-    return {file.stem: np.load(file) for file in sorted(folder.glob("*.npy"))}
 
 
 def _ends(triples: IntArray, number: IntArray, pairs: IntArray) -> IntArray:

@@ -59,12 +59,8 @@ class TriGraph:
         mentions, kinds = EntityGraph.of(view), list(view.kind_names)
         kind = kinds.index(SENTENCE.value) if SENTENCE.value in kinds else -1
         sentences = np.flatnonzero(view.kinds == kind)
-        rows, passages, entities = view.cached_on_disk(
-            "tri-graph",
-            lambda: _occurrences(view, mentions, sentences),
-            lambda occurrences, folder: np.save(folder / "occurrences.npy", occurrences),
-            lambda folder: np.load(folder / "occurrences.npy"),
-        )
+        arrays = view.cached_arrays("tri-graph", lambda: {"occurrences": _occurrences(view, mentions, sentences)})
+        rows, passages, entities = arrays["occurrences"]
         size = max(1, len(mentions.entity_ids))
         named = np.stack(np.divmod(np.unique(rows * size + entities), size))  # a sentence may be in two passages
         pairs, counts = np.unique(passages * size + entities, return_counts=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +18,10 @@ from sire_core.models.word_vectors import word_vectors
 from sire_core.recipes.sire.passage_arrays import PassageWords, name_words, passage_fragments, stem_keys
 from sire_core.recipes.sire.sentence_names import EvidenceNames, NameKeys, SentenceNames, SpelledText, beginnings
 from sire_core.search.ranking import ScoredRanking
-from sire_core.storage.array_file import map_arrays, save_arrays
 from sire_core.storage.checksums import stored_texts, stored_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     Ends = NDArray[np.unsignedinteger[Any]]
 
 _DERIVED_NAME = "evidence-16"
-_ARRAYS_FILE = "arrays.bin"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
 """As many letters as `start_index` may say: the largest number of an array."""
@@ -95,7 +93,11 @@ class EvidenceIndex:
     def of(cls, view: View, *, boilerplate: bool = False) -> EvidenceIndex:
         """The arrays of a pool, with or without boilerplate: made once per generation and kept in files."""
         name = f"{_DERIVED_NAME}-whole" if boilerplate else _DERIVED_NAME
-        return view.cached_on_disk(name, lambda: cls._read(view, boilerplate=boilerplate), _save, _load)
+
+        def arrays() -> Mapping[str, NDArray[Any]]:
+            return arrays_of(cls._read(view, boilerplate=boilerplate))
+
+        return view.derived(f"{name} record", lambda: record_of(cls, view.cached_arrays(name, arrays)))
 
     @classmethod
     def _read(cls, view: View, *, boilerplate: bool) -> EvidenceIndex:
@@ -188,13 +190,19 @@ class _Sources:
         number, metadata = view.chunk_metadata
         source, start = _cuts(metadata, number[first], view.chunk_documents[first])
         _, one_of = np.unique(source, return_index=True)
-        return cls(source, start, [_path_words(metadata[n]) for n in number[first[one_of]].tolist()])
+        return cls(source, start, [_path_words(_path(metadata[n])) for n in number[first[one_of]].tolist()])
 
 
-def _path_words(metadata: Mapping[str, Any]) -> Keys:
-    """Hashes of the stems of the path, file name or address that metadata have."""
-    path = next((metadata[key] for key in _PATH_KEYS if isinstance(metadata.get(key), str)), "")
-    return distinct(stem_keys(name_words(path.replace("_", " ")[:_LONGEST_PATH])))
+def _path(metadata: Mapping[str, Any]) -> str:
+    """Path, file name or address that metadata have; empty without one."""
+    path: str = next((metadata[key] for key in _PATH_KEYS if isinstance(metadata.get(key), str)), "")
+    return path[:_LONGEST_PATH]
+
+
+@lru_cache(1 << 13)  # the next generation has most of them, too
+def _path_words(path: str) -> Keys:
+    """Hashes of the stems of a path."""
+    return distinct(stem_keys(name_words(path.replace("_", " "))))
 
 
 def _cuts(metadata: Sequence[Mapping[str, Any]], number: Ints, documents: Ints) -> tuple[Ints, Ints]:
@@ -480,11 +488,3 @@ def _bm25(passages: Numbers, words: Numbers, size: int, count: int) -> tuple[Lis
     norm = _K1 * (1 - _B + _B * lengths[lists.values])
     impacts = idf.repeat(df) * frequencies / (frequencies + norm)
     return lists, impacts.astype(np.float32), idf.astype(np.float32)
-
-
-def _save(index: EvidenceIndex, directory: Path) -> None:
-    save_arrays(directory / _ARRAYS_FILE, arrays_of(index))
-
-
-def _load(directory: Path) -> EvidenceIndex:
-    return record_of(EvidenceIndex, map_arrays(directory / _ARRAYS_FILE))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sire_core.arguments import kind_of
+from sire_core.arrays.lists import arrays_of
 from sire_core.errors import ConfigurationError
 from sire_core.metadata_values import flat_metadata
 from sire_core.search.ranking import best_first
@@ -18,7 +19,6 @@ from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -60,16 +60,6 @@ class Bytes:
             )
         return scores * self.scales
 
-    def save(self, directory: Path) -> None:
-        """Write the arrays as files."""
-        np.save(directory / "codes.npy", self.codes)
-        np.save(directory / "scales.npy", self.scales)
-
-    @classmethod
-    def load(cls, directory: Path) -> Bytes:
-        """Map what `save` has written."""
-        return cls(np.load(directory / "codes.npy", mmap_mode="r"), np.load(directory / "scales.npy"))
-
 
 @dataclass(frozen=True, slots=True)
 class FollowedIndex:
@@ -101,10 +91,8 @@ async def store_scores(
         return np.asarray(await asyncio.to_thread(np.dot, view.matrix, question), dtype=np.float32)
     asked = ~waits if allowed is None else allowed & ~waits
     listed = await _listed(followed.index, query, question, view, where, asked)
-    copies = await asyncio.to_thread(
-        view.cached_on_disk, "bytes", lambda: Bytes.of(view.matrix), Bytes.save, Bytes.load
-    )
-    scores = await asyncio.to_thread(copies.products, question)
+    copies = await asyncio.to_thread(view.cached_arrays, "bytes", lambda: arrays_of(Bytes.of(view.matrix)))
+    scores = await asyncio.to_thread(Bytes(**copies).products, question)
     best = np.sort(best_first(scores, _EXACT))
     scores[best] = view.matrix[best] @ question
     if waits.any():
