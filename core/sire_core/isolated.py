@@ -19,18 +19,21 @@ _START = (
 """This package is imported from the caller's folder, but no module of it before those of Python."""
 
 
-def start_isolated(function: str, libraries: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def start_isolated(
+    function: str, libraries: Sequence[str], env: Mapping[str, str], plugins: Sequence[str] = ()
+) -> subprocess.Popen[bytes]:
     """Start Python, in its own folder, to call one function of this package; pipes are its standard input and output.
 
     Args:
         function: `module:name`.
         libraries: Packages that it imports from where this process has them, wherever that is.
         env: All of its environment variables; those of Python itself count for nothing.
+        plugins: Folders of packages that it may import, too.
     """
     origins = [find_spec(name) for name in (__name__.partition(".")[0], *libraries)]
     folders = dict.fromkeys(str(Path(spec.origin).resolve().parent.parent) for spec in origins if spec and spec.origin)
     return subprocess.Popen(  # noqa: S603 (this interpreter and this package)
-        [_interpreter(), "-I", "-c", _START, function, *folders],
+        [_interpreter(), "-I", "-c", _START, function, *(folders | dict.fromkeys(plugins))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

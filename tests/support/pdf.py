@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 
-__all__ = ["drawn_pdf", "one_line_pdf", "pdf", "tagged_pdf"]
+__all__ = ["drawn_pdf", "form_pdf", "one_line_pdf", "pdf", "tagged_pdf"]
 
 _FONTS = b"<< /Font << /F1 5 0 R >> >>"
 
@@ -18,6 +18,14 @@ def one_line_pdf(text: str) -> bytes:
 def drawn_pdf(operators: str) -> bytes:
     """A page with what these operators draw; `/F1` is Helvetica."""
     return _file(_page(operators.encode("latin-1")))
+
+
+def form_pdf(labels: Sequence[tuple[int, int, str]], annotation: bytes) -> bytes:
+    """A page with words `(x, y, words)`, and one field or note, whose looks are the empty sixth object."""
+    words = "".join(f"BT /F1 12 Tf {x} {y} Td ({text}) Tj ET " for x, y, text in labels).encode("latin-1")
+    looks = b"<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 0 >>\nstream\n\nendstream"
+    form = b" /AcroForm << /Fields [7 0 R] /DR %s /DA (/F1 12 Tf) >>" % _FONTS
+    return _file([*_page(words, form, b" /Annots [7 0 R]"), looks, b"<< /Type /Annot /P 3 0 R %s >>" % annotation])
 
 
 def tagged_pdf(lines: Sequence[str], *, root: bytes = b"StructTreeRoot") -> bytes:

@@ -43,6 +43,7 @@ _FILLED = re.compile(r"\S")
 _ATX = re.compile(r"[ \t\f]*#{1,6}[ \t]+")
 _MARKER = re.compile(r"(?:[ \t]*>)*[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
 _QUOTE_MARK = re.compile(r"[ \t]*(?:>[ \t]?)+")
+_TABLE_RULE = re.compile(r"\|(?: ?:?-+:? ?\|)+")
 _FENCE = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*(`{3,}|~{3,})")
 _BARE_ROW = re.compile(r" {0,3}\|[^\n]*\|[ \t]*\Z")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
@@ -314,7 +315,32 @@ def _paragraphs(text: str, starts: Sequence[int]) -> list[_Leaf]:
 
 
 def _leaves(lines: Sequence[str], parser: MarkdownIt) -> Iterator[_Leaf]:
-    """Blocks of Markdown that hold no other ones."""
+    """Blocks of Markdown that hold no other ones; inner rows of tables are read without the parser, which is slow."""
+    numbers = _parsed_lines(lines)
+    for leaf in _parsed_leaves([lines[number] for number in numbers], parser):
+        first = numbers[leaf.first]
+        yield leaf._replace(first=first, stop=numbers[leaf.stop - 1] + 1)
+        if leaf.kind == ROW and leaf.stop < len(numbers):
+            yield from (_Leaf(ROW, row, row + 1) for row in range(numbers[leaf.stop - 1] + 1, numbers[leaf.stop]))
+
+
+def _parsed_lines(lines: Sequence[str]) -> Sequence[int]:
+    """Numbers of the lines that are parsed: of the rows below the rule of a table only the first and the last."""
+    if not any(map(_TABLE_RULE.fullmatch, lines)):
+        return range(len(lines))
+    numbers: list[int] = []
+    row = 0
+    while row < len(lines):
+        numbers.append(row)
+        row += 1
+        if _TABLE_RULE.fullmatch(lines[row - 1]):
+            stop = next((below for below in range(row, len(lines)) if lines[below][:1] != "|"), len(lines))
+            numbers += [row] if row < stop else []
+            row = max(min(row + 1, stop), stop - 1)
+    return numbers
+
+
+def _parsed_leaves(lines: Sequence[str], parser: MarkdownIt) -> Iterator[_Leaf]:
     depth = quotes = 0
     item = -1  # first line of an item that nothing stands in yet
     is_head = False

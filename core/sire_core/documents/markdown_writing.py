@@ -26,6 +26,7 @@ LIST_ITEM = re.compile(r"[-*+]\s|\d{1,9}[.)]\s")
 """Beginning of an item of a list."""
 _BEGINS_MARKUP = re.compile(r"!--|a (?:id|name)=")
 
+_FENCE_MARKS = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 _CODE_OR_COMMENT = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)|<!--")
 
 
@@ -46,6 +47,18 @@ def list_item(text: str, label: str, level: int) -> str:
     """An item of a list, with its own label (`-`, `3.`, `b)`), two columns further in for each level."""
     indent = "  " * level
     return f"{indent}{label} " + _LINE.sub(f"{indent}  ", text)
+
+
+def code_block(code: str, language: str = "") -> str:
+    """Code within a fence that nothing in it ends; empty without code."""
+    code = code.strip("\n")
+    if not code.strip():
+        return ""
+    marks = _FENCE_MARKS.findall(code)
+    fence = "```"
+    if any(mark[0] == "`" for mark in marks):  # no line of backticks ends one of tildes, however long it is
+        fence = "~" * (1 + max((len(mark) for mark in marks if mark[0] == "~"), default=2))
+    return f"{fence}{language}\n{code}\n{fence}"
 
 
 def table(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:

@@ -17,6 +17,7 @@ from sire_core.errors import CorpusError
 from sire_core.files.archive_limits import unpacked_size
 from sire_core.files.conversion import ExpansionError, conversion, note
 from sire_core.files.other_formats import SECOND_READER, read_other
+from sire_core.files.reader_plugins import load_plugin, plugin_module
 from sire_core.files.reading_signs import reading_warnings
 from sire_core.text.words import clean_text
 from sire_core.types import Document
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _READERS = {
     ".pdf": ("pdf", "read_pdf"),
+    ".doc": ("old_word", "read_doc"),
     ".docx": ("office", "read_docx"),
     ".pptx": ("office", "read_pptx"),
     ".xlsx": ("workbooks", "read_xlsx"),
@@ -41,6 +43,7 @@ _READERS = {
 """Modules and functions that read a format."""
 _LIBRARIES = {
     "pdf": ("pypdfium2",),
+    "old_word": ("olefile", "kreuzberg"),
     "office": ("docx", "pptx"),
     "workbooks": ("openpyxl", "lxml"),
     **dict.fromkeys(("xml_files", "source_code"), ()),
@@ -117,8 +120,9 @@ def check_libraries(suffix: str) -> None:
 
 
 def _libraries(suffix: str) -> Sequence[str]:
-    if suffix in (".mht", ".mhtml"):
-        return ()
+    plugin = plugin_module(suffix)
+    if plugin or suffix in (".mht", ".mhtml"):
+        return (plugin,) if plugin else ()
     return _LIBRARIES.get(_READERS.get(suffix, ("", ""))[0], ("kreuzberg",))
 
 
@@ -130,6 +134,8 @@ def _load_libraries(suffix: str) -> None:
 
 
 def _by_our_reader(path: Path, suffix: str) -> Converted:
+    if plugin_module(suffix):
+        return Converted(*load_plugin(suffix)(path))
     module, name = _READERS.get(suffix, ("other_formats", "read_other"))
     read = getattr(import_module(f"sire_core.files.{module}"), name)
     if suffix == ".msg":

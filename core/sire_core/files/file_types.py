@@ -23,6 +23,19 @@ _ZIP_KINDS = {
 }
 _TEXTS = (".doc", ".docx", ".odt", ".rtf", ".ppt", ".pptx", ".odp", ".pdf", ".epub", ".msg")
 _TABLES = (".xls", ".xlsx", ".ods")
+SAME_FORMATS = {
+    **dict.fromkeys((".docm", ".dotx", ".dotm"), ".docx"),
+    **dict.fromkeys((".xlsm", ".xltx", ".xltm"), ".xlsx"),
+    **dict.fromkeys((".pptm", ".ppsx", ".ppsm", ".potx", ".potm"), ".pptx"),
+    ".dot": ".doc",
+    ".xlt": ".xls",
+    ".pot": ".ppt",
+    ".pps": ".ppt",
+    ".ott": ".odt",
+    ".otp": ".odp",
+    ".ots": ".ods",
+}
+"""Suffixes of templates, shows and files with macros, which are read as documents."""
 _XML_ROOTS = {"fictionbook": ".fb2", "opml": ".opml", "html": ".html"}
 _PAGE = re.compile(rb"\s*(?:<!--[^<>]*-->\s*)?<(?:!doctype\s+html|html|head|body|table|div|meta)\b", re.IGNORECASE)
 _XML = re.compile(rb"\s*<\?xml\b|\s*<[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=\s*[\"'][^\"'<>]*[\"'])*\s*/?>")
@@ -48,7 +61,7 @@ def type_by_content(path: Path, suffix: str) -> str:
         return _archive_type(path) or suffix
     if head.startswith(_OLE):
         return _compound_type(path, suffix)
-    if head.startswith(b"{\\rtf"):
+    if head.startswith(b"{\\rtf") or (suffix == ".rtf" and head.lstrip().startswith(b"{")):
         return ".rtf"
     if b"%PDF-" in head[:_PDF_HEAD] and (suffix == ".pdf" or head.startswith(b"%PDF-")):
         return ".pdf"

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from statistics import median
 from typing import Any
 
-from sire_core.documents.markdown_writing import without_comment_marks
+from sire_core.documents.markdown_writing import code_block, without_comment_marks
 from sire_core.files.conversion import spend
 from sire_core.files.formulas import MathElement, mathml
 from sire_core.files.page_regions import PageRegions, is_imprint, is_site_name
@@ -21,7 +21,6 @@ LONGEST_REPEATED = 500
 """Letters of a merged cell that is written in each of its rows; a longer one is a text beside the table."""
 _LONGEST_TERM, _FEWEST_TERMS, _LONG_DEFINITION = 200, 3, 200
 """Letters of a term that may be a heading; how many terms a list of such has, and letters of most definitions."""
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 
 _RAW_END = re.compile(r"</(script|style|textarea|title|noscript|iframe|xmp)[\s/][^<>]*>", re.IGNORECASE)
 """The end of an element whose content is no markup; browsers do not mind what stands behind its name."""
@@ -114,15 +113,6 @@ _SPACE = re.compile(r"[ \t\r\n\f]+")
 _BRACKETS = str.maketrans("", "", "[]")
 _CAPTION_REACH = 8
 """Lines above an image that may have its text behind a number: `Figure 3. Layers`."""
-
-
-def fence_around(code: str) -> str:
-    """A fence that is longer than any in the code."""
-    marks = _FENCE.findall(code)
-    if not any(mark[0] == "`" for mark in marks):
-        return "```"
-    # no line of backticks ends such a fence, however long it is
-    return "~" * (1 + max((len(mark) for mark in marks if mark[0] == "~"), default=2))
 
 
 class _UnendedError(Exception):
@@ -522,9 +512,7 @@ class _Reader:
             if text:
                 self._cells.add("th" if self._places["thead"] else tag)
         elif tag == "pre" and self._code is not None:
-            code = write_scripts("".join(self._code)).strip("\n")
-            fence = fence_around(code)
-            self._lines += ["", fence, code, fence, ""]
+            self._lines += ["", code_block(write_scripts("".join(self._code))), ""]
             self._code = None
         elif tag in ("tr", "table"):
             self._end_row()

@@ -70,7 +70,7 @@ def read_mail(path: Path, max_bytes: int) -> Mail:
     """Read a mail. Of alternative forms of the text the plain one is taken; inline pictures are left out."""
     check_readable(path, max_bytes)
     try:
-        message = message_from_bytes(path.read_bytes().removeprefix(_BYTE_ORDER_MARK))
+        message = message_from_bytes(_without_zeros(path.read_bytes()))
         for part in message.walk():
             for name in [name for name, value in part.raw_items() if len(value) > _MAX_HEADER_LETTERS]:
                 del part[name]
@@ -86,6 +86,15 @@ def read_mail(path: Path, max_bytes: int) -> Mail:
     sections = [f"## {part.name}\n\n{part.text}" if part.name else f"{part.text}" for part in read]
     unread = [(part.name or "without a name", _NOT_READ.format(part.kind)) for part in parts if part.text is None]
     return _mail(headers, sections, unread)
+
+
+def _without_zeros(raw: bytes) -> bytes:
+    """A mail that somebody saved in UTF-16 as UTF-8; another one as it is."""
+    if b"\0" not in raw[:4]:
+        return raw.removeprefix(_BYTE_ORDER_MARK)
+    is_marked = raw.startswith((b"\xff\xfe", b"\xfe\xff"))
+    name = "utf-16" if is_marked else "utf-16-le" if raw[1:2] == b"\0" else "utf-16-be"
+    return raw.decode(name, "replace").encode()
 
 
 def read_outlook_mail(path: Path) -> Mail:

@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
+from sire_core.documents.markdown_writing import code_block
 from sire_core.files.conversion import spend
-from sire_core.files.html import fence_around
 
 NOTATIONS = (".org", ".adoc", ".asciidoc", ".asc", ".tex", ".latex", ".typ", ".djot")
 """Suffixes of texts with their own markup."""
@@ -30,9 +30,8 @@ def read_notation(text: str, suffix: str) -> tuple[str, str]:
 
 
 def _fenced(lines: list[str], language: str = "") -> list[str]:
-    code = "\n".join(lines).strip("\n")
-    fence = fence_around(code)
-    return ["", f"{fence}{language}", code, fence, ""] if code.strip() else []
+    code = code_block("\n".join(lines), language)
+    return ["", code, ""] if code else []
 
 
 _EQUALS = re.compile(r"(={1,6})[ \t]+(?=\S)")

@@ -9,6 +9,7 @@ from typing import Any
 
 from sire_core.documents.markdown_writing import table, undo_escapes
 from sire_core.documents.titles import first_title
+from sire_core.files.raised_text import write_scripts
 from sire_core.files.rich_text import GAP, prepare_rtf
 
 _MIDNIGHT = re.compile(r"(?<=^\d{4}-\d\d-\d\d) 00:00:00$")
@@ -59,7 +60,7 @@ def read_other(path: Path, suffix: str) -> tuple[str, str]:
         return title, str(extracted.content).replace("\n", "\n\n")
     if suffix == ".xls":
         return title, _sheets(metadata.get("sheet_names", ()), extracted.tables)
-    return title, undo_escapes(_PICTURE.sub("", str(extracted.content).replace(GAP, "")))
+    return title, _written(extracted.content)
 
 
 def rtf_text(raw: bytes) -> str:
@@ -67,9 +68,12 @@ def rtf_text(raw: bytes) -> str:
     from kreuzberg import ExtractionConfig, extract_bytes_sync
 
     config = ExtractionConfig(output_format="markdown")
-    return undo_escapes(
-        str(extract_bytes_sync(prepare_rtf(raw), "application/rtf", config=config).content).replace(GAP, "")
-    )
+    return _written(extract_bytes_sync(prepare_rtf(raw), "application/rtf", config=config).content)
+
+
+def _written(content: str) -> str:
+    """Markdown without names of pictures and marks of our own."""
+    return undo_escapes(write_scripts(_PICTURE.sub("", content.replace(GAP, ""))))
 
 
 def _sheets(names: Sequence[str], tables: Sequence[Any]) -> str:

@@ -13,11 +13,13 @@ from statistics import median
 from threading import Lock
 from typing import Any
 
+from sire_core.documents.blocks import is_contents
 from sire_core.documents.markdown_cleaning import without_hyphenation
 from sire_core.documents.markdown_writing import plain_text
 from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
 from sire_core.files.pdf_forms import PageEntry, page_entries
+from sire_core.files.raised_text import END, RAISED, write_scripts
 
 _LOCK = Lock()  # PDFium works in one thread at a time
 _HEADING_WORDS = 12
@@ -33,6 +35,9 @@ _GAP = 0.4
 """Of the height of a letter: more space than this is between two words."""
 _RAISED = 0.05
 """Of the height of a letter: so far from the line is a letter of another size that is set into a word."""
+_SMALLER, _RISE = 0.9, 0.12
+"""So many times the size of the letter before it a raised letter has at most, and so much of that it is above it."""
+_SIGNS = "+-\u2212\u2013"
 _SPACED, _TRACKED, _WIDER = 5, 0.15, 1.6
 """Letters stand apart in a line of so many, by so much of their height, and words by so many times as much."""
 _HEBREW = 0x590
@@ -52,6 +57,9 @@ _PAGE_NUMBER = re.compile(
     r"\W*(?:(?:page|seite|p\.)\s*)?(?:\d{1,4}|[ivxlc]{1,6})(?:\s*(?:/|of|von)\s*\d{1,4})?[^\w.)]*", re.IGNORECASE
 )
 """Not `3.`, which begins an item of a list."""
+_ENDS_WITH_PAGE = re.compile(r"[^\W\d].*[\s.](\d{1,4})$")
+_FEWEST_ENTRIES = 4
+"""Lines of a page of contents that end with the number of a page."""
 _NOTE_MARK = re.compile(r"(?<=\w)\s?[*\u2217\u2020\u2021\u00a7]+$")
 _CHAPTER = re.compile(
     r"(?:chapter|part|appendix|kapitel|teil|anhang|chapitre|partie|annexe)?\s*(?:\d{1,3}|[ivx]{1,5}|[a-z]|one|two|three|four"
@@ -124,8 +132,10 @@ def pdf_to_markdown(raw: bytes) -> tuple[str, str]:
         finally:
             document.close()
     for number, page in enumerate(pages):
+        lists_pages = _lists_pages(page)
         for line in page:
             line.page = number
+            line.refers |= lists_pages and not is_contents(line.text)
     _mark_running(pages)
     _drop_repeated_heads(pages)
     body = _body_size(pages)
@@ -175,66 +185,123 @@ def _pages(document: Any, max_chars: int, entries: list[list[PageEntry]], form: 
                     "the file has more letters than a document of its size; print it to a new PDF to read it"
                 )
             entries.append(page_entries(page, form))
-            yield list(_lines(text))
+            yield list(_lines(text, *page.get_bbox()))
         finally:
             text.close()
             page.close()
 
 
-def _lines(page: Any) -> Iterator[_Line]:
+class _Letters:
+    """Letters of a line, with their positions on the page; raised ones stand between marks."""
+
+    def __init__(self, page: Any) -> None:
+        self._page = page
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin a line."""
+        self.letters: list[str] = []
+        self.positions: list[int] = []
+        self.gaps: list[float] = []  # before each letter, in heights of a letter
+        self.cells, self._last_cell = 1, 0
+        self._anchor = -1  # the letter that those which follow are raised above
+
+    def add(self, letter: str, position: int) -> None:
+        """Add a letter or a mark."""
+        self.letters.append(letter)
+        self.positions.append(position)
+
+    def place(self, position: int, gap: float, above: float, *, may_rise: bool) -> None:
+        """Note how far the next letter stands from the one before, and above it, in heights of a letter."""
+        self.gaps.append(gap)
+        letters = self.letters
+        if self._anchor >= 0 and not _is_raised(self._page, position, self._anchor):
+            self._end_raised(position)
+        elif self._anchor < 0 and may_rise and above > _RAISED and letters and not letters[-1].isspace():
+            self._begin_raised(position)
+        if letters[-1:] == [" "] and gap > 1:
+            self.cells, self._last_cell = self.cells + 1, len(letters)
+
+    def _begin_raised(self, position: int) -> None:
+        if _is_raised(self._page, position, self.positions[-1]):
+            self._anchor = self.positions[-1]
+            self.add(RAISED, position)
+
+    def _end_raised(self, position: int) -> None:
+        if self._anchor >= 0:
+            self.add(END, position)
+            self._anchor = -1
+
+    def line(self) -> _Line | None:
+        """The line; None without letters."""
+        if not self.letters:
+            return None
+        self._end_raised(self.positions[-1])
+        spelled = _LIGATURE.sub(lambda match: _LIGATURES[match[0]], "".join(self.letters))
+        plain = _without_spacing(" ".join(_CONTROLS.sub(" ", spelled).split()), self.gaps)
+        words = write_scripts(_ACCENTED.sub(_composed, plain))
+        if not words:
+            return None
+        pairs = zip(self.positions, self.letters, strict=True)
+        line = _measure_line(self._page, words, [position for position, letter in pairs if not letter.isspace()])
+        last_cell = "".join(self.letters[self._last_cell :]).strip()
+        line.cells, line.refers = self.cells, self.cells > 1 and last_cell.isdigit()
+        return line
+
+
+def _lines(page: Any, page_left: float, page_bottom: float, page_right: float, page_top: float) -> Iterator[_Line]:
+    """Lines within the sides of a page; what is printed beside it, such as marks of a printer, is seen by nobody."""
     import ctypes
 
     import pypdfium2.raw as pdfium
 
     handle, total = page.raw, page.count_chars()
-    letters: list[str] = []
-    positions: list[int] = []
-    gaps: list[float] = []  # before each letter, in heights of a letter
+    line = _Letters(handle)
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     start = end = base = height = 0.0  # of the letter before
-    cells, last_cell = 1, 0
     for position in range(total + 1):
         code = pdfium.FPDFText_GetUnicode(handle, position) if position < total else 10
-        if (code > 32 or chr(code) in _LIGATURES) and pdfium.FPDFText_GetCharBox(
+        letter, letters = chr(code), line.letters
+        if (code > 32 or letter in _LIGATURES) and pdfium.FPDFText_GetCharBox(
             handle, position, left, right, bottom, top
         ):
-            if top.value - bottom.value < _NO_INK and height > 4 + _NO_INK and chr(code).isalnum():
+            is_level = page_bottom < top.value and bottom.value < page_top
+            if not (is_level and page_left < right.value and left.value < page_right):
+                continue
+            if top.value - bottom.value < _NO_INK and height > 4 + _NO_INK and letter.isalnum():
                 if letters and letters[-1] != _UNKNOWN:  # several letters stand for one that the font has not got
-                    letters.append(_UNKNOWN)
-                    positions.append(position)
+                    line.add(_UNKNOWN, position)
                 continue
             before, height = height, top.value - bottom.value + 4
             tall = max(before, height)  # a full stop says little of its font
             overlaps = left.value < end - 0.3 * height and abs(bottom.value - base) < 0.35 * height
             # Letters of a ligature have one place, accents stand above their letters, Hebrew goes to the left.
             overlaps = overlaps and (left.value, right.value) != (start, end) and code < _HEBREW
-            overlaps = overlaps and bool(letters) and chr(code).isalnum() and letters[-1].isalnum()
+            overlaps = overlaps and bool(letters) and letter.isalnum() and letters[-1].isalnum()
             # In a logo the letters are raised or lowered, in a cell that runs over they stand on one line.
-            overlaps = (
-                overlaps and abs(_origin(handle, position)[1] - _origin(handle, positions[-1])[1]) < _RAISED * tall
-            )
+            overlaps = overlaps and abs(_rise(handle, position, line.positions[-1])) < _RAISED * tall
             if letters and (overlaps or left.value - end > _GAP * tall) and not letters[-1].isspace():
-                letters.append(" ")  # between the cells of a table there need not be one
-                positions.append(position)
-            if letters[-1:] == [" "] and left.value - end > tall:
-                cells, last_cell = cells + 1, len(letters)
-            gaps.append((left.value - end) / tall)
+                line.add(" ", position)  # between the cells of a table there need not be one
+            may_rise = letter.isalnum() or letter in _SIGNS
+            line.place(position, (left.value - end) / tall, (bottom.value - base) / tall, may_rise=may_rise)
             start, end, base = left.value, right.value, bottom.value
         if code == 10:
-            spelled = _LIGATURE.sub(lambda match: _LIGATURES[match[0]], "".join(letters))
-            words = _ACCENTED.sub(_composed, _without_spacing(" ".join(_CONTROLS.sub(" ", spelled).split()), gaps))
-            if words:
-                places = [at for at, letter in zip(positions, letters, strict=True) if not letter.isspace()]
-                line = _measure_line(handle, words, places)
-                line.cells, line.refers = cells, cells > 1 and "".join(letters[last_cell:]).strip().isdigit()
-                yield line
-            letters.clear()
-            positions.clear()
-            gaps.clear()
-            cells, last_cell = 1, 0
+            if found := line.line():
+                yield found
+            line.clear()
         elif code not in (0, 13):
-            letters.append(_CUT if chr(code) in _HYPHENS else chr(code))
-            positions.append(position)
+            line.add(_CUT if letter in _HYPHENS else letter, position)
+
+
+def _rise(page: Any, position: int, before: int) -> float:
+    """Points that a letter stands above another."""
+    return _origin(page, position)[1] - _origin(page, before)[1]
+
+
+def _is_raised(page: Any, position: int, before: int) -> bool:
+    """True if a letter is smaller than one before it, and stands above its line."""
+    size = _letter_size(page, before)
+    return _letter_size(page, position) < _SMALLER * size and _rise(page, position, before) > _RISE * size
 
 
 def _without_spacing(words: str, gaps: Sequence[float]) -> str:
@@ -259,16 +326,21 @@ def _measure_line(page: Any, words: str, positions: Sequence[int]) -> _Line:
     import pypdfium2.raw as pdfium
 
     samples = [positions[0], positions[len(positions) // 2], positions[-1]]
-    sizes = []
-    for position in samples:
-        matrix = pdfium.FS_MATRIX()
-        size = pdfium.FPDFText_GetFontSize(page, position)
-        known = pdfium.FPDFText_GetMatrix(page, position, matrix)
-        sizes.append(size * ((matrix.b**2 + matrix.d**2) ** 0.5 or 1.0) if known else size)
+    sizes = [_letter_size(page, position) for position in samples]
     weights = [_is_bold(page, position) for position in samples]
     left, base = _origin(page, positions[0])
     upright = abs(pdfium.FPDFText_GetCharAngle(page, positions[0])) < 0.1
     return _Line(words, round(2 * median(sizes)) / 2, all(weights), left, base, upright=upright)
+
+
+def _letter_size(page: Any, position: int) -> float:
+    """Size of a letter in points."""
+    import pypdfium2.raw as pdfium
+
+    matrix = pdfium.FS_MATRIX()
+    size = float(pdfium.FPDFText_GetFontSize(page, position))
+    is_scaled = pdfium.FPDFText_GetMatrix(page, position, matrix)
+    return size * ((matrix.b**2 + matrix.d**2) ** 0.5 or 1.0) if is_scaled else size
 
 
 def _origin(page: Any, position: int) -> tuple[float, float]:
@@ -293,6 +365,12 @@ def _is_bold(page: Any, position: int) -> bool:
     flags = ctypes.c_int()
     length = pdfium.FPDFText_GetFontInfo(page, position, name, 128, flags)
     return 0 < length <= 128 and re.search(rb"bold|black|heavy|-bx|bx\d|medi\b", name.value.lower()) is not None
+
+
+def _lists_pages(page: Sequence[_Line]) -> bool:
+    """True if most lines of a page end with the number of a page, in their order: it is one of contents."""
+    numbers = [int(match[1]) for line in page if (match := _ENDS_WITH_PAGE.search(line.text))]
+    return len(numbers) >= max(_FEWEST_ENTRIES, len(page) / 2) and numbers == sorted(numbers)
 
 
 def _mark_running(pages: Sequence[list[_Line]]) -> None:
@@ -360,7 +438,7 @@ def _body_size(pages: Sequence[list[_Line]]) -> float:
 
 def _title(pages: Sequence[list[_Line]], body: float) -> str:
     """What the largest letters in the upper half of the first page say, if they are larger than the text."""
-    lines = [line for line in (pages[0] if pages else []) if line.upright and not line.running]
+    lines = [line for line in (pages[0] if pages else []) if line.upright and not line.running and not line.refers]
     if not lines:
         return ""
     middle = (max(line.base for line in lines) + min(line.base for line in lines)) / 2

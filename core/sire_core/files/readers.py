@@ -26,13 +26,12 @@ from sire_core.errors import CorpusError, SireError
 from sire_core.files.conversion import conversion, note
 from sire_core.files.converters import Converted, with_extra
 from sire_core.files.delimited import read_values
-from sire_core.files.file_types import type_by_content
+from sire_core.files.file_types import SAME_FORMATS, type_by_content
 from sire_core.files.html import html_to_markdown
 from sire_core.files.json_records import FoundRecord, holds_question, record_documents
 from sire_core.files.mail import Mail, read_mail
-from sire_core.files.man_pages import NAME as MAN_PAGE
-from sire_core.files.man_pages import read_man_page
 from sire_core.files.notations import NOTATIONS, read_notation, tex_letters
+from sire_core.files.reader_plugins import plugin_suffix
 from sire_core.files.reading_process import convert_limited, one_process
 from sire_core.files.reading_signs import reading_warnings
 from sire_core.files.restructured import read_rst
@@ -75,13 +74,15 @@ _VERBATIM = (
     *(".bib", ".srt", ".vtt", ".text", ".graphql", ".proto"),
 )
 _SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS, *_RST, *NOTATIONS, *SOURCES, *_VERBATIM)
-_READ = frozenset((*_SUFFIXES, *_VALUES, *CONVERTED, ".eml"))
+_READ = frozenset((*_SUFFIXES, *_VALUES, *CONVERTED, *SAME_FORMATS, ".eml"))
 _PLAIN = re.compile(
     "(?!install)(?i:readme|changes|changelog|history|news|release_?notes|install|faq|hacking|contributing|contributors|"
     "authors|maintainers|credits|thanks|copying|copyright|licen[cs]e|notice|security|todo|bugs)"
 )
 """Names of texts that have no suffix; `install` in small letters is a program."""
 _SAYS = re.compile(r"[^\W\d_]")
+_OPENING = 10_000
+"""Letters in which a text has its title."""
 _MAX_LISTED_NAMES = 100
 _SHOWN, _NAMED = 10, 3  # Reasons, and files of each
 
@@ -105,7 +106,7 @@ class LoadedDocuments:
         duplicates: Where an identical repeat of a document was found -> where the one that was kept was found.
         unread: Names of the files and folders that could not be used, in whole or in part.
         known: Files that were not read, as an index holds their documents; their names are the ids.
-        whole: Files that were read as one document each, whose name is its id, without any failure.
+        whole: Files that were read as one document each, whose name is its id, without any failure or note.
         folders: Folders that ids are relative to, and what stands in front of them (`roots` of the next reading).
         notes: Files that were read in another way than their names say, or not quite, and how.
     """
@@ -158,15 +159,15 @@ def read_documents(
     `metadata["source"]` is the id again, for filters (a field `source` in the front matter of a page becomes
     `page_source`).
     In text files words that a hyphen cuts at the end of a line are put together again, and lines with `#` that are
-    comments of configuration or code stand behind four blanks, so that they are no headings. Manual pages in troff
-    (`.1`, `.8.gz`, ...) are read with their sections. Markdown loses comments, front
-    matter, anchors, escapes and lines of navigation, HTML whatever is not content; definitions of source code become
-    headings. Mails (EML, MSG) bring `from`, `to`, `cc` and `date` as metadata and attachments that are text; others are
-    named in `failures`. PDF, DOCX, PPTX, XLSX, RST, EPUB and others need the extra `files`
-    (`sire_core.files.readers.CONVERTED`); page numbers are left out (passages of a PDF have `page` in their
-    metadata), headers and footers of pages stand in the text once. Lines of a JSON Lines file (items of a JSON list)
-    are documents `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys and flat lists become metadata;
-    without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
+    comments of configuration or code stand behind four blanks, so that they are no headings. Markdown loses comments,
+    front matter, anchors, escapes and lines of navigation, HTML whatever is not content; definitions of source code
+    become headings. Mails (EML, MSG) bring `from`, `to`, `cc` and `date` as metadata and attachments that are text;
+    others are named in `failures`. PDF, DOCX, PPTX, XLSX, RST, EPUB and others need the extra `files`
+    (`sire_core.files.readers.CONVERTED`); further formats are read by installed packages that offer readers of them.
+    Page numbers are left out (passages of a PDF have `page` in their metadata), headers and footers of pages stand in
+    the text once. Lines of a JSON Lines file (items of a JSON list) are documents
+    `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys and flat lists become metadata; without an id
+    it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
     passages. Files should be UTF-8, have a byte order mark, or be HTML that declares its encoding; another one is
     guessed (`notes`). A file is read by its content where its name says another type. What cannot be used is listed
     in `failures` and the rest is read. Scripts, search indexes and sources of pages (of XML those whose words the page
@@ -205,7 +206,8 @@ def read_documents(
                     progress("reading", number, len(waiting))
                 failures.extend(_shortened(failed, file))
                 unread += [file.name] if failed else []
-                whole += [file] if ids == [file.name] and not failed else []
+                noted = notes[-1:] and notes[-1].where == _location(file)
+                whole += [file] if ids == [file.name] and not (failed or noted) else []
         waiting = [file for file in known if file.name in pool]  # another file has a document of the same id
         known = {file: None for file in known if file.name not in pool}
     documents = pool.documents()
@@ -223,8 +225,8 @@ def read_documents(
 def _is_document(file: SourceFile) -> bool:
     """True if a file may be read, by its name."""
     name = file.path.name
-    patterns = (MAN_PAGE, _PLAIN)
-    return file.is_given or file.path.suffix.lower() in _READ or any(pattern.fullmatch(name) for pattern in patterns)
+    is_read = file.path.suffix.lower() in _READ or _PLAIN.fullmatch(name) is not None or bool(plugin_suffix(name))
+    return file.is_given or is_read
 
 
 def _add_file(
@@ -276,31 +278,29 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
 
 def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
     """Items of a file by the type of its content, which may be another than its name says."""
-    named, name = file.path.suffix.lower(), file.path.name
-    is_plain, is_man_page = _PLAIN.fullmatch(name) is not None, MAN_PAGE.fullmatch(name) is not None
-    if named in _READ or is_plain or is_man_page or file.is_given:
+    name, ending = file.path.name, file.path.suffix.lower()
+    named = SAME_FORMATS.get(ending, ending)
+    is_plain, plugged = _PLAIN.fullmatch(name) is not None, plugin_suffix(name)
+    if named in _READ or is_plain or plugged or file.is_given:
         check_readable(file.path, max_bytes)
     elif not file.path.is_file():
         yield Failure(_location(file), DANGLING if is_dangling(file.path) else "not a regular file")
         return
-    suffix = named if is_man_page else type_by_content(file.path, named)
+    suffix = plugged or type_by_content(file.path, named)
     with conversion(file.path.stat().st_size) as running:
-        if suffix != named:
+        if suffix not in (named, plugged):
             note(f"named {named or 'without a suffix'}, but its content is that of {suffix}; read as such")
-        if suffix in _RECORDS:
-            yield from _read_records(file, (_lines if suffix == ".jsonl" else _items)(file, max_bytes))
-        elif suffix == ".eml":
-            yield from _mail_items(file, read_mail(file.path, max_bytes))
-        elif suffix in CONVERTED:
+        if plugged or suffix in CONVERTED:
             converted = convert_limited(file.path, suffix, max_bytes)
             running.notes += converted.notes
             yield from _mail_items(file, converted, is_mail=suffix == ".msg")
+        elif suffix in _RECORDS:
+            yield from _read_records(file, (_lines if suffix == ".jsonl" else _items)(file, max_bytes))
+        elif suffix == ".eml":
+            yield from _mail_items(file, read_mail(file.path, max_bytes))
         elif suffix in _VALUES:
             text = read_values(read_text(file.path, max_bytes), _VALUES[suffix])
             yield _with_title(file, text, "", headings=False)
-        elif is_man_page and suffix not in _SUFFIXES:
-            title, text = read_man_page(file.path, max_bytes)
-            yield _with_title(file, clean_text(text), clean_text(title))
         elif suffix in _SUFFIXES or is_plain or (file.is_given and holds_text(file.path)):
             yield _read_prose(file, suffix, max_bytes)
         else:
@@ -337,7 +337,10 @@ def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:
         text = with_comments_as_code(text, headings=suffix == ".text")
         return _with_title(file, text, file.path.name, headings=False)
     else:
-        title, text = header_title(text) or opening_title(text), with_comments_as_code(without_hyphenation(text))
+        title, text = (
+            header_title(text) or opening_title(text[:_OPENING]),
+            with_comments_as_code(without_hyphenation(text)),
+        )
         return _with_title(file, text, title, headings=False)
     if not text.strip():
         text = next((str(fields[name]) for name in ("description", "summary", "excerpt") if fields.get(name)), "")

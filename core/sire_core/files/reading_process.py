@@ -20,6 +20,7 @@ from typing import Any
 
 from sire_core.errors import CorpusError
 from sire_core.files.converters import Converted, check_libraries, convert
+from sire_core.files.reader_plugins import plugin_folders
 from sire_core.isolated import start_isolated
 
 SECONDS, SECONDS_PER_MB = 10, 10
@@ -34,7 +35,7 @@ _INHERITED = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Variables without which some systems cannot start Python."""
 _SETTINGS = {"MALLOC_ARENA_MAX": "2"}
 """Every thread of a library would reserve memory of its own."""
-_LIBRARIES = ("pypdfium2", "docx", "pptx", "openpyxl", "kreuzberg")
+_LIBRARIES = ("pypdfium2", "docx", "pptx", "openpyxl", "kreuzberg", "olefile")
 _OPEN = threading.local()
 
 
@@ -110,7 +111,7 @@ def _start() -> subprocess.Popen[bytes]:
     """Start the process, with nothing of this process's environment but what Python needs."""
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     paths = {name: text for name, text in inherited.items() if all(map(os.path.isabs, text.split(os.pathsep)))}
-    return start_isolated(f"{__name__}:answer_requests", _LIBRARIES, {**_SETTINGS, **paths})
+    return start_isolated(f"{__name__}:answer_requests", _LIBRARIES, {**_SETTINGS, **paths}, plugin_folders())
 
 
 def _seconds(size: int) -> int:

@@ -8,9 +8,9 @@ from functools import partial
 from textwrap import indent
 from typing import Any
 
-from sire_core.documents.markdown_writing import list_item, plain_text, table
+from sire_core.documents.markdown_writing import code_block, list_item, plain_text, table
 from sire_core.documents.titles import split_header
-from sire_core.files.html import LONGEST_REPEATED, fence_around
+from sire_core.files.html import LONGEST_REPEATED
 from sire_core.files.raised_text import lowered, raised, write_scripts
 
 _LONGEST_PARAGRAPH = 20_000
@@ -233,9 +233,7 @@ class _Writer:
         return f"{'#' * min(self._depth, 6)} {words}"
 
     def _literal_block(self, node: Any) -> str:
-        code = node.astext()
-        fence = fence_around(code)
-        return f"{fence}\n{code}\n{fence}" if code.strip() else ""
+        return code_block(node.astext())
 
     _doctest_block = _math_block = _literal_block
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.documents.markdown_cleaning import clean_markdown
-from sire_core.documents.markdown_writing import undo_escapes
+from sire_core.documents.markdown_writing import code_block, undo_escapes
 from sire_core.errors import CorpusError
-from sire_core.files.html import fence_around, html_to_markdown
+from sire_core.files.html import html_to_markdown
 from sire_core.files.source_files import parse_json, read_text
 
 SOURCES = {
@@ -94,7 +94,8 @@ def read_source(text: str, suffix: str) -> str:
             continue
         parts[-1][1].append(line)
         waiting = waiting + 1 if line.lstrip()[:1] in ("@", "#", "/", "*") and line.strip() else 0
-    return "\n\n".join(filter(None, (_section(heading, "\n".join(lines), language) for heading, lines in parts)))
+    blocks = (block for heading, lines in parts for block in (heading, code_block("\n".join(lines), language)))
+    return "\n\n".join(filter(None, blocks))
 
 
 def _heading(line: str, language: str) -> str:
@@ -114,14 +115,6 @@ def _heading(line: str, language: str) -> str:
     words = " ".join(definition["words"].rstrip(":").split())
     words = f"`{words}`" if _MARKDOWN_MARKS.search(words) else words
     return f"{'###' if indent else '##'} {words}"
-
-
-def _section(heading: str, code: str, language: str) -> str:
-    code = code.strip("\n")
-    if not code.strip():
-        return heading
-    fence = fence_around(code)
-    return "\n\n".join(filter(None, [heading, f"{fence}{language}\n{code}\n{fence}"]))
 
 
 def read_notebook(path: Path) -> tuple[str, str]:
@@ -150,7 +143,7 @@ def _cell(cell: Any, language: str) -> Iterator[str]:
     if cell.get("cell_type") != "code":
         yield undo_escapes(clean_markdown(text)).strip("\n") if cell.get("cell_type") == "markdown" else text
         return
-    yield _fenced(text, language)
+    yield code_block(text, language)
     outputs = cell.get("outputs")
     for output in outputs if isinstance(outputs, list) else ():
         if isinstance(output, Mapping):
@@ -162,20 +155,20 @@ def _output(output: Mapping[str, Any]) -> str:
     if output.get("output_type") in ("error", "pyerr"):
         trace = output.get("traceback")
         lines = "\n".join(map(str, trace)) if isinstance(trace, list) else ""
-        return _fenced(printed_text(lines or f"{output.get('ename', '')}: {output.get('evalue', '')}"), "")
+        return code_block(printed_text(lines or f"{output.get('ename', '')}: {output.get('evalue', '')}"))
     data = output.get("data")
     data = data if isinstance(data, Mapping) else {f"text/{name}": output.get(name) for name in ("html", "latex")}
     shown = _text(output.get("text") or data.get("text/plain"))
     if data.get("text/markdown"):
         return _text(data["text/markdown"])
     if shown.strip() and not _OBJECT.fullmatch(shown):
-        return _fenced(printed_text(shown), "")
+        return code_block(printed_text(shown))
     if data.get("text/html"):
         return html_to_markdown(_text(data["text/html"]))[1]
     if data.get("text/latex"):
         return _text(data["text/latex"]).strip()
     values = data.get("application/json")
-    return _fenced(json.dumps(values, ensure_ascii=False, indent=1), "json") if values else ""
+    return code_block(json.dumps(values, ensure_ascii=False, indent=1), "json") if values else ""
 
 
 def printed_text(text: str) -> str:
@@ -199,9 +192,3 @@ def _last_form(line: str) -> str:
 
 def _text(value: Any) -> str:
     return "".join(map(str, value)) if isinstance(value, list) else str(value or "")
-
-
-def _fenced(code: str, language: str) -> str:
-    code = code.strip("\n")
-    fence = fence_around(code)
-    return f"{fence}{language}\n{code}\n{fence}" if code.strip() else ""

@@ -6,6 +6,7 @@ import codecs
 import json
 import os
 import re
+import string
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +16,7 @@ from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 from unicodedata import normalize
+from urllib.parse import quote
 
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.files.conversion import note
@@ -244,16 +246,16 @@ def find_files(
     names = Counter(places[file][1] for file in files if is_document(file))
     is_shared = any(folder in fresh and names[name] > 1 for folder, name in places.values())
     prefixes |= {folder: _label(folder, folders) if is_shared else "" for folder in fresh}
-    composed = Counter((folder, normalize("NFC", name)) for folder, name in places.values())
-    named = {
-        file: file._replace(
-            name=file_id(
-                prefixes.get(folder, ""),
-                name if composed[folder, normalize("NFC", name)] > 1 else normalize("NFC", name),
-            )
-        )
-        for file, (folder, name) in places.items()
-    }
+    twins = Counter((folder, normalize("NFC", name)) for folder, name in places.values())
+
+    def named_file(file: SourceFile) -> SourceFile:
+        folder, name = places[file]
+        composed = normalize("NFC", name)
+        if name != composed and twins[folder, composed] > 1:  # two names that look alike
+            composed = quote(name, safe=f" {string.punctuation}")
+        return file._replace(name=file_id(prefixes.get(folder, ""), composed))
+
+    named = {file: named_file(file) for file in places}
     return FoundFiles([named[file] for file in files], [(named[file], reason) for file, reason in unread], prefixes)
 
 

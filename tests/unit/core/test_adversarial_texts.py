@@ -146,7 +146,6 @@ REPEATED = [
     *("a.", "a_", "1,", "[", "(", "<", "`", "*", "|", ":"),
 ]
 BOUNDED = {
-    "sire_core.files.man_pages.NAME",
     "sire_core.documents.markdown_cleaning.ATTRIBUTES",
     "sire_core.documents.markdown_sections.ATTRIBUTES",
     "sire_core.documents.titles._NAMELESS",

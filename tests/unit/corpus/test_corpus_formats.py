@@ -499,6 +499,8 @@ CASES = {
     r"{\shp{\*\shpinst\shpleft1{\sp{\sn posh}{\sv 6}}{\shptxt In a box\par}}{\shprslt{\*\do{\dptxbxtext In a box}}}}b": "In a box b",
     r"\u-10179?\u-8704?, \uc0 \u55357\uc1 \u56832\'3f and \u8211?\~b": "😀, 😀 and –\xa0b",
     r"{\colortbl ;\red0 ;}the .env file \b !x\b0 ; {\field{\*\fldinst HYPERLINK x}{\fldrslt a .b}}": "the .env file **!x**; [a .b](x)",
+    r"10{\super 6} steps, Calder\super 1\nosupersub  on the 4{\super th}; it ends.{\super 3}": "10^6 steps, Calder^1 on the 4th; it ends. [3]",
+    r"H{\sub 2}O, {Hel}{\i l}{o wor}ld, m{\super 2}\plain  x": "H2O, Hel*l*o world, m^2 x",
     "{" * 500 + r"\deleted gone" + "}" * 600 + " b": "b",
 }
 

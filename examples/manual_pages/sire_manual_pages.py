@@ -1,5 +1,9 @@
 # ruff: noqa: RUF001 (signs that troff has names for)
-"""Manual pages in troff (`man` and `mdoc` macros) as Markdown: sections are headings, examples are code."""
+"""Reader of manual pages in troff (`man` and `mdoc` macros) as Markdown: sections are headings, examples are code.
+
+Installed (`pip install examples/manual_pages`), `sire index /usr/share/man/man1` reads them; see
+`docs/extending/reader.md`.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from sire_core.documents.markdown_writing import plain_text
+from sire_core.documents.markdown_writing import code_block, plain_text
 from sire_core.errors import CorpusError
-from sire_core.files.html import fence_around
-from sire_core.text.words import clean_text
-
-NAME = re.compile(r".+\.(?:[1-9][a-z]{0,4}|[ln]|man|mdoc)(?:\.gz)?", re.IGNORECASE)
-"""Names that a manual page may have; what stands in the file decides."""
 
 _BEGINS = re.compile(r"^[.'][ \t]*(?:TH|Dd|Dt|SH|Sh|so)\b", re.MULTILINE)
 _REQUEST = re.compile(r"[.'][ \t]*(\\?[A-Za-z%]\w{0,40}|\\\"|\\\}|\.)?[ \t]*(.*)")
@@ -31,6 +30,7 @@ _PARAMETER = re.compile(r"\\{1,2}\$([1-9])")
 _NESTED = re.compile(r"^(?:[.']\s{0,4}if n\s{1,4})+")
 _REFERS = re.compile(r"(?:[.']\\\".*\n|[ \t]*\n)*[.']so[ \t]+(\S+)\s*")
 """A page that is nothing but the name of another."""
+_MAX_BYTES = 16 << 20
 _DEEP = 6
 _EXPANDED = 100_000
 """Number of lines that macros of a page may bring."""
@@ -78,15 +78,15 @@ _LEFT_OUT = frozenset(
 _CLOSES = frozenset(". , ; : ) ] ? !".split())
 
 
-def read_man_page(path: Path, max_bytes: int) -> tuple[str, str]:
+def read_manual_page(path: Path) -> tuple[str, str]:
     """Title (`tar(1)`) and Markdown of a manual page, also a packed one (`.1.gz`)."""
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            raw = file.read(max_bytes + 1)
+            raw = file.read(_MAX_BYTES + 1)
     except (OSError, EOFError) as error:
         raise CorpusError(f"cannot be read: {error}") from error
-    if len(raw) > max_bytes:
-        raise CorpusError(f"its text is longer than max_bytes={max_bytes:,}; raise max_bytes or split the file")
+    if len(raw) > _MAX_BYTES:
+        raise CorpusError(f"is longer than {_MAX_BYTES:,} bytes; that is no manual page")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -95,7 +95,7 @@ def read_man_page(path: Path, max_bytes: int) -> tuple[str, str]:
         raise CorpusError("is no manual page, as its suffix says; if it is text, rename it to .txt")
     text = text.replace("\r\n", "\n")
     if reference := _REFERS.fullmatch(text):
-        raise CorpusError(f"only refers to the manual page {clean_text(reference[1])[:80]}; read that one")
+        raise CorpusError(f"only refers to the manual page {reference[1][:80]}; read that one")
     page = _Page()
     page.read(text.split("\n"))
     return page.title, page.markdown()
@@ -304,8 +304,7 @@ class _Page:
         code = "\n".join(self._code or ()).strip("\n")
         self._code = None
         if code:
-            fence = fence_around(code)
-            self._blocks.append(f"{fence}\n{code}\n{fence}")
+            self._blocks.append(code_block(code))
 
 
 def _inline(words: Sequence[str], name: str) -> str:

@@ -1,0 +1,104 @@
+"""What stands on the pages of a PDF beside plain words: forms, notes, raised letters, contents, what is printed outside."""
+
+import pytest
+
+from sire_core.files.readers import read_documents
+from support.pdf import drawn_pdf, form_pdf, pdf
+
+pytest.importorskip("pypdfium2")
+
+
+def read(path, content):
+    path.write_bytes(content)
+    (document,) = read_documents(path).documents
+    return document
+
+
+LABELS = [
+    (60, 760, "Name"),
+    (80, 700, "Lease renewed"),
+    (80, 680, "Lease ended"),
+    (60, 640, "Country"),
+    (60, 600, "Boats"),
+]
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        (b"/FT/Tx/T(who)/V(Orla Finch)/Rect[120 755 300 775]", "Name Orla Finch"),
+        (b"/FT/Tx/T(who)/V(Orla Finch)/Ff 8192/Rect[120 755 300 775]", None),  # a password
+        (b"/FT/Tx/T(who)/V(Orla Finch)/F 2/Rect[120 755 300 775]", None),  # hidden
+        (b"/FT/Btn/T(r)/V/Yes/AS/Yes/AP<</N<</Yes 6 0 R/Off 6 0 R>>>>/Rect[60 698 72 710]", "\N{BALLOT BOX WITH X} Lease renewed"),
+        (b"/FT/Btn/T(e)/V/Off/AS/Off/AP<</N<</Yes 6 0 R/Off 6 0 R>>>>/Rect[60 678 72 690]", "\N{BALLOT BOX} Lease ended"),
+        (b"/FT/Ch/T(c)/Ff 131072/Opt[(Norway)(Chile)]/V(Chile)/Rect[120 635 300 655]", "Country Chile"),
+        (b"/FT/Ch/T(c)/Ff 131072/Opt[[(no)(Norway)][(cl)(Chile)]]/V(cl)/Rect[120 635 300 655]", "Country Chile"),
+        (b"/FT/Ch/T(b)/Ff 2097152/Opt[(Swift)(Tern)(Gull)]/V[(Swift)(Gull)]/Rect[120 595 300 615]", "Boats Swift, Gull"),
+    ],
+)  # fmt: skip
+def test_a_filled_field_stands_beside_its_label(tmp_path, field, words):
+    text = " ".join(read(tmp_path / "a.pdf", form_pdf(LABELS, b"/Subtype/Widget" + field)).text.split())
+    if words is None:
+        assert "Orla" not in text
+    else:
+        assert words in text
+    assert all(label in text for *_, label in LABELS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"), [(b"Text", True), (b"FreeText", True), (b"Highlight", True), (b"Link", False), (b"Popup", False)]
+)
+def test_notes_on_a_page_stand_below_it(tmp_path, kind, shown):
+    note = b"/Subtype/%s/Contents(Ask Ines first)/Rect[300 690 320 710]" % kind
+    text = read(tmp_path / "a.pdf", form_pdf(LABELS, note)).text
+    assert ("Ask Ines first" in text) == shown
+    assert "Ask Ines first" not in text[: text.index("Boats")]
+
+
+def shown(*parts):
+    """A line of parts; `(words, rise)` is set smaller and above or below it."""
+    operators = ["BT /F1 12 Tf 60 760 Td"]
+    for part in parts:
+        words, rise = part if isinstance(part, tuple) else (part, 0)
+        operators.append(f"/F1 {7 if rise else 12} Tf {rise} Ts ({words}) Tj")
+    return drawn_pdf(" ".join([*operators, "ET"]))
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        (["It takes 10", ("6", 5), " steps"], "It takes 10^6 steps"),
+        (["10", ("-3", 5), " m"], "10^-3 m"),
+        (["Ines Calder", ("12", 5), " said"], "Ines Calder^12 said"),
+        (["Leases end.", ("3", 5), " Boats stay."], "Leases end. [3] Boats stay."),
+        (["On the 4", ("th", 5), " of May"], "On the 4th of May"),
+        (["Water is H", ("2", -3), "O"], "Water is H2O"),
+        (["Width in m", ("2", 5)], "Width in m^2"),
+        (["nothing is ", ("raised", 5), " here"], "nothing is raised here"),
+    ],
+)
+def test_raised_letters_of_a_pdf_stay_apart_from_the_number_or_name(tmp_path, parts, words):
+    assert read(tmp_path / "a.pdf", shown(*parts)).text == words
+
+
+def test_a_page_of_contents_gives_neither_headings_nor_a_title(tmp_path):
+    entries = [f"{n} Chapter on leases {n} . . . . . . {3 * n}" if n % 2 else f"{n} Boats {3 * n}" for n in range(1, 9)]
+    contents = [(1, 20, 72, 740, "Contents"), *((1, 14, 72, 700 - 24 * n, entry) for n, entry in enumerate(entries))]
+    prose = [(0, 10, 72, 700 - 14 * n, "The crane of the yard stands in the harbour all day.") for n in range(30)]
+    document = read(tmp_path / "yard.pdf", pdf(contents, [(1, 20, 72, 740, "1 Chapter on leases"), *prose]))
+    headings = [line for line in document.text.split("\n") if line.startswith("#")]
+    assert [line.strip("# \f") for line in headings] == ["Contents", "1 Chapter on leases"]
+    assert "2 Boats 6" in document.text
+    assert "Boats" not in document.title
+
+
+def test_a_page_of_a_table_keeps_its_heading(tmp_path):
+    rows = [(0, 10, 72, 660 - 20 * n, f"Boat {name} {size}") for n, (name, size) in enumerate([("A", 9), ("B", 3), ("C", 7), ("D", 1), ("E", 5)])]  # fmt: skip
+    prose = [(0, 10, 72, 500 - 14 * n, "The crane of the yard stands in the harbour all day.") for n in range(3)]
+    document = read(tmp_path / "a.pdf", pdf([(1, 20, 72, 740, "Sizes of boats"), *rows, *prose]))
+    assert document.text.startswith("# Sizes of boats")
+
+
+def test_what_is_printed_beside_the_page_is_left_out(tmp_path):
+    lines = [(0, 12, 72, 700, "Leases end at noon."), (0, 12, 800, 700, "Printer's mark"), (0, 12, 72, -40, "Fileid 7")]
+    assert read(tmp_path / "a.pdf", pdf(lines)).text.strip() == "Leases end at noon."
