@@ -86,7 +86,9 @@ def test_help_keeps_brackets_and_paragraphs():
     assert "[lowest, highest]" in shown
     assert "]}}" in shown
     assert all(len(line) <= 80 for line in shown.splitlines())
-    assert "for a new folder `semantic` where there is such a model, else `lexical`" in " ".join(run("eval", "--help").stdout.split())
+    assert "for a new folder `semantic` where there is such a model, else `lexical`" in " ".join(
+        run("eval", "--help").stdout.split()
+    )
 
 
 def test_the_list_of_commands_is_not_cut():
