@@ -22,7 +22,6 @@ from sire_core.extraction.rules import RulesExtractor
 from sire_core.files.readers import read_documents
 from sire_core.filters import parse_filter
 from sire_core.models.answer_parsing import tolerant_json, without_thinking
-from sire_core.models.lexical_embedder import indexed_words, spaced_text, split_words
 from sire_core.models.prompt_format import neutralize
 from sire_core.reason.output_parsing import (
     AnswerText,
@@ -35,7 +34,17 @@ from sire_core.reason.output_parsing import (
 )
 from sire_core.search.extracts import extract_sentences
 from sire_core.text.snippets import readable_sentences
-from sire_core.text.words import clean_text, count_tokens, cut_line, name_key, normalize_answer, split_sentences
+from sire_core.text.words import (
+    clean_text,
+    count_tokens,
+    cut_line,
+    indexed_words,
+    name_key,
+    normalize_answer,
+    spaced_text,
+    split_sentences,
+    split_words,
+)
 from sire_core.types import Chunk, Document, Hit, Unit, UnitKind
 from support.growth import growth
 
