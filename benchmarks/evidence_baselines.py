@@ -1,7 +1,9 @@
 """Rankings by what LangChain and LlamaIndex offer for small pieces with their surroundings, over any embedder.
 
-LangChain: `ParentDocumentRetriever` (400 characters found, 2,000 read) and `EmbeddingsFilter` over pieces of 300
-characters of the best 30 chunks of 1,000. LlamaIndex: sentence windows (three on either side), `AutoMergingRetriever`
+LangChain: `ParentDocumentRetriever` (400 characters found, 2,000 read) and pieces of 300 characters of the best 30
+chunks of 1,000 by their cosines, as `EmbeddingsFilter` does (it needs langchain-community).
+
+LlamaIndex: sentence windows (three on either side), `AutoMergingRetriever`
 (nodes of 128, 512 and 2,048 tokens) and `SentenceEmbeddingOptimizer` (the better half of the sentences) over nodes of
 512 tokens. See `evidence.py --embedder`.
 """
@@ -11,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_classic.retrievers import ParentDocumentRetriever
-from langchain_classic.retrievers.document_compressors import EmbeddingsFilter
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -66,10 +67,10 @@ def of_langchain(documents: Sequence[Document], embedder: str) -> dict[str, Sear
     chunks = InMemoryVectorStore(embeddings)
     chunks.add_documents(RecursiveCharacterTextSplitter(chunk_size=1000, chunk_overlap=200).split_documents(pages))
     pieces = RecursiveCharacterTextSplitter(chunk_size=300, chunk_overlap=0)
-    best = EmbeddingsFilter(embeddings=embeddings, k=FIRST)
 
     def filtered(question: str) -> list[LangChainDocument]:
-        return list(best.compress_documents(pieces.split_documents(chunks.similarity_search(question, POOL)), question))
+        found = pieces.split_documents(chunks.similarity_search(question, POOL))
+        return InMemoryVectorStore.from_documents(found, embeddings).similarity_search(question, FIRST)
 
     def hits(found: Sequence[LangChainDocument]) -> list[Hit]:
         return as_hits((page.metadata[SOURCE], page.page_content) for page in found)
