@@ -40,7 +40,7 @@ def test_real_files_lose_and_add_few_words(folder):
     readings = list(real_files.read_ours(folder, files))
     refused = [f"{reading.file.path}: {reading.error}" for reading in readings if reading.is_lost]
     assert len(refused) <= 0.005 * len(files), "\n".join(refused)
-    shares = sorted(reading.share for reading in readings if reading.others and not reading.error)
+    shares = real_files.compared_shares(readings)
     assert shares[len(shares) // 2] == 0
     assert shares[int(0.95 * len(shares))] <= 0.02, "\n".join(real_files.table(readings))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import struct
 from collections.abc import Iterator
@@ -29,8 +30,8 @@ def read_doc(path: Path) -> tuple[str, str]:
     import olefile
 
     raw = path.read_bytes()
-    if olefile.isOleFile(raw):
-        with olefile.OleFileIO(raw) as container:
+    if raw.startswith(olefile.MAGIC):
+        with olefile.OleFileIO(io.BytesIO(raw)) as container:
             raw = container.openstream("WordDocument").read() if container.exists("WordDocument") else b""
     version = _BEFORE_97.get(raw[:2])
     if version is None:
