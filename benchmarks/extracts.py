@@ -2,9 +2,10 @@
 
     python benchmarks/extracts.py [--learn] SET...
 
-A set is a folder of SIRE_DATA. Where questions have `needs`, a need is met if a sentence has most of the words of its
-quote; else a question is if they have its answer (odd questions that are answered by no yes or no). With `needs` the
-last column is left out: weights learned on the even questions of the other sets. `--learn` prints those of all.
+A set is a folder of SIRE_DATA. Where questions have `needs`, a need is met if a quote has most of the words of its
+quotation; else a question is if they have its answer (odd questions that are answered by no yes or no). Left out are
+weights learned on the other sets of the kind (parts of documents with `needs`, whole ones without).
+`--learn` prints those of all sets given, as `search/extracts.toml` has them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from sire_core.evaluate.datasets import load_dataset
 from sire_core.evaluate.rows import fold
 from sire_core.search import extracts
 from sire_core.search.explanation import text_below_title
-from sire_core.text.words import normalize_answer
+from sire_core.text.words import count_tokens, normalize_answer
 
 if TYPE_CHECKING:
     from sire_core.questions import Question
@@ -34,10 +35,14 @@ if TYPE_CHECKING:
     Asked = tuple[int, Question, list[Hit]]
 
 DATA = Path(os.environ.get("SIRE_DATA", "../shared/data"))
-QUESTIONS, HITS, SENTENCES = 300, 10, 5
+QUESTIONS, WHOLE_HITS = 300, 5
 PENALTY = 0.01
+PRICE = {"parts": 1.0, "whole": 0.5}
+"""Taken from the learned weight of the logarithm of a sentence's tokens: what it takes of the budget."""
 MOST, INSIDE, FEWEST = 0.7, 0.9, 5
 """Share of a quote's words in a sentence, or of a sentence's in the quote, that has so many at least."""
+HARDLY_THERE = {"parts": ("leads", "reached", "via"), "whole": ("time", "short", "code")}
+"""Features whose weights are set by hand: too few sentences of the sets have them."""
 
 
 def meets(text: str, quote: str) -> bool:
@@ -61,20 +66,26 @@ def asked(name: str) -> list[Asked]:
     with Index(recipe="sire") as index:
         index.build(dataset.documents)
         return [
-            (number, question, index.search(question.question, HITS))
+            (number, question, index.search(question.question, extracts.PASSAGES))
             for number, question in enumerate(dataset.questions[:QUESTIONS])
             if question.needs or (number % 2 and question.answers and question.answers[0].lower() not in ("yes", "no"))
         ]
+
+
+def kind_of(rows: Sequence[Asked]) -> str:
+    """Section of the weights that a set is about."""
+    return "parts" if rows[0][1].needs else "whole"
 
 
 def learned(rows: Sequence[Asked]) -> dict[str, float]:
     """Weights that give the sentences that meet a need the largest share of all (listwise softmax)."""
     cases = []
     for _, question, hits in rows:
-        _, candidates = extracts.sentence_candidates(question.question, hits)
-        if candidates:
-            features = np.array([[float(value) for value in one.features.values()] for one in candidates])
-            cases.append((features, np.array([met(question, [one.extract.text]) for one in candidates]).T))
+        scored = extracts.ScoredSentences.of(question.question, hits)
+        places = np.flatnonzero(scored.is_open)
+        wanted = np.array([met(question, [scored.candidates.text(place)]) for place in places.tolist()]).T
+        if wanted.any():
+            cases.append((np.mean(scored.parts, axis=0)[places], wanted))
     spread = np.concatenate([features for features, _ in cases]).std(axis=0) + 1e-6
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -89,20 +100,26 @@ def learned(rows: Sequence[Asked]) -> dict[str, float]:
                 slope = slope + (features / spread).T @ pull / len(wanted)
         return total, slope
 
-    found = minimize(loss, np.zeros(len(spread)), jac=True, method="L-BFGS-B")
-    return dict(zip(extracts.FIT, (found.x / spread).round(2).tolist(), strict=True))
+    found = minimize(loss, np.zeros(len(spread)), jac=True, method="L-BFGS-B").x / spread
+    weights = dict(zip(extracts.FEATURES, found.tolist(), strict=True))
+    weights["tokens"] -= PRICE[kind_of(rows)]
+    kind = kind_of(rows)
+    weights |= {name: extracts.learned_weights()[kind][name] for name in HARDLY_THERE[kind]}
+    return {name: round(weight, 2) for name, weight in weights.items()}
 
 
-def share(rows: Sequence[Asked], weights: dict[str, float]) -> float:
-    """Percentage of needs that the chosen sentences meet with some weights."""
-    shipped = dict(extracts.FIT)
-    extracts.FIT.update(weights)
-    chosen = [
-        (q, [text for one in extracts.extract_sentences(q.question, hits) for text in (one.quoted, one.text)])
-        for _, q, hits in rows
-    ]
-    extracts.FIT.update(shipped)
-    return 100 * fmean(value for question, texts in chosen for value in met(question, texts))
+def share(rows: Sequence[Asked], weights: dict[str, float]) -> tuple[float, float, float]:
+    """Percentage of needs that the quotes meet with some weights or the shipped ones, characters and tokens of them."""
+    shipped = extracts.learned_weights
+    if weights:
+        extracts.learned_weights = lambda: {**shipped(), kind_of(rows): weights}
+    try:
+        chosen = [(question, extracts.extract_sentences(question.question, hits)) for _, question, hits in rows]
+    finally:
+        extracts.learned_weights = shipped
+    values = [value for question, quotes in chosen for value in met(question, [one.quoted for one in quotes])]
+    texts = ["\n".join(one.quoted for one in quotes) for _, quotes in chosen]
+    return 100 * fmean(values), fmean(map(len, texts)), fmean(map(count_tokens, texts))
 
 
 def main() -> None:
@@ -111,15 +128,20 @@ def main() -> None:
     parser.add_argument("--learn", action="store_true", help="print the weights that all sets give")
     options = parser.parse_args()
     rows = {name: asked(name) for name in options.sets}
-    print("| set | needs or answers | met | five hits whole | weights of the other sets |\n|---|--:|--:|--:|--:|")
+    print("| set | needs or answers | five hits whole | met | left out | characters | tokens |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
     for name, own in rows.items():
-        held = [met(q, [text_below_title(hit.unit) for hit in hits[:SENTENCES]]) for _, q, hits in own]
-        others = [row for other, found in rows.items() if other != name for row in found if row[0] % 2 == 0]
-        left_out = f"{share(own, learned(others)):.1f}" if own[0][1].needs and others else ""
+        held = [met(q, [text_below_title(hit.unit) for hit in hits[:WHOLE_HITS]]) for _, q, hits in own]
         whole = 100 * fmean(value for values in held for value in values)
-        print(f"| {name} | {sum(map(len, held))} | {share(own, {}):.1f} | {whole:.1f} | {left_out} |", flush=True)
-    if options.learn:
-        print(learned([row for own in rows.values() for row in own if row[0] % 2 == 0]))
+        others = [
+            row for other, those in rows.items() if other != name and kind_of(those) == kind_of(own) for row in those
+        ]
+        shipped, characters, tokens = share(own, {})
+        left_out, characters, tokens = share(own, learned(others)) if others else (float("nan"), characters, tokens)
+        numbers = f"{whole:.1f} | {shipped:.1f} | {left_out:.1f} | {characters:.0f} | {tokens:.0f}"
+        print(f"| {name} | {sum(map(len, held))} | {numbers} |", flush=True)
+    for kind in sorted({kind_of(own) for own in rows.values()} if options.learn else ()):
+        print(kind, learned([row for own in rows.values() if kind_of(own) == kind for row in own]))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from sire_core import Document, Index
 from sire_core.cli.app import app
 from sire_core.data import demo_documents
 from sire_core.evaluate.compare import compare
-from sire_core.questions import Question
+from sire_core.questions import Question, Quote
 from sire_core.types import BuildReport, Failure
 from support.tiny_onnx import write_tiny_cross_encoder, write_tiny_embedder
 
@@ -129,6 +129,23 @@ def test_compare_finds_a_real_difference_and_takes_a_reranker(tmp_path):
     assert said["questions"] == 30
     file.write_text('{"id": "a", "text": "A lamp."}\n')
     assert "too few to compare" in run("compare", file, code=1)
+
+
+def test_compare_measures_what_is_delivered_where_gold_is_quoted():
+    documents = demo_documents()
+    questions = [
+        Question(f"q{i}", f"What is said of {d.title}?", needs=((Quote(d.id, d.text[:40]),),))
+        for i, d in enumerate(documents)
+        if d.title
+    ]
+    result = compare(documents, questions, reranker="")
+    assert [metric.name for metric in result.metrics] == ["R@5", "1,000 tokens", "2,000 tokens"]
+    names = [name for name, _, _ in result.table()]
+    assert names == ["BM25", "vectors", "hybrid (both)", "BM25, pieces", "hybrid, pieces", "sire"]
+    assert all(
+        within_1000.difference <= within_2000.difference for _, (_, within_1000, within_2000), _ in result.table()
+    )
+    assert result.table()[-1][1][2].difference > 90
 
 
 def test_a_report_prints_as_a_sentence():

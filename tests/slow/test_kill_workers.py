@@ -26,7 +26,7 @@ def test_kills_leave_before_or_after_and_nothing_running(tmp_path):
         build = ScriptBuild(folder)
         workers = build.wait_for_workers()
         time.sleep(rng.random() * 2)
-        for process in rng.sample([*workers, build.process.pid], rng.randint(1, 2)):
+        for process in rng.choices([*workers, build.process.pid], k=rng.randint(1, 2)):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         out, error = build.process.communicate(timeout=600)

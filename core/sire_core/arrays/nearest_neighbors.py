@@ -23,7 +23,7 @@ _PROBES = 16  # Cells that a row looks into
 _BLOCK_CELLS = 2**22  # Cells of the largest intermediate matrix
 _SAMPLED_ROWS = 32  # Rows per cell that centers are learned from
 _ROUNDS = 3
-_ROWS = 2048  # Rows whose vectors are gathered at once
+_GATHERED_ROWS = 2048  # Rows whose vectors are gathered at once
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -175,8 +175,8 @@ def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
     order = np.empty((len(unit), min(k, candidates.shape[1])), dtype=np.int64)
     nearest = np.empty(order.shape, dtype=np.float64)
     # Blocks whose vectors stay in the cache: all at once is ten times slower, and a gigabyte.
-    for start in range(0, len(unit), _ROWS):
-        rows = np.arange(start, min(start + _ROWS, len(unit)))
+    for start in range(0, len(unit), _GATHERED_ROWS):
+        rows = np.arange(start, min(start + _GATHERED_ROWS, len(unit)))
         scores = precise_cosines(unit, rows, candidates[rows])
         scores[candidates[rows] == rows[:, None]] = -2.0  # a place without a candidate holds the row itself
         best = np.lexsort((candidates[rows], -scores))[:, :k]
@@ -196,7 +196,7 @@ def _candidates(whole: NDArray[np.float32], near: NDArray[np.int64], cells: int,
     for cell in range(cells):
         visit = slice(bounds[cell], bounds[cell + 1])
         inside = rows[visit][rank[visit] == 0]  # ascending, as visits of a cell are
-        block = max(1, min(_ROWS, _BLOCK_CELLS // max(1, len(inside))))
+        block = max(1, min(_GATHERED_ROWS, _BLOCK_CELLS // max(1, len(inside))))
         for start in range(visit.start, visit.stop if len(inside) else visit.start, block):
             visitors = rows[start : min(start + block, visit.stop)]
             product = whole[visitors] @ whole[inside].T

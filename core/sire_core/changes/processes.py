@@ -32,7 +32,11 @@ _MAX_WORKERS_LOST = 3  # Workers that a part may be lost with before the build g
 _HEAD = struct.Struct("<cQ")
 _READY, _NEW_TASK, _NEW_PART, _RESULT, _RAISED, _FOREIGN = b"W", b"T", b"P", b"R", b"E", b"F"
 _LIBRARIES = ("numpy", "scipy", "Stemmer", "markdown_it")
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_SETTINGS = {
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 20),  # of glibc: large arrays return to the system when they are freed
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 24),
+}
 _WATCH_SECONDS = 1.0
 _RARE_COLLECTIONS = (20_000, 20, 50)
 """Thresholds of a worker's garbage collector: collections take a fifth of its CPU time and free next to nothing."""
@@ -170,7 +174,7 @@ class _Worker:
         process = self._process
         if process is None or process.poll() is not None:
             try:
-                process = start_isolated(f"{__name__}:answer_parts", _LIBRARIES, {**os.environ, **_ONE_THREAD})
+                process = start_isolated(f"{__name__}:answer_parts", _LIBRARIES, {**os.environ, **_SETTINGS})
             except OSError as failure:
                 return _FOREIGN, f"a worker process cannot be started ({failure})".encode()
             self._process, self._task = process, None

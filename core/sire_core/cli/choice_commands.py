@@ -127,16 +127,16 @@ def compare(
 
     Measures BM25, vectors, both fused, and `sire`.
 
-    Shows which share of the evidence each finds among its first five passages, with 95 % intervals, and says whether
-    the difference may be chance. Without --questions, questions are made from the text; these reuse its words, which
-    favours BM25. Calls no language model and changes nothing.
+    Shows which share of the evidence each finds among its first five passages and, where gold is quoted, within 1,000
+    and 2,000 tokens of what is delivered (whole passages or pieces, and the context that `sire` chooses), with 95 %
+    intervals, and says whether the difference may be chance. Without --questions, questions are made from the text;
+    these reuse its words, which favours BM25. Calls no language model and changes nothing.
 
     Example: sire compare docs --questions questions.jsonl
 
-    JSON: {"questions", "made", "reranker", "rows": [{"name", "R@5": {"mean", "low", "high"}, "query_p50_ms"}],
-    "difference", "baseline", "verdict"}.
+    JSON: {"questions", "made", "reranker", "rows": [{"name", "R@5": {"mean", "low", "high"}, "1,000 tokens": {...},
+    "query_p50_ms"}], "difference", "baseline", "verdict"}.
     """
-    from sire_core.evaluate.compare import METRICS
     from sire_core.evaluate.compare import compare as compared
     from sire_core.evaluate.datasets import load_questions
 
@@ -150,9 +150,9 @@ def compare(
         return
     asked_of = "made from the text" if result.is_made else "yours"
     say(f"{count(result.questions, 'question')} ({asked_of}), {count(len(documents), 'document')}\n")
-    say(f"{'':<16}{''.join(f'{metric.name:>8}  95 % interval' for metric in METRICS)}  ms/search", "bold")
+    say(f"{'':<16}{''.join(f'{metric.name:>14}  95 % interval' for metric in result.metrics)}  ms/search", "bold")
     for name, means, milliseconds in result.table():
-        cells = "".join(f"{mean.difference:>8.1f}  {f'[{mean.low:.1f}, {mean.high:.1f}]':<13}" for mean in means)
+        cells = "".join(f"{mean.difference:>14.1f}  {f'[{mean.low:.1f}, {mean.high:.1f}]':<13}" for mean in means)
         say(f"{name:<16}{cells}  {milliseconds:>9.1f}")
     say(f"\n{result.verdict()}", "bold")
     if result.is_made:

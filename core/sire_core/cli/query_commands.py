@@ -142,7 +142,7 @@ def _say_hits_and_links(question: str, hits: Sequence[Hit]) -> None:
 
 def say_unanswered(question: str, hits: Sequence[Hit], tell: Callable[[str, str], None] = note) -> None:
     """Warn if the hits hardly share a word with the question."""
-    from sire_core.search.extracts import unanswered_note
+    from sire_core.search.unanswered import unanswered_note
 
     if warning := unanswered_note(question, hits):
         tell(warning, "yellow")
@@ -325,6 +325,7 @@ def ask(
     of the question.
     """
     from sire_core.reason import PassageSource, extract_answer, reason
+    from sire_core.search.extracts import PASSAGES
 
     check_folder(folder, question)
     model = answering.model()
@@ -332,7 +333,12 @@ def ask(
     with open_index(searching.options(folder, model)) as index:
         shows = not as_json and model is not None
         streams = shows and on_terminal()
-        search: dict[str, Any] = {"question": question, "k": k, "filter": filter, "as_of": as_of}
+        search: dict[str, Any] = {
+            "question": question,
+            "k": k or (None if model else PASSAGES),
+            "filter": filter,
+            "as_of": as_of,
+        }
         steps = reason(index=PassageSource(index), stream=streams, **search, **how)
         trace, was_streamed = _run(steps, shows=shows)
         hint = "" if model else _no_model(index)
@@ -435,15 +441,14 @@ def say_answer(question: str, answer: Answer, hint: str = "", *, was_streamed: b
 def say_extracted(question: str, answer: Answer, hint: str) -> None:
     """Print the sentences of an extracted answer, and where they stand."""
     from sire_core.explore.highlight import marked
-    from sire_core.search.extracts import extract_sentences
 
     say_unanswered(question, answer.hits, say)  # a part of the answer: who keeps the one should have the other
     if not answer.text:
         say("\nNo sentence of the hits answers the question.", "bold")
         return
     say("\nSentences nearest to the question:", "bold")
-    for sentence in extract_sentences(question, answer.hits):
-        say_marked(marked(f"{sentence.quoted} [{sentence.hit}]", question), indent=2)
+    for line in answer.text.split("\n"):
+        say_marked(marked(line, question), indent=2)
     say()
     for number in answer.citations:
         hit = answer.hits[number - 1]
@@ -456,7 +461,7 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
 def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
     """A reasoning for scripts."""
     from sire_core.reason.steps import plain_step
-    from sire_core.search.extracts import unanswered_note
+    from sire_core.search.unanswered import unanswered_note
 
     answer = trace.answer
     return {

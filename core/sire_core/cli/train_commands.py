@@ -22,7 +22,8 @@ from sire_core.text.pluralize import count
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.index import Index
-    from sire_core.papers.iier.training import TrainedScorer, TrainingConfig
+    from sire_core.papers.iier.training import TrainedScorer
+    from sire_core.papers.iier.training_data import TrainingConfig
     from sire_core.protocols import Progress
 
 _SCORERS = ("light", "encoder")
@@ -171,7 +172,7 @@ class TrainingOptions:
 
     def config(self, max_length: int | None) -> TrainingConfig:
         """The configuration of the training."""
-        from sire_core.papers.iier.training import EncoderConfig, TrainingConfig
+        from sire_core.papers.iier.training_data import EncoderConfig, TrainingConfig
 
         if self.scorer not in _SCORERS:
             raise ConfigurationError(f"--scorer is one of {', '.join(_SCORERS)}, not {self.scorer!r}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from sire_core.evaluate.bootstrap import Interval, mean_interval, paired_bootstr
 from sire_core.evaluate.datasets import DataSet
 from sire_core.evaluate.experiment import Experiment
 from sire_core.evaluate.made_questions import LinkedPassages, as_questions, made_questions
+from sire_core.evaluate.rows import OF_PIECES
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.index import Index
 from sire_core.models.local_models import local_models
@@ -28,7 +30,14 @@ if TYPE_CHECKING:
 
 FEW = 20
 """Questions below which nothing is compared."""
-_NAMES = {"bm25": "BM25", "dense": "vectors", "hybrid": "hybrid (both)"}
+_NAMES = {
+    "bm25": "BM25",
+    "dense": "vectors",
+    "hybrid": "hybrid (both)",
+    f"bm25{OF_PIECES}": "BM25, pieces",
+    f"hybrid{OF_PIECES}": "hybrid, pieces",
+}
+_BUDGETS = (1000, 2000)
 _MADE = 100
 _RERANKED = "sire, reranked"
 
@@ -41,8 +50,17 @@ class Metric:
     of: Callable[[EvalRow], Sequence[float]]  # A rate (0 to 1) for each question
 
 
-METRICS = (Metric("R@5", lambda row: [result.recall_passages(5) for result in row.with_gold]),)
-"""Columns; recall within a budget of tokens is one more entry."""
+def _delivered(row: EvalRow, budget: int) -> list[float]:
+    """Recall of required evidence within a budget of tokens: of whole passages, and of the contexts of `sire`."""
+    within = (result.within if row.setup.recipe in _NAMES else result.context_within for result in row.results)
+    return [rate for rates in within if (rate := rates.get(budget)) is not None]
+
+
+METRICS = (
+    Metric("R@5", lambda row: [result.recall_passages(5) for result in row.with_gold]),
+    *(Metric(f"{budget:,} tokens", partial(_delivered, budget=budget)) for budget in _BUDGETS),
+)
+"""Columns; those within tokens need quotes as gold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +68,8 @@ class Comparison:
     """Result of `compare`.
 
     Attributes:
-        rows: BM25, vectors, both fused, `sire`, and `sire` with a reranker where there is one.
+        rows: BM25, vectors, both fused; where gold is quoted, BM25 and both fused over small pieces; `sire`, and `sire`
+            with a reranker where there is one.
         reranker: The reranker of the last row; empty if there is none.
         is_made: Whether the questions were made from the text.
         interval: R@5 of `sire` minus that of the best baseline, in points.
@@ -71,9 +90,14 @@ class Comparison:
     def table(self) -> list[tuple[str, list[Interval], float]]:
         """Return the name, the means by metric (percent) and the median milliseconds of a search of each row."""
         return [
-            (self._name(row), [mean_interval(metric.of(row)) for metric in METRICS], row.query_p50_ms())
+            (self._name(row), [mean_interval(metric.of(row)) for metric in self.metrics], row.query_p50_ms())
             for row in self.rows
         ]
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """Columns for which the questions have gold."""
+        return [metric for metric in METRICS if metric.of(self.rows[0])]
 
     def _name(self, row: EvalRow) -> str:
         is_reranked = bool(self.reranker) and row is self.rows[-1]
@@ -93,7 +117,7 @@ class Comparison:
         rows = [
             {
                 "name": name,
-                **{metric.name: _plain(mean) for metric, mean in zip(METRICS, means, strict=True)},
+                **{metric.name: _plain(mean) for metric, mean in zip(self.metrics, means, strict=True)},
                 "query_p50_ms": round(milliseconds, 1),
             }
             for name, means, milliseconds in self.table()
@@ -140,18 +164,21 @@ def compare(
         folder = Path(temporary, "index")
         chosen_questions = tuple(questions) or _questions_of(documents, folder, embedder, progress)
         recipes = [sire(), *([sire(rerank=chosen)] if chosen else [])]
+        budgets = _BUDGETS if any(question.needs for question in chosen_questions) else ()
         rows = Experiment(
             DataSet(name, tuple(documents), chosen_questions, whole=True),
             recipes=recipes,
-            config=EvalConfig(ks=(5,), budget=None, returns="passages"),
+            config=EvalConfig(ks=(5,), budget=None, budgets=budgets, returns="passages"),
             folder=folder,
             embedder=embedder,
             progress=progress,
         ).run()
-    baselines, ours = rows[:3], rows[3]
+    by_name = {row.setup.recipe: row for row in rows}
+    baselines = [by_name[name] for name in _NAMES if name in by_name]
+    ours = [row for row in rows if row.setup.recipe not in _NAMES]
     best = max(baselines, key=lambda row: row.recall_passages(5) or 0.0)
     best_name = _NAMES[best.setup.recipe]
-    return Comparison(tuple(rows), chosen, not questions, paired_bootstrap(ours, best), best_name)
+    return Comparison((*baselines, *ours), chosen, not questions, paired_bootstrap(ours[0], best), best_name)
 
 
 def _local_reranker() -> str:

@@ -16,7 +16,8 @@ from sire_core.explore.picture import Picture
 from sire_core.explore.short_titles import short_title
 from sire_core.filters import filter_text
 from sire_core.search.explanation import text_below_title
-from sire_core.search.extracts import Extract, extract_sentences, unanswered_note
+from sire_core.search.extracts import Extract, extract_sentences
+from sire_core.search.unanswered import unanswered_note
 from sire_core.text.words import count_tokens
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import numpy as np
 from sire_core.arrays.grouping import GOLDEN, mixed
 from sire_core.errors import ConfigurationError
 from sire_core.models.word_vectors import WIDTH, word_vectors
-from sire_core.text.words import UNSPACED, bare_text, signs, word_pattern
+from sire_core.text.words import UNSPACED, bare_text, packed, signs, word_pattern
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,6 +43,7 @@ _GRAM_SHARE = 0.3
 _IDF_POWER = 1.5
 _FIT_WORDS = 100_000
 _TEXTS_PER_BATCH = 2048
+_LETTERS_PER_BATCH = 1 << 20  # every different word takes 3 kB while its batch is embedded
 _SLICE = 1024
 # A change of a corpus embeds a few dozen texts at a time, which have most words in common: up to 15 MB are remembered.
 _KEPT_WORDS = 8192
@@ -260,10 +261,12 @@ def _damped(counts: FloatArray) -> NDArray[np.float64]:
 def embed_texts(fitted: LexicalState, texts: list[str]) -> FloatArray:
     """Vectors of texts, batch by batch; see `LexicalEmbedder.embed`."""
     vectors = np.zeros((len(texts), SKETCH + TOPICS), dtype=np.float32)
-    for start in range(0, len(texts), _TEXTS_PER_BATCH):
-        counts, words = count_words(texts[start : start + _TEXTS_PER_BATCH])
+    start = 0
+    for batch in packed(texts, len, _LETTERS_PER_BATCH, _TEXTS_PER_BATCH):
+        counts, words = count_words(batch)
         if words:
-            vectors[start : start + _TEXTS_PER_BATCH] = _embed_counts(fitted, counts, words)
+            vectors[start : start + len(batch)] = _embed_counts(fitted, counts, words)
+        start += len(batch)
     return vectors
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sire_core.reason.model_calls import ModelCalls
     from sire_core.types import Hit
 
+_SHOWN_HITS = 10  # Of an extracted answer, beside those that are quoted
 _SHORT_ANSWER_TOKENS = 200  # Maximum tokens of a short answer, without thinking
 
 _LONG_ANSWER_TOKENS = 500  # Maximum tokens of a paragraph
@@ -268,14 +269,17 @@ def cite(text: str, cited: Sequence[int], hits: int, *, sufficient: bool) -> Rea
 def extract_answer(question: str, hits: Sequence[Hit]) -> Answer:
     """Answer with the sentences of `extract_sentences`, each with its citation; its stop reason is `extracted`.
 
-    No model has judged whether the sentences suffice, so `sufficient` is False.
+    Give it 24 hits, of which the answer keeps the first ten and those that are quoted. No model has judged whether the
+    sentences suffice, so `sufficient` is False.
     """
-    chosen = extract_sentences(question, hits)
-    quotes = [f"{sentence.quoted} [{sentence.hit}]" for sentence in chosen]
+    quotes = extract_sentences(question, hits)
+    cited = {quote.hit for quote in quotes}
+    shown = [number for number in range(1, len(hits) + 1) if number <= _SHOWN_HITS or number in cited]
+    numbers = {number: place for place, number in enumerate(shown, 1)}
     return Answer(
-        text=("\n" if any("\n" in quote for quote in quotes) else " ").join(quotes),
+        text="\n".join(f"{quote.quoted} [{numbers[quote.hit]}]" for quote in quotes),
         stop="extracted" if hits else "empty_index",
-        hits=tuple(hits),
-        citations=tuple(dict.fromkeys(sentence.hit for sentence in chosen)),
+        hits=tuple(hits[number - 1] for number in shown),
+        citations=tuple(dict.fromkeys(numbers[quote.hit] for quote in quotes)),
         usage=ReasoningUsage(retrievals=1),
     )

@@ -18,7 +18,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
-from sire_core.documents.blocks import CODE, FURNITURE, HEADING, ROW, Block, block_text, stored_blocks
+from sire_core.documents.blocks import (
+    CODE,
+    FIELD,
+    FURNITURE,
+    HEADING,
+    ITEM,
+    PARAGRAPH,
+    ROW,
+    Block,
+    block_text,
+    stored_blocks,
+)
 from sire_core.documents.document_names import documents_of
 from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.errors import ConfigurationError, QueryError
@@ -54,8 +65,10 @@ SMALL_PASSAGE_CHARS = 1_200
 """Passages up to this length are joined with their neighbors in the document."""
 _MIN_CUT_TOKENS = 12  # Less room is not worth a part of a block
 _RERANKED = 40  # Pieces that a reranker scores
+_ELSEWHERE = 0.3  # How much a word of the question counts for a part of it that does not have the word
 _UNREAD = -2.0  # Standardised score of pieces that the reranker did not read
 _WELL = 0.8  # A document matches well if it has this share of the best value of words
+_ENDS = '.!?:\u201d"'  # Of a line that says something by itself
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n")
 
 
@@ -142,7 +155,7 @@ class Piece(NamedTuple):
     end: int
     kind: str
     headings: tuple[tuple[int, int], ...] = ()  # Spans of the headings above it in the text
-    header: tuple[int, int] = (0, 0)  # Span of the header of its table
+    header: tuple[int, int] = (0, 0)  # Span of the header of its table; of the sentence that leads to its list
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,17 +189,19 @@ class PassagePieces:
 
 
 @lru_cache(2048)
-def passage_pieces(title: str, text: str, layout: str) -> PassagePieces:
-    """Cut a passage into pieces and read their words."""
-    pieces = tuple(_joined(_cut(text, stored_blocks(text, layout), title), text))
+def passage_pieces(title: str, text: str, layout: str, *, by_sentence: bool = False) -> PassagePieces:
+    """Cut a passage into pieces, or into sentences, rows and pieces of code, and read their words."""
+    blocks = stored_blocks(text, layout)
+    pieces = tuple(_sentences(text, blocks, title) if by_sentence else _joined(_cut(text, blocks, title), text))
     of_title = stems(title)
     spans = [text[piece.start : piece.end] for piece in pieces]
-    above = {spans_: of_title.union(*(stems(text[s:e]) for s, e in spans_)) for spans_ in {p.headings for p in pieces}}
+    heads = [(*piece.headings, piece.header) if by_sentence else piece.headings for piece in pieces]
+    above = {spans_: of_title.union(*(stems(text[s:e]) for s, e in spans_)) for spans_ in set(heads)}
     return PassagePieces(
         text,
         pieces,
         tuple(map(stems, spans)),
-        tuple(above[piece.headings] for piece in pieces),
+        tuple(map(above.__getitem__, heads)),
         tuple(map(count_tokens, spans)),
         tuple(span.count("](") for span in spans),
     )
@@ -213,6 +228,37 @@ def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
             yield Piece(first, end, block.kind, above, above_row)
     if opened >= 0:
         yield Piece(opened, blocks[-1].end, HEADING)
+
+
+def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
+    """Sentences, rows and code of blocks; a short line that ends without a mark goes with what follows."""
+    names = set(title.split(SEPARATOR))
+    short: Piece | None = None
+    lead = header = (0, 0)
+    for number, block in enumerate(blocks):
+        if block.kind in (HEADING, FURNITURE, FIELD):
+            short, lead = None, (0, 0)
+            continue
+        if block.kind == ROW and block.level:
+            header = (block.start, block.end)
+            continue
+        lead = lead if block.kind in (ITEM, CODE) else (0, 0)
+        whole = Piece(block.start, block.end, block.kind, _headings_above(blocks, number, text, names))
+        spans = [(block.start, block.end)] if block.kind == ROW else _sentence_spans(text, whole)
+        if block.kind == CODE:
+            spans = list(spans_of(text, block.start, block.end, _PIECE_CHARS, _MAX_PIECE_CHARS))
+        for start, end in spans:
+            piece = whole._replace(start=start, end=end, header=header if block.kind == ROW else lead)
+            if short is not None and short.headings == piece.headings:
+                piece = piece._replace(start=short.start)
+            is_short = block.kind == PARAGRAPH and end - piece.start < _MIN_PIECE_CHARS and text[end - 1] not in _ENDS
+            short = piece if is_short else None
+            if not is_short and any(map(str.isalnum, text[start:end])):
+                yield piece
+        if block.kind != CODE and text[block.start : block.end].rstrip("*_` ").endswith(":"):
+            lead = spans[-1]
+    if short is not None:
+        yield short
 
 
 def _headings_above(blocks: Sequence[Block], number: int, text: str, names: set[str]) -> tuple[tuple[int, int], ...]:
@@ -298,13 +344,22 @@ class Candidates:
     features: NDArray[np.float64]
 
     @classmethod
-    def of(cls, question: str, passages: Sequence[RankedPassage]) -> Candidates:
-        """Read passages and work out the features of their pieces, all but the reranker's."""
+    def of(
+        cls, question: str, passages: Sequence[RankedPassage], *, by_sentence: bool = False, part: str = ""
+    ) -> Candidates:
+        """Read passages and work out the features of their pieces or sentences, all but the reranker's.
+
+        Words of the question outside a `part` of it count less.
+        """
         units = [passage.hit.unit for passage in passages]
-        read = [passage_pieces(unit.title, unit.text, unit.layout) for unit in units]
+        read = [passage_pieces(unit.title, unit.text, unit.layout, by_sentence=by_sentence) for unit in units]
         owner = [row for row, each in enumerate(read) for _ in each.pieces]
         number = [candidate for each in read for candidate in range(len(each.pieces))]
-        return cls(question, passages, read, owner, number, _features(question, passages, read))
+        return cls(question, passages, read, owner, number, _features(question, part, passages, read))
+
+    def pieces(self) -> list[Piece]:
+        """All pieces, in order."""
+        return [piece for each in self.read for piece in each.pieces]
 
     def text(self, candidate: int) -> str:
         """Text of a piece."""
@@ -353,7 +408,9 @@ def score_function(rerank: Reranker, milliseconds: int = 0) -> ScoreTexts | None
     return rerank
 
 
-def _features(question: str, passages: Sequence[RankedPassage], read: Sequence[PassagePieces]) -> NDArray[np.float64]:
+def _features(
+    question: str, part: str, passages: Sequence[RankedPassage], read: Sequence[PassagePieces]
+) -> NDArray[np.float64]:
     question_stems = sorted(stems(question))
     rows = [
         (passage, each.words[number], each, number)
@@ -372,6 +429,8 @@ def _features(question: str, passages: Sequence[RankedPassage], read: Sequence[P
     beside[:-1] |= inside[1:] & same[:, None]
     counts = inside.sum(axis=0)
     weights = np.log(1 + (len(rows) - counts + 0.5) / (counts + 0.5))
+    part_stems = stems(part) if part else question_stems
+    weights *= [1.0 if word in part_stems else _ELSEWHERE for word in question_stems]
     weights /= weights.sum() or 1.0
     columns = np.zeros((len(rows), len(FEATURES)))
     columns[:, 0] = inside @ weights
@@ -470,7 +529,10 @@ def select_context(
     score = score_function(options.rerank, options.rerank_ms)
     if score is not None and len(values):
         values = candidates.reranked(values, score)
-    taken = _Filling(candidates, values, max_tokens, options).filled()
+    filling = _Filling(candidates, values, options)
+    taken, room = filling.filled(max_tokens), max_tokens
+    while taken and (spare := max_tokens - options.count(options.write(_evidence(candidates, taken)))) < room:
+        taken, room = filling.filled(spare), spare  # labels and headings were estimated
     taken = _within_budget(candidates, values, taken, max_tokens, options)
     quoted = _evidence(candidates, taken)
     text = options.write(quoted) if quoted else ""
@@ -514,21 +576,22 @@ def ranked(hits: Iterable[Hit], starts: Sequence[int | None] = ()) -> list[Ranke
 class _Filling:
     """Takes pieces, best first, while there is room for them, their labels and headings."""
 
-    def __init__(
-        self, candidates: Candidates, values: NDArray[np.float64], max_tokens: int, options: ContextOptions
-    ) -> None:
-        self._candidates, self._values, self._options = candidates, values, options
-        self._room = max_tokens
+    def __init__(self, candidates: Candidates, values: NDArray[np.float64], options: ContextOptions) -> None:
+        self._candidates, self._options = candidates, options
+        self._order = np.argsort(-values, kind="stable").tolist()
+        self._room = 0
         self._taken: dict[int, tuple[int, int]] = {}
         self._texts: dict[str, list[str]] = {}  # of the pieces taken, by document
         self._labelled: set[object] = set()
 
-    def filled(self) -> dict[int, tuple[int, int]]:
-        """Span of each piece that is taken, which may be a part of it."""
-        for candidate in np.argsort(-self._values, kind="stable").tolist():
+    def filled(self, room: int) -> dict[int, tuple[int, int]]:
+        """Take pieces as far as there is room; returns the span of each that is taken, which may be a part of it."""
+        self._room = room
+        for candidate in self._order:
             if self._room < _MIN_CUT_TOKENS and self._taken:
                 break
-            self._take(candidate)
+            if candidate not in self._taken:
+                self._take(candidate)
         return self._taken
 
     def _take(self, candidate: int) -> None:

@@ -18,7 +18,8 @@ from sire_core.reason import PassageSource, extract_answer, reason, settings_of
 from sire_core.reason.model_calls import ReasoningLimits
 from sire_core.reason.steps import Answer
 from sire_core.search.context import ContextOptions, Evidence, context_text
-from sire_core.search.extracts import unanswered_note
+from sire_core.search.extracts import PASSAGES
+from sire_core.search.unanswered import unanswered_note
 from sire_core.serve.outputs import (
     AskOutput,
     EvidenceOutput,
@@ -481,7 +482,7 @@ class IndexTools:
             PassageSource(self._index),
             query.query,
             model=self._model,
-            k=query.k,
+            k=query.k or (None if self._model else PASSAGES),
             filter=query.filter,
             as_of=query.as_of,
             limits=self._limits_of(query),

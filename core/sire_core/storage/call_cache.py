@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sire_core.errors import StorageError
 from sire_core.extraction.record import StoredRecord, from_json
 from sire_core.storage.array_file import load_arrays, pack_arrays
-from sire_core.storage.checksums import row_checksum
+from sire_core.storage.checksums import CheckedTable, is_intact, row_checksum
 from sire_core.storage.database import Database
 from sire_core.storage.derived import inflate
 from sire_core.types import ExtractionRecord
@@ -37,23 +37,11 @@ CREATE TABLE IF NOT EXISTS vectors (
 CREATE TABLE IF NOT EXISTS fitted (name TEXT PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER) WITHOUT ROWID;
 """
 
-_CHECKED_COLUMNS = {
-    "records": "fingerprint, hash, status, body",
-    "answers": "key, body, stage, input_tokens, output_tokens",
-    "answer_sources": "hash, key",
-    "vectors": "fingerprint, hash, vector",
-    "fitted": "name, body",
-}
-"""Columns that a checksum covers, by table."""
-
-_COLUMN_TYPES: dict[str, tuple[type, ...]] = {
-    "records": (str, str, str, bytes),
-    "answers": (str, str, str, int, int),
-    "answer_sources": (str, str),
-    "vectors": (str, str, bytes),
-    "fitted": (str, bytes),
-}
-"""Types that these columns have."""
+_RECORDS = CheckedTable("records", ("fingerprint", "hash", "status", "body"), "tttb")
+_ANSWERS = CheckedTable("answers", ("key", "body", "stage", "input_tokens", "output_tokens"), "tttii")
+_SOURCES = CheckedTable("answer_sources", ("hash", "key"), "tt")
+_VECTORS = CheckedTable("vectors", ("fingerprint", "hash", "vector"), "ttb")
+_FITTED = CheckedTable("fitted", ("name", "body"), "tb")
 
 _logger = logging.getLogger(__name__)
 
@@ -74,22 +62,19 @@ def _with_checksum(*row: object) -> tuple[object, ...]:
     return (*row, row_checksum(row))
 
 
-def _is_intact(table: str, row: tuple[Any, ...]) -> bool:
-    """True if a row, its checksum last, is what was written, and of the types that are written."""
-    return row[-1] == row_checksum(row[:-1]) and tuple(map(type, row[:-1])) == _COLUMN_TYPES[table]
-
-
-def _intact_rows(table: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+def _intact_rows(table: CheckedTable, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     """Yield rows whose checksum (their last column) is right, without it."""
     wrong = 0
     for row in rows:
-        if _is_intact(table, row):
+        if is_intact(row, table):
             yield row[:-1]
         else:
             wrong += 1
     if wrong:
         _logger.warning(
-            "calls.sqlite: %d damaged rows of %r are left out; what is needed of them is asked for again.", wrong, table
+            "calls.sqlite: %d damaged rows of %r are left out; what is needed of them is asked for again.",
+            wrong,
+            table.name,
         )
 
 
@@ -102,25 +87,25 @@ class CallStore(Database):
     def __init__(self, path: Path | None = None) -> None:
         super().__init__(path, _SCHEMA, shrinks=True)
         self._fitted: dict[str, Mapping[str, NDArray[Any]]] = {}
-        self._known_good: dict[str, set[str]] = {}  # hashes of intact records, by fingerprint
+        self._good_hashes: dict[str, set[str]] = {}  # hashes of intact records, by fingerprint
 
     def check(self) -> list[str]:
         """Read everything; return what is wrong. Empty if nothing is."""
         problems = super().check()
         if problems:
             return problems
-        for table, columns in _CHECKED_COLUMNS.items():
-            rows = self.iterate(f"SELECT {columns}, checksum FROM {table}")
-            wrong = sum(not _is_intact(table, row) for row in rows)
+        for table in (_RECORDS, _ANSWERS, _SOURCES, _VECTORS, _FITTED):
+            rows = self.iterate(f"SELECT {table.selected} FROM {table.name}")
+            wrong = sum(not is_intact(row, table) for row in rows)
             if wrong:
-                problems.append(f"{wrong:,} rows of the table {table!r} are not what was written")
+                problems.append(f"{wrong:,} rows of the table {table.name!r} are not what was written")
         return problems
 
     def _read(
-        self, table: str, condition: str, parameters: Sequence[object], values: Sequence[object] | None = None
+        self, table: CheckedTable, condition: str, parameters: Sequence[object], values: Sequence[object] | None = None
     ) -> Iterator[tuple[Any, ...]]:
         """Yield the intact rows of a table, with all columns."""
-        sql = f"SELECT {_CHECKED_COLUMNS[table]}, checksum FROM {table} WHERE {condition}"
+        sql = f"SELECT {table.selected} FROM {table.name} WHERE {condition}"
         return _intact_rows(
             table, self.iterate(sql, parameters) if values is None else self.read_in(sql, values, parameters)
         )
@@ -139,8 +124,8 @@ class CallStore(Database):
         """Return which of the hashes have a record that did not fail."""
         # Intact records are not read again, unless another process has written to the file.
         if not self.trusted():
-            self._known_good.clear()
-        stamp, right = self.stamp(), self._known_good.setdefault(fingerprint, set())
+            self._good_hashes.clear()
+        stamp, right = self.stamp(), self._good_hashes.setdefault(fingerprint, set())
         new = set(hashes) - right
         # A scan is faster than many look-ups.
         right.update([row[1] for row in self._good(fingerprint, None if len(new) > _MANY else sorted(new))])
@@ -151,8 +136,8 @@ class CallStore(Database):
         """Yield rows of records that did not fail."""
         condition = "fingerprint=? AND status!='failed'"
         if hashes is None:
-            return self._read("records", condition, [fingerprint])
-        return self._read("records", f"{condition} AND hash IN ({{marks}})", [fingerprint], list(dict.fromkeys(hashes)))
+            return self._read(_RECORDS, condition, [fingerprint])
+        return self._read(_RECORDS, f"{condition} AND hash IN ({{marks}})", [fingerprint], list(dict.fromkeys(hashes)))
 
     def put_records(self, fingerprint: str, records: Sequence[StoredRecord]) -> None:
         """Store records. A failed one never replaces a good one, and is tried again by the next build."""
@@ -166,18 +151,18 @@ class CallStore(Database):
 
     def failures(self, fingerprint: str) -> list[tuple[str, str]]:
         """Return (chunk hash, reason) of failed records."""
-        rows = self._read("records", "fingerprint=? AND status='failed' ORDER BY hash", [fingerprint])
+        rows = self._read(_RECORDS, "fingerprint=? AND status='failed' ORDER BY hash", [fingerprint])
         return [(record.hash, record.reason) for record in (from_json(_decompressed(row[3]).decode()) for row in rows)]
 
     # --- model answers ----------------------------------------------------------------------------------------------
 
     def answer(self, key: str) -> str | None:
         """Return a validated answer, or None."""
-        return next((str(row[1]) for row in self._read("answers", "key=?", [key])), None)
+        return next((str(row[1]) for row in self._read(_ANSWERS, "key=?", [key])), None)
 
     def tokens(self, key: str) -> tuple[int, int]:
         """Return the tokens of a prompt and its answer."""
-        return next(((int(row[3]), int(row[4])) for row in self._read("answers", "key=?", [key])), (0, 0))
+        return next(((int(row[3]), int(row[4])) for row in self._read(_ANSWERS, "key=?", [key])), (0, 0))
 
     def put_answer(
         self,
@@ -203,7 +188,7 @@ class CallStore(Database):
     def spent(self) -> list[tuple[str, int, int, int]]:
         """Return stage, number of answers, input and output tokens of the stored answers."""
         sums: dict[str, list[int]] = {}
-        for _, _, stage, read, written in self._read("answers", "1", []):
+        for _, _, stage, read, written in self._read(_ANSWERS, "1", []):
             total = sums.setdefault(stage, [0, 0, 0])
             for position, number in enumerate((1, read, written)):
                 total[position] += number
@@ -214,7 +199,7 @@ class CallStore(Database):
     def vectors(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Return stored vectors by text hash."""
         condition, unique = "fingerprint=? AND hash IN ({marks})", list(dict.fromkeys(hashes))
-        rows = self._read("vectors", condition, [fingerprint], unique)
+        rows = self._read(_VECTORS, condition, [fingerprint], unique)
         return {hash_: np.frombuffer(blob, dtype=np.float32) for _, hash_, blob in rows if len(blob) % 4 == 0}
 
     def put_vectors(self, fingerprint: str, hashes: Sequence[str], vectors: NDArray[np.float32]) -> None:
@@ -235,7 +220,7 @@ class CallStore(Database):
     def fitted(self, name: str) -> Mapping[str, NDArray[Any]] | None:
         """Return arrays stored under a name, or None."""
         if name not in self._fitted:  # a name tells what stands under it: nothing ever takes its place
-            rows = list(self._read("fitted", "name=?", [name]))
+            rows = list(self._read(_FITTED, "name=?", [name]))
             if not rows:
                 return None
             try:
@@ -280,12 +265,12 @@ class CallStore(Database):
             )
             connection.execute("DELETE FROM answer_sources WHERE key NOT IN (SELECT key FROM answers)")
             connection.execute("DROP TABLE gone")
-        self._known_good.clear()
+        self._good_hashes.clear()
 
     def keep_only(self, hashes: Collection[str]) -> None:
         """Delete what was made from other passages, overwrite it and give the space back."""
         (noted,) = self.read("SELECT count(*) FROM answer_sources")[0]
-        counted = sum(1 for _ in self._read("answer_sources", "1", []))
+        counted = sum(1 for _ in self._read(_SOURCES, "1", []))
         with self.transaction() as connection:
             if counted < noted:
                 connection.execute("DELETE FROM answer_sources")

@@ -11,16 +11,13 @@ from typing import Any
 
 from sire_core.errors import StorageError
 from sire_core.storage.call_cache import CallStore
+from sire_core.storage.checksums import REBUILD_ADVICE
 from sire_core.storage.derived import damaged_files
 from sire_core.storage.folder import Folder, check_format
 from sire_core.storage.manifest import Manifest
 from sire_core.storage.plain_files import damaged_adapter_files, misplaced
 from sire_core.storage.store import Store
 
-_INDEX_ADVICE = (
-    "Restore index.sqlite from a backup, or delete it and build again; what was extracted and answered is kept in "
-    "calls.sqlite and not paid for twice."
-)
 _CALLS_ADVICE = (
     "Restore it from a backup. Without it what a model answered is asked for, and paid for, again when it is needed; "
     "and questions to an index with the default embedder fail until the next change (`sire index` or "
@@ -83,7 +80,7 @@ def _findings(path: Path) -> list[Finding]:
         return [Finding(entry.name, "it is a link, or no plain file or folder", _LINK_ADVICE) for entry in wrong]
     folder.require()
     shown = folder.read_manifest()
-    findings = [Finding("index.sqlite", problem, _INDEX_ADVICE) for problem in _of(lambda: _index(folder, shown))]
+    findings = [Finding("index.sqlite", problem, REBUILD_ADVICE) for problem in _of(lambda: _index(folder, shown))]
     if not folder.calls_file.exists():
         findings.append(Finding("calls.sqlite", "it is missing", _CALLS_ADVICE))
     else:

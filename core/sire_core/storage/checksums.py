@@ -115,15 +115,15 @@ def stored_texts(text: str, what: object) -> tuple[str, ...]:
     return tuple(values)
 
 
-def damage(what: str) -> StorageError:
-    """Return the error about damaged content."""
-    return StorageError(f"index.sqlite is damaged: {what} is not what was written. {_ADVICE}")
-
-
-_ADVICE = (
-    "Restore the file from a backup, or delete it and build again; what was extracted and answered is kept in "
+REBUILD_ADVICE = (
+    "Restore index.sqlite from a backup, or delete it and build again; what was extracted and answered is kept in "
     "calls.sqlite and not paid for twice."
 )
+
+
+def damage(what: str) -> StorageError:
+    """Return the error about damaged content."""
+    return StorageError(f"index.sqlite is damaged: {what} is not what was written. {REBUILD_ADVICE}")
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def _unusable(what: str, error: Exception) -> StorageError:
     short = ", or memory ran out" if isinstance(error, MemoryError) else ""
     return StorageError(
         f"{what} cannot use what index.sqlite holds ({type(error).__name__}: {error}). Either the file is damaged or "
-        f"forged, or {what} has a fault{short}. {_ADVICE}"
+        f"forged, or {what} has a fault{short}. {REBUILD_ADVICE}"
     )
 
 

@@ -163,7 +163,7 @@ class Database:
         self._schema = schema
         self._lock = threading.RLock()
         self._forked = False
-        self._known: FileStamp = ()
+        self._trusted_stamp: FileStamp = ()
         self._fixed = False
         self._file: FileStamp = ()
         self._opened = self._open()
@@ -215,7 +215,7 @@ class Database:
     def after_fork(self) -> None:
         """In a forked process: forget the parent's connection without closing it."""
         self._lock = threading.RLock()
-        self._known = ()
+        self._trusted_stamp = ()
         if self.path is not None and self._finalizer.detach():
             keep_for_parent(self._opened)
             self._forked = True
@@ -223,10 +223,10 @@ class Database:
     def close(self) -> FileStamp:
         """Close the connection. Idempotent."""
         with self._lock:
-            trusted_stamp = self._known and self._finalizer.alive and self._known == self.stamp()
+            is_trusted = self._finalizer.alive and self.trusted()
             self._finalizer()
-            self._known = ()
-            return self.stamp() if trusted_stamp else ()
+            self._trusted_stamp = ()
+            return self.stamp() if is_trusted else ()
 
     def stamp(self) -> FileStamp:
         """Changes when the file or its log is written to; empty in memory."""
@@ -245,12 +245,12 @@ class Database:
     def trust(self, stamp: FileStamp) -> None:
         """Note that the content of the file at a stamp is verified, and so is what this connection adds."""
         with self._lock:
-            self._known = stamp
+            self._trusted_stamp = stamp
 
     def trusted(self) -> bool:
         """True if only this connection has written to the file since `trust`."""
         with self._lock:
-            return bool(self._known) and self._known == self.stamp()
+            return bool(self._trusted_stamp) and self._trusted_stamp == self.stamp()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -312,11 +312,11 @@ class Database:
                 if cache > _CACHE:
                     self._hold_pages(cache)
                 self._connection.execute("BEGIN IMMEDIATE")
-                is_trusted = self._known and self._known == self.stamp()
+                is_trusted = self.trusted()
                 yield self._connection
                 self._require_place()
                 self._connection.execute("COMMIT")
-                self._known = self.stamp() if is_trusted else ()
+                self._trusted_stamp = self.stamp() if is_trusted else ()
             except BaseException as error:
                 if self._in_transaction():
                     self._connection.execute("ROLLBACK")
@@ -379,7 +379,7 @@ class Database:
                     self._connection.executescript("VACUUM" if 2 * free > pages else "PRAGMA incremental_vacuum")
                     if 2 * free > pages:
                         self._empty_log()  # until then the file is as long as before
-                self._known = self.stamp() if is_trusted else ()
+                self._trusted_stamp = self.stamp() if is_trusted else ()
         except SQLITE_ERRORS as error:
             raise explained(error, self.path) from error
 
@@ -395,7 +395,7 @@ class Database:
             try:
                 self._empty_log()
             finally:
-                self._known = self.stamp() if is_trusted else ()
+                self._trusted_stamp = self.stamp() if is_trusted else ()
 
     def _empty_log(self) -> None:
         try:

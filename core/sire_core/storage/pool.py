@@ -423,7 +423,7 @@ class UpdatedPool:
 
     def save(self, files: DerivedFiles) -> Pool:
         """Write the pool to files and return it mapped from them."""
-        copied = self._known()
+        copied = self._copied_checksums()
 
         def save(directory: Path) -> Mapping[str, Mapping[int, int]]:
             save_columns(directory, self.columns)
@@ -441,9 +441,9 @@ class UpdatedPool:
     def verify(self) -> None:
         """Verify the copied blocks, except those whose checksums are copied along."""
         if self.before.files is not None:
-            self.before.files.verify(self._known())
+            self.before.files.verify(self._copied_checksums())
 
-    def _known(self) -> dict[str, dict[int, int]]:
+    def _copied_checksums(self) -> dict[str, dict[int, int]]:
         """Checksums of blocks that keep their place; without the first, which contains the shape."""
         if self.before.files is None:
             return {}

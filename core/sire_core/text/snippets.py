@@ -48,13 +48,9 @@ _OPEN_TAG = rf"</?(?:{ELEMENTS})(?:[\s/][^<>]{{0,300}})?>"
 _TAG = re.compile(rf"{_CODE}|<!--.{{0,2000}}?-->|{_OPEN_TAG}|\{{[:#][^{{}}\n]{{0,100}}\}}", re.IGNORECASE)
 _ADDRESS = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,2000})>")
 _TERM_WORDS = r"(?:[^\s:.!?\u2013\u2014]|[.!?](?=\S)){1,60}(?: [^\s:.!?\u2013\u2014]{1,40}){0,4}"
-_TERM = re.compile(rf"({_TERM_WORDS})(?::| [\u2013\u2014]) \S")
-"""What an item or a paragraph is about: `SuspendTime: Nodes are ...`."""
 _NOTES = "(?i:note|tip|hint|warning|caution|important|attention|danger|notice|example|see also)"
 _LONE_TERM = re.compile(rf"(?!{_NOTES}s?\W*\Z)(?=[^\W_]|[`$\u201c-]){_TERM_WORDS}\s*\Z")
-"""The same on a line of its own, above its definition."""
-_LEADS = re.compile(rf"(?!{_NOTES}s?\W*\Z|(?i:for|e\.g|i\.e|as|in|if|when|then|to)\b).{{1,60}}:\Z")
-"""A short line that the paragraph below it is said of: `Feature enabling:`, `psr-show [domain]:`."""
+"""A term on a line of its own, above its definition."""
 _IDENTIFIER = re.compile(
     r"(?<![\w.-])--?[a-zA-Z][\w-]*|(?<![\w.-])(?=\w*[a-z0-9](?:[A-Z]|[._]\w\w)|[A-Z]+_[A-Z])[A-Za-z]\w*(?:\.\w{2,})*"
 )
@@ -80,20 +76,15 @@ class Sentence:
 
     Attributes:
         text: The sentence; of a table a row, of code a line.
-        kind: `prose`, `item` (of a list that a sentence leads to), `heading`, `code`, `head` (of a table), `row`,
-            `field` (of a mail or front matter) or `furniture` (menus, contents, greetings).
-        label: What it is said of: the term that opens its paragraph or item, the name of a row, of code and items the
-            sentence that leads to them, or the heading above; may be empty.
+        kind: `prose`, `item` (of a list), `term` (a line by itself above its definition), `heading`, `code`, `head` (of
+            a table), `row`, `field` (of a mail or front matter) or `furniture` (menus, contents, greetings).
         head: Number of the sentence that is the head of its table; -1 for others.
-        block: Number of its paragraph, row or piece of code; the items of a list that a sentence leads to have one.
         indent: Columns that a line of code is indented by.
     """
 
     text: str
     kind: str
-    label: str
     head: int = -1
-    block: int = 0
     indent: int = 0
 
 
@@ -102,53 +93,20 @@ def readable_sentences(text: str) -> list[str]:
     return [sentence.text for sentence in read_sentences(text)]
 
 
-def read_sentences(text: str, label: str = "", blocks: Sequence[Block] | None = None) -> list[Sentence]:
-    """The sentences of a text, and what each is said of.
-
-    Args:
-        text: The text.
-        label: The heading that it stands under.
-        blocks: Its structure, or that of the parts to read; None reads it from the text.
-    """
-    found: list[Sentence] = []
-    head, lead, announced, above, number, last = -1, "", "", "", 0, ""
-    option, has_fields = "", False  # a name on its own line, and whether lines like `Default: 4` are below it
-    for block, kind in _parts(text, read_blocks(text) if blocks is None else blocks):
-        goes_on = kind == last and (kind == "code" or (kind == "item" and bool(announced)))
-        number, last = number + (not goes_on), kind
-        has_words = any(map(str.isalnum, block))
+def read_sentences(text: str, blocks: Sequence[Block] | None = None) -> list[Sentence]:
+    """The sentences of a text; `blocks` are its structure, or that of the parts to read, read from it if missing."""
+    sentences: list[Sentence] = []
+    head = -1
+    for words, kind in _parts(text, read_blocks(text) if blocks is None else blocks):
+        has_words = any(map(str.isalnum, words))
         if kind != "row":
-            head = len(found) if kind == "head" and has_words else -1
-        if kind == "heading":
-            label = block.rstrip(":")
-        if kind in ("heading", "term"):
-            option, has_fields = block if kind == "term" and identifiers(block) else "", False
-        if kind in ("prose", "term", "item"):
-            term = match[1] if (match := _TERM.match(block)) else above if kind == "prose" else ""
-            if option and kind == "prose" and not identifiers(term):
-                has_fields |= match is not None
-                term = option if has_fields else term
-            if identifiers(label) and not identifiers(term):  # `Default: 4.` under `worker_pool` is said of that
-                term = ""
-            of_list = announced if kind == "item" and not term else ""
-            own_kind = "item" if of_list else "prose"
-            found += [Sentence(part, own_kind, term or of_list or label, block=number) for part in _cut(block)]
-            last_words = found[-1].text if has_words else "."
-            says_nothing = last_words.endswith((".", "!", "?")) or not stems(last_words)  # as "Where:" does
-            lead = "" if says_nothing else last_words.removesuffix(":")
-            announced = announced if kind == "item" else lead if block.endswith(":") else ""
-            is_above = kind == "term" or (_LEADS.match(block) and bool(lead))
-            above = block.removesuffix(":") if is_above else ""
+            head = len(sentences) if kind == "head" and has_words else -1
+        if kind in ("prose", "term", ITEM):
+            sentences += [Sentence(part, kind) for part in _cut(words)]
         elif has_words:
-            words = block.lstrip() if kind == "code" else block
-            row, _, _ = block.partition(": ")
-            of_row = row if kind == "row" and identifiers(row) else ""
-            own_label = of_row or (kind == "code" and lead) or label
-            indent = len(block) - len(words)
-            found.append(Sentence(words, kind, own_label, head if kind == "row" else -1, number, indent))
-        if kind not in ("prose", "term", "item", "code"):
-            lead = announced = above = ""
-    return found
+            bare = words.lstrip() if kind == CODE else words
+            sentences.append(Sentence(bare, kind, head if kind == "row" else -1, len(words) - len(bare)))
+    return sentences
 
 
 def _cut(block: str) -> list[str]:
@@ -219,14 +177,9 @@ def _plain(text: str) -> str:
 
 
 def rate_sentences(sentences: Sequence[Sentence], question: str) -> list[float]:
-    """How well each sentence of a text answers a question; larger is better, 0 for nothing in common.
-
-    A sentence takes up what its neighbours say, and what it is said of counts as its own if the question names that.
-    """
-    asked, names = stems(question), identifiers(question)
-    shared = [
-        stems(f"{one.label} {one.text}" if names & identifiers(one.label) else one.text) & asked for one in sentences
-    ]
+    """How well each sentence of a text, with its neighbours, answers a question; 0 for nothing in common."""
+    asked = stems(question)
+    shared = [stems(one.text) & asked for one in sentences]
     counts = Counter(stem for stems_of_one in shared for stem in stems_of_one)
     weights = {stem: log(1 + len(sentences) / number) for stem, number in counts.items()}
     none: frozenset[str] = frozenset()
@@ -327,7 +280,7 @@ def _joined(sentences: Sequence[Sentence], numbers: Sequence[int]) -> str:
         if number > last + 1:
             parts.append("...")
         elif parts and parts[-1][-1] not in _ENDS and kind != "code":
-            is_term = kind == "prose" and text[0].isupper() and _LONE_TERM.match(parts[-1])
+            is_term = kind in ("prose", "term") and text[0].isupper() and _LONE_TERM.match(parts[-1])
             parts[-1] += ":" if is_term else ";"  # items and rows
         parts.append(text)
     return " ".join([*parts, "..."] if numbers[-1] + 1 < len(sentences) else parts)

@@ -287,7 +287,9 @@ def test_conditions_made_by_hand_are_checked_too(operator, value):
         Condition("key", operator, value)
 
 
-@pytest.mark.parametrize(("operator", "parts"), [("xor", 2), ("not", 2), ("not", 0), ("and", 0), ("or", 0)])
+@pytest.mark.parametrize(
+    ("operator", "parts"), [("xor", 2), ("not", 2), ("not", 0), ("and", 0), ("or", 0), ("or", 501)]
+)
 def test_groups_made_by_hand_are_checked_too(operator, parts):
     with pytest.raises(ConfigurationError):
         FilterGroup(operator, (Condition("a", "eq", 1),) * parts)

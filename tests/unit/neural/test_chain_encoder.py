@@ -47,7 +47,8 @@ def encoder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(painters, encoder):
-    from sire_core.papers.iier.training import EncoderConfig, TrainingConfig, train_scorer
+    from sire_core.papers.iier.training import train_scorer
+    from sire_core.papers.iier.training_data import EncoderConfig, TrainingConfig
 
     view, known = painters
     config = TrainingConfig(
@@ -81,7 +82,8 @@ def test_a_checkpoint_of_an_encoder_is_what_the_recipe_walks_with(painters, trai
 
 def test_training_moves_encoder_and_heads_and_lowers_the_loss(painters, encoder):
     from sire_core.papers.iier.scorer_networks import EncoderScorer, step_loss, train_encoder
-    from sire_core.papers.iier.training import TrainingConfig, text_steps
+    from sire_core.papers.iier.training import text_steps
+    from sire_core.papers.iier.training_data import TrainingConfig
 
     view, known = painters
     steps, unreachable = text_steps(view, known, "one_path", None, 4, np.random.default_rng(0))
@@ -146,7 +148,8 @@ def test_folders_and_files_that_are_no_encoder(tmp_path, trained):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_an_encoder_stored_in_half_precision_is_trained_in_whole_numbers(painters, encoder, tmp_path, dtype):
-    from sire_core.papers.iier.training import EncoderConfig, TrainingConfig, train_scorer
+    from sire_core.papers.iier.training import train_scorer
+    from sire_core.papers.iier.training_data import EncoderConfig, TrainingConfig
 
     transformers.AutoTokenizer.from_pretrained(encoder).save_pretrained(tmp_path)
     transformers.AutoModel.from_pretrained(encoder).to(getattr(torch, dtype)).save_pretrained(tmp_path)

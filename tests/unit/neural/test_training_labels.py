@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.papers.iier.training import UNREACHABLE, hops_to, path_labels, shortest_path, step_labels
+from sire_core.papers.iier.training_data import UNREACHABLE, hops_to, path_labels, shortest_path, step_labels
 
 
 def csr(size, edges):

@@ -151,7 +151,7 @@ async def test_ask_without_a_model_quotes_the_sentences_that_answer(call):
     assert (output["stop"], output["sufficient"], output["usage"]["calls"]) == ("extracted", False, 0)
     assert output["doc_ids"][0] == "m-1"
     everything = " ".join(hit["text"] for hit in output["hits"])
-    assert all(sentence in everything for sentence in re.split(r" \[\d+\] ?", output["answer"]))
+    assert all(sentence in everything for sentence in re.split(r" \[\d+\]\s*", output["answer"]))
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from sire_core.explore.result_page import left_out_html, link, region, table
 from sire_core.explore.short_titles import distinct_titles
 from sire_core.explore.templates import NEAREST, markup, render
 from sire_core.metadata_values import shown_value
-from sire_core.search.extracts import extract_sentences, unanswered_note
+from sire_core.search.extracts import extract_sentences
+from sire_core.search.unanswered import unanswered_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -27,7 +27,7 @@ from sire_core.explore.web.nicegui_pages import (
     render_with_timeout,
     show_html,
 )
-from sire_core.search.extracts import unanswered_note
+from sire_core.search.unanswered import unanswered_note
 from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.extend import FloatArray, IntArray
-    from sire_core.papers.iier.training import Examples, TextStep, TrainingConfig
+    from sire_core.papers.iier.training_data import Examples, TextStep, TrainingConfig
 
 
 def step_loss(scores: Any, positive: Any, owners: Any, decisions: int, loss: str = "listwise") -> Any:

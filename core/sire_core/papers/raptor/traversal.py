@@ -13,7 +13,7 @@ from sire_core.extend import PathStep, ScoredRanking, best_first, check_settings
 if TYPE_CHECKING:
     from sire_core.extend import BoolArray, Filter, FloatArray, IntArray, Ranking, View
 
-_ABOVE = 2.0
+_PATH_BONUS = 2.0
 """No two cosines differ by more: what is kept stands before all other units."""
 
 
@@ -40,7 +40,7 @@ class TreeTraversal:
         edges, layers = await asyncio.to_thread(view.derived, "tree layers", lambda: _tree(view))
         allowed = view.allowed(where)
         on_path = self._kept(cosines, np.ones(view.size, dtype=bool) if allowed is None else allowed, edges, layers)
-        scores = np.where(on_path, cosines + _ABOVE, cosines).astype(np.float32)
+        scores = np.where(on_path, cosines + _PATH_BONUS, cosines).astype(np.float32)
 
         def explain(position: int) -> tuple[PathStep, ...]:
             way = f"kept in layer {layers[position]}" if on_path[position] else "not on the way down"

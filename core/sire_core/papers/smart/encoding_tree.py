@@ -245,7 +245,7 @@ def tree_of(levels: Sequence[Ints], vertices: Ints, size: int) -> EncodingTree:
 
 
 _COLOR_ROUNDS = 8
-_BELOW, _ABOVE = np.uint64(0x94D049BB133111EB), np.uint64(0xBF58476D1CE4E5B9)
+_CHILD_MIX, _PARENT_MIX = np.uint64(0x94D049BB133111EB), np.uint64(0xBF58476D1CE4E5B9)
 
 
 def vertex_colors(graph: UndirectedGraph) -> Hashes:
@@ -257,7 +257,7 @@ def vertex_colors(graph: UndirectedGraph) -> Hashes:
         neighbour_colors = np.zeros(graph.size, dtype=np.uint64)
         np.add.at(neighbour_colors, left, _mixed(colors[right] ^ weights))
         np.add.at(neighbour_colors, right, _mixed(colors[left] ^ weights))
-        colors = _mixed(colors * _BELOW + neighbour_colors)
+        colors = _mixed(colors * _CHILD_MIX + neighbour_colors)
     return colors
 
 
@@ -269,7 +269,7 @@ def tree_signature(tree: EncodingTree, colors: Hashes) -> int:
     for level in tree.filled():
         sums = np.zeros(int(level.max(initial=-1)) + 1, dtype=np.uint64)
         np.add.at(sums, level, below)
-        above = _mixed(above * _ABOVE + _mixed(sums)[level])
+        above = _mixed(above * _PARENT_MIX + _mixed(sums)[level])
         below = _mixed(below ^ above)
     return int(_mixed(np.add.reduce(below, dtype=np.uint64)[None] + whole)[0])
 

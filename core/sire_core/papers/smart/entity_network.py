@@ -39,7 +39,7 @@ NETWORK = "entity_network"
 # family of the predicate; `statements`: hash of text and place, hash of the normalized words, lengths, weight, number
 # of entities; `members`: these, by their numbers in the passage; `about`: described entity, hash of the description;
 # `traits`: entity, kind and hash of its features.
-_PARTS: Mapping[str, Mapping[str, Any]] = {
+_PART_COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "named": {"ids": "S24", "keys": np.uint64},
     "pairs": {"left": np.int32, "right": np.int32, "weights": np.float64, "families": np.uint64},
     "statements": {
@@ -54,7 +54,7 @@ _PARTS: Mapping[str, Mapping[str, Any]] = {
     "about": {"places": np.int32, "codes": np.uint64},
     "traits": {"places": np.int32, "kinds": np.uint8, "codes": np.uint64},
 }
-_NOTHING = {name: Ragged.of((), types) for name, types in _PARTS.items()}
+_EMPTY_PARTS = {name: Ragged.of((), types) for name, types in _PART_COLUMNS.items()}
 
 
 def passage_version(unit: Unit) -> int:
@@ -70,23 +70,25 @@ class NetworkTable(ArrayNote):
     passages: tuple[str, ...] = ()  # ids of the passages, in corpus order
     versions: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `passage_version`
     # See the columns above
-    named: Ragged = _NOTHING["named"]
-    pairs: Ragged = _NOTHING["pairs"]
-    statements: Ragged = _NOTHING["statements"]
-    members: Ragged = _NOTHING["members"]
-    about: Ragged = _NOTHING["about"]
-    traits: Ragged = _NOTHING["traits"]
+    named: Ragged = _EMPTY_PARTS["named"]
+    pairs: Ragged = _EMPTY_PARTS["pairs"]
+    statements: Ragged = _EMPTY_PARTS["statements"]
+    members: Ragged = _EMPTY_PARTS["members"]
+    about: Ragged = _EMPTY_PARTS["about"]
+    traits: Ragged = _EMPTY_PARTS["traits"]
 
     def updated(self, units: Sequence[Unit], rows: Mapping[str, PassageRows]) -> NetworkTable:
         """Return the table after a change, with new rows of some passages."""
         numbers = {passage: number for number, passage in enumerate((*self.passages, *rows))}  # what is new wins
         groups = np.array([numbers[unit.id] for unit in units], dtype=np.int64)
-        new = {name: Ragged.of([parts[name] for parts in rows.values()], types) for name, types in _PARTS.items()}
+        new = {
+            name: Ragged.of([parts[name] for parts in rows.values()], types) for name, types in _PART_COLUMNS.items()
+        }
         return replace(
             self,
             passages=tuple(unit.id for unit in units),
             versions=np.array([passage_version(unit) for unit in units], dtype=np.uint64),
-            **{name: getattr(self, name).chosen(new[name], groups) for name in _PARTS},
+            **{name: getattr(self, name).chosen(new[name], groups) for name in _PART_COLUMNS},
         )
 
 

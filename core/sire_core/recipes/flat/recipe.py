@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sire_core.protocols import Recipe
-from sire_core.recipes.pool_ranker import PoolRanker
-from sire_core.recipes.registry import register
-from sire_core.recipes.reranking import RerankSettings
-from sire_core.settings import Component, ResolvedSettings
+from sire_core.extend import Component, PoolRanker, Recipe, RerankSettings, ResolvedSettings, register
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

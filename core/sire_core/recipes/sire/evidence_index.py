@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 
 _DERIVED_NAME = "evidence-16"
 _K1, _B = 1.5, 0.75
-_LARGEST = 2**63 - 1
+MAX_START_INDEX = 2**63 - 1
 """As many letters as `start_index` may say: the largest number of an array."""
-_AT_ONCE = 1 << 16
-_RECURS, _RUN, _MIN_RARE_LETTERS = 3, 5, 10
+_GATHERED_PIECES = 1 << 16
+MIN_RECURRING_DOCUMENTS, MIN_MENU_LINES, MIN_LONE_WORD_DOCUMENTS = 3, 5, 10
 """A short line recurs in so many documents; so many such lines in a row are a menu; a word alone recurs in so many."""
-_PROSE, _MANY, _SHARE = 8, 20, 0.1
+MIN_PROSE_WORDS, MIN_PROSE_DOCUMENTS, MIN_PROSE_SHARE = 8, 20, 0.1
 """A sentence of so many words, or a line of code, is boilerplate only in so many documents and such a share of all."""
-_HALF = 0.5
+MAJORITY = 0.5
 """Share of documents in which a line alone is boilerplate; and of words of a sentence that hide its names."""
-_ENTRY, _ENTRIES = 12, 4
+MAX_ENTRY_WORDS, MIN_ENTRIES = 12, 4
 """Words of the longest entry of a table of contents, and the fewest entries of one."""
-_ALIKE, _MOST_ALIKE = 0.5, 15
+MIN_ALIKE_COSINE, MAX_ALIKE_STEMS = 0.5, 15
 """Least cosine of words that are alike in meaning, and how many of them count for a word of a question."""
 _PATH_KEYS = ("source", "file_path", "url", "file_name")
-_LONGEST_PATH = 1000
+MAX_PATH_CHARS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +129,9 @@ class EvidenceIndex:
         embedded, vectors = self._meant[0]
         cosines = unit_rows(word_vectors(keys, word_keys)) @ vectors.T
         for key, row in zip(keys.tolist(), cosines, strict=True):
-            near = np.flatnonzero(row >= _ALIKE)
+            near = np.flatnonzero(row >= MIN_ALIKE_COSINE)
             near = near[self.words[embedded[near]] != key]
-            near = near[np.argsort(row[near], kind="stable")[-_MOST_ALIKE:]]
+            near = near[np.argsort(row[near], kind="stable")[-MAX_ALIKE_STEMS:]]
             yield embedded[near], row[near].astype(np.float64)
 
     def sentences_of(self, passages: Ints) -> tuple[Ints, Ints]:
@@ -196,7 +196,7 @@ class _Sources:
 def _path(metadata: Mapping[str, Any]) -> str:
     """Path, file name or address that metadata have; empty without one."""
     path: str = next((metadata[key] for key in _PATH_KEYS if isinstance(metadata.get(key), str)), "")
-    return path[:_LONGEST_PATH]
+    return path[:MAX_PATH_CHARS]
 
 
 @lru_cache(1 << 13)  # the next generation has most of them, too
@@ -226,7 +226,7 @@ def _cut(metadata: Mapping[str, Any], is_shared: bool) -> tuple[str, int] | None
         return (source, 0) if is_shared or path_of(metadata) else None
     start = metadata["start_index"]
     # A bool is an int, too; and an offset that no array holds is none.
-    return (source, start) if type(start) is int and 0 <= start <= _LARGEST else None
+    return (source, start) if type(start) is int and 0 <= start <= MAX_START_INDEX else None
 
 
 def _made(
@@ -307,17 +307,17 @@ def _numbers(keys: Sequence[Keys], words: Keys) -> Lists:
 def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
     """Which fragments are boilerplate: menus, footers, licences; titles never, `[fragments]`.
 
-    A short line is where it stands in half of the documents, or recurs in `_RECURS` and is one of `_RUN` lines that do
-    and follow one another. Facts that several documents state alike (a row of a table, an author, a default, a heading)
-    stand between lines that only their document has, and are searched; a single word (`bash`, a number of a list) only
-    if fewer than `_MIN_RARE_LETTERS` documents have it as a line.
+    A short line is where it stands in half of the documents, or recurs in `MIN_RECURRING_DOCUMENTS` and is one of
+    `MIN_MENU_LINES` lines that do and follow one another. Facts that several documents state alike (a row of a table,
+    an author, a default, a heading) stand between lines that only their document has, and are searched; a single word
+    (`bash`, a number of a list) only if fewer than `MIN_LONE_WORD_DOCUMENTS` documents have it as a line.
     """
     fragments = passages.parts["fragments"]
     owners = source[fragments.groups()]
     width = int(owners.max(initial=0)) + 1
     hashes, first, key = np.unique(fragments["hashes"], return_index=True, return_inverse=True)
     key = key.ravel()
-    is_prose = ((fragments["lengths"][first] >= _PROSE) | (fragments["code"][first] > 0))[key]
+    is_prose = ((fragments["lengths"][first] >= MIN_PROSE_WORDS) | (fragments["code"][first] > 0))[key]
     is_text = np.ones(len(owners), dtype=bool)
     is_text[fragments.starts()] = False
     keys, holders = np.divmod(np.unique((key * width + owners)[is_text]), width)
@@ -327,14 +327,16 @@ def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
     _, copied, original = np.unique(sums, return_index=True, return_inverse=True)
     holders = np.where(sums == 0, np.arange(width), copied[original.ravel()])[holders]
     counts = np.bincount(np.unique(keys * width + holders) // width, minlength=len(hashes))[key]
-    recurring = is_text & (counts >= np.where(is_prose, max(_MANY, _SHARE * width), _RECURS))
+    recurring = is_text & (
+        counts >= np.where(is_prose, max(MIN_PROSE_DOCUMENTS, MIN_PROSE_SHARE * width), MIN_RECURRING_DOCUMENTS)
+    )
     lines = np.flatnonzero(is_text & (fragments["lengths"] > 0))
     same, document = recurring[lines], owners[lines]
     begins = np.ones(len(lines), dtype=bool)
     begins[1:] = (same[1:] != same[:-1]) | (document[1:] != document[:-1])
     run = np.cumsum(begins) - 1
-    alone = lines[np.bincount(run)[run] < _RUN]
-    often = np.minimum(_HALF * width, np.where(fragments["lengths"] == 1, _MIN_RARE_LETTERS, np.inf))
+    alone = lines[np.bincount(run)[run] < MIN_MENU_LINES]
+    often = np.minimum(MAJORITY * width, np.where(fragments["lengths"] == 1, MIN_LONE_WORD_DOCUMENTS, np.inf))
     recurring[alone] &= (is_prose | (counts >= often))[alone]
     return np.asarray(recurring)
 
@@ -364,7 +366,7 @@ def _contents(passages: PassageWords, heading_keys: Keys) -> tuple[BoolArray, Bo
     lengths, owners = fragments["lengths"].astype(np.int64), fragments.groups()
     is_text = np.ones(len(lengths), dtype=bool)
     is_text[fragments.starts()] = False
-    lines = np.flatnonzero(is_text & (lengths > 0) & (lengths <= _ENTRY))
+    lines = np.flatnonzero(is_text & (lengths > 0) & (lengths <= MAX_ENTRY_WORDS))
     starts = np.cumsum(lengths) - lengths
     spelled = Lists.of_lengths(lengths[lines], passages.words.values[ranges(starts[lines], lengths[lines])])
     distinct_headings, number = np.unique(heading_keys, return_inverse=True)
@@ -374,10 +376,10 @@ def _contents(passages: PassageWords, heading_keys: Keys) -> tuple[BoolArray, Bo
     entries = lines[(heading >= 0) & ~is_own_heading]
     listed = np.bincount(owners[entries], lengths[entries], minlength=width)
     words = np.bincount(owners[is_text], lengths[is_text], minlength=width)
-    has_list = np.bincount(owners[entries], minlength=width) >= _ENTRIES
+    has_list = np.bincount(owners[entries], minlength=width) >= MIN_ENTRIES
     of_list = np.zeros(len(lengths), dtype=bool)
     of_list[entries] = has_list[owners[entries]]
-    return of_list, has_list & (listed >= _HALF * words)
+    return of_list, has_list & (listed >= MAJORITY * words)
 
 
 def _without_headings(
@@ -437,7 +439,7 @@ def _without_boilerplate(
     if not recurring.any():
         return mentions, pairs
     inside = text.sentences >= 0
-    hidden = _shares(text.sentences[inside], recurring[inside], sentences) > _HALF
+    hidden = _shares(text.sentences[inside], recurring[inside], sentences) > MAJORITY
     owners = np.arange(sentences).repeat(np.diff(mentions.starts))
     visible = ~hidden[owners]
     width = int(max(graph.entities.max(initial=0), mentions.values.max(initial=0))) + 1
@@ -451,7 +453,7 @@ def _without_boilerplate(
 def _without_lists(mentions: Lists, text: SpelledText, listed: NDArray[np.bool_]) -> Lists:
     """Mentions, without those of sentences most of whose words are `listed`, `[words]`: they lead nowhere."""
     inside = text.sentences >= 0
-    leads = _shares(text.sentences[inside], listed[inside], len(mentions)) <= _HALF
+    leads = _shares(text.sentences[inside], listed[inside], len(mentions)) <= MAJORITY
     lengths = np.diff(mentions.starts)
     return Lists.of_lengths(lengths * leads, mentions.values[leads.repeat(lengths)])
 
@@ -464,7 +466,7 @@ def _ends(lengths: Ints) -> Ends:
 
 def _gathered(text: NDArray[np.uint8], starts: Ints, lengths: Ints) -> NDArray[np.uint8]:
     """Pieces of a text, one after the other; in parts, since the place of a letter is eight times as long."""
-    parts = np.array_split(np.arange(len(starts)), 1 + len(starts) // _AT_ONCE)
+    parts = np.array_split(np.arange(len(starts)), 1 + len(starts) // _GATHERED_PIECES)
     return np.concatenate([text[ranges(starts[part], lengths[part])] for part in parts])
 
 

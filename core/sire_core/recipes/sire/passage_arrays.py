@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 8
 """Words of the longest name that is looked for in text."""
-_STEP = np.uint64(0x9E3779B97F4A7C15)
+_PHRASE_MIX = np.uint64(0x9E3779B97F4A7C15)
 _NO_HEADING = frozenset("#*|-+[(!{}<>\"'`$/\\=~")
 _HEADING_END = frozenset(".:,;)|]}>!")
 _VALUE = re.compile(
@@ -51,7 +51,7 @@ _VALUE = re.compile(
 )
 """Lines like `Default: False` that say something of what the heading above them names."""
 MIN_HEADING_CHARS, MAX_HEADING_CHARS = 4, 90
-_HEADING_WORDS = 12
+MAX_HEADING_WORDS = 12
 
 
 def passage_headings(unit: Unit) -> list[str]:
@@ -82,7 +82,7 @@ def _could_be_heading(line: str) -> bool:
     numbered = line[0].isdigit() and line.split(None, 1)[0].endswith((".", ")"))
     end = line.rstrip("\"'\u201d\u2019")
     apart = line[0] not in _NO_HEADING and end[-1:] not in _HEADING_END and not end.endswith("--")
-    return apart and not numbered and len(line.split()) <= _HEADING_WORDS and not _VALUE.match(line)
+    return apart and not numbered and len(line.split()) <= MAX_HEADING_WORDS and not _VALUE.match(line)
 
 
 def name_words(name: str) -> list[str]:
@@ -92,7 +92,7 @@ def name_words(name: str) -> list[str]:
 
 def longer_keys(keys: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Keys of phrases with one more word each, `[len(words)]`."""
-    longer = (keys[: len(words)] ^ words) * _STEP  # wraps around at 64 bits, as wanted
+    longer = (keys[: len(words)] ^ words) * _PHRASE_MIX  # wraps around at 64 bits, as wanted
     return np.asarray(longer ^ (longer >> np.uint64(29)), dtype=np.uint64)
 
 
@@ -159,7 +159,7 @@ class PassageWords:
     """Words of passages, sentence by sentence. About 0.6 kB per passage of 100 words."""
 
     ids: NDArray[np.bytes_]  # `[passages]`; of title and text: metadata are not read here
-    parts: Mapping[str, Ragged]  # see `_PARTS`
+    parts: Mapping[str, Ragged]  # see `_PART_NAMES`
     names: Sequence[str]  # title without brackets, or what the text opens with; may be empty
     vocabulary: Vocabulary  # words by number
     looked_at: int = 0  # how many passages were read since this was loaded or first made
@@ -218,7 +218,7 @@ class PassageWords:
                 part.arrays[name] = Ragged(part.arrays[name].counts, columns)
         return cls(
             ids,
-            {name: Ragged.joined([part.arrays[name] for part in read]) for name in _PARTS},
+            {name: Ragged.joined([part.arrays[name] for part in read]) for name in _PART_NAMES},
             [name for part in read for name in part.names],
             Vocabulary().followed_by(list(numbers)),
             len(ids),
@@ -252,7 +252,7 @@ class PassageWords:
 class _Spelled(NamedTuple):
     """A part of the passages."""
 
-    arrays: dict[str, Ragged]  # see `_PARTS`
+    arrays: dict[str, Ragged]  # see `_PART_NAMES`
     names: list[str]
     words: list[str]  # by number
 
@@ -299,7 +299,7 @@ def _spelled(_: None, units: Sequence[Unit]) -> _Spelled:
     return _Spelled(arrays, names, list(numbers))
 
 
-_PARTS = ("words", "sentences", "headings", "heading_words", "name_words", "fragments")
+_PART_NAMES = ("words", "sentences", "headings", "heading_words", "name_words", "fragments")
 """`words`, those of the title first: number in the vocabulary, and mark: 2 * (number of its sentence in the passage +
 1), 0 in the title; 1 more where it begins with a capital letter, a digit or a letter without case. `headings`: how many
 words each has. `fragments`: hash and number of words of every sentence, or line of one; a passage's first is its title.
@@ -373,7 +373,7 @@ def _save(passages: PassageWords, directory: Path) -> None:
 
 def _load(directory: Path) -> PassageWords:
     arrays = decompress_arrays(directory / _WORDS_FILE)
-    parts = {name: _part(name, arrays) for name in _PARTS}
+    parts = {name: _part(name, arrays) for name in _PART_NAMES}
     names, words = (json.loads(arrays[name].tobytes()) for name in ("names", "spelled"))
     return PassageWords(arrays["ids"], parts, names, Vocabulary(words, *(arrays[name] for name in _OF_WORDS)))
 

@@ -315,11 +315,11 @@ cosine of both, 1 / how many passages are about the name, 1 / names of the first
 class Hops:
     """Steps from first passages over a sentence and a name to other passages, `[steps]` each."""
 
-    sources: Ints  # passage of the step's beginning
-    sentences: Ints  # sentence of it that has the name
+    sources: Ints  # passage that the step starts from
+    sentences: Ints  # its sentence with the name
     entities: Ints  # the name
-    targets: Ints  # where the step hops
-    begun: Floats  # score of the passage of its beginning
+    targets: Ints  # passage that the step leads to
+    begun: Floats  # score of the source passage
     features: Floats  # see `STEP`, `[steps, len(STEP)]`
 
 

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_MAX_QUOTED_SENTENCE, _LONGEST_TITLE = 240, 60
-_INFLECTED = 3
+MAX_QUOTE_CHARS, MAX_TITLE_CHARS = 240, 60
+MAX_INFLECTION_LETTERS = 3
 """Letters that forms of one word differ by at most: more make another word (`author`, `authorized`)."""
-_SURE = 0.5
+MIN_NAME_CONFIDENCE = 0.5
 """Least confidence that a name of the question is the subject of a passage."""
 _MARKED = re.compile(r"\A[-/$.@]|\(\)\Z")
 """Marks of identifiers: `--gpus`, `$HOME`, `open()`."""
@@ -78,7 +78,7 @@ class EvidenceReasons:
         passages = np.searchsorted(self._index.chunks, positions)
         cut = self._evidence.is_cut(passages)
         leads = ["" if part else self._lead(passage) for passage, part in zip(passages.tolist(), cut, strict=True)]
-        return np.where(cut, _READ_WEIGHT, _READ_WEIGHT * max(_LEAST_READ, self._evidence.unsure)), leads
+        return np.where(cut, RERANK_WEIGHT, RERANK_WEIGHT * max(MIN_RERANK_SHARE, self._evidence.unsure)), leads
 
     def _lead(self, passage: int) -> str:
         """The sentence of the best step to a passage; empty if it is there by itself."""
@@ -98,7 +98,9 @@ class EvidenceReasons:
         shared_counts = [sum(word in words for word in name_words(heading)) for heading in headings]
         best = headings[int(np.argmax(shared_counts))] if any(shared_counts) else ""
         is_heading = best in (*unit.title.split(SEPARATOR), *heading_texts(unit.text, unit.blocks))
-        also = f" (also in the {'heading' if is_heading else 'line'} '{shorten(best, _LONGEST_TITLE)}')" if best else ""
+        also = (
+            f" (also in the {'heading' if is_heading else 'line'} '{shorten(best, MAX_TITLE_CHARS)}')" if best else ""
+        )
         spelled = ", ".join(word + _other_form(word, own_words) for word in words)
         return f"shares the word{'s' if len(words) > 1 else ''} {spelled}{also}"
 
@@ -134,7 +136,7 @@ class EvidenceReasons:
                 parts = next(([part] for part in self._sentences(target) if name.casefold() in part.casefold()), [])
             if any(_is_other_word(name, part) for part in parts):
                 return self._named(way[0])
-            sentence = excerpt(" ".join([part for part in parts if name in part] or parts), name, _MAX_QUOTED_SENTENCE)
+            sentence = excerpt(" ".join([part for part in parts if name in part] or parts), name, MAX_QUOTE_CHARS)
             steps.append(PathStep("entity", ids, f"{way_by}: {sentence}" if sentence else way_by, sentence))
         return tuple(steps)
 
@@ -156,11 +158,11 @@ class EvidenceReasons:
 
     def _title(self, passage: int) -> str:
         unit = self._unit(passage)
-        return shorten(unit.title or unit.text.strip().partition("\n")[0], _LONGEST_TITLE)
+        return shorten(unit.title or unit.text.strip().partition("\n")[0], MAX_TITLE_CHARS)
 
     def _is_named(self, passage: int) -> bool:
         """True if the question names what a passage is about: no step has to lead there."""
-        return self._evidence.linked.get(int(self._index.own[passage]), 0.0) >= _SURE
+        return self._evidence.linked.get(int(self._index.own[passage]), 0.0) >= MIN_NAME_CONFIDENCE
 
     def _unit(self, passage: int) -> Unit:
         if passage not in self._read:
@@ -219,7 +221,7 @@ def _other_form(word: str, words: Sequence[str]) -> str:
     """In brackets the form of a word that others have, where it is another word to a reader: `author (authorized)`."""
     forms = [other for other in words if stem(other) == stem(word)]
     nearest = min(forms, key=lambda form: abs(len(form) - len(word)), default=word)
-    return f" ({nearest})" if abs(len(nearest) - len(word)) > _INFLECTED else ""
+    return f" ({nearest})" if abs(len(nearest) - len(word)) > MAX_INFLECTION_LETTERS else ""
 
 
 class _EvidenceRanking(ReachedRanking):
@@ -230,17 +232,19 @@ class _EvidenceRanking(ReachedRanking):
     parts: Callable[[IntArray], Mapping[str, Floats]]
 
 
-_READ_WEIGHT = 2.0  # how much what a model reads counts for a part of a document
-_LEAST_READ = 0.3  # share of that for a document that the question surely names; on musique-more, 2Wiki, HotpotQA
-_SHOWN_LIFT = 0.5
-_COPY = 2.0  # what a passage loses whose text one that ranks before it has; and a table of contents
-_BEHIND_IT = 1e-3  # by how much less a part of a document scores than the passage that names it
-_FIT = 2.0  # weight of how well the end of a step fits what was read with the question, on the even questions
+RERANK_WEIGHT = 2.0  # weight of a reranker for a part of a document
+MIN_RERANK_SHARE = 0.3  # least share of it, for a document that the question names; on musique-more, 2Wiki, HotpotQA
+MIN_SHOWN_LIFT = 0.5
+COPY_PENALTY = 2.0  # subtracted from copies of passages that rank before, and from tables of contents
+NAMED_MARGIN = 1e-3  # margin by which a part of a document ranks behind the passage that names it
+FIT_WEIGHT = (
+    2.0  # weight of the cosine between a target and the question with the sentence; chosen on the even questions
+)
 _LEAST_KNOWN = 1e-6
-_ENOUGH = 1 / 3  # where less of the question is known to the corpus, its words alone do not decide
-_SUPPORT = 4.0  # how steeply steps fall with what their beginning lacks of the question, were none of it known
+MIN_KNOWN_SHARE = 1 / 3  # below this share of known words, hybrid search has a say
+SUPPORT_SLOPE = 4.0  # slope by which steps lose for question words that their source lacks
 _VECTOR, _WORDS = OWN.index("vector"), OWN.index("words")
-_BEHIND = -1000.0  # what was never a candidate comes behind all that were, by cosine
+UNREACHED_SCORE = -1000.0  # score of units that were never candidates: behind all others, by cosine
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +326,7 @@ class EvidencePaths:
         vectors = await view.embed_queries([f"{query} {sentence}" for sentence in sentences])
         fit = np.einsum("ij,ij->i", vectors, view.matrix[index.chunks[hops.targets[read]]], dtype=np.float64)
         steps = scored.steps.copy()
-        steps[read] += _FIT * (fit - fit.mean())
+        steps[read] += FIT_WEIGHT * (fit - fit.mean())
         return replace(scored, steps=steps)
 
     def evidence(self, evidence: QueryFeatures, weights: Weights) -> tuple[Ints, Floats, Hops]:
@@ -355,15 +359,15 @@ class EvidencePaths:
 class ScoredPassages:
     """Passages and the steps that lead to them."""
 
-    evidence: QueryFeatures  # what the question says of all passages
+    evidence: QueryFeatures  # features of the question and all passages
     passages: Ints  # candidates and all that steps reach, ascending, `[passages]`
     alone: Floats  # scores of the passages by themselves, `[passages]`
     hops: Hops  # the steps
-    target: Ints  # row of `passages` at the end of each step, `[steps]`
+    target: Ints  # row in `passages` of the target of each step, `[steps]`
     steps: Floats  # scores of the steps, `[steps]`; those to parts of documents include the passage's own
-    trusted: Floats  # what vectors or words add, as far as they are trusted, `[passages]`
-    repeat: float  # what a passage loses for every passage of its document that ranks before it
-    shown: float  # what a step to a part of a document has to add to be named as the reason
+    trusted: Floats  # scores added by trusted vectors or words, `[passages]`
+    repeat: float  # subtracted for every passage of the same document that ranks before
+    shown: float  # least gain of a step to a part of a document that is named as the reason
 
     @classmethod
     def of(
@@ -375,24 +379,24 @@ class ScoredPassages:
         if evidence.known < 1.0:  # the less is known of the question, the more of that a step must begin with
             begun = evidence.texts.share(evidence.texts.passages[hops.sources])
             steps += np.log(max(_LEAST_KNOWN, evidence.known))
-            steps += _SUPPORT * (1.0 - evidence.known) * np.log(np.maximum(_LEAST_KNOWN, begun))
+            steps += SUPPORT_SLOPE * (1.0 - evidence.known) * np.log(np.maximum(_LEAST_KNOWN, begun))
         alone = evidence.alone(passages, features, weights)
         lifted = alone[target] + evidence.unit * weights.document.lift(hops.features)
-        # What a passage names comes behind it, as far as it has no more evidence of its own.
+        # A passage that another one names ranks behind it, unless its own evidence is stronger.
         is_named = evidence.index.own[hops.targets] == hops.entities
-        lifted = np.where(is_named, np.maximum(alone[target], np.minimum(lifted, hops.begun - _BEHIND_IT)), lifted)
+        lifted = np.where(is_named, np.maximum(alone[target], np.minimum(lifted, hops.begun - NAMED_MARGIN)), lifted)
         is_cut = evidence.is_cut(passages)
         steps = np.where(is_cut[target], lifted, steps)
         standard_scores, first_places = (features[:, _VECTOR], features[:, _WORDS]), evidence.first_places(passages)
         trusted = weights.trust.added(evidence.gates, standard_scores, first_places, evidence.part_share)
         trusted = np.where(is_cut, evidence.unit, 1.0) * trusted
-        repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * _SHOWN_LIFT
+        repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * MIN_SHOWN_LIFT
         return cls(evidence, passages, alone, hops, target, steps, trusted, repeat, shown)
 
     def scores(self) -> Floats:
         """Scores of all passages, `[passages]`; see `_totals`."""
         totals, of_document, is_less = self._totals()
-        return totals - self.repeat * of_document - self.evidence.unit * _COPY * is_less
+        return totals - self.repeat * of_document - self.evidence.unit * COPY_PENALTY * is_less
 
     def parts(self, positions: IntArray) -> dict[str, Floats]:
         """Parts of the scores of positions that were candidates, in plain words, `[positions]` each."""
@@ -402,7 +406,9 @@ class ScoredPassages:
             "its own words, names and similarity": self.alone + self.trusted,
             "sentences that lead to it": totals - self.alone - self.trusted,
             "passages of its document that come before it": -self.repeat * of_document,
-            "a text that stands elsewhere, or lists others": -self.evidence.unit * _COPY * is_less.astype(np.float64),
+            "a text that stands elsewhere, or lists others": -self.evidence.unit
+            * COPY_PENALTY
+            * is_less.astype(np.float64),
         }
         return {words: part[rows] for words, part in parts.items()}
 
@@ -418,7 +424,7 @@ class ScoredPassages:
         total = np.exp(self.alone - highest)
         total += np.bincount(self.target, np.exp(self.steps - highest[self.target]), minlength=len(highest))
         totals: Floats = np.where(self.evidence.is_cut(self.passages), highest, highest + np.log(total))
-        share = max(_LEAST_KNOWN, self.evidence.known / _ENOUGH)
+        share = max(_LEAST_KNOWN, self.evidence.known / MIN_KNOWN_SHARE)
         if share < 1.0:
             similar = self.evidence.hybrid(self.passages) + np.logaddexp.reduce(totals) + np.log(1.0 - share)
             totals = np.logaddexp(totals + np.log(share), similar)
@@ -457,7 +463,7 @@ class ScoredPassages:
         reached = self.evidence.index.chunks[self.passages]
         reasons = EvidenceReasons(view, self, cosines, rounds)
         scores = self.scores().astype(np.float32)
-        reached_ranking = _EvidenceRanking(reached, scores, cosines, _BEHIND, allowed, reasons.path)
+        reached_ranking = _EvidenceRanking(reached, scores, cosines, UNREACHED_SCORE, allowed, reasons.path)
         reached_ranking.reading = reasons.reading
         reached_ranking.parts = self.parts
         return reached_ranking

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sire_core.protocols import Recipe
-from sire_core.recipes.published import Ablation, register_ablations
-from sire_core.recipes.registry import register
-from sire_core.recipes.reranking import RerankSettings
-from sire_core.settings import Component, ResolvedSettings
+from sire_core.extend import Ablation, Component, Recipe, RerankSettings, ResolvedSettings, register, register_ablations
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -29,7 +25,7 @@ def sire(**settings: Unpack[SireSettings]) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.knowledge.knowledge_graph import KnowledgeGraph
+    from sire_core.extend import KnowledgeGraph
     from sire_core.recipes.sire.rank import EvidencePaths
 
     chosen = ResolvedSettings(

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from sire_core.knowledge.entity_graph import EntityGraph
 
 _NAMES_FILE = "names.npz"
-_AT_ONCE = 5000
+_PARSED_LISTS = 5000
 """Lists whose names are words in memory at once."""
-_COLUMNS = {"keys": np.uint64, "lengths": np.int32, "whole": np.bool_}
+_NAME_COLUMNS = {"keys": np.uint64, "lengths": np.int32, "whole": np.bool_}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class NameKeys:
     """Names of lists. About 40 bytes per list."""
 
     hashes: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # of the lists, ascending, `[lists]`
-    beginnings: Ragged = field(default_factory=lambda: Ragged.of((), _COLUMNS))
+    beginnings: Ragged = field(default_factory=lambda: Ragged.of((), _NAME_COLUMNS))
     parsed: int = 0  # how many lists were parsed since this was loaded or first made
 
     @classmethod
@@ -58,7 +58,7 @@ class NameKeys:
         needed, first = np.unique(lists.hashes, return_index=True)
         positions = positions_in(self.hashes, needed)
         new = positions < 0
-        unknown = np.array_split(first[new], 1 + int(new.sum()) // _AT_ONCE)
+        unknown = np.array_split(first[new], 1 + int(new.sum()) // _PARSED_LISTS)
         parsed = Ragged.joined([_parsed(lists.names_of(part)) for part in unknown])
         positions[new] = len(self.hashes) + np.arange(len(parsed.counts))
         return NameKeys(needed, self.beginnings.chosen(parsed, positions), self.parsed + len(parsed.counts))

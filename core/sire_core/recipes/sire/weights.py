@@ -34,8 +34,8 @@ class DocumentWeights:
 
     own: NDArray[np.float64]  # of their evidence by themselves, `[len(OWN)]`
     path: float = 6.4  # of the share of the question in the path, file name or address of the document
-    step: float = 1.9  # of what the best sentence of the best step adds, and of how few passages have its name
-    repeat: float = 0.5  # what a passage loses for every passage of its document that ranks before it
+    step: float = 1.9  # of new words in the best sentence of a step, and of the rarity of its name
+    repeat: float = 0.5  # subtracted for every passage of the same document that ranks before
 
     def lift(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score that steps add to the passages they lead to, `[steps]`."""
@@ -55,7 +55,7 @@ class Weights:
     target: NDArray[np.float64]  # of a passage at the end of a step, `[len(OWN)]`
     document: DocumentWeights  # of parts of longer documents
     trust: Trust  # how far vectors and words are trusted beside that
-    vector_share: float = 1.0  # share of what the vectors say that counts
+    vector_share: float = 1.0  # factor of the vectors' scores
 
     @classmethod
     def of(cls, view: View, index: EvidenceIndex) -> Weights:
