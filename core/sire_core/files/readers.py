@@ -178,7 +178,7 @@ def read_documents(
 
     Args:
         sources: Files and folders.
-        max_bytes: Larger files are refused, texts from a 16th of it on, a JSON value or a mail from a quarter.
+        max_bytes: Larger files are refused, by default (512 MB) texts above 32 MB, JSON values and mails above 128 MB.
         roots: Folders that ids are relative to, whatever part of them is read: with `roots=["docs"]` the file
             `docs/api/queue.md` is `api/queue.md`, given by itself or with its folder, and however its path is written.
             A mapping says what stands in front of the ids of each (`LoadedDocuments.folders`).

@@ -60,7 +60,7 @@ _ENCODINGS = frozenset(
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 TEXT_SHARE, VALUE_SHARE = 16, 4
-"""Parts of `max_bytes` that a text, and a JSON value or a mail may have, which are held in memory several times."""
+"""Parts of large `max_bytes` for a text, and for a JSON value or a mail, which stand in memory several times."""
 _TO_A_WRONG_BYTE = 200
 """Characters to a byte that cannot be read; with more such bytes a page has another encoding than it declares."""
 _TO_A_WRONG_LETTER = 5
@@ -419,9 +419,15 @@ def check_readable(path: Path, max_bytes: int, share: int = 1) -> None:
         raise CorpusError("not a regular file")
     if size == 0:
         raise CorpusError("the file is empty")
-    if size > max_bytes // share:
-        limit = f"max_bytes={max_bytes:,}" if share == 1 else f"{max_bytes // share:,}, the most of one text"
-        raise CorpusError(f"{size:,} bytes are above {limit}; split the file, or raise max_bytes")
+    limit = _limit_of(max_bytes, share)
+    if size > limit:
+        name = f"max_bytes={max_bytes:,}" if limit == max_bytes else f"{limit:,}, the most of one text"
+        raise CorpusError(f"{size:,} bytes are above {name}; raise max_bytes or split the file")
+
+
+def _limit_of(max_bytes: int, share: int) -> int:
+    """Bytes of a text that is read at once: the smaller part of large limits."""
+    return min(max_bytes, max(max_bytes, DEFAULT_MAX_BYTES) // share)
 
 
 def read_text(
@@ -458,7 +464,7 @@ def json_lines(path: Path, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[JsonL
     offset = 0
     try:
         with path.open("rb") as handle:
-            most = max_bytes // TEXT_SHARE
+            most = _limit_of(max_bytes, TEXT_SHARE)
             for number, raw in enumerate(iter(lambda: handle.readline(most + 1), b""), start=1):
                 if len(raw) > most:
                     yield JsonLine(number, error=f"the line is longer than {most:,} bytes; what follows is not read")
