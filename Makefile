@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Where there is room in memory, the folders of tests are there: thousands of small indexes are written and deleted.
 ROOM := $(shell df -k --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 4000000 { print "TMPDIR=/dev/shm" }')
 
-.PHONY: demo docs test test-slow lint benchmark-quick benchmark-quality benchmark-model benchmark-peers benchmark-scale clean
+.PHONY: demo docs test test-slow lint benchmark-quick benchmark-quality benchmark-model benchmark-peers benchmark-scale release clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -55,6 +55,10 @@ docs: $(STAMP)  ## the documentation as a site in build/site; a warning is an er
 benchmark-model: $(STAMP)  ## answers and extraction of the model MODEL served at URL; goes on where it was interrupted
 	$(BIN)/python benchmarks/small_model.py --llm $(MODEL) --base-url $(URL)
 	$(BIN)/python benchmarks/small_model_extraction.py --llm $(MODEL) --base-url $(URL)
+
+release: $(STAMP)  ## make release VERSION=0.2.0: sets versions, builds, checks in empty environments; publishes nothing
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	$(BIN)/python distributions/release.py $(VERSION)
 
 clean:
 	rm -rf $(VENV) build dist

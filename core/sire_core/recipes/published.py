@@ -205,7 +205,7 @@ def _read(recipe: str, package: str) -> Published:
         rows = tuple(_row(recipe, row, presets) for row in content["rows"])
         rows_of_elements = content.get("elements", {}).get("rows", ())
         elements = tuple(
-            (what, where, use, published, check) for what, where, use, published, check in rows_of_elements
+            (what, section, use, published, check) for what, section, use, published, check in rows_of_elements
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(f"published.toml of {package} cannot be used: {error!r}.") from error

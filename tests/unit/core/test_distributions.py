@@ -5,6 +5,7 @@ import os
 import runpy
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,29 @@ def test_a_thin_distribution_is_sire_rag_of_the_same_version(name, extra):
     assert thin["requires-python"] == main["requires-python"]
     versions = {line for line in main["classifiers"] if "Python" in line}
     assert versions <= set(thin["classifiers"])
+
+
+def test_a_release_sets_the_version_everywhere_and_the_date(tmp_path):
+    release = runpy.run_path(str(ROOT / "distributions/release.py"))
+    files = [path.relative_to(ROOT) for path in release["version_files"](ROOT)]
+    for path in (*files, Path("CHANGELOG.md")):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text((ROOT / path).read_text())
+    assert release["current_version"](ROOT) == project(".")["version"]
+    with pytest.raises(SystemExit, match=r"Write it as 0\.2\.0"):
+        release["set_version"](tmp_path, "next", date(2027, 1, 2))
+    with pytest.raises(SystemExit, match=r"no section '## 0\.9\.0 - unreleased'"):
+        release["set_version"](tmp_path, "0.9.0", date(2027, 1, 2))
+    assert release["current_version"](tmp_path) == project(".")["version"]
+    release["set_version"](tmp_path, "0.2.0rc1", date(2027, 1, 2))
+    assert release["current_version"](tmp_path) == "0.2.0rc1"
+    assert "## 0.2.0 - 2027-01-02\n" in (tmp_path / "CHANGELOG.md").read_text()
+    changed = [path for path in files if (tmp_path / path).read_text() != (ROOT / path).read_text()]
+    assert changed == files
+    assert all("0.2.0.dev0" not in (tmp_path / path).read_text() for path in files)
+    (tmp_path / files[0]).write_text('__version__ = "0.3.0"\n')
+    with pytest.raises(SystemExit, match=r"several versions: 0\.2\.0rc1, 0\.3\.0"):
+        release["current_version"](tmp_path)
 
 
 def test_the_extra_of_langchain_pulls_no_model_client():

@@ -267,8 +267,8 @@ class _Reasons:
         for item, unit in zip(ordered, view.units(ordered), strict=True):
             kind, hop = self.recalled[item]
             what = "itself" if item == position else repr(unit.text)
-            where = f", {hop} hops from what the question recalls" if hop else ""
+            distance = f", {hop} hops from what the question recalls" if hop else ""
             named = f", named there and worth {self.raised[item]:.3f}" if self.raised[item] > self.cosines[item] else ""
-            note = f"vote of {what}, cosine {self.cosines[item]:.3f} with the question{named}{where}"
+            note = f"vote of {what}, cosine {self.cosines[item]:.3f} with the question{named}{distance}"
             steps.append(PathStep(f"vote:{kind}", (unit.id,), note))
         return (*steps, cosine_step(view, position, self.cosines[position]))

@@ -399,9 +399,9 @@ class _Units(Sequence["Unit"]):
     def __len__(self) -> int:
         return len(self._positions)
 
-    def __getitem__(self, place: Any) -> Any:
-        units = self._view.units(np.atleast_1d(self._positions[place]))
-        return units if isinstance(place, slice) else units[0]
+    def __getitem__(self, index: Any) -> Any:
+        units = self._view.units(np.atleast_1d(self._positions[index]))
+        return units if isinstance(index, slice) else units[0]
 
 
 def _words(text: str) -> tuple[list[str], list[int]]:
