@@ -52,15 +52,15 @@ def _main_text(raw: bytes) -> bytes:
 
 def _pieces(raw: bytes) -> Iterator[bytes]:
     """Pieces of the text in their order, each of which lies somewhere in the file."""
-    place, size = struct.unpack_from("<II", raw, _PIECES)
-    end = min(len(raw), place + size)
-    while place < end and raw[place] == 1:  # a list of changes of looks
-        place += 3 + struct.unpack_from("<H", raw, place + 1)[0]
-    (size,) = struct.unpack_from("<I", raw, place + 1)
+    offset, size = struct.unpack_from("<II", raw, _PIECES)
+    end = min(len(raw), offset + size)
+    while offset < end and raw[offset] == 1:  # a list of changes of looks
+        offset += 3 + struct.unpack_from("<H", raw, offset + 1)[0]
+    (size,) = struct.unpack_from("<I", raw, offset + 1)
     count = (size - 4) // 12
-    starts = struct.unpack_from(f"<{count + 1}I", raw, place + 5)
+    starts = struct.unpack_from(f"<{count + 1}I", raw, offset + 5)
     for number in range(count):
-        (first,) = struct.unpack_from("<I", raw, place + 5 + 4 * (count + 1) + 8 * number + 2)
+        (first,) = struct.unpack_from("<I", raw, offset + 5 + 4 * (count + 1) + 8 * number + 2)
         yield raw[first : first + starts[number + 1] - starts[number]]
 
 

@@ -294,8 +294,8 @@ def _lines(page: Any, page_left: float, page_bottom: float, page_right: float, p
             line.gaps.append((x - end) / tall)
             start, end, base = x, x_end, low
         if code == 10:
-            if found := line.line():
-                yield found
+            if words := line.line():
+                yield words
             line.clear()
         elif code not in (0, 13):
             letters.append(_CUT if letter in _HYPHENS else letter)
