@@ -467,9 +467,7 @@ def json_lines(path: Path, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[JsonL
             max_line = _limit_of(max_bytes, TEXT_SHARE)
             for number, raw in enumerate(iter(lambda: handle.readline(max_line + 1), b""), start=1):
                 if len(raw) > max_line:
-                    yield JsonLine(
-                        number, error=f"the line is longer than {max_line:,} bytes; what follows is not read"
-                    )
+                    yield JsonLine(number, error=f"longer than {max_line:,} bytes; the rest is not read")
                     return
                 if number == 1 and raw.startswith((*_UTF16_BOMS, *_UTF32_BOMS)):
                     _decode(raw, 0)
