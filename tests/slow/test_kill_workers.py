@@ -6,17 +6,23 @@ import shutil
 import signal
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
 from sire_core import Index
 from sire_core.storage.check import check_folder
+from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contracts import read_contents
 from support.worker_builds import ScriptBuild, documents
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")]
 KILLS = int(os.environ.get("SIRE_KILLS", "25"))
+
+
+def is_committed(folder):
+    with closing(IndexFiles(folder)) as files:
+        return files.manifest().generation > 0
 
 
 def test_kills_leave_before_or_after_and_nothing_running(tmp_path):
@@ -34,7 +40,7 @@ def test_kills_leave_before_or_after_and_nothing_running(tmp_path):
         out, error = build.process.communicate(timeout=600)
         assert build.ends_with_workers(), "a worker outlives the build"
         assert build.process.returncode == -signal.SIGKILL or "built" in out, error
-        if (folder / "index.sqlite").exists():
+        if is_committed(folder):
             assert check_folder(folder) == []
         if "built" in out:
             assert read_contents(folder) == whole
