@@ -7,10 +7,11 @@ context that is chosen from passages of `sire`, and the same over chunks of Lang
 LlamaIndex. Labels and headings count. The last lines are what contexts gain over the best row that is not ours, with a
 95 % interval of paired bootstrap.
 
-    python benchmarks/evidence.py [--rerank MODEL] [--work FOLDER] [--learn] [SET ...]
+    python benchmarks/evidence.py [--rerank MODEL] [--embedder NAME] [--work FOLDER] [--learn] [SET ...]
 
-A set is a folder of SIRE_DATA with `docs/` and `needs`. `--rerank colbert:FOLDER` adds contexts whose best 40 pieces
-that model scored. `--work` keeps the indexes. `--learn` prints the weights that all sets give, and judges nothing.
+A set is a folder of SIRE_DATA with `docs/` and `needs`. `--embedder` (lexical, onnx:FOLDER) adds the rows of LangChain
+and LlamaIndex that `evidence_baselines.py` describes, over that embedder. `--rerank colbert:FOLDER` adds contexts whose
+best 40 pieces that model scored. `--work` keeps the indexes. `--learn` prints the weights and judges nothing.
 """
 
 from __future__ import annotations
@@ -150,18 +151,19 @@ def gain(found: np.ndarray, best: np.ndarray) -> str:
 class Measured:
     """A set: rankings of all ways in, and what to learn from."""
 
-    def __init__(self, name: str, work: Path) -> None:
+    def __init__(self, name: str, work: Path, embedder: str | None = None) -> None:
         self.files: DataSet = load_dataset(DATA / name)
         self.questions = self.files.questions
         self.rows: dict[str, np.ndarray] = {}
         self.passages: dict[str, Ranked] = {}
+        documents: list[Document] = []
         bm25 = recipe_by_name("flat", ranker="bm25")
         for title, chunks in WAYS_IN.items():
             dataset = load_dataset(DATA / name, chunks) if chunks else self.files
             folder = f"{name}@{chunks}" if chunks else name
             with opened(work, folder, dataset.documents, "sire", whole=dataset.whole) as index:
                 hits, self.passages[title] = passages_of(index, self.questions)
-                documents = index.documents() if not chunks else []
+                documents = documents if chunks else index.documents()
             self.rows[f"`sire`, {title}"] = whole_recalls(self.questions, hits)
             flats = {f"BM25, {title}": (folder, dataset.documents, dataset.whole)}
             if not chunks:
@@ -170,6 +172,13 @@ class Measured:
                 with opened(work, own, texts, bm25, whole=whole) as index:
                     found = [index.search(question.question, HITS) for question in self.questions]
                 self.rows[row] = whole_recalls(self.questions, found)
+        if embedder:
+            from evidence_baselines import of_langchain, of_llama_index
+
+            for searches in (of_langchain(documents, embedder), of_llama_index(documents, embedder)):
+                for row, search in searches.items():
+                    found = [search(question.question) for question in self.questions]
+                    self.rows[row] = whole_recalls(self.questions, found)
         even = list(zip(self.questions, self.passages["passages"], strict=True))[::2]
         self.examples = [example(question, passages) for question, passages in even]
 
@@ -178,11 +187,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--rerank", default=None)
+    parser.add_argument("--embedder", default=None, help="also measure what the frameworks offer, over this embedder")
     parser.add_argument("--work", type=Path, default=None, help="a folder that keeps the indexes")
     parser.add_argument("--learn", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        measured = {name: Measured(name, options.work or Path(temporary)) for name in options.sets}
+        measured = {name: Measured(name, options.work or Path(temporary), options.embedder) for name in options.sets}
     if options.learn:
         print(learn([one for own in measured.values() for one in own.examples]))
         return
@@ -201,11 +211,11 @@ def main() -> None:
             print(f"| {title} | {' | '.join(f'{value:.1f}' for value in own.rows[title].mean(axis=1))} |", flush=True)
     print(f"\n| gain of | over | {' | '.join(f'{budget:,}' for budget in BUDGETS)} |\n|---|---|{'--:|' * len(BUDGETS)}")
     rows = {title: np.concatenate([own.rows[title] for own in measured.values()], axis=1) for title in own.rows}
-    theirs = [rows[title] for title in rows if title.startswith("BM25")]
+    theirs = [rows[title] for title in rows if title[0] not in "`*"]
     best = [max((row[budget] for row in theirs), key=np.mean) for budget in range(len(BUDGETS))]
     for title in (title for title in rows if title.startswith("*")):
         whole = rows[f"`sire`, {title.split(', ')[1]}"]
-        for words, other in (("the best row of BM25", best), ("whole ones of `sire`", whole)):
+        for words, other in (("the best row that is not ours", best), ("whole ones of `sire`", whole)):
             gains = [gain(rows[title][budget], other[budget]) for budget in range(len(BUDGETS))]
             print(f"| {title} | {words} | {' | '.join(gains)} |", flush=True)
 

@@ -25,8 +25,8 @@ import numpy as np
 import Stemmer
 from scipy import sparse
 
-from sire_core.models.lexical_embedder import split_words
 from sire_core.models.word_vectors import FILE, WIDTH
+from sire_core.text.words import split_words
 
 WORD = re.compile("[a-z][a-z0-9]+")
 LEAST = 2

@@ -16,6 +16,7 @@ from sire_core.filters import Filter, FilterLike, parse_filter
 from sire_core.models.usage import UsageLimits
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.search.validity import SearchOptions
+from sire_core.text.languages import language_code
 
 if TYPE_CHECKING:
     from sire_core.documents.chunker import SentenceChunker
@@ -58,6 +59,7 @@ class Configuration:
     runner: Runner | str | None = None
     wrap_model: WrapModel | None = None
     strict_metadata: bool = False
+    language: str = ""
     sets_chunker: bool = False  # Whether a change stores the chunker as that of the folder, see `Index`
 
     @classmethod
@@ -92,6 +94,8 @@ class Configuration:
             raise ConfigurationError(f"workers must be at least 1, not {self.workers}.")
         if not self.lock_timeout >= 0:
             raise ConfigurationError(f"lock_timeout is a number of seconds of at least 0, not {self.lock_timeout}.")
+        if self.language:
+            language_code(self.language)
         if self.extraction not in (None, *_EXTRACTIONS):
             raise ConfigurationError(f"extraction is one of {', '.join(_EXTRACTIONS)}, not {self.extraction!r}.")
         names = [mirror.name for mirror in self.mirrors]

@@ -75,6 +75,8 @@ class Index:
             more: `SIRE_JOBS` of them, or one for each core that this process may use.
         wrap_model: Wraps a model that a setting names (`rerank_model`), for example to count, limit or store its calls.
         strict_metadata: Refuse values that JSON does not have; by default dates become ISO texts, sets lists, NaN null.
+        language: Language of documents that this object adds, by ISO 639-1 code or English name, where their metadata
+            state no `lang`; it is stored as that. By default found from the text of each.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class Index:
         runner: Runner | str | None = None,
         wrap_model: WrapModel | None = None,
         strict_metadata: bool = False,
+        language: str = "",
     ) -> None:
         self._open(Configuration.of(**{name: value for name, value in locals().items() if name != "self"}))
 

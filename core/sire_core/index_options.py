@@ -31,3 +31,4 @@ class IndexOptions(TypedDict, total=False):
     runner: Runner | str | None
     wrap_model: WrapModel | None
     strict_metadata: bool
+    language: str

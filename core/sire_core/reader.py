@@ -438,6 +438,7 @@ class Reader:
             "vectors": "own scan" if self.vectors is None else self.vectors.description,
             **({"pending": len(pending)} if pending else {}),
             **({} if limited else self._waiting(built.owners)),
+            **({} if limited else {"languages": files.languages()}),
             **({} if limited else files.figures(built)),
         }
 

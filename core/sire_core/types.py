@@ -175,7 +175,7 @@ class Chunk:
         text: The passage.
         metadata: The document's metadata and the passage's own.
         source_id: Your id of the passage; empty if there is none.
-        layout: Its blocks as they are stored.
+        layout: Its blocks and its language as they are stored.
     """
 
     id: str
@@ -193,6 +193,14 @@ class Chunk:
         from sire_core.documents.blocks import stored_blocks
 
         return stored_blocks(self.text, self.layout)
+
+    @property
+    def language(self) -> str:
+        """Code of its language (ISO 639-1), `und` if nothing tells; that of its document, if it was stored."""
+        from sire_core.documents.blocks import language_of
+        from sire_core.text.languages import find_language
+
+        return language_of(self.layout) or find_language(self.index_text)
 
     @property
     def hash(self) -> str:
@@ -278,7 +286,7 @@ class Unit:
         title: Title line (chunks) or display name (aggregates); may be empty.
         metadata: The passage's metadata, or that of the organizer.
         source_ids: For a passage, your ids in the order of `chunk_ids`; empty if there are none.
-        layout: Blocks of a passage as they are stored.
+        layout: Blocks and language of a passage as they are stored.
     """
 
     id: str
@@ -299,6 +307,14 @@ class Unit:
         from sire_core.documents.blocks import stored_blocks
 
         return stored_blocks(self.text, self.layout)
+
+    @property
+    def language(self) -> str:
+        """Code of its language (ISO 639-1), `und` if nothing tells; that of its document, if it was stored."""
+        from sire_core.documents.blocks import language_of
+        from sire_core.text.languages import find_language
+
+        return language_of(self.layout) or find_language(self.index_text)
 
     @property
     def source_id(self) -> str:

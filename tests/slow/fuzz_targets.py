@@ -67,8 +67,8 @@ def answers(data):
         tolerant_json(text)
     with suppress(ValueError):
         parse_answer(text, ExtractionAnswer)
-    AnswerText(5).add('{"answer": "' + text)
-    tidy_citations(text, 5)
+    AnswerText(range(1, 6)).add('{"answer": "' + text)
+    tidy_citations(text, range(1, 6))
     for read in (abstains, first_sentence, is_done, states_answer, without_thinking):
         read(text)
 

@@ -18,7 +18,7 @@ from sire_core.changes.processes import ProcessRunner
 sys.path.append({support!r})
 from support.worker_builds import documents
 print("script runs", flush=True)
-with Index(Path({folder!r}), runner=ProcessRunner(2, part_size=4)) as index:
+with Index(Path({folder!r}), recipe="sire", runner=ProcessRunner(2, part_size=4)) as index:
     report = index.build(documents())
     print("built", report.added, flush=True)
 """

@@ -85,9 +85,10 @@ class IndexWriter:
         return tuple(cut_document(document, chunker) for document in documents)
 
     def _checked(self, documents: Iterable[Document]) -> tuple[Document, ...]:
-        from sire_core.documents.validation import check_documents
+        from sire_core.documents.validation import check_documents, in_language
 
-        return check_documents(documents, strict_metadata=self._configuration.strict_metadata)
+        checked = check_documents(documents, strict_metadata=self._configuration.strict_metadata)
+        return checked if not self._configuration.language else in_language(checked, self._configuration.language)
 
     def _is_built(self) -> bool:
         try:

@@ -18,7 +18,7 @@ from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
 from sire_core.cli.output import bar, note, output_width, reporting, say, say_json
 from sire_core.errors import IndexLockedError, QueryError, StorageError
-from sire_core.text.pluralize import count, count_units, kind_name
+from sire_core.text.pluralize import count, count_units, kind_name, some
 from sire_core.types import UnitKind
 
 _MAX_LINES = 3  # Number of lines that are shown of what is not searched
@@ -216,10 +216,12 @@ def stats(
     if as_json:
         say_json(statistics)
         return
+    spoken = statistics.get("languages", {})
     rows = {
         "documents": f"{statistics['documents']:,}",
         "passages": _passages(statistics),
         **({"units": count_units(statistics["kinds"])} if set(statistics["kinds"]) - {UnitKind.CHUNK} else {}),
+        **({"languages": some([f"{code} {number:,}" for code, number in spoken.items()])} if spoken else {}),
         "recipe": f"{statistics['recipe']} (the folder holds: {', '.join(statistics['recipes'])})",
         "embedder": f"{model_name(statistics['embedder'])}, {statistics['dimension']} dimensions",
         "extraction": statistics["extraction"] or "none needed",

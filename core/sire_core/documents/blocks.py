@@ -189,14 +189,17 @@ def _without_closing_hashes(words: str) -> str:
     return open_end.rstrip() if not open_end or open_end[-1].isspace() else bare
 
 
-def layout_of(blocks: Iterable[Block], repeated: int = 0) -> str:
-    """Blocks as a text of about eight letters each, for storage; `blocks_of` and `repeated_of` read it.
+def layout_of(blocks: Iterable[Block], repeated: int = 0, language: str = "") -> str:
+    """Blocks as a text of about eight letters each, for storage.
+
+    `blocks_of`, `repeated_of` and `language_of` read it.
 
     Args:
         blocks: Blocks of a passage.
         repeated: Number of letters that the passage repeats of the one before.
+        language: Code of its language.
     """
-    parts = [f"{repeated}+"] if repeated else []
+    parts = ([f"{language}!"] if language else []) + ([f"{repeated}+"] if repeated else [])
     end = page = 0
     for block in blocks:
         feed = f"@{block.page}" if block.page != page else ""
@@ -211,7 +214,7 @@ def blocks_of(layout: str) -> tuple[Block, ...]:
     blocks: list[Block] = []
     headings: list[tuple[int, int]] = []
     end = page = 0
-    for feed, letter, level, gap, length in _STORED_BLOCK.findall(layout):
+    for feed, letter, level, gap, length in _STORED_BLOCK.findall(layout, layout.find("!") + 1):
         page = int(feed) if feed else page
         start = end + int(gap)
         end = start + int(length)
@@ -229,8 +232,14 @@ def stored_blocks(text: str, layout: str) -> tuple[Block, ...]:
 
 def repeated_of(layout: str) -> int:
     """Number of letters that a passage repeats of the one before."""
-    repeated, mark, _ = layout.partition("+")
+    repeated, mark, _ = layout[layout.find("!") + 1 :].partition("+")
     return int(repeated) if mark else 0
+
+
+def language_of(layout: str) -> str:
+    """Code of the language of a passage; empty where an older version stored none."""
+    language, mark, _ = layout.partition("!")
+    return language if mark else ""
 
 
 def _heading_above(headings: list[tuple[int, int]], is_heading: bool, level: int, number: int) -> int:

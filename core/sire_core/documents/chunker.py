@@ -14,7 +14,8 @@ from sire_core.documents.markdown_cleaning import clean_markdown
 from sire_core.documents.markdown_sections import independent_headings, is_cut, path_of, section_title, sections_of
 from sire_core.documents.titles import header_title
 from sire_core.errors import ConfigurationError
-from sire_core.text.words import LINK_TARGET, is_plain, packed, split_sentences, token_pattern
+from sire_core.text.languages import UNDETERMINED, find_language, stated_language
+from sire_core.text.words import LINK_TARGET, is_plain, packed, split_sentences, token_pattern, without_link_targets
 from sire_core.types import Chunk, Document, Passage, chunk_id
 
 # As `count_tokens`, but a word counts once per sixteen letters: without this a line of base64 would be a single token,
@@ -26,6 +27,8 @@ _CLAUSE = re.compile(r"\S.*?(?:[,;:](?=\s)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b
 _RUN_OF_LETTERS = re.compile(r"\S+")
 _LINE = re.compile(r"[^\n]+")
 _PAGE_END = "\f"
+_PASSAGES_OF_LANGUAGE, _CHARS_OF_LANGUAGE = 8, 8_000
+"""Passages and letters of a document that are read for its language."""
 _LINE_PAGE_END = re.compile(r"\f+(?=\n|\Z)|(?:(?<=\n)|\A)\f+")
 
 
@@ -247,7 +250,19 @@ def chunk_document(document: Document, chunker: SentenceChunker | None = None) -
         head = document.passages[0].text if document.passages else document.text
         document = replace(document, title=header_title(head))
     passages = [passage for passage in _passages(document, chunker) if passage.text.strip()]
-    return tuple(_chunk(document, position, passage) for position, passage in enumerate(passages))
+    spoken = document_language(document)
+    return tuple(_chunk(document, position, passage, spoken) for position, passage in enumerate(passages))
+
+
+def document_language(document: Document) -> str:
+    """Code of the language of a document: what its metadata say of `lang`, or what its text is in; see `types.Unit`."""
+    if stated := stated_language(document.metadata):
+        return stated
+    passages = document.passages
+    text = document.text if not passages else "\n".join(passage.text for passage in passages[:_PASSAGES_OF_LANGUAGE])
+    text = without_link_targets(text[:_CHARS_OF_LANGUAGE])
+    code = find_language(text.replace(document.title, " ") if document.title else text)  # a work may be foreign
+    return code if code != UNDETERMINED else find_language(f"{document.title}\n{text}")
 
 
 def chunk_documents(chunker: SentenceChunker | None, documents: Sequence[Document]) -> list[tuple[Chunk, ...]]:
@@ -338,7 +353,7 @@ def _without_page_ends(text: str, blocks: Sequence[Block]) -> tuple[str, Sequenc
     return _LINE_PAGE_END.sub("", text).replace(_PAGE_END, " "), tuple(moved)
 
 
-def _chunk(document: Document, position: int, passage: Passage) -> Chunk:
+def _chunk(document: Document, position: int, passage: Passage, spoken: str) -> Chunk:
     metadata = {**document.metadata, **passage.metadata} if passage.metadata else document.metadata
     title = passage.title or section_title(document.title, path_of(metadata))
     return Chunk(
@@ -349,7 +364,11 @@ def _chunk(document: Document, position: int, passage: Passage) -> Chunk:
         text=passage.text,
         metadata=metadata,
         source_id=passage.id,
-        layout=layout_of(passage.blocks or read_blocks(passage.text), passage.repeated),
+        layout=layout_of(
+            passage.blocks or read_blocks(passage.text),
+            passage.repeated,
+            stated_language(passage.metadata) or spoken,
+        ),
     )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import plain_value
+from sire_core.text.languages import STATED, language_code
 from sire_core.text.pluralize import count
 from sire_core.text.words import clean_text, clean_value
 from sire_core.types import Document, Passage
@@ -240,3 +242,9 @@ def check_as_many(number: int, kind: str, **lists: Sequence[Any] | None) -> None
     for name, values in lists.items():
         if values is not None and (isinstance(values, str) or len(values) != number):
             raise CorpusError(f"There are {number} {kind} but {len(values)} {name}; give one for each, or none.")
+
+
+def in_language(documents: Iterable[Document], name: str) -> tuple[Document, ...]:
+    """Documents that state a language; those that state one keep it."""
+    stated = {STATED: language_code(name)}
+    return tuple(replace(document, metadata={**stated, **document.metadata}) for document in documents)

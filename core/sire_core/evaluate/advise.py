@@ -19,13 +19,13 @@ from sire_core.evaluate.experiment import Experiment
 from sire_core.evaluate.made_questions import LinkedPassages, MadeQuestion, as_questions, made_questions, title_of
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.extraction.headings import base_title
-from sire_core.extraction.spans import language_of, unspaced_share
 from sire_core.extraction.title_links import TitleLinker
 from sire_core.index import Index
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.sync import run_sync
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.recipes import recipe_by_name
+from sire_core.text.languages import ENGLISH, UNDETERMINED, find_language
 from sire_core.text.pluralize import count, count_units
 
 if TYPE_CHECKING:
@@ -35,11 +35,8 @@ if TYPE_CHECKING:
     from sire_core.types import Document, Unit
 
 _TECHNICAL = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
-ENGLISH = "en"
 _SPOKEN = 0.02
 _READ_FOR_LANGUAGE = 20_000
-_UNSPACED_SHARE = 0.1
-"""Share of letters of Chinese or Japanese from which a document is in one of them; others quote fewer."""
 _WORDS = 150  # Words of a typical passage: long documents count for several
 POINTS = 2.0
 """Points of recall within which recipes count as equally good: questions of our own are not those of people."""
@@ -109,13 +106,10 @@ def _languages(units: Sequence[Unit], sources: IntArray) -> dict[str, float]:
         texts.setdefault(source, []).append(unit.text)
     numbers: Counter[str] = Counter()
     for parts in texts.values():
-        numbers[_language("\n".join(parts)[:_READ_FOR_LANGUAGE])] += len(parts)
+        code = find_language("\n".join(parts)[:_READ_FOR_LANGUAGE])
+        numbers[ENGLISH if code == UNDETERMINED else code] += len(parts)
     total = max(1, len(units))
     return {name: number / total for name, number in numbers.most_common(3) if number > _SPOKEN * total}
-
-
-def _language(text: str) -> str:
-    return language_of(text) or ("zh, ja" if unspaced_share(text) > _UNSPACED_SHARE else ENGLISH)
 
 
 def sample(documents: Sequence[Document], passages: int, seed: int = 0) -> list[Document]:

@@ -45,7 +45,7 @@ _GRAMMAR = FUNCTION_WORDS | OPENERS
 _DIGITS = re.compile(r"(\d+)")
 _MAX_VALUE_LETTERS = 30
 """Letters of a value in an example."""
-_MAX_SENTENCE_LETTERS = 200
+_QUOTE_LETTERS = 200
 """Letters of a sentence in a list."""
 
 _NOTE_LABELS = frozenset("fixme n.b. nb p.s. ps todo xxx".split())
@@ -353,7 +353,7 @@ def _with_sentence(snapshot: SearchSnapshot, position: int, entity_id: str) -> t
     unit_id, title = _titled(snapshot, position)
     [unit] = snapshot.view.units([position])
     name = Names.of(snapshot).entity(entity_id, unit_id)
-    return unit_id, title, sentence_with(text_below_title(unit), name, _MAX_SENTENCE_LETTERS)
+    return unit_id, title, sentence_with(text_below_title(unit), name, _QUOTE_LETTERS)
 
 
 def filter_example(snapshot: SearchSnapshot) -> str:

@@ -25,19 +25,20 @@ from sire_core.explore.paths import Names
 from sire_core.extraction.headings import is_everyday
 from sire_core.metadata_values import shown_value
 from sire_core.search.explanation import blocks_below_title, without_sessions
+from sire_core.text.languages import ENGLISH, language, main_language
 from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, HEADING_PARTS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.text.snippets import stem
 from sire_core.types import UnitKind, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sire_core.protocols import FloatArray, IntArray
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Hit
+    from sire_core.types import Hit, Unit
 
-_MAP_VERSION = 7
+_MAP_VERSION = 8
 """Version of stored maps; rises when the layout, the labels or the format change."""
 _LANDMARKS = 1000
 _NEAREST = 5
@@ -47,8 +48,8 @@ _DOCUMENTS_PER_BLOCK = 8192
 _MIN_MAP_DOCUMENTS = 8
 """Fewer documents have no topics: they stand in a circle."""
 _PER_TOPIC, _TOPICS = 15, 24
-_LABEL_DOCUMENTS = 60
-"""Documents of a topic that are read for its label."""
+_LABEL_DOCUMENTS, _LANGUAGE_DOCUMENTS = 60, 20
+"""Documents of a topic that are read for its label, and those of them that say which language it is in."""
 _READ_LETTERS = 3000
 """Letters of a first passage that are read for a label."""
 _PHRASES, _MAX_PHRASE_WORDS, _SHORTEST = 2, 3, 3
@@ -248,17 +249,25 @@ def _layout(vectors: FloatArray) -> tuple[FloatArray, IntArray]:
 def _labels(snapshot: SearchSnapshot, points: FloatArray, topics: IntArray, ends: Sequence[IntArray]) -> list[str]:
     """Labels of topics: phrases of their titles, else of their first passages, else the titles in their middle."""
     documents, chunks, passages = ends
-    labels = topic_labels(lambda at: document_label(snapshot, int(documents[at]), int(chunks[at])), topics)
+
+    def first_passage(at: int) -> Unit:
+        return snapshot.view.units([int(passages[at])])[0]
+
+    def language_of(at: int) -> str:
+        return first_passage(at).language
+
+    labels = topic_labels(
+        lambda at: document_label(snapshot, int(documents[at]), int(chunks[at])), topics, language_of=language_of
+    )
     if not all(labels):
-        texts = snapshot.view.units
 
         def text(at: int) -> str:
-            [unit] = texts([passages[at]])
+            unit = first_passage(at)
             blocks = (block for block in blocks_below_title(unit) if block.kind != HEADING)
             text = "\n".join(unit.text[block.start : block.end] for block in blocks)
             return without_sessions(text)[:_READ_LETTERS]
 
-        of_texts = topic_labels(text, topics, prose=True)
+        of_texts = topic_labels(text, topics, language_of=language_of, prose=True)
         used_phrases = set(", ".join(labels).split(", "))
         distinct = [
             ", ".join(phrase for phrase in label.split(", ") if phrase not in used_phrases) for label in of_texts
@@ -274,22 +283,33 @@ def _labels(snapshot: SearchSnapshot, points: FloatArray, topics: IntArray, ends
     return labels
 
 
-def topic_labels(title_of: Callable[[int], str], topics: IntArray, *, prose: bool = False) -> list[str]:
+def topic_labels(
+    title_of: Callable[[int], str],
+    topics: IntArray,
+    *,
+    language_of: Callable[[int], str] = lambda _: ENGLISH,
+    prose: bool = False,
+) -> list[str]:
     """Phrases that many titles of a topic have and few others, each for one topic; empty where there are none.
 
     In prose, where all words occur, a phrase counts in topics that often have it, and names come before other words.
     """
     random = np.random.default_rng(0)
     read: list[list[str]] = []
+    idle_words: list[frozenset[str]] = []
     for topic in range(int(topics.max(initial=-1)) + 1):
         members = np.flatnonzero(topics == topic)
         chosen = members[random.choice(len(members), min(_LABEL_DOCUMENTS, len(members)), replace=False)]
         read.append([title_of(at) for at in np.sort(chosen).tolist()])
+        spoken = main_language(map(language_of, chosen[:_LANGUAGE_DOCUMENTS].tolist()))
+        idle_words.append(_OF_NO_TOPIC | language(spoken).function_words)
     if len(read) == 1:
         return ["all documents"]
     if prose:
         read = _own_lines(read)
-    found_in = [[_phrases(title, prose=prose) for title in titles] for titles in read]
+    found_in = [
+        [_phrases(title, idle, prose=prose) for title in titles] for titles, idle in zip(read, idle_words, strict=True)
+    ]
     counts = [Counter(key for phrase_counts in topic for key in phrase_counts) for topic in found_in]
     spelled: dict[tuple[str, ...], Counter[str]] = {}
     for key, phrase in chain.from_iterable(phrase_counts.items() for topic in found_in for phrase_counts in topic):
@@ -329,8 +349,8 @@ def _own_lines(read: Sequence[Sequence[str]]) -> list[list[str]]:
     ]
 
 
-def _phrases(title: str, *, prose: bool = False) -> dict[tuple[str, ...], str]:
-    """Phrases of up to three words of a title by their stems, without numbers, words of grammar and names of parts.
+def _phrases(title: str, idle_words: Collection[str], *, prose: bool = False) -> dict[tuple[str, ...], str]:
+    """Phrases of up to three words of a title by their stems, without numbers, idle words and names of parts.
 
     Of prose without phrases that have a word which any text may have.
     """
@@ -339,7 +359,7 @@ def _phrases(title: str, *, prose: bool = False) -> dict[tuple[str, ...], str]:
     run: list[re.Match[str]] = []
     for match in (_FILE_WORD if is_file_name else _LABEL_WORD).finditer(f"{title} ."):
         word = match[0].lower()
-        if len(word) > 1 and word not in _OF_NO_TOPIC and word not in HEADING_PARTS:
+        if len(word) > 1 and word not in idle_words and word not in HEADING_PARTS:
             run.append(match)
             continue
         for length in range(1, _MAX_PHRASE_WORDS + 1):

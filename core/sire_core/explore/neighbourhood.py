@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _NEAR = 5
 """Neighbours of a kind that are drawn at once: more make a picture that nobody can read."""
-_MAX_SENTENCE_LETTERS = 120
+_NEIGHBOUR_LETTERS = 120
 
 
 def children(snapshot: SearchSnapshot) -> Mapping[str, list[str]]:
@@ -169,7 +169,7 @@ def _mention(builder: PictureBuilder, names: Names, passage: str, entity: str, *
     if unit is None or not spelled:
         return
     body = text_below_title(unit)
-    text = sentence_with(body, spelled, _MAX_SENTENCE_LETTERS) if spelled in body else "mentions it"
+    text = sentence_with(body, spelled, _NEIGHBOUR_LETTERS) if spelled in body else "mentions it"
     if forward:
         _add(builder, names, entity, passage, text)
     else:

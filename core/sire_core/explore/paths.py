@@ -144,7 +144,7 @@ QUESTION = "question"
 """Id of the question's node."""
 _ASIDE = ("vector", "words", "vote")
 _MAX_PATH_NODES = 6
-_MAX_SENTENCE_LETTERS = 200
+_LINK_LETTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +298,7 @@ class _Drawing:
             return (_shares(words), _shares(words[:_MAX_PATH_NODES])) if words else ("", "is similar")
         if current == QUESTION:
             return step.note, "" if step.step == "seed" else "is similar"
-        label = shorten(step.sentence, _MAX_SENTENCE_LETTERS) if number <= 1 else "mentioned in"
+        label = shorten(step.sentence, _LINK_LETTERS) if number <= 1 else "mentioned in"
         return step.note, label if step.sentence else ""
 
     def _sources(self, step: PathStep, hit: Hit) -> None:

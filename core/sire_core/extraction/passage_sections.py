@@ -22,17 +22,16 @@ from sire_core.documents.blocks import (
 )
 from sire_core.documents.markdown_cleaning import without_comments
 from sire_core.documents.markdown_sections import SEPARATOR, title_line
+from sire_core.extraction.foreign_names import names_in_language
 from sire_core.extraction.headings import CAPTIONS, STOP_WORDS, WORD, acts, heading_term, is_everyday
 from sire_core.extraction.spans import (
     TextSpan,
     find_spans,
     has_unspaced_script,
-    language_of,
     sentences_of,
     split_unspaced,
     stands_free,
     unspaced_names,
-    without_function_words,
 )
 from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.text.words import visible_text
@@ -411,14 +410,15 @@ def sections_of(chunk: Chunk) -> list[TextSection]:
     ]
     pieces = pieces_of(chunk.text, blocks)
     if len(pieces) < 2 and not any("`" in piece.text for piece in pieces):  # prose in one piece: a page's paragraph
-        return [_section(title, "", pieces, [])]
+        return [_section(title, "", pieces, [], chunk.language)]
     parts = list(_parts(pieces))
     phrases = recurring_phrases(
         list(_bounded(piece.text for piece in pieces if piece.kind == "prose")),
         [heading for heading, _ in parts if heading],
     )
     return [
-        _section(title if index == 0 else "", heading, part, phrases) for index, (heading, part) in enumerate(parts)
+        _section(title if index == 0 else "", heading, part, phrases, chunk.language)
+        for index, (heading, part) in enumerate(parts)
     ]
 
 
@@ -441,7 +441,7 @@ def _explains(piece: Piece) -> bool:
     return piece.kind == "prose" and piece.text.startswith(("A ", "An ", "The ", "Any ", "One "))
 
 
-def _section(title: str, heading: str, pieces: Sequence[Piece], phrases: Sequence[str]) -> TextSection:
+def _section(title: str, heading: str, pieces: Sequence[Piece], phrases: Sequence[str], code: str) -> TextSection:
     section = TextSection(title or heading)
     rows: list[tuple[str, list[tuple[int, int]], Definition | None]] = []
     for piece in pieces:
@@ -461,20 +461,18 @@ def _section(title: str, heading: str, pieces: Sequence[Piece], phrases: Sequenc
     for sentence, ticked, definition in rows:
         section.sentences.append(sentence)
         section.spans.append(_spans(sentence, ticked, definition, wanted))
-    _in_its_language(section)
+    _in_its_language(section, code)
     return section
 
 
-def _in_its_language(section: TextSection) -> None:
+def _in_its_language(section: TextSection, code: str) -> None:
     """Adapt the names of a passage that is not English to its language."""
     text = " ".join(section.sentences)
     if has_unspaced_script(text):
         for sentence, row in zip(section.sentences, section.spans, strict=True):
             row[:] = merged([span._replace(type="Term") for span in unspaced_names(sentence)], row)
-    elif language := language_of(text):
-        for row in section.spans:
-            spans = (span if span.type in _CERTAIN else without_function_words(span, language) for span in row)
-            row[:] = [span for span in spans if span is not None]
+    else:
+        names_in_language(section.sentences, section.spans, code)
 
 
 def _sentences(text: str) -> list[str]:

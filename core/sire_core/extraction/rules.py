@@ -62,7 +62,7 @@ _VERB = re.compile(
     r"could|may|did|does|became|began|won|took|ran|made|came|went|left|met|led|lies|sold|told|got|grew|held|spent|\w{3,}ed\b|"
     r"\w{2,}[^s\W]s\b)"
 )
-_RULES_VERSION = "rules/7"
+_RULES_VERSION = "rules/8"
 _PASSAGES_PER_BATCH = 256
 # What may stand in front of a name that is the subject: an adverbial up to a comma, an article, a few plain words.
 _LEAD = re.compile(

@@ -283,50 +283,6 @@ def _person_mark(word: str) -> bool:
     return bool(_ROMAN.match(word) or _INITIAL.fullmatch(word) or word in ("bin", "ibn", "von", "van", "Jr.", "Sr."))
 
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_FUNCTION_WORDS = {
-    "de": _set(
-        "der die das den dem des ein eine einen einem einer eines und oder aber nicht ist sind war waren wird "
-        "werden hat haben mit von zu zum zur im in am an auf aus bei nach vor für über unter durch gegen ohne um "
-        "als wie wenn dass weil er sie es wir ihr ich du man sich seit dort hier auch nur noch schon sehr welche "
-        "welcher welches welchem wer was wo wann warum rund etwa diese dieser dieses kein keine vom beim"
-    ),
-    "fr": _set(
-        "le la les l un une des du de d et ou mais pas ne est sont était a ont avec dans en au aux sur sous par "
-        "pour sans vers chez que qui quoi dont où quand comme il elle ils elles nous vous je tu on se son sa ses "
-        "leur leurs ce cet cette ces depuis avant après environ aujourd'hui quel quelle quels quelles à y plus "
-        "très ceci cela ça lorsque lorsqu'il si ainsi donc puis alors aussi car votre vos notre nos tous toutes tout "
-        "voici voilà seul c'est n'est s'il qu'il qu'elle d'un d'une mon ma mes"
-    ),
-    "es": _set(
-        "el la los las un una unos unas y o pero no es son era está están ha han con en de del al a por para sin "
-        "sobre entre desde hasta que quien donde cuando como él ella ellos ellas nosotros se su sus este esta "
-        "estos estas qué cuál dónde cuándo quién muy más allí aquí también antes después según unos"
-    ),
-    "ru": _set(
-        "и в во не на что с со как а то по но из у за от до о об для к ко или если при это этот "  # noqa: RUF001
-        "эта эти этого этой этих этом том тот все всё так также вы вам вас ваш ваша ваше ваши "
-        "вашего вашей вашем вашу мы нам нас наш я он она оно они их его её ему им который которая "  # noqa: RUF001
-        "которое которые чтобы только можно нужно уже когда где есть был была было были быть "
-        "будет бы же ли через после перед без под над между даже здесь там потом"
-    ),
-}
-_FOREIGN = frozenset[str]().union(*_FUNCTION_WORDS.values())
-_GERMAN_NOUNS = _set(
-    "jahr jahre jahren tag tage tagen zeit zeiten teil teile teilen ende anfang mann frau kind kinder kindern "
-    "menschen leute leben welt land stadt ort haus name namen weise art beispiel seite seiten grund frage "
-    "fragen antwort zahl woche monat freizeit vorher spitze sitz frühjahr sommer herbst winter ausland "
-    "unternehmen firma"
-)
-_ENGLISH = _set(
-    "the of and in to is for by with that as on from are was or be can it you not this which an at have has"
-)
-_LETTERS_ONLY = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
-_LOOKED_AT = 600
-
 _KANJI = "\u3400-\u4dbf\u4e00-\u9fff\u3005\u30f6"
 _KATAKANA = "\u30a1-\u30fa\u30fc"
 _UNSPACED = re.compile(rf"[{_KANJI}{_KATAKANA}\u3041-\u3096]")
@@ -351,47 +307,9 @@ def has_unspaced_script(text: str) -> bool:
     return not text.isascii() and _UNSPACED.search(text) is not None
 
 
-def unspaced_share(text: str) -> float:
-    """Share of the letters of a text that are of a script without spaces between words."""
-    found = 0 if text.isascii() else len(_UNSPACED.findall(text))
-    return found / sum(map(str.isalpha, text)) if found else 0.0
-
-
 def split_unspaced(sentence: str) -> list[str]:
     """Split a text into sentences if its script puts no space after full stops."""
     return [part for part in _SENTENCE.findall(sentence) if part.strip()]
-
-
-def language_of(text: str) -> str:
-    """Language of a passage by its function words: `de`, `fr`, `es` or `ru`; empty for English and others."""
-    words = list(map(str.lower, _LETTERS_ONLY.findall(text[:_LOOKED_AT])))
-    english = sum(map(_ENGLISH.__contains__, words))
-    if sum(map(_FOREIGN.__contains__, words)) <= max(1, english):  # as of most texts in English
-        return ""
-    counts = {
-        language: sum(map(function_words.__contains__, words)) for language, function_words in _FUNCTION_WORDS.items()
-    }
-    best = max(counts, key=lambda language: counts[language])
-    return best if counts[best] > max(1, english) else ""
-
-
-def without_function_words(span: TextSpan, language: str) -> TextSpan | None:
-    """A name without a leading article or preposition: `Die Reederei`, `Depuis`, `En Cantarrana`."""
-    words = span.name.split(" ")
-    start = span.start
-    known = _FUNCTION_WORDS[language]
-    vague = _GERMAN_NOUNS if language == "de" and len(words) > 2 else frozenset[str]()  # `Spitze der Reederei`
-    while words and (words[0].lower().rstrip("'\u2019") in known or words[0].lower() in vague):
-        start += len(words[0]) + 1
-        del words[0]
-    while words and words[-1].lower() in known:
-        del words[-1]
-    if not words or (language == "de" and len(words) == 1 and words[0].lower() in _GERMAN_NOUNS):
-        return None
-    name = " ".join(words)
-    if name[:2] in ("d'", "l'", "d\u2019", "l\u2019", "D'", "L'", "D\u2019", "L\u2019"):
-        name, start = name[2:], start + 2
-    return TextSpan(start, start + len(name), name, span.type) if len(name) > 1 else None
 
 
 def unspaced_names(sentence: str) -> list[TextSpan]:

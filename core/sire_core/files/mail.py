@@ -19,7 +19,7 @@ from sire_core.documents.markdown_sections import with_comments_as_code
 from sire_core.errors import CorpusError
 from sire_core.files.conversion import spend
 from sire_core.files.html import html_to_markdown
-from sire_core.files.source_files import check_readable, declared_encoding, decode_any
+from sire_core.files.source_files import VALUE_SHARE, check_readable, declared_encoding, decode_any
 from sire_core.text.words import clean_text
 
 _SHOWN_HEADERS = ("from", "to", "cc", "date")
@@ -68,7 +68,7 @@ class _Part(NamedTuple):
 
 def read_mail(path: Path, max_bytes: int) -> Mail:
     """Read a mail. Of alternative forms of the text the plain one is taken; inline pictures are left out."""
-    check_readable(path, max_bytes)
+    check_readable(path, max_bytes, VALUE_SHARE)
     try:
         message = message_from_bytes(_without_zeros(path.read_bytes()))
         for part in message.walk():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import struct
 from collections.abc import Iterator
@@ -29,8 +30,8 @@ def read_doc(path: Path) -> tuple[str, str]:
     import olefile
 
     raw = path.read_bytes()
-    if olefile.isOleFile(raw):
-        with olefile.OleFileIO(raw) as container:
+    if raw.startswith(olefile.MAGIC):
+        with olefile.OleFileIO(io.BytesIO(raw)) as container:
             raw = container.openstream("WordDocument").read() if container.exists("WordDocument") else b""
     version = _BEFORE_97.get(raw[:2])
     if version is None:
@@ -51,15 +52,15 @@ def _main_text(raw: bytes) -> bytes:
 
 def _pieces(raw: bytes) -> Iterator[bytes]:
     """Pieces of the text in their order, each of which lies somewhere in the file."""
-    place, size = struct.unpack_from("<II", raw, _PIECES)
-    end = min(len(raw), place + size)
-    while place < end and raw[place] == 1:  # a list of changes of looks
-        place += 3 + struct.unpack_from("<H", raw, place + 1)[0]
-    (size,) = struct.unpack_from("<I", raw, place + 1)
+    offset, size = struct.unpack_from("<II", raw, _PIECES)
+    end = min(len(raw), offset + size)
+    while offset < end and raw[offset] == 1:  # a list of changes of looks
+        offset += 3 + struct.unpack_from("<H", raw, offset + 1)[0]
+    (size,) = struct.unpack_from("<I", raw, offset + 1)
     count = (size - 4) // 12
-    starts = struct.unpack_from(f"<{count + 1}I", raw, place + 5)
+    starts = struct.unpack_from(f"<{count + 1}I", raw, offset + 5)
     for number in range(count):
-        (first,) = struct.unpack_from("<I", raw, place + 5 + 4 * (count + 1) + 8 * number + 2)
+        (first,) = struct.unpack_from("<I", raw, offset + 5 + 4 * (count + 1) + 8 * number + 2)
         yield raw[first : first + starts[number + 1] - starts[number]]
 
 

@@ -196,41 +196,47 @@ class _Letters:
 
     def __init__(self, page: Any) -> None:
         self._page = page
+        self.letters: list[str] = []
+        self.positions: list[int] = []
+        self.gaps: list[float] = []  # before each letter, in heights of a letter
         self.clear()
 
     def clear(self) -> None:
         """Begin a line."""
-        self.letters: list[str] = []
-        self.positions: list[int] = []
-        self.gaps: list[float] = []  # before each letter, in heights of a letter
+        self.letters.clear()
+        self.positions.clear()
+        self.gaps.clear()
         self.cells, self._last_cell = 1, 0
-        self._anchor = -1  # the letter that those which follow are raised above
+        self.anchor = -1  # the letter that those which follow are raised above
 
     def add(self, letter: str, position: int) -> None:
         """Add a letter or a mark."""
         self.letters.append(letter)
         self.positions.append(position)
 
-    def place(self, position: int, gap: float, above: float, *, may_rise: bool) -> None:
-        """Note how far the next letter stands from the one before, and above it, in heights of a letter."""
-        self.gaps.append(gap)
-        letters = self.letters
-        if self._anchor >= 0 and not _is_raised(self._page, position, self._anchor):
-            self._end_raised(position)
-        elif self._anchor < 0 and may_rise and above > _RAISED and letters and not letters[-1].isspace():
-            self._begin_raised(position)
-        if letters[-1:] == [" "] and gap > 1:
-            self.cells, self._last_cell = self.cells + 1, len(letters)
+    def add_unknown(self, position: int) -> None:
+        """Add a sign for letters that the font does not have; one stands for several."""
+        if self.letters and self.letters[-1] != _UNKNOWN:
+            self.add(_UNKNOWN, position)
 
-    def _begin_raised(self, position: int) -> None:
-        if _is_raised(self._page, position, self.positions[-1]):
-            self._anchor = self.positions[-1]
+    def place(self, letter: str, position: int, *, is_wide: bool) -> None:
+        """Begin a cell behind a wide space, and begin or end raised letters, before the next letter."""
+        if self.anchor >= 0 and not _is_raised(self._page, position, self.anchor):
+            self._end_raised(position)
+        elif self.anchor < 0 and self._rises(letter, position):
+            self.anchor = self.positions[-1]
             self.add(RAISED, position)
+        if is_wide and self.letters[-1:] == [" "]:
+            self.cells, self._last_cell = self.cells + 1, len(self.letters)
+
+    def _rises(self, letter: str, position: int) -> bool:
+        follows = bool(self.letters) and not self.letters[-1].isspace() and (letter.isalnum() or letter in _SIGNS)
+        return follows and _is_raised(self._page, position, self.positions[-1])
 
     def _end_raised(self, position: int) -> None:
-        if self._anchor >= 0:
+        if self.anchor >= 0:
             self.add(END, position)
-            self._anchor = -1
+            self.anchor = -1
 
     def line(self) -> _Line | None:
         """The line; None without letters."""
@@ -257,40 +263,43 @@ def _lines(page: Any, page_left: float, page_bottom: float, page_right: float, p
 
     handle, total = page.raw, page.count_chars()
     line = _Letters(handle)
+    letters = line.letters
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     start = end = base = height = 0.0  # of the letter before
     for position in range(total + 1):
         code = pdfium.FPDFText_GetUnicode(handle, position) if position < total else 10
-        letter, letters = chr(code), line.letters
+        letter = chr(code)
         if (code > 32 or letter in _LIGATURES) and pdfium.FPDFText_GetCharBox(
             handle, position, left, right, bottom, top
         ):
-            is_level = page_bottom < top.value and bottom.value < page_top
-            if not (is_level and page_left < right.value and left.value < page_right):
+            x, x_end, low, high = left.value, right.value, bottom.value, top.value
+            is_level = page_bottom < high and low < page_top
+            if not (is_level and page_left < x_end and x < page_right):
                 continue
-            if top.value - bottom.value < _NO_INK and height > 4 + _NO_INK and letter.isalnum():
-                if letters and letters[-1] != _UNKNOWN:  # several letters stand for one that the font has not got
-                    line.add(_UNKNOWN, position)
+            if high - low < _NO_INK and height > 4 + _NO_INK and letter.isalnum():
+                line.add_unknown(position)
                 continue
-            before, height = height, top.value - bottom.value + 4
+            before, height = height, high - low + 4
             tall = max(before, height)  # a full stop says little of its font
-            overlaps = left.value < end - 0.3 * height and abs(bottom.value - base) < 0.35 * height
+            overlaps = x < end - 0.3 * height and abs(low - base) < 0.35 * height
             # Letters of a ligature have one place, accents stand above their letters, Hebrew goes to the left.
-            overlaps = overlaps and (left.value, right.value) != (start, end) and code < _HEBREW
+            overlaps = overlaps and (x, x_end) != (start, end) and code < _HEBREW
             overlaps = overlaps and bool(letters) and letter.isalnum() and letters[-1].isalnum()
             # In a logo the letters are raised or lowered, in a cell that runs over they stand on one line.
             overlaps = overlaps and abs(_rise(handle, position, line.positions[-1])) < _RAISED * tall
-            if letters and (overlaps or left.value - end > _GAP * tall) and not letters[-1].isspace():
+            if letters and (overlaps or x - end > _GAP * tall) and not letters[-1].isspace():
                 line.add(" ", position)  # between the cells of a table there need not be one
-            may_rise = letter.isalnum() or letter in _SIGNS
-            line.place(position, (left.value - end) / tall, (bottom.value - base) / tall, may_rise=may_rise)
-            start, end, base = left.value, right.value, bottom.value
+            if x - end > tall or line.anchor >= 0 or low - base > _RAISED * tall:
+                line.place(letter, position, is_wide=x - end > tall)
+            line.gaps.append((x - end) / tall)
+            start, end, base = x, x_end, low
         if code == 10:
-            if found := line.line():
-                yield found
+            if words := line.line():
+                yield words
             line.clear()
         elif code not in (0, 13):
-            line.add(_CUT if letter in _HYPHENS else letter, position)
+            letters.append(_CUT if letter in _HYPHENS else letter)
+            line.positions.append(position)
 
 
 def _rise(page: Any, position: int, before: int) -> float:

@@ -1,4 +1,4 @@
-"""Readers of further formats, which installed packages offer as entry points of the group `sire_core.readers`."""
+"""Readers of further formats, which installed packages offer as entry points of the group `sire_core.files`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sire_core.errors import CorpusError
 
-GROUP = "sire_core.readers"
+GROUP = "sire_core.files"
 
 
 def plugin_suffix(name: str) -> str:

@@ -40,6 +40,7 @@ from sire_core.files.source_files import (
     DANGLING,
     DEFAULT_MAX_BYTES,
     GENERATED,
+    VALUE_SHARE,
     SourceFile,
     check_readable,
     find_files,
@@ -177,7 +178,7 @@ def read_documents(
 
     Args:
         sources: Files and folders.
-        max_bytes: Larger files are refused.
+        max_bytes: Larger files are refused, by default (512 MB) texts above 32 MB, JSON values and mails above 128 MB.
         roots: Folders that ids are relative to, whatever part of them is read: with `roots=["docs"]` the file
             `docs/api/queue.md` is `api/queue.md`, given by itself or with its folder, and however its path is written.
             A mapping says what stands in front of the ids of each (`LoadedDocuments.folders`).
@@ -376,7 +377,7 @@ def _lines(file: SourceFile, max_bytes: int) -> Iterator[tuple[str, Any]]:
 
 
 def _items(file: SourceFile, max_bytes: int) -> Iterator[tuple[str, Any]]:
-    value = parse_json(read_text(file.path, max_bytes))
+    value = parse_json(read_text(file.path, max_bytes, share=VALUE_SHARE))
     for number, item in enumerate(value if isinstance(value, list) else [value], start=1):
         yield str(number), item
 

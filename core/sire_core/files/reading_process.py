@@ -27,6 +27,8 @@ SECONDS, SECONDS_PER_MB = 10, 10
 """CPU time of a file."""
 MEMORY, MEMORY_PER_BYTE = 256 << 20, 40
 """Bytes of memory of a file, beside what the process had before it."""
+_MAX_ADDED = 2 << 30
+"""Bytes of memory beside `MEMORY` that the largest file may need."""
 _MOST_KEPT = 512 << 20
 """Bytes of address space with which a process goes on; what a file took is not always given back."""
 _WALL_TIME = 6
@@ -159,7 +161,7 @@ def _limit(size: int | None) -> None:
     bytes_read = size or 0
     limits = {
         resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + _seconds(bytes_read),
-        resource.RLIMIT_AS: _address_space() + MEMORY + MEMORY_PER_BYTE * bytes_read,
+        resource.RLIMIT_AS: _address_space() + MEMORY + min(_MAX_ADDED, MEMORY_PER_BYTE * bytes_read),
         resource.RLIMIT_CORE: 0,
     }
     for limit, most in limits.items():

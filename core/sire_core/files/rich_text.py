@@ -59,13 +59,13 @@ def _rewritten(content: bytes) -> bytes:
     parts: list[bytes] = []
     outer: list[tuple[bool, bool]] = []  # of the groups around the open one
     deleted = is_raised = False
-    place = 0
-    while match := _TOKEN.match(content, place):
+    offset = 0
+    while match := _TOKEN.match(content, offset):
         token, word, was_raised = match[0], match["word"], is_raised
-        place = match.end()
+        offset = match.end()
         if word == b"bin":  # so many bytes of a picture
-            place += max(0, int(match["number"] or 0))
-            token = content[match.start() : place]
+            offset += max(0, int(match["number"] or 0))
+            token = content[match.start() : offset]
         elif token == b"{":
             outer.append((deleted, is_raised))
         elif token == b"}":

@@ -59,6 +59,8 @@ _ENCODINGS = frozenset(
 )
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
+TEXT_SHARE, VALUE_SHARE = 16, 4
+"""Parts of large `max_bytes` for a text, and for a JSON value or a mail, which stand in memory several times."""
 _TO_A_WRONG_BYTE = 200
 """Characters to a byte that cannot be read; with more such bytes a page has another encoding than it declares."""
 _TO_A_WRONG_LETTER = 5
@@ -403,8 +405,8 @@ def is_dangling(path: Path) -> bool:
     return path.is_symlink() and not os.path.exists(path)  # noqa: PTH110 (answers False without permission)
 
 
-def check_readable(path: Path, max_bytes: int) -> None:
-    """Refuse a file that cannot or should not be opened."""
+def check_readable(path: Path, max_bytes: int, share: int = 1) -> None:
+    """Refuse a file that cannot or should not be opened, or is larger than a part of `max_bytes`."""
     if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
         raise ConfigurationError(f"max_bytes must be a positive integer, not {max_bytes!r}.")
     try:
@@ -417,13 +419,22 @@ def check_readable(path: Path, max_bytes: int) -> None:
         raise CorpusError("not a regular file")
     if size == 0:
         raise CorpusError("the file is empty")
-    if size > max_bytes:
-        raise CorpusError(f"{size:,} bytes are above max_bytes={max_bytes:,}; raise max_bytes or split the file")
+    limit = _limit_of(max_bytes, share)
+    if size > limit:
+        name = f"max_bytes={max_bytes:,}" if limit == max_bytes else f"{limit:,}, the most of one text"
+        raise CorpusError(f"{size:,} bytes are above {name}; raise max_bytes or split the file")
 
 
-def read_text(path: Path, max_bytes: int = DEFAULT_MAX_BYTES, *, declares: bool = False) -> str:
+def _limit_of(max_bytes: int, share: int) -> int:
+    """Bytes of a text that is read at once: the smaller part of large limits."""
+    return min(max_bytes, max(max_bytes, DEFAULT_MAX_BYTES) // share)
+
+
+def read_text(
+    path: Path, max_bytes: int = DEFAULT_MAX_BYTES, *, share: int = TEXT_SHARE, declares: bool = False
+) -> str:
     r"""Read a whole UTF-8 file, with or without a byte order mark, as clean text with `\n` line ends."""
-    check_readable(path, max_bytes)
+    check_readable(path, max_bytes, share)
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -453,7 +464,11 @@ def json_lines(path: Path, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[JsonL
     offset = 0
     try:
         with path.open("rb") as handle:
-            for number, raw in enumerate(handle, start=1):
+            max_line = _limit_of(max_bytes, TEXT_SHARE)
+            for number, raw in enumerate(iter(lambda: handle.readline(max_line + 1), b""), start=1):
+                if len(raw) > max_line:
+                    yield JsonLine(number, error=f"longer than {max_line:,} bytes; the rest is not read")
+                    return
                 if number == 1 and raw.startswith((*_UTF16_BOMS, *_UTF32_BOMS)):
                     _decode(raw, 0)
                 try:

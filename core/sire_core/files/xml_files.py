@@ -24,7 +24,7 @@ from sire_core.files.source_files import declared_encoding, decode_any
 from sire_core.files.xml_entities import without_entities
 from sire_core.text.pluralize import count, some
 
-_LEFT_OUT = frozenset("binary script style metadata tracked-changes sequence-decls forms".split())
+_LEFT_OUT = frozenset("binary script style metadata tracked-changes sequence-decls forms document-info genre".split())
 _HEADINGS = frozenset("title head heading subtitle".split())
 _TITLES = ("book-title", "article-title", "doctitle")
 _PROSE = frozenset(

@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +17,7 @@ import numpy as np
 from sire_core.arrays.grouping import GOLDEN, mixed
 from sire_core.errors import ConfigurationError
 from sire_core.models.word_vectors import WIDTH, word_vectors
-from sire_core.text.words import UNSPACED, bare_text, packed, signs, word_pattern
+from sire_core.text.words import SOUTH_EAST, packed, split_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,54 +49,16 @@ _MODEL_NAME = "lexical-svd/1"
 _FIT_TEXTS = 20_000
 _SMALL_BATCH = 16
 _large: list[tuple[int, ThreadPoolExecutor]] = []  # The thread of large batches, by process: a fork has no threads
-_EMBEDDED_WORD = re.compile(r"\w+")
-_DIACRITIC = re.compile("[\u0300-\u036f]")
-_UNSPACED = re.compile(f"[{UNSPACED}]+")
-_WRITTEN = re.compile(f"[{UNSPACED}\uff66-\uff9f]+")  # half-width kana, too: they are folded to the others
 _GRAM_SIZES = (3, 4, 5)
 _BASE = np.uint64(0x100000001B3)
 
 
-def split_words(text: str) -> list[str]:
-    """Lower-case words without diacritics; runs of a script without spaces become overlapping pairs of characters."""
-    if text.isascii():
-        return _EMBEDDED_WORD.findall(text.lower())
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    folded = _DIACRITIC.sub("", unicodedata.normalize("NFD", bare_text(folded)))
-    words = []
-    for word in word_pattern().findall(unicodedata.normalize("NFC", folded)):
-        if not _UNSPACED.search(word):
-            words.append(word)
-            continue
-        start = 0
-        for run in _UNSPACED.finditer(word):
-            words += [word[start : run.start()]] if run.start() > start else []
-            piece = run.group()
-            words += [piece[i : i + 2] for i in range(max(1, len(piece) - 1))]
-            start = run.end()
-        words += [word[start:]] if start < len(word) else []
-    return words
-
-
-def spaced_text(text: str) -> str:
-    """A text for who splits at spaces: runs of a script without them as pairs, see `split_words`; all of it bare."""
-    if text.isascii():
-        return text
-    return _WRITTEN.sub(lambda run: f" {' '.join(split_words(run.group()))} ", bare_text(text))
-
-
-@cache
-def indexed_words() -> re.Pattern[str]:
-    """Words of two letters or more, as `bm25s` has them; a character by itself is one in a script without spaces."""
-    return re.compile(rf"\w[\w{signs()}]+|[{UNSPACED}]")
-
-
-def count_words(texts: Sequence[str]) -> tuple[Counts, list[str]]:
+def count_words(texts: Sequence[str], *, whole_letters: bool = False) -> tuple[Counts, list[str]]:
     """Count words: by text and word, ascending, and the words in order of their first appearance."""
     vocabulary: dict[str, int] = {}
     indptr, indices, counts = [0], list[int](), list[int]()
     for text in texts:
-        word_counts = Counter(split_words(text)).items()
+        word_counts = Counter(split_words(text, whole_letters=whole_letters)).items()
         row = sorted((vocabulary.setdefault(word, len(vocabulary)), count) for word, count in word_counts)
         indices += [word for word, _ in row]
         counts += [count for _, count in row]
@@ -171,6 +130,7 @@ class LexicalState:
     frequencies: NDArray[np.int32]  # Texts that have the stem, int32 `[words]`
     # Right singular vectors, float16 `[words, topics]`; `[words, 0]` where the words' meaning is used
     topics: NDArray[np.float16]
+    whole_letters: bool = False  # True where most words are of scripts whose letters have signs, see `split_words`
 
     @property
     def by_meaning(self) -> bool:
@@ -184,6 +144,8 @@ class LexicalState:
             state.update(np.ascontiguousarray(array, dtype=kind).tobytes())
         if self.by_meaning:
             state.update(b"words")
+        if self.whole_letters:
+            state.update(b"letters")
         return state.hexdigest()
 
 
@@ -192,6 +154,9 @@ def learn_state(texts: Sequence[str], fitted_on: int) -> LexicalState:
     from scipy import sparse
 
     counts, words = count_words(texts)
+    whole_letters = _has_signed_letters(counts, words)
+    if whole_letters:
+        counts, words = count_words(texts, whole_letters=True)
     keys, stem_of = np.unique(stem_keys(words), return_inverse=True)
     ones = np.ones(len(words), dtype=np.float32)
     merge = sparse.csr_matrix((ones, (np.arange(len(words)), stem_of)), shape=(len(words), len(keys)))
@@ -208,7 +173,14 @@ def learn_state(texts: Sequence[str], fitted_on: int) -> LexicalState:
         return LexicalState(fitted_on, len(texts), keys, frequencies, np.zeros((len(keys), 0), dtype=np.float16))
     damped = sparse.csr_matrix((_damped(by_stem.data), by_stem.indices, by_stem.indptr), shape=by_stem.shape)
     weighted = damped[:, common] @ sparse.diags(_rarity(frequencies, len(texts)) ** _IDF_POWER)
-    return LexicalState(fitted_on, len(texts), keys, frequencies, _topics(weighted))
+    return LexicalState(fitted_on, len(texts), keys, frequencies, _topics(weighted), whole_letters)
+
+
+def _has_signed_letters(counts: Counts, words: list[str]) -> bool:
+    """True if more than half of the words are of Thai, Lao, Burmese or Khmer."""
+    totals = np.bincount(counts[1], counts[0], minlength=len(words))
+    signed = np.array([not word.isascii() and SOUTH_EAST.search(word) is not None for word in words], dtype=bool)
+    return bool(2 * totals[signed].sum() > totals.sum())
 
 
 def _topics(weighted: sparse.csr_matrix) -> NDArray[np.float16]:
@@ -263,7 +235,7 @@ def embed_texts(fitted: LexicalState, texts: list[str]) -> FloatArray:
     vectors = np.zeros((len(texts), SKETCH + TOPICS), dtype=np.float32)
     start = 0
     for batch in packed(texts, len, _LETTERS_PER_BATCH, _TEXTS_PER_BATCH):
-        counts, words = count_words(batch)
+        counts, words = count_words(batch, whole_letters=fitted.whole_letters)
         if words:
             vectors[start : start + len(batch)] = _embed_counts(fitted, counts, words)
         start += len(batch)
@@ -377,7 +349,7 @@ class LexicalEmbedder:
         """Arrays that `from_state` restores the copy from, at most 14 MB."""
         fitted = self._fitted()
         return {
-            "counts": np.array([fitted.fitted_on, fitted.sampled], dtype=np.int64),
+            "counts": np.array([fitted.fitted_on, fitted.sampled, *[1] * fitted.whole_letters], dtype=np.int64),
             "keys": fitted.keys,
             "frequencies": fitted.frequencies,
             "topics": fitted.topics,
@@ -386,7 +358,7 @@ class LexicalEmbedder:
     def from_state(self, state: Mapping[str, NDArray[Any]]) -> LexicalEmbedder:
         """Return a copy restored from `state()`."""
         try:
-            fitted_on, sampled = (int(n) for n in state["counts"])
+            fitted_on, sampled, *letters = (int(n) for n in state["counts"])
             keys = np.asarray(state["keys"], dtype=np.uint64)
             frequencies = np.asarray(state["frequencies"], dtype=np.int32)
             topics = np.asarray(state["topics"], dtype=np.float16)
@@ -395,7 +367,7 @@ class LexicalEmbedder:
         shapes = ((len(keys), TOPICS), (len(keys), 0))
         if keys.ndim != 1 or frequencies.shape != keys.shape or topics.shape not in shapes:
             raise ConfigurationError("no state of a lexical embedder (shapes differ); fit it again")
-        return LexicalEmbedder(LexicalState(fitted_on, sampled, keys, frequencies, topics))
+        return LexicalEmbedder(LexicalState(fitted_on, sampled, keys, frequencies, topics, bool(letters)))
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:  # noqa: ARG002 - the protocol's
         """Embed texts, questions and documents alike; float32 `[len(texts), dimension]`, rows of length 1 or 0."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -114,8 +114,7 @@ async def read(
     if how.tokens is not None:
         choose = _chosen if how.border == "choose" else _within_budget
         read_hits = choose(question, hits, how.tokens, how.border)
-    # The highest number that can be cited.
-    highest = max((number for number, hit in enumerate(read_hits, 1) if hit is not None), default=0)
+    shown = [number for number, hit in enumerate(read_hits, 1) if hit is not None]  # what can be cited
     options = [{"number": number, "text": option} for number, option in enumerate(how.options, 1)]
     free = how.prompt != "ours" or bool(options)
     findings = frozenset() if free else _findings(read_hits)
@@ -131,16 +130,16 @@ async def read(
         reply = await calls.ask(
             reading_prompt, last=True, max_tokens=_LONG_ANSWER_TOKENS if how.prompt == "long" else _SHORT_ANSWER_TOKENS
         )
-        answer = _option(reply, how.options) if options else _forced_answer(reply, highest, whole=how.prompt == "long")
+        answer = _option(reply, how.options) if options else _forced_answer(reply, shown, whole=how.prompt == "long")
         if stream and answer.text:
             yield AnswerPiece(answer.text)
         yield answer
         return
     schema = ReportReading if findings else Reading
     if not stream:
-        yield _answer(await calls.ask(reading_prompt, schema=schema, last=True), highest, findings)
+        yield _answer(await calls.ask(reading_prompt, schema=schema, last=True), shown, findings)
         return
-    async with aclosing(_streamed(calls.stream(reading_prompt, schema=schema, last=True), highest, findings)) as parts:
+    async with aclosing(_streamed(calls.stream(reading_prompt, schema=schema, last=True), shown, findings)) as parts:
         async for part in parts:
             yield part
 
@@ -156,16 +155,16 @@ def _findings(hits: Sequence[Hit | None]) -> frozenset[str]:
 
 
 async def _streamed(
-    parts: AsyncGenerator[str | Reply, None], hits: int, findings: frozenset[str]
+    parts: AsyncGenerator[str | Reply, None], shown: Collection[int], findings: frozenset[str]
 ) -> AsyncGenerator[AnswerPiece | ReadAnswer, None]:
     """Stream the answer in the model's output."""
-    answer_text = AnswerText(hits)
+    answer_text = AnswerText(shown)
     answer = ReadAnswer()
     try:
         async with aclosing(parts) as walk:
             async for part in walk:
                 if isinstance(part, Reply):
-                    answer = _answer(part, hits, findings)
+                    answer = _answer(part, shown, findings)
                 elif piece := answer_text.add(part):
                     yield AnswerPiece(piece)
     except StoppedError:
@@ -224,41 +223,41 @@ def _option(reply: Reply, options: Sequence[str]) -> ReadAnswer:
     return ReadAnswer(chosen, sufficient=bool(chosen))
 
 
-def _forced_answer(reply: Reply, hits: int, *, whole: bool = False) -> ReadAnswer:
+def _forced_answer(reply: Reply, shown: Collection[int], *, whole: bool = False) -> ReadAnswer:
     """The first line, or all, of an answer that may not abstain."""
     reply_text = without_thinking(reply.text).strip()
     lines = [" ".join(reply_text.split())] if whole else reply_text.splitlines()
-    text, cited = tidy_citations(lines[0] if lines else "", hits)
+    text, cited = tidy_citations(lines[0] if lines else "", shown)
     return ReadAnswer(text.strip(), cited, sufficient=bool(text.strip()))
 
 
-def _answer(reply: Reply, hits: int, findings: frozenset[str] = frozenset()) -> ReadAnswer:
+def _answer(reply: Reply, shown: Collection[int], findings: frozenset[str] = frozenset()) -> ReadAnswer:
     if reply.parsed is None:  # an answer in prose is an answer, unless it only says that there is none
         text = without_thinking(reply.text)
-        return cite(text, (), hits, sufficient=not abstains(text))
+        return cite(text, (), shown, sufficient=not abstains(text))
     text, cited = reply.parsed.answer.strip(), reply.parsed.citations
     # With a passage that it stands on, "I Don't Know" is the name of a song.
     says_nothing = not cited and abstains(text)
-    answer = cite(text, cited, hits, sufficient=reply.parsed.sufficient and not says_nothing)
+    answer = cite(text, cited, shown, sufficient=reply.parsed.sufficient and not says_nothing)
     used = tuple(dict.fromkeys(name for name in getattr(reply.parsed, "findings", ()) if name in findings))
     if used and answer.note.endswith(UNSUPPORTED):  # a finding is as good as a citation
         return replace(answer, sufficient=True, findings=used, note=answer.note.removesuffix(UNSUPPORTED).strip())
     return replace(answer, findings=used) if answer.sufficient else answer
 
 
-def cite(text: str, cited: Sequence[int], hits: int, *, sufficient: bool) -> ReadAnswer:
+def cite(text: str, cited: Sequence[int], shown: Collection[int], *, sufficient: bool) -> ReadAnswer:
     """Make text and citations consistent: all named passages are cited, and no missing ones.
 
     An answer that cites no passage is not sufficient.
     """
-    false = dict.fromkeys([*false_citations(text, hits), *(number for number in cited if not 1 <= number <= hits)])
-    note = f"Citations of passages that do not exist were dropped: {', '.join(map(str, false))}." if false else ""
-    text, inside = tidy_citations(text, hits)
+    false = dict.fromkeys([*false_citations(text, shown), *(number for number in cited if number not in shown)])
+    note = f"Citations of passages that were not shown were dropped: {', '.join(map(str, false))}." if false else ""
+    text, inside = tidy_citations(text, shown)
     text = text.strip()
     bare = normalize_answer(without_citations(text))
     if not sufficient or not bare or bare == INSUFFICIENT:
         return ReadAnswer(text if bare else INSUFFICIENT, inside, sufficient=False, note=note)
-    missing = [number for number in dict.fromkeys(cited) if 1 <= number <= hits and number not in inside]
+    missing = [number for number in dict.fromkeys(cited) if number in shown and number not in inside]
     if missing:
         text += " " * (not inside) + "".join(f"[{number}]" for number in missing)
     citations = (*inside, *missing)
@@ -274,12 +273,12 @@ def extract_answer(question: str, hits: Sequence[Hit]) -> Answer:
     """
     quotes = extract_sentences(question, hits)
     cited = {quote.hit for quote in quotes}
-    shown = [number for number in range(1, len(hits) + 1) if number <= _SHOWN_HITS or number in cited]
-    numbers = {number: place for place, number in enumerate(shown, 1)}
+    read = [number for number in range(1, len(hits) + 1) if number <= _SHOWN_HITS or number in cited]
+    numbers = {number: position for position, number in enumerate(read, 1)}
     return Answer(
         text="\n".join(f"{quote.quoted} [{numbers[quote.hit]}]" for quote in quotes),
         stop="extracted" if hits else "empty_index",
-        hits=tuple(hits[number - 1] for number in shown),
+        hits=tuple(hits[number - 1] for number in read),
         citations=tuple(dict.fromkeys(numbers[quote.hit] for quote in quotes)),
         usage=ReasoningUsage(retrievals=1),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sire_core.models.answer_parsing import without_thinking
 from sire_core.text.words import normalize_answer, split_sentences
@@ -104,15 +104,15 @@ _CITED_NUMBER = re.compile(r"\[(\d{1,3})\]")
 _FINDING = re.compile(r"^\[(\d{1,2})\] ", re.MULTILINE)
 
 
-def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
-    """Normalise citations to [1][3]; drop those of passages that do not exist."""
+def tidy_citations(text: str, shown: Collection[int]) -> tuple[str, tuple[int, ...]]:
+    """Normalise citations to [1][3]; drop those of passages that were not shown."""
     inside: list[int] = []
 
     def tidy(match: re.Match[str]) -> str:
         numbers = [int(number) for number in re.findall(r"\d+", match.group(1))]
-        existing = [number for number in numbers if 1 <= number <= hits]
+        existing = [number for number in numbers if number in shown]
         inside.extend(existing)
-        if not existing and min(numbers) > max(hits, 99):  # a year in brackets, say
+        if not existing and min(numbers) > max(99, *shown):  # a year in brackets, say
             return match.group(0)
         space = match.group(0)[: len(match.group(0)) - len(match.group(0).lstrip())]
         return space + "".join(f"[{number}]" for number in existing) if existing else ""
@@ -120,15 +120,15 @@ def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
     return _CITATION.sub(tidy, text), tuple(dict.fromkeys(inside))
 
 
-def false_citations(text: str, hits: int) -> list[int]:
-    """Return cited numbers that no passage has, as far as `tidy_citations` drops them."""
+def false_citations(text: str, shown: Collection[int]) -> list[int]:
+    """Return cited numbers that no passage shown has, as far as `tidy_citations` drops them."""
     cited = [[int(number) for number in re.findall(r"\d+", marks)] for marks in _CITATION.findall(text)]
     return [
         number
         for numbers in cited
-        if any(1 <= number <= hits for number in numbers) or min(numbers) <= max(hits, 99)  # else a year in brackets
+        if any(number in shown for number in numbers) or min(numbers) <= max(99, *shown)  # else a year in brackets
         for number in numbers
-        if not 1 <= number <= hits
+        if number not in shown
     ]
 
 
@@ -165,9 +165,9 @@ class AnswerText:
     What is given out is the beginning of what `cite` makes of the whole, unless the JSON turns out to be no reading.
     """
 
-    def __init__(self, hits: int) -> None:
+    def __init__(self, shown: Collection[int]) -> None:
         self.text = ""  # What was given out so far
-        self._hits = hits
+        self._shown = shown
         self._raw = ""  # JSON that was not read yet
         self._begun = self._ended = False
         self._unsure = ""  # read, and may still change its meaning
@@ -189,7 +189,7 @@ class AnswerText:
         text = self._unsure + self._read()
         sure = text.rstrip() if self._ended else _settled(text)
         self._unsure = text[len(sure) :]
-        tidy, numbers = tidy_citations(sure, self._hits)
+        tidy, numbers = tidy_citations(sure, self._shown)
         self._citations.update(dict.fromkeys(numbers))
         if not self.text:
             tidy = (self._held + tidy).lstrip()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
@@ -65,6 +66,9 @@ SMALL_PASSAGE_CHARS = 1_200
 """Passages up to this length are joined with their neighbors in the document."""
 _MIN_CUT_TOKENS = 12  # Less room is not worth a part of a block
 _RERANKED = 40  # Pieces that a reranker scores
+_RANK_OF_WHOLE = 6.0
+"""Weight of the rank where passages are documents by themselves: one may be the second step of a chain, without a word
+of the question. Chosen on odd questions of HotpotQA, 2WikiMultiHopQA and MuSiQue."""
 _ELSEWHERE = 0.3  # How much a word of the question counts for a part of it that does not have the word
 _UNREAD = -2.0  # Standardised score of pieces that the reranker did not read
 _WELL = 0.8  # A document matches well if it has this share of the best value of words
@@ -369,7 +373,23 @@ class Candidates:
     def values(self, weights: dict[str, float] | None = None) -> NDArray[np.float64]:
         """Score of every piece without a reranker, `[pieces]`."""
         weights = learned_weights() if weights is None else weights
+        if not self._are_parts():
+            weights = {**weights, "rank": _RANK_OF_WHOLE}
         return np.asarray(self.features @ np.array([weights.get(name, 0.0) for name in FEATURES]))
+
+    def _are_parts(self) -> bool:
+        """True if more than a quarter of the passages share a title or a source, or have a heading path or no title."""
+        hits = [passage.hit for passage in self.passages]
+        titles = Counter(hit.unit.title for hit in hits)
+        sources = Counter(str(hit.metadata.get("source") or hit.doc_ids) for hit in hits)
+        parts = [
+            not hit.unit.title
+            or SEPARATOR in hit.unit.title
+            or titles[hit.unit.title] > 1
+            or sources[str(hit.metadata.get("source") or hit.doc_ids)] > 1
+            for hit in hits
+        ]
+        return 4 * sum(parts) > len(parts)
 
     def reranked(self, values: NDArray[np.float64], score: ScoreTexts) -> NDArray[np.float64]:
         """Scores with those of a reranker of the best pieces; it reads each behind the last heading above it."""

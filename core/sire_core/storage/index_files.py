@@ -175,6 +175,10 @@ class IndexFiles:
         """Return the number of units in a recipe's pool, by kind."""
         return self.store.counts([CORPUS, *built.owners])
 
+    def languages(self) -> dict[str, int]:
+        """Return the number of documents by the code of their language, most first."""
+        return self.store.languages()
+
     def figures(self, built: BuiltRecipe) -> dict[str, Any]:
         """Return the `figures` in the states of a recipe's organizers, by name."""
         figures: dict[str, Any] = {}

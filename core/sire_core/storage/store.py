@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sire_core.documents.blocks import layout_of, read_blocks
+from sire_core.documents.blocks import language_of, layout_of, read_blocks
 from sire_core.documents.change_plan import CorpusChange
 from sire_core.documents.stored_corpus import StoredCorpus, StoredDocument
 from sire_core.errors import SnapshotExpiredError, StorageError
@@ -57,6 +57,7 @@ from sire_core.storage.index_tables import (
 )
 from sire_core.storage.outbox import Outbox, note_changes
 from sire_core.storage.step_tables import StepTables
+from sire_core.text.languages import UNDETERMINED, find_language
 from sire_core.text.pluralize import count
 from sire_core.types import Chunk, Edge, Unit
 
@@ -327,6 +328,17 @@ class Store(Database):
         """Return all owners of units."""
         return [str(row[0]) for row in self.read("SELECT DISTINCT owner FROM units ORDER BY owner")]
 
+    def languages(self) -> dict[str, int]:
+        """Return the number of documents by the code of their language, most first; `und` where none is stored."""
+        if not self.read("SELECT 1 FROM sqlite_master WHERE name='layouts'"):
+            return {}
+        language = "substr(l.body, 1, max(instr(l.body, '!'), 1) - 1)"
+        sql = (
+            f"SELECT {language}, count(DISTINCT c.doc_id) FROM chunks c JOIN layouts l ON l.id = c.id "
+            "GROUP BY 1 ORDER BY 2 DESC, 1"
+        )
+        return {str(code) or UNDETERMINED: int(count) for code, count in self.read(sql, [])}
+
     def counts(self, owners: Sequence[str]) -> dict[str, int]:
         """Return the number of units by kind."""
         marks = ",".join("?" * len(owners))
@@ -382,14 +394,16 @@ class Store(Database):
 
 
 def _read_anew(db: sqlite3.Connection, writes: CheckedWrites) -> None:
-    """Read the blocks of passages that an older version stored without them."""
+    """Read the blocks and the language of passages that an older version stored without them."""
     counts = dict(db.execute("SELECT name, rows FROM sums WHERE name IN ('chunks', 'layouts')").fetchall())
-    missing = counts.get("chunks", 0) - counts.get("layouts", 0)
-    if missing <= 0:
+    first = db.execute("SELECT body FROM layouts LIMIT 1").fetchone()
+    if counts.get("chunks", 0) <= counts.get("layouts", 0) and (first is None or language_of(first[0])):
         return
-    _logger.warning("The structure of %s of an older version is read anew, this once.", count(missing, "passage"))
-    rows = db.execute("SELECT id, text FROM chunks WHERE id NOT IN (SELECT id FROM layouts)").fetchall()
-    writes.insert(LAYOUTS, ((name, layout_of(read_blocks(text))) for name, text in rows))
+    sql = "SELECT c.id, c.text, l.body FROM chunks c LEFT JOIN layouts l ON l.id = c.id"
+    rows = [row for row in db.execute(sql).fetchall() if not language_of(row[2] or "")]
+    _logger.warning("The structure of %s of an older version is read anew, this once.", count(len(rows), "passage"))
+    bodies = ((name, text, layout_of(read_blocks(text)) if body is None else body) for name, text, body in rows)
+    writes.replace(LAYOUTS, ["id"], ((name, f"{find_language(text)}!{body}") for name, text, body in bodies))
 
 
 class _CorpusCache:

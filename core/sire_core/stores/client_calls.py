@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-async def in_turn(lock: threading.Lock, work: Callable[[], T], name: str, place: str) -> T:
+async def in_turn(lock: threading.Lock, work: Callable[[], T], name: str, kept_in: str) -> T:
     """Do something in a thread, one after the other."""
 
     def done() -> T:
@@ -25,7 +25,7 @@ async def in_turn(lock: threading.Lock, work: Callable[[], T], name: str, place:
         except SireError:
             raise
         except Exception as error:
-            raise StorageError(f"{name} failed ({error}). See to {place} and ask again.") from error
+            raise StorageError(f"{name} failed ({error}). See to {kept_in} and ask again.") from error
 
     return await asyncio.to_thread(done)
 

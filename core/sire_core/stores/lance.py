@@ -32,20 +32,20 @@ class LanceStore:
     versions that would stall are refused there.
 
     Args:
-        place: A folder, or what else `lancedb.connect` takes (`s3://...`).
+        address: A folder, or what else `lancedb.connect` takes (`s3://...`).
         table: Its name; one table for each index.
 
     Raises:
         ConfigurationError: LanceDB is not installed.
     """
 
-    def __init__(self, place: str, table: str = "sire_units") -> None:
+    def __init__(self, address: str, table: str = "sire_units") -> None:
         try:
             import lancedb
         except ImportError as error:
             raise ConfigurationError('LanceDB is not installed: pip install "sire-rag[lance]".') from error
-        self._place = str(place)
-        self._db = lancedb.connect(self._place)
+        self._address = str(address)
+        self._db = lancedb.connect(self._address)
         self._name = table
         self._lock = threading.Lock()
         self._stalled = False
@@ -101,7 +101,7 @@ class LanceStore:
         await self._change(_rewrite)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return reconstruct(type(self), (self._place, self._name), {})
+        return reconstruct(type(self), (self._address, self._name), {})
 
     @property
     def _beside(self) -> str:
@@ -169,7 +169,7 @@ class LanceStore:
                     raise
                 return work()  # another process has dropped or purged the table meanwhile
 
-        return await in_turn(self._lock, done, "LanceDB", "the place")
+        return await in_turn(self._lock, done, "LanceDB", "the folder")
 
 
 def _schema(width: int) -> Any:

@@ -31,14 +31,14 @@ _SIGNS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 
 
 class PostgresStore:
-    """A table of units with an HNSW index, made when the first units come; `Index(store=PostgresStore(place))`.
+    """A table of units with an HNSW index, made when the first units come; `Index(store=PostgresStore(address))`.
 
     What the index finds too few of, for example because a filter lets little through, is found by comparing all that
     the filter lets through. Thread-safe; a process that is forked connects anew. Pickles hold no password: PGPASSWORD
     or .pgpass gives it on the other side.
 
     Args:
-        place: `postgresql://user:password@host:port/database`, whose server has the extension pgvector.
+        address: `postgresql://user:password@host:port/database`, whose server has the extension pgvector.
         table: Its name; one table for each index.
         width: Candidates that the HNSW keeps at least while it searches (`hnsw.ef_search`).
 
@@ -46,14 +46,14 @@ class PostgresStore:
         ConfigurationError: psycopg is not installed, or the name is none.
     """
 
-    def __init__(self, place: str, table: str = "sire_units", *, width: int = 400) -> None:
+    def __init__(self, address: str, table: str = "sire_units", *, width: int = 400) -> None:
         if not _TABLE_NAME.fullmatch(table):
             raise ConfigurationError(f"The name of a table has small letters, digits and underscores, not {table!r}.")
         try:
             import psycopg  # noqa: F401
         except ImportError as error:
             raise ConfigurationError('PostgreSQL needs a driver: pip install "sire-rag[postgres]".') from error
-        self._place = place
+        self._address = address
         self._name = table
         self._table = f'"{table}"'  # names may be words of SQL
         self._width = width
@@ -119,7 +119,7 @@ class PostgresStore:
     def __reduce__(self) -> tuple[Any, ...]:
         from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-        shown: dict[str, Any] = {key: v for key, v in conninfo_to_dict(self._place).items() if "password" not in key}
+        shown: dict[str, Any] = {key: v for key, v in conninfo_to_dict(self._address).items() if "password" not in key}
         return reconstruct(type(self), (make_conninfo(**shown), self._name), {"width": self._width})
 
     def _held(self, db: psycopg.Connection[Any]) -> int:
@@ -200,7 +200,7 @@ class PostgresStore:
             db, is_returned = self._free.pop(), True
         except IndexError:
             # Without prepared statements: the plan of one that is kept would not heed what a search sets.
-            db, is_returned = psycopg.connect(self._place, autocommit=True, prepare_threshold=None), False
+            db, is_returned = psycopg.connect(self._address, autocommit=True, prepare_threshold=None), False
         try:
             with db.transaction() if in_transaction else nullcontext():
                 result = work(db)

@@ -24,6 +24,7 @@ from sire_core.documents.blocks import (
     read_blocks,
     row_cells,
 )
+from sire_core.text.languages import Language, find_language, language, script_language
 from sire_core.text.lexicon import FUNCTION_WORDS
 from sire_core.text.words import LINK_TARGET, find_words, split_sentences
 
@@ -178,8 +179,9 @@ def _plain(text: str) -> str:
 
 def rate_sentences(sentences: Sequence[Sentence], question: str) -> list[float]:
     """How well each sentence of a text, with its neighbours, answers a question; 0 for nothing in common."""
-    asked = stems(question)
-    shared = [stems(one.text) & asked for one in sentences]
+    spoken = language(find_language(" ".join(one.text for one in sentences)))
+    asked = stems(question, spoken)
+    shared = [stems(one.text, spoken) & asked for one in sentences]
     counts = Counter(stem for stems_of_one in shared for stem in stems_of_one)
     weights = {stem: log(1 + len(sentences) / number) for stem, number in counts.items()}
     none: frozenset[str] = frozenset()
@@ -198,10 +200,24 @@ def identifiers(text: str) -> frozenset[str]:
     return frozenset(match.lower() for match in _IDENTIFIER.findall(text))
 
 
-def stems(text: str) -> frozenset[str]:
-    """Stems of the content words of a text, and whole identifiers."""
-    words = map(str.lower, find_words(text))
-    return frozenset(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS) | identifiers(text)
+def stems(text: str, spoken: Language | None = None) -> frozenset[str]:
+    """Stems of the content words of a text, and whole identifiers.
+
+    Args:
+        text: The text.
+        spoken: Its language; None reads each word in that of its script, English in Latin letters.
+    """
+    if spoken is not None and not spoken.is_english:
+        return _stems_of(spoken, text) | identifiers(text)
+    words = list(map(str.lower, find_words(text)))
+    others = {} if text.isascii() else {word: code for word in words if (code := script_language(word))}
+    own = frozenset(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS and word not in others)
+    return own.union(identifiers(text), *(_stems_of(language(code), word) for word, code in others.items()))
+
+
+def _stems_of(spoken: Language, text: str) -> frozenset[str]:
+    words = [word for word in spoken.words(text) if word not in spoken.function_words]
+    return frozenset(own_stem[:_STEM] for own_stem in spoken.stems(words))
 
 
 @lru_cache(1 << 16)

@@ -32,6 +32,11 @@ _RARE_RANGE = re.compile("[\U00010000-\U0010ffff]-[\U00010000-\U0010ffff]")
 _PLAIN_WORD = re.compile(r"\w+")
 _NEGATION = re.compile(r"\b[DWdw]on['\u2019]t\b")  # No form of "won" or of "don"
 _BREAK = re.compile(f"[{_BREAKS}]+")
+_ACCENT = re.compile("[\u0300-\u036f]")
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+SOUTH_EAST = re.compile(f"[{_SOUTH_EAST}]")
+"""A character of a script without spaces whose letters have signs: Thai, Lao, Burmese, Khmer."""
+_WRITTEN = re.compile(f"[{UNSPACED}\uff66-\uff9f]+")  # half-width kana, too: they are folded to the others
 _UNREAD = re.compile(f"[{_INVISIBLE}{_POINTS}]+")
 # Persian writes endings behind one: `books` is `book`, this and the ending of plurals.
 _GAP = re.compile("(?<=[\u0620-\u06ff])\u200c")
@@ -100,6 +105,66 @@ def find_words(text: str) -> list[str]:
     if text.isascii():
         return _PLAIN_WORD.findall(text)
     return word_pattern().findall(bare_text(text))
+
+
+def split_words(text: str, *, whole_letters: bool = False) -> list[str]:
+    """Lower-case words without accents; runs of a script without spaces become overlapping pairs of characters.
+
+    Args:
+        text: The text.
+        whole_letters: Pairs are of letters with their signs, as in `spelled_words`.
+    """
+    if text.isascii():
+        return _PLAIN_WORD.findall(text.lower())
+    folded = without_accents(bare_text(unicodedata.normalize("NFKC", text).casefold()))
+    return _cut_words(folded, _letter_with_signs().findall if whole_letters else lambda run: run)
+
+
+def spelled_words(text: str) -> list[str]:
+    """Words as `split_words` has them, with their accents; the signs of a letter stay with it in pairs, too."""
+    if text.isascii():
+        return _PLAIN_WORD.findall(text.lower())
+    return _cut_words(bare_text(unicodedata.normalize("NFKC", text).casefold()), _letter_with_signs().findall)
+
+
+def without_accents(text: str) -> str:
+    """A text without the accents of its letters, composed."""
+    return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text)))
+
+
+def _cut_words(text: str, letters_of: Callable[[str], Sequence[str]]) -> list[str]:
+    words = []
+    for word in word_pattern().findall(text):
+        if not _UNSPACED_RUN.search(word):
+            words.append(word)
+            continue
+        start = 0
+        for run in _UNSPACED_RUN.finditer(word):
+            words += [word[start : run.start()]] if run.start() > start else []
+            letters = letters_of(run.group())
+            words += ["".join(letters[i : i + 2]) for i in range(max(1, len(letters) - 1))]
+            start = run.end()
+        words += [word[start:]] if start < len(word) else []
+    return words
+
+
+@cache
+def _letter_with_signs() -> re.Pattern[str]:
+    """A letter of a script without spaces with its signs; in Khmer with the letters written below it, too."""
+    return re.compile(rf".(?:\u17d2.|[{signs()}])*", re.DOTALL)
+
+
+def spaced_text(text: str) -> str:
+    """A text for who splits at spaces: runs of a script without them as pairs, see `split_words`; all of it bare."""
+    if text.isascii():
+        return text
+    return _WRITTEN.sub(lambda run: f" {' '.join(split_words(run.group()))} ", bare_text(text))
+
+
+@cache
+def indexed_words() -> re.Pattern[str]:
+    """Words of two letters or more, as `bm25s` has them; a character by itself is one in a script without spaces."""
+    return re.compile(rf"\w[\w{signs()}]+|[{UNSPACED}]")
 
 
 @cache

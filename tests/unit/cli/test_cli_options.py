@@ -10,9 +10,7 @@ from typer.testing import CliRunner
 
 from sire_core import Index
 from sire_core.cli.app import app
-from sire_core.cli.options import IndexOptions, manifest_of, open_index, parse_settings
 from sire_core.documents.chunker import SentenceChunker
-from sire_core.errors import ConfigurationError, CorpusError, StorageError
 from sire_core.explore.web.explorer import ExplorerQuery
 from sire_core.models.sync import run_sync
 from sire_core.recipes import recipe_by_name
@@ -27,146 +25,125 @@ DOCUMENTS = [
 ]
 
 
-def build(**options):
-    with open_index(IndexOptions(writes=True, **options)) as index:
-        return index.build(DOCUMENTS)
+@pytest.fixture
+def build(tmp_path):
+    """`sire index` of two documents into the folder `ix`, with more words."""
+    rows = [{"id": d.id, "title": d.title, "text": d.text} for d in DOCUMENTS]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return lambda words, code=0: run(
+        "index", tmp_path / "corpus.jsonl", "--to", tmp_path / "ix", *words.split(), code=code
+    )
 
 
-def test_values_of_settings_are_json_or_words():
-    given = ["depth=2", "split_tokens=null", 'skip_types=["Date"]', "clustering=leiden", "instruction=a=b"]
-    assert parse_settings(given) == {
-        "depth": 2,
-        "split_tokens": None,
-        "skip_types": ("Date",),
-        "clustering": "leiden",
-        "instruction": "a=b",
-    }
-    with pytest.raises(ConfigurationError, match="tau is given twice"):
-        parse_settings(["tau=3", "max_docs=2", " tau =4"])
+def test_values_of_settings_are_json_or_words(build, tmp_path):
+    given = ("depth=1", "split_tokens=null", 'skip_types=["Date"]', "clustering=leiden", "instruction=a=b")
+    build(f"-r sirerag --set {' --set '.join(given)}")
+    config = Index(tmp_path / "ix").snapshot().recipe.config
+    wanted = {"depth": 1, "split_tokens": None, "skip_types": ("Date",), "clustering": "leiden", "instruction": "a=b"}
+    assert {name: config[name] for name in wanted} == wanted
 
 
-def test_a_missing_checkpoint_is_named_before_a_missing_library(tmp_path, monkeypatch):
+def test_a_missing_checkpoint_is_named_before_a_missing_library(build, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
-    made = {"recipe": "iier", "settings": {"scorer": "neural", "checkpoint": str(tmp_path / "chains")}}
-    with pytest.raises(StorageError, match="There is no checkpoint"):
-        open_index(IndexOptions(writes=True, **made))
+    words = f"-r iier --set scorer=neural --set checkpoint={tmp_path / 'chains'}"
+    assert "There is no checkpoint" in build(words, 1).stderr
     (tmp_path / "chains").write_bytes(b"weights")
-    with pytest.raises(ConfigurationError, match=r"pip install safetensors$"):  # torch is not needed to search
-        open_index(IndexOptions(writes=True, **made))
+    assert build(words, 1).stderr.rstrip().endswith("pip install safetensors")  # torch is not needed to search
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("words", "message"),
     [
-        ({"depth": "abc"}, "depth is a whole number of at least 0, not 'abc'"),
-        ({"depth": True}, "whole number"),
-        ({"skip_types": "Date"}, "skip_types is a list"),
-        ({"instruction": 5}, "instruction is a text"),
+        ("--set depth=abc", "depth is a whole number of at least 0, not 'abc'"),
+        ("--set depth=true", "whole number"),
+        ("--set skip_types=Date", "skip_types is a list"),
+        ("--set instruction=5", "instruction is a text"),
         (
-            {"depht": 2},
+            "--set depht=2",
             r"no setting 'depht' in the recipe 'sirerag'.* Its settings are: .*depth.*`sire recipes sirerag` explains them",
         ),
-        ({"clustering": "foo"}, "clustering is one of leiden, paper, not 'foo'"),
-        ({"summary_tokens": None}, "summary_tokens is a whole number of at least 1, not None"),
+        ("--set clustering=foo", "clustering is one of leiden, paper, not 'foo'"),
+        ("--set summary_tokens=null", "summary_tokens is a whole number of at least 1, not None"),
+        ("--set tau=3 --set max_docs=2 --set tau=4", "tau is given twice"),
+        ("--recipe nope", "There is no recipe 'nope'; choose one of .*raptor, sire, sirerag"),
+        ("--embedder nope", "unknown embedder 'nope'"),
+        ("--chunk-tokens 9 --no-chunking", "not both"),
+        ("--extractions nofile", "nofile"),
     ],
 )
-def test_bad_settings_are_named_before_a_folder_is_made(tmp_path, settings, message):
-    with pytest.raises(ConfigurationError, match=message):
-        open_index(IndexOptions(folder=tmp_path / "ix", settings=settings, writes=True))
+def test_mistakes_are_named_before_a_folder_is_made(build, tmp_path, words, message):
+    assert re.search(message, build(words, 1).stderr)
     assert not (tmp_path / "ix").exists()
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("words", "cut"),
     [
-        ({"recipe": "nope"}, "There is no recipe 'nope'; choose one of .*raptor, sire, sirerag"),
-        ({"embedder": "nope"}, "unknown embedder 'nope'"),
-        ({"chunk_tokens": 9, "no_chunking": True}, "not both"),
+        ("--chunk-tokens 8", SentenceChunker(8, overlap_tokens=1)),
+        ("--no-chunking", None),
+        ("", SentenceChunker()),
     ],
 )
-def test_other_mistakes_are_found_before_a_folder_is_made(tmp_path, options, message):
-    with pytest.raises(ConfigurationError, match=message):
-        open_index(IndexOptions(folder=tmp_path / "ix", writes=True, **options))
-    assert not (tmp_path / "ix").exists()
+def test_a_later_change_cuts_as_the_folder_was_cut(build, tmp_path, words, cut):
+    build(f"-r flat {words}")
+    again = json.loads(build("-r raptor --json").stdout)
+    assert (again["updated"], again["unchanged"]) == (0, 2)
+    with Index(tmp_path / "ix") as index:
+        assert index.chunker == cut
 
 
-def test_a_recording_that_is_missing_is_found_early(tmp_path):
-    with pytest.raises(CorpusError, match="nofile"):
-        open_index(IndexOptions(folder=tmp_path / "ix", extractions=tmp_path / "nofile", writes=True))
+def test_another_seed_is_refused_rather_than_ignored(build):
+    build("-r flat --seed 4")
+    assert "--seed 4" in build("-r flat --seed 5", 1).stderr
+    build("-r flat --seed 4")
+    build("-r flat")
 
 
-@pytest.mark.parametrize(
-    ("first", "cut"),
-    [
-        ({"chunk_tokens": 8}, {"max_tokens": 8, "overlap_tokens": 1}),
-        ({"no_chunking": True}, None),
-        ({}, SentenceChunker().settings()),
-    ],
-)
-def test_a_later_change_cuts_as_the_folder_was_cut(tmp_path, first, cut):
-    build(folder=tmp_path, recipe="flat", **first)
-    assert manifest_of(tmp_path).chunker == cut
-    again = build(folder=tmp_path, recipe="raptor")
-    assert (again.updated, again.unchanged) == (0, 2)
-    assert manifest_of(tmp_path).chunker == cut
-
-
-def test_another_seed_is_refused_rather_than_ignored(tmp_path):
-    build(folder=tmp_path, recipe="flat", seed=4)
-    with pytest.raises(ConfigurationError, match="--seed 4"):
-        build(folder=tmp_path, recipe="flat", seed=5)
-    build(folder=tmp_path, recipe="flat", seed=4)
-    build(folder=tmp_path, recipe="flat")
-
-
-def test_a_folder_of_recorded_extractions_keeps_them(tmp_path):
+def test_a_folder_of_recorded_extractions_keeps_them(build, tmp_path):
     recording = tmp_path / "recording.jsonl"
     rows = [{"id": d.id, "entities": ["Brackwater Press"], "triples": [], "model": "m"} for d in DOCUMENTS]
     recording.write_text("\n".join(map(json.dumps, rows)))
-    build(folder=tmp_path / "ix", recipe="sirerag", extractions=recording)
-    with pytest.raises(ConfigurationError, match="--extractions"):
-        build(folder=tmp_path / "ix", recipe="raptor")
-    build(folder=tmp_path / "ix", recipe="raptor", extractions=recording)
-    assert [built.name for built in manifest_of(tmp_path / "ix").recipes] == ["raptor", "sirerag"]  # the default last
+    build(f"-r sirerag --extractions {recording}")
+    assert "--extractions" in build("-r raptor", 1).stderr
+    build(f"-r raptor --extractions {recording}")
+    assert Index(tmp_path / "ix").stats()["recipes"] == ["sirerag", "raptor"]  # the default first
 
 
-def test_settings_of_the_search_are_laid_over_those_of_the_build(tmp_path):
-    build(folder=tmp_path, recipe="raptor", settings={"depth": 1, "summary_tokens": 30})
-    with open_index(IndexOptions(folder=tmp_path, settings={"ranker": "bm25"})) as index:
-        steps = {step.step for hit in index.search("maps", 5) for step in hit.path}
-        assert index.stats()["recipe"] == "raptor"
-    assert any(step.startswith("words:") for step in steps)
+def ask(tmp_path, words, code=0):
+    return run("query", tmp_path / "ix", "maps", "--json", *words.split(), code=code)
+
+
+def test_settings_of_the_search_are_laid_over_those_of_the_build(build, tmp_path):
+    build("-r raptor --set depth=1 --set summary_tokens=30")
+    hits = json.loads(ask(tmp_path, "--set ranker=bm25").stdout)
+    assert any(step["step"].startswith("words:") for hit in hits for step in hit["path"])
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("words", "message"),
     [
         (
-            {"settings": {"depth": 2, "ranker": "bm25"}},
-            r"^depth of raptor decides what is built, and .* built with depth=1\. .*--recipe raptor --set depth=2;",
+            "-r raptor --set depth=2 --set ranker=bm25",
+            r"depth of raptor decides what is built, and .* built with depth=1\. .*--recipe raptor --set depth=2;",
         ),
-        ({"settings": {"nope": 2}}, "There is no setting 'nope'"),
-        ({"settings": {"depth": "x"}}, "depth is a whole number of at least 0"),
-        ({"ranker": "nope"}, "ranker is one of dense, bm25, tfidf, hybrid, late"),
-        ({"recipe": "iier", "ranker": "bm25"}, r"iier ranks in its own way and takes no --ranker \(these do: flat, "),
-        ({"recipe": "flat", "settings": {"ranker": "bm25"}}, "it holds: raptor, iier"),
+        ("-r raptor --set nope=2", "There is no setting 'nope'"),
+        ("-r raptor --set depth=x", "depth is a whole number of at least 0"),
+        ("-r raptor --ranker nope", "ranker is one of dense, bm25, tfidf, hybrid, late"),
+        ("-r iier --ranker bm25", r"iier ranks in its own way and takes no --ranker \(these do: flat, "),
+        ("-r flat --set ranker=bm25", "it holds: raptor, iier"),
     ],
 )
-def test_what_cannot_be_set_at_a_search_is_refused_with_the_reason(tmp_path, options, message):
-    build(folder=tmp_path, recipe="raptor", settings={"depth": 1})
-    build(folder=tmp_path, recipe="iier")
-    with pytest.raises(ConfigurationError, match=message):
-        open_index(IndexOptions(folder=tmp_path, **{"recipe": "raptor", **options}))
+def test_what_cannot_be_set_at_a_search_is_refused_with_the_reason(build, tmp_path, words, message):
+    build("-r raptor --set depth=1")
+    build("-r iier")
+    assert re.search(message, ask(tmp_path, words, 1).stderr)
 
 
-def test_a_setting_of_the_build_finds_the_recipe_that_was_built_with_it(tmp_path):
-    build(folder=tmp_path, recipe="raptor", settings={"depth": 1})
-    build(folder=tmp_path, recipe="raptor", settings={"depth": 2, "summary_tokens": 30})
-    with pytest.raises(ConfigurationError, match="depth"):
-        open_index(IndexOptions(folder=tmp_path, settings={"depth": 1}))
-    older = {"depth": 1, "summary_tokens": 200}
-    with open_index(IndexOptions(folder=tmp_path, settings=older)) as index:
-        assert index.search("maps", 1)
+def test_a_setting_of_the_build_finds_the_recipe_that_was_built_with_it(build, tmp_path):
+    build("-r raptor --set depth=1")
+    build("-r raptor --set depth=2 --set summary_tokens=30")
+    assert "depth" in ask(tmp_path, "--set depth=1", 1).stderr
+    assert json.loads(ask(tmp_path, "--set depth=1 --set summary_tokens=200").stdout)
 
 
 @pytest.fixture

@@ -5,9 +5,12 @@ import json
 import sys
 
 import pytest
+from typer.main import get_command
 
 from sire_core.cli import output
+from sire_core.cli.app import app
 from sire_core.cli.output import prepare_streams, reporting, say, say_json
+from sire_core.data import demo_documents
 from support.command import run
 
 
@@ -64,10 +67,6 @@ def test_without_a_terminal_lines_are_rare(capsys, monkeypatch):
 
 
 def test_a_terminal_gets_bars_that_go_away(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
@@ -87,7 +86,9 @@ def test_help_keeps_brackets_and_paragraphs():
     assert "[lowest, highest]" in shown
     assert "]}}" in shown
     assert all(len(line) <= 80 for line in shown.splitlines())
-    assert "that of the folder, or `lexical` for a new folder" in " ".join(run("eval", "--help").stdout.split())
+    assert "for a new folder `semantic` where there is such a model, else `lexical`" in " ".join(
+        run("eval", "--help").stdout.split()
+    )
 
 
 def test_the_list_of_commands_is_not_cut():
@@ -95,8 +96,6 @@ def test_the_list_of_commands_is_not_cut():
 
 
 def test_a_report_shows_its_title_once(tmp_path):
-    from sire_core.data import demo_documents
-
     corpus = tmp_path / "corpus.jsonl"
     rows = [{"id": d.id, "title": d.title, "text": d.text} for d in demo_documents()]
     corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -139,28 +138,7 @@ def test_tables_and_images_are_passages_of_their_own_when_asked_for(tmp_path):
     assert "3 passages" in run("estimate", page.parent, "--media", "--llm", "m").stdout
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "index",
-        "estimate",
-        "query",
-        "ask",
-        "stats",
-        "add",
-        "update",
-        "delete",
-        "recipes",
-        "eval",
-        "train-chains",
-        "mcp",
-        "demo",
-    ],
-)
-def test_every_option_is_explained(command):
-    from typer.main import get_command
-
-    from sire_core.cli.app import app as application
-
-    options = get_command(application).commands[command].params
-    assert all(option.help for option in options)
+def test_every_option_of_every_command_is_explained():
+    commands = get_command(app).commands
+    assert len(commands) > 20
+    assert not [(name, option) for name, each in commands.items() for option in each.params if not option.help]

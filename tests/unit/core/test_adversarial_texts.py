@@ -22,7 +22,6 @@ from sire_core.extraction.rules import RulesExtractor
 from sire_core.files.readers import read_documents
 from sire_core.filters import parse_filter
 from sire_core.models.answer_parsing import tolerant_json, without_thinking
-from sire_core.models.lexical_embedder import indexed_words, spaced_text, split_words
 from sire_core.models.prompt_format import neutralize
 from sire_core.reason.output_parsing import (
     AnswerText,
@@ -35,7 +34,17 @@ from sire_core.reason.output_parsing import (
 )
 from sire_core.search.extracts import extract_sentences
 from sire_core.text.snippets import readable_sentences
-from sire_core.text.words import clean_text, count_tokens, cut_line, name_key, normalize_answer, split_sentences
+from sire_core.text.words import (
+    clean_text,
+    count_tokens,
+    cut_line,
+    indexed_words,
+    name_key,
+    normalize_answer,
+    spaced_text,
+    split_sentences,
+    split_words,
+)
 from sire_core.types import Chunk, Document, Hit, Unit, UnitKind
 from support.growth import growth
 
@@ -66,8 +75,8 @@ PARSERS = {
     "fenced": lambda text: tolerant_json("```json\n" + text),
     "prompt": neutralize,
     "filter": parse_filter,
-    "citations": lambda text: tidy_citations(text, 5),
-    "streamed answer": lambda text: AnswerText(5).add('{"answer": "' + text),
+    "citations": lambda text: tidy_citations(text, range(1, 6)),
+    "streamed answer": lambda text: AnswerText(range(1, 6)).add('{"answer": "' + text),
     "normalised answer": normalize_answer,
     "thinking": without_thinking,
     "reasoning": lambda text: [read(text) for read in (abstains, first_sentence, is_done, is_factual, states_answer)],

@@ -8,6 +8,7 @@ from email.message import EmailMessage
 
 import pytest
 
+from sire_core.errors import CorpusError
 from sire_core.evaluate.rows import fold
 from sire_core.files.delimited import read_values
 from sire_core.files.html import html_to_markdown
@@ -16,6 +17,7 @@ from sire_core.files.raised_text import lowered, raised, write_scripts
 from sire_core.files.readers import read_documents
 from sire_core.files.source_code import printed_text
 from sire_core.files.text_encodings import guess_encoding
+from support.command import run as run_command
 
 docx = pytest.importorskip("docx")
 openpyxl = pytest.importorskip("openpyxl")
@@ -470,6 +472,51 @@ def test_one_name_in_two_forms_is_one_document(tmp_path, form):
     (tmp_path / unicodedata.normalize(form, "Café.md")).write_text("# Café\n\nOrla keeps it.")
     found = read_documents(tmp_path)
     assert [document.id for document in found] == [unicodedata.normalize("NFC", "Café.md")]
+
+
+def test_two_names_that_look_alike_are_told_apart(tmp_path):
+    for form, words in (("NFC", "Orla keeps it."), ("NFD", "Ines keeps it.")):
+        (tmp_path / unicodedata.normalize(form, "Café.md")).write_text(f"# Café\n\n{words}")
+    texts = {document.id: document.text.split("\n")[-1] for document in read_documents(tmp_path)}
+    assert texts == {"Café.md": "Orla keeps it.", "Cafe%CC%81.md": "Ines keeps it."}
+
+
+def test_a_guessed_encoding_is_noted_whenever_the_folder_is_indexed(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_bytes("# Tor\n\nDer Bürgermeister heißt Jörg Großmann.".encode("cp1252"))
+    (tmp_path / "docs/b.md").write_text("# Gate\n\nThe gate opens at noon.")
+    for _ in range(2):
+        assert "which is guessed" in run_command("index", tmp_path / "docs", "--to", tmp_path / "index").output
+
+
+def word_6(text, flags=0):
+    """A file as Word 2 writes it: a header, the text, and nothing else."""
+    raw = text.encode("cp1252")
+    head = b"\xdb\xa5" + bytes(8) + flags.to_bytes(2, "little") + bytes(12) + (384).to_bytes(4, "little")
+    return (head + (384 + len(raw)).to_bytes(4, "little")).ljust(384, b"\0") + raw
+
+
+OLD = {
+    "a.doc": (word_6("Tor sieben\r\nDer Bürgermeister\x07 heißt\x07\x07Jörg \x13 PAGE \x14 3\x15 Groß\x1fmann"), "Tor sieben Der Bürgermeister ; heißt Jörg 3 Großmann"),
+    "b.dot": (word_6("Orla stays."), "Orla stays."),
+    "c.docm": (word(LAST), "Orla stays."),
+    "d.eml": ("From: a@b.example\nSubject: Gate\n\nOrla stays.".encode("utf-16-le"), "From: a@b.example Orla stays."),
+    "e.eml": ("From: a@b.example\nSubject: Gate\n\nOrla stays.".encode("utf-16"), "From: a@b.example Orla stays."),
+    "f.rtf": (rb"{\pard Orla {\b st}ays.\par}", "Orla **st**ays."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_old_and_related_formats_are_read(tmp_path, name):
+    (tmp_path / name).write_bytes(OLD[name][0])
+    (document,) = read_documents(tmp_path).documents
+    assert " ".join(document.text.replace("**Orla", "Orla").split()) == OLD[name][1]
+
+
+def test_an_encrypted_file_of_old_word_is_refused(tmp_path):
+    (tmp_path / "a.doc").write_bytes(word_6("Orla stays.", flags=0x100))
+    with pytest.raises(CorpusError, match="encrypted; save it without its password"):
+        read_documents(tmp_path)
 
 
 def test_a_quote_copied_from_values_matches_its_row(tmp_path):

@@ -25,7 +25,7 @@ def install(tmp_path_factory, monkeypatch):
         about = site / f"{module}-1.0.dist-info"
         about.mkdir()
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-        (about / "entry_points.txt").write_text("\n".join(["[sire_core.readers]", *entries, ""]))
+        (about / "entry_points.txt").write_text("\n".join(["[sire_core.files]", *entries, ""]))
         monkeypatch.syspath_prepend(str(site))
 
     return put
@@ -34,7 +34,7 @@ def install(tmp_path_factory, monkeypatch):
 @pytest.fixture
 def manual_pages(install):
     """The reader of manual pages, with the entry points of its package."""
-    entries = (EXAMPLE / "pyproject.toml").read_text().partition('[project.entry-points."sire_core.readers"]')[2]
+    entries = (EXAMPLE / "pyproject.toml").read_text().partition('[project.entry-points."sire_core.files"]')[2]
     install("sire_manual_pages", (EXAMPLE / "sire_manual_pages.py").read_text(), entries.replace('"', "").split("\n"))
 
 

@@ -137,6 +137,20 @@ def test_labels_of_topics_have_no_numbers_of_sections_and_no_words_of_declaratio
     assert topic_labels(texts.__getitem__, np.repeat([0, 1], 20), prose=True) == ["Karn", "Vale"]
 
 
+def test_labels_of_topics_have_no_function_words_of_the_language_of_their_documents():
+    said = ("Der Leuchtturm und die Insel", "Die Mühle und der Bach")
+    index = Index(recipe="flat")
+    index.build(
+        Document(
+            f"{n}", f"{said[n % 2]} sind auf dem Bild, das er im Jahr {n} für sie gemalt hat.", f"{said[n % 2]} {n}"
+        )
+        for n in range(40)
+    )
+    labels = ", ".join(CorpusMap.of(index.snapshot()).labels)
+    assert "Leuchtturm" in labels
+    assert not {"der", "die", "und"} & set(re.findall(r"\w+", labels.lower())), labels
+
+
 def test_topics_of_the_map_are_called_by_phrases_of_their_titles():
     subjects = ("Zone Transfers", "Rye Bread")
     titles = [f"Chapter {number}. {subject}" for subject in subjects for number in range(20)]

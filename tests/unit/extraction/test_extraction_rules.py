@@ -271,8 +271,8 @@ def lines(language, name):
     [
         (
             "Seit Jahren leitet Ada Vollmer die Vollhard Werke. Die Reederei ist in Falkenau.",
-            "Ada Vollmer|Vollhard Werke|Reederei|Falkenau",
-            "Jahren|Seit|Die",
+            "Ada Vollmer|Vollhard Werke|Falkenau",
+            "Jahren|Seit|Die|Reederei",
         ),
         (
             "Depuis le printemps, Léandre Pontieu préside la société Bonval. Elle est à Isleval.",

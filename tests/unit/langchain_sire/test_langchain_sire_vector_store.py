@@ -57,23 +57,6 @@ async def test_a_store_is_made_without_embeddings():
         assert [found.id for found in made.similarity_search("Where was Petra Quillon born?")] == ["p"]
 
 
-def test_diversity_and_thresholds(store):
-    mmr = store.as_retriever(search_type="mmr", search_kwargs={"k": 4, "fetch_k": 12, "lambda_mult": 0.1}).invoke(
-        QUESTION
-    )
-    pool = [d.id for d in store.similarity_search(QUESTION, 12)]
-    assert len(mmr) == 4
-    assert {d.id for d in mmr} <= set(pool)
-    assert [d.id for d in mmr] != pool[:4]
-    scores = {d.id: s for d, s in store.similarity_search_with_relevance_scores(QUESTION, 20)}
-    assert all(0 <= score <= 1 for score in scores.values())
-    limit = sorted(scores.values())[10]
-    kept = store.as_retriever(
-        search_type="similarity_score_threshold", search_kwargs={"k": 20, "score_threshold": limit}
-    ).invoke(QUESTION)
-    assert {d.id for d in kept} == {name for name, score in scores.items() if score >= limit}
-
-
 def test_by_vector(store):
     view = store.documents.index.view()
     position = 7

@@ -492,9 +492,12 @@ async def test_a_chosen_context_keeps_numbers_and_its_budget():
         for border, most in (("choose", 130), ("skip", 400)):
             reader = ReaderConfig("paper", tokens=most, border=border)
             question = "Who found the reef, and what did Ada name the reef?"
-            trace, (call,) = await run_strategy(index, ["Vell"], "single", reader=reader, question=question)
+            trace, (call,) = await run_strategy(index, ["Vell [1][2][3]"], "single", reader=reader, question=question)
             read, hits = call.fields["passages"], trace.answer.hits
             assert all(passage["text"].split("\n")[0] in hits[passage["number"] - 1].unit.text for passage in read)
+            assert set(trace.answer.citations) == {
+                passage["number"] for passage in read
+            }  # what is skipped is not cited
             if border == "choose":
                 assert all(fact in str(read) for fact in ("found by Ada", "reef Vell"))
                 assert count_tokens(json.dumps({"question": "", "passages": read}, indent=1)) <= most

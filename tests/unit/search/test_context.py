@@ -102,6 +102,16 @@ def test_overlapping_passages_are_quoted_once() -> None:
     assert context.evidence[-1].text == "Two."
 
 
+def test_of_documents_by_themselves_the_first_hits_come_first() -> None:
+    film, director, other = (
+        hit("The film Salt was directed by Petra Quillon.", "a", "Salt"),
+        hit("She was born in Orr, in a mill by the sea.", "b", "Petra Quillon"),
+        hit("Water is the star of the film.", "c", "Waves"),
+    )
+    context = chosen("Where was the director of the film Salt born?", film, director, other, max_tokens=36)
+    assert [one.id for one in context.evidence] == ["a", "b"]
+
+
 def test_more_names_documents_that_match_and_are_not_quoted() -> None:
     hits = [hit(f"The red lamp of hall {n} blinks when the oven is hot.", str(n), doc=f"hall-{n}") for n in range(9)]
     context = chosen("When does the red lamp blink in the hall with the oven?", *hits, max_tokens=40)

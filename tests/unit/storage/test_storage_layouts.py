@@ -52,3 +52,15 @@ def test_an_older_index_is_read_anew_once(tmp_path, caplog):
         assert not caplog.records
     assert stored.items() < layouts().items()
     assert len(layouts()) == 3
+
+
+def test_the_languages_of_an_older_index_are_found_once(tmp_path, caplog):
+    with Index(tmp_path, recipe="flat") as index:
+        index.build([Document("a", "Das Haus ist alt, und die Leute sind nicht da.")])
+    with sqlite3.connect(tmp_path / "index.sqlite") as database:
+        database.execute("DROP TABLE layouts")
+        database.execute("DELETE FROM sums WHERE name='layouts'")
+    with Index(tmp_path, recipe="flat") as index, caplog.at_level(logging.WARNING):
+        index.add([Document("b", "Kolm is a town in the north of the country.")])
+        assert "read anew" in caplog.text
+        assert index.stats()["languages"] == {"de": 1, "en": 1}

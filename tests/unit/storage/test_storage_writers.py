@@ -140,44 +140,20 @@ def test_a_read_only_folder_can_be_searched_but_not_changed(world_readable, embe
     assert "writable" in refusal
 
 
-@pytest.fixture
-def mount(tmp_path):
-    """Mounts file systems of its own; only root can, and not in every container."""
-    mounted = []
-
-    def make(size):
-        place = tmp_path / f"mount{len(mounted)}"
-        place.mkdir()
-        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
-        if subprocess.run(command, capture_output=True, check=False).returncode:
-            pytest.skip("cannot mount a file system here")
-        mounted.append(place)
-        return place
-
-    yield make
-    for place in mounted:
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
 @pytest.mark.parametrize("derived", ["there", "gone"])
-def test_a_full_disk_can_be_searched_by_a_new_process(folder, mount, run, ids, derived):
+def test_a_full_disk_can_be_searched_by_a_new_process(folder, run, ids, derived):
     expected = ids(folder)
-    place = mount("4m") / "index"
-    shutil.copytree(folder, place)
     if derived == "gone":
-        shutil.rmtree(place / "derived")
-    with (place.parent / "rest").open("wb", buffering=0) as rest:
-        try:
-            while rest.write(b"x" * 4096):
-                pass
-        except OSError:
-            pass
+        shutil.rmtree(folder / "derived")
     script = """
-        import sys
+        import resource, signal, sys
         from sire_core import Document, Index
         from sire_core.errors import StorageError
         from sire_core.testing.doubles import HashEmbedder
 
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         with Index(sys.argv[1], embedder=HashEmbedder()) as index:
             print(*[hit.unit.id for hit in index.search("Who lives in Drava 3?", 4)])
             print(index.stats()["documents"])
@@ -186,10 +162,10 @@ def test_a_full_disk_can_be_searched_by_a_new_process(folder, mount, run, ids, d
             except StorageError as error:
                 print(error)
     """
-    done = run(script, place)
+    done = run(script, folder)
     assert done.returncode == 0, done.stderr
-    found, documents, refusal = done.stdout.splitlines()
-    assert found.split() == expected
+    hits, documents, refusal = done.stdout.splitlines()
+    assert hits.split() == expected
     assert documents == "5"
     assert "free some space" in refusal or "make room" in refusal
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -15,10 +17,24 @@ from sire_core.documents.blocks import HEADING, block_text
 from sire_core.documents.markdown_sections import SEPARATOR, path_of, plain_heading
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.word_vectors import word_vectors
-from sire_core.recipes.sire.passage_arrays import PassageWords, name_words, passage_fragments, stem_keys
-from sire_core.recipes.sire.sentence_names import EvidenceNames, NameKeys, SentenceNames, SpelledText, beginnings
+from sire_core.recipes.sire.passage_arrays import (
+    PassageWords,
+    Vocabulary,
+    passage_fragments,
+    stem_keys,
+    untagged,
+)
+from sire_core.recipes.sire.sentence_names import (
+    EvidenceNames,
+    InflectedNames,
+    NameKeys,
+    SentenceNames,
+    SpelledText,
+    beginnings,
+)
 from sire_core.search.ranking import ScoredRanking
 from sire_core.storage.checksums import stored_texts, stored_values
+from sire_core.text.languages import ENGLISH, CompoundWords, Language, language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +50,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-_DERIVED_NAME = "evidence-16"
+_DERIVED_NAME = "evidence-17"
 _K1, _B = 1.5, 0.75
 MAX_START_INDEX = 2**63 - 1
 """As many letters as `start_index` may say: the largest number of an array."""
@@ -74,7 +90,7 @@ class EvidenceIndex:
     place: Ints  # place of each passage among those of its source
     path_words: Lists  # stems of the path, file name or address of each source
     title_words: Lists  # stems of what the passage is about
-    names: Keys  # sorted keys of names (see `phrase_keys`)
+    names: Keys  # sorted keys of names (see `phrase_keys`), in other languages than English of their stems, too
     named: Ints  # entity of each name
     own: Ints  # entity that a passage is about, -1 for none
     mentions: Lists  # entities that a sentence names
@@ -87,7 +103,11 @@ class EvidenceIndex:
     label_ends: Ends  # as `name_ends`, for the names of the entities that only texts open with, the last ones
     label_text: NDArray[np.uint8]  # these names
     entity_ids: NDArray[np.bytes_]  # ids of the entities
+    languages: NDArray[np.bytes_]  # codes of the languages of the passages, those of most first
+    english: BoolArray  # which stems are of English words
+    long_words: NDArray[np.uint8]  # words of languages with compounds, as bytes; see `long_words_of`
     _meant: list[tuple[Ints, FloatArray]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _compounds: dict[str, CompoundWords] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, view: View, *, boilerplate: bool = False) -> EvidenceIndex:
@@ -105,8 +125,9 @@ class EvidenceIndex:
         passages = PassageWords.of(view, graph.chunk_positions)
         names = EvidenceNames.of(passages, graph, NameKeys.of(view, graph.names.lists))
         text = SpelledText.of(passages)
-        mentions = SentenceNames.of(view, passages, graph, names, text).mentions
-        sources = _Sources.of(view, graph.chunk_positions)
+        in_form = SentenceNames.of(view, passages, graph, names, text).mentions
+        mentions = InflectedNames.of(passages, names, text, in_form)
+        sources = _Sources.of(view, graph.chunk_positions, passages.languages)
         recurring = _recurring(passages, sources.source)
         if boilerplate:
             recurring[:] = False
@@ -120,11 +141,26 @@ class EvidenceIndex:
         positions = np.minimum(np.searchsorted(self.words, keys), len(self.words) - 1)
         return np.where((self.words[positions] == keys) & (keys != 0), positions, -1)
 
+    @property
+    def language_codes(self) -> list[str]:
+        """Codes of the languages of the passages, those of most first."""
+        return [code.decode() for code in self.languages.tolist()]
+
+    def words_holding(self, part: str, spoken: Language) -> list[str]:
+        """Compounds of a language that begin or end with a word or its stem."""
+        if not self._compounds:
+            texts = json.loads(self.long_words.tobytes())
+            self._compounds.update((code, CompoundWords(text, language(code).min_part)) for code, text in texts.items())
+        if spoken.code not in self._compounds:
+            return []
+        compounds = self._compounds[spoken.code]
+        return [word for form in dict.fromkeys((part, *spoken.stems([part]))) for word in compounds.holding(form)]
+
     def stems_alike(self, keys: Keys) -> Iterator[tuple[Ints, Floats]]:
         """Stems nearest in meaning to each word of a question, without itself, the nearest last, and their cosines."""
         if not self._meant:  # of all stems; read when a question first needs it
             vectors = word_vectors(self.words, word_keys)
-            embedded = np.flatnonzero(vectors.any(axis=1))
+            embedded = np.flatnonzero(vectors.any(axis=1) & self.english)
             self._meant.append((embedded, unit_rows(vectors[embedded])))
         embedded, vectors = self._meant[0]
         cosines = unit_rows(word_vectors(keys, word_keys)) @ vectors.T
@@ -183,14 +219,15 @@ class _Sources:
     path_words: list[Keys]  # hashes of the stems of each source's path, in a list by source
 
     @classmethod
-    def of(cls, view: View, positions: Ints) -> _Sources:
+    def of(cls, view: View, positions: Ints, languages_of_passages: NDArray[Any]) -> _Sources:
         """Read the sources of passages from their metadata."""
         pointers, chunks = view.chunk_pointers
         first = chunks[pointers[positions]]  # all chunks of a passage have the same metadata
         number, metadata = view.chunk_metadata
         source, start = _cuts(metadata, number[first], view.chunk_documents[first])
         _, one_of = np.unique(source, return_index=True)
-        return cls(source, start, [_path_words(_path(metadata[n])) for n in number[first[one_of]].tolist()])
+        paths = [_path(metadata[n]) for n in number[first[one_of]].tolist()]
+        return cls(source, start, list(map(_path_words, paths, languages_of_passages[one_of].tolist())))
 
 
 def _path(metadata: Mapping[str, Any]) -> str:
@@ -200,9 +237,10 @@ def _path(metadata: Mapping[str, Any]) -> str:
 
 
 @lru_cache(1 << 13)  # the next generation has most of them, too
-def _path_words(path: str) -> Keys:
+def _path_words(path: str, code: str) -> Keys:
     """Hashes of the stems of a path."""
-    return distinct(stem_keys(name_words(path.replace("_", " "))))
+    spoken = language(code)
+    return distinct(stem_keys(spoken.words(path.replace("_", " ").replace("&", " and ")), spoken))
 
 
 def _cuts(metadata: Sequence[Mapping[str, Any]], number: Ints, documents: Ints) -> tuple[Ints, Ints]:
@@ -234,7 +272,7 @@ def _made(
     graph: EntityGraph,
     names: EvidenceNames,
     text: SpelledText,
-    mentions: Lists,
+    inflected: InflectedNames,
     sources: _Sources,
     recurring: NDArray[np.bool_],
 ) -> EvidenceIndex:
@@ -252,7 +290,7 @@ def _made(
     rank_in_source = np.empty(size, dtype=np.int64)
     rank_in_source[in_order] = np.arange(size) - members.starts[source[in_order]]
     sentences = int(passages.parts["sentences"].counts.sum())
-    mentions, graph_pairs = _without_boilerplate(text, recurring, mentions, graph, sentences)
+    mentions, graph_pairs = _without_boilerplate(text, recurring, inflected.mentions, graph, sentences)
     entities = names.entities(text, graph_pairs, mentions)
     holders = entities.inverted(len(names.labels))
     heading_keys = _phrase_keys(passages.vocabulary.keys[passages.headings.values], passages.headings)
@@ -260,6 +298,8 @@ def _made(
     listed, contents = _contents(passages, heading_keys)
     mentions = _without_lists(mentions, text, listed.repeat(passages.parts["fragments"]["lengths"]))
     lists = graph.names.lists
+    all_names = np.concatenate([names.keys, inflected.keys])
+    by_key = np.argsort(all_names, kind="stable")
     labels = [label.encode("utf-8", "surrogatepass") for label in names.labels[len(graph.entity_ids) :]]
     return EvidenceIndex(
         chunks=graph.chunk_positions,
@@ -279,8 +319,8 @@ def _made(
         place=rank_in_source,
         path_words=paths,
         title_words=_known(passages.name_words, number),
-        names=names.keys,
-        named=names.owners,
+        names=all_names[by_key],
+        named=np.concatenate([names.owners, inflected.owners])[by_key],
         own=names.own,
         mentions=mentions,
         entities=entities,
@@ -292,7 +332,21 @@ def _made(
         label_ends=_ends(np.array([len(label) for label in labels], dtype=np.int64)),
         label_text=np.frombuffer(b"".join(labels), dtype=np.uint8),
         entity_ids=np.array(names.ids, dtype="S24"),
+        languages=np.array([code for code, _ in Counter(passages.languages.tolist()).most_common()] or [ENGLISH], "S3"),
+        english=np.isin(words, stems[passages.vocabulary.languages == ENGLISH]),
+        long_words=_long_words(passages.vocabulary),
     )
+
+
+def _long_words(vocabulary: Vocabulary) -> NDArray[np.uint8]:
+    """Words of languages with compounds that are long enough for two parts, as JSON by language."""
+    spoken = map(language, np.unique(vocabulary.languages).tolist())
+    texts = {
+        each.code: CompoundWords.of(set(map(untagged, vocabulary.of_language(each.code))), each.min_part).text
+        for each in spoken
+        if each.min_part
+    }
+    return np.frombuffer(json.dumps(texts).encode("utf-8", "surrogatepass"), dtype=np.uint8)
 
 
 def _numbers(keys: Sequence[Keys], words: Keys) -> Lists:
@@ -405,7 +459,8 @@ def boilerplate(view: View, documents: Sequence[str]) -> list[str]:
     """
     positions = EntityGraph.of(view).chunk_positions
     passages = PassageWords.of(view, positions)
-    recurring = _recurring(passages, _Sources.of(view, positions).source) & (passages.parts["fragments"]["lengths"] > 0)
+    source = _Sources.of(view, positions, passages.languages).source
+    recurring = _recurring(passages, source) & (passages.parts["fragments"]["lengths"] > 0)
     ends = np.cumsum(passages.parts["fragments"].counts)
     blank = ScoredRanking(np.zeros(view.size, dtype=np.float32), None, lambda _: ())
     lines: dict[str, None] = {}

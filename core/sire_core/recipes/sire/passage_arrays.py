@@ -20,16 +20,15 @@ from sire_core.changes.runners import results_of
 from sire_core.documents.blocks import CODE, HEADING, PARAGRAPH, block_text
 from sire_core.documents.markdown_sections import SEPARATOR, plain_heading, title_line
 from sire_core.extraction.headings import base_title
-from sire_core.models.lexical_embedder import split_words
 from sire_core.protocols import CarriedFiles
 from sire_core.search.passages import opening_name, titled_sentences
 from sire_core.storage.array_file import compress_arrays, decompress_arrays
-from sire_core.text.lexicon import FUNCTION_WORDS
-from sire_core.text.words import find_words, without_link_targets
+from sire_core.text.languages import ENGLISH, UNDETERMINED, Language, language, main_language, plain_key
+from sire_core.text.words import find_words, spelled_words, without_link_targets
 from sire_core.types import hash64
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -87,7 +86,7 @@ def _could_be_heading(line: str) -> bool:
 
 def name_words(name: str) -> list[str]:
     """Words of a name or a question, as names are compared: lower case, `&` as `and`."""
-    return split_words(name.replace("&", " and "))
+    return list(map(plain_key, spelled_words(name.replace("&", " and "))))
 
 
 def longer_keys(keys: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -106,10 +105,11 @@ def phrase_keys(keys: NDArray[np.uint64], longest: int) -> list[NDArray[np.uint6
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Distinct words by number."""
+    """Distinct words of languages by number."""
 
-    words: Sequence[str] = field(default=(), repr=False)  # lower case
-    keys: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # see `word_keys`
+    words: Sequence[str] = field(default=(), repr=False)  # see `tagged_words`
+    codes: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # `word_keys` of these
+    keys: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # of the words as of names
     stems: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # 0 for function words
     plain: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # may be a name alone
     caseless: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # as in Arabic
@@ -118,14 +118,36 @@ class Vocabulary:
         """Number of words."""
         return len(self.words)
 
+    @property
+    def languages(self) -> NDArray[np.str_]:
+        """Code of the language of every word."""
+        return _languages_of_tagged(self.words)
+
+    def of_language(self, code: str) -> list[str]:
+        """The words of a language."""
+        return [self.words[number] for number in np.flatnonzero(self.languages == code).tolist()]
+
+    def settled(self, code: str) -> Vocabulary:
+        """These words; those of no language are in the given one."""
+        rows = np.flatnonzero(self.languages == UNDETERMINED)
+        if not len(rows):
+            return self
+        words, stems, plain = list(self.words), self.stems.copy(), self.plain.copy()
+        settled = Vocabulary().followed_by([_settled(words[row], code) for row in rows.tolist()])
+        for row, word in zip(rows.tolist(), settled.words, strict=True):
+            words[row] = word
+        stems[rows], plain[rows] = settled.stems, settled.plain
+        return replace(self, words=words, stems=stems, plain=plain)
+
     def followed_by(self, words: Sequence[str]) -> Vocabulary:
         """These words and others behind them; the others are looked at, these are not again."""
-        stems = stem_keys(words)
-        plain = np.array([len(word) > 2 and not word.isdigit() for word in words], dtype=bool) & (stems != 0)
-        caseless = [not word.isascii() and unicodedata.category(word[0]) == "Lo" for word in words]
+        spelled, stems = stems_of_tagged(words)
+        plain = np.array([len(word) > 2 and not word.isdigit() for word in spelled], dtype=bool) & (stems != 0)
+        caseless = [not word.isascii() and unicodedata.category(word[0]) == "Lo" for word in spelled]
         return Vocabulary(
             [*self.words, *words],
-            np.concatenate([self.keys, word_keys(words)]),
+            np.concatenate([self.codes, word_keys(words)]),
+            np.concatenate([self.keys, word_keys(list(map(plain_key, spelled)))]),
             np.concatenate([self.stems, stems]),
             np.concatenate([self.plain, plain]),
             np.concatenate([self.caseless, np.array(caseless, dtype=bool)]),
@@ -133,7 +155,7 @@ class Vocabulary:
 
     def numbers(self, others: Vocabulary) -> Ints:
         """Number of each of some words; -1 for those that are not here."""
-        numbers_here = positions_in(self.keys, others.keys)
+        numbers_here = positions_in(self.codes, others.codes)
         for position in np.flatnonzero(numbers_here >= 0).tolist():
             if self.words[int(numbers_here[position])] != others.words[position]:  # two words of one key
                 numbers_here[position] = -1
@@ -142,15 +164,51 @@ class Vocabulary:
     def chosen(self, numbers: Ints) -> Vocabulary:
         """Some of the words, in this order."""
         words = [self.words[number] for number in numbers.tolist()]
-        return Vocabulary(words, self.keys[numbers], self.stems[numbers], self.plain[numbers], self.caseless[numbers])
+        return Vocabulary(words, *(getattr(self, name)[numbers] for name in _OF_WORDS))
 
 
-def stem_keys(words: Sequence[str]) -> Keys:
+_TAG = "\0"
+"""Stands between a word and the code of its language, if that is not English."""
+
+
+def tagged_words(words: Sequence[str], spoken: Language) -> Sequence[str]:
+    """Words of `Language.words`, each with its language."""
+    return words if spoken.code == ENGLISH else [f"{word}{_TAG}{spoken.code}" for word in words]
+
+
+def _settled(word: str, code: str) -> str:
+    """A word in a language, if it was of none."""
+    spelled, tag, stated = word.partition(_TAG)
+    return word if stated != UNDETERMINED else spelled if code == ENGLISH else f"{spelled}{tag}{code}"
+
+
+def _languages_of_tagged(words: Sequence[str]) -> NDArray[np.str_]:
+    """Codes of the languages of words."""
+    if _TAG not in "".join(words):  # all are English
+        return np.full(len(words), ENGLISH, dtype="U3")
+    return np.array([word.partition(_TAG)[2] or ENGLISH for word in words], dtype="U3")
+
+
+def stems_of_tagged(words: Sequence[str]) -> tuple[list[str], Keys]:
+    """Words without their language, and the keys of their stems."""
+    spelled = list(map(untagged, words))
+    codes = _languages_of_tagged(words)
+    stems = np.zeros(len(words), dtype=np.uint64)
+    for code in np.unique(codes).tolist():
+        rows = np.flatnonzero(codes == code)
+        stems[rows] = stem_keys([spelled[row] for row in rows.tolist()], language(code))
+    return spelled, stems
+
+
+def untagged(word: str) -> str:
+    """A word without its language."""
+    return word.partition(_TAG)[0]
+
+
+def stem_keys(words: Sequence[str], spoken: Language) -> Keys:
     """Key of every word's stem; 0 for function words, which say nothing."""
-    import Stemmer
-
-    keys = word_keys(Stemmer.Stemmer("english").stemWords(words))
-    keys[[word in FUNCTION_WORDS for word in words]] = 0
+    keys = word_keys(spoken.stems(words))
+    keys[[word in spoken.function_words for word in words]] = 0
     return keys
 
 
@@ -170,6 +228,13 @@ class PassageWords:
         return self._numbers("words")
 
     @property
+    def languages(self) -> NDArray[np.str_]:
+        """Code of the language of every passage, that of its first word; English without any."""
+        codes = np.append(self.vocabulary.languages, ENGLISH)
+        first = np.append(self.words.values, len(codes) - 1)[self.words.starts[:-1]]
+        return np.where(np.diff(self.words.starts) > 0, codes[first], ENGLISH)
+
+    @property
     def name_words(self) -> Lists:
         """Numbers of the words of what every passage is about."""
         return self._numbers("name_words")
@@ -186,7 +251,13 @@ class PassageWords:
     def of(cls, view: View, positions: Ints) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
         files = CarriedFiles("passage-words-10", _save, _load, lambda words: (len(words.ids), words.looked_at))
-        return view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
+        words = view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
+        return words.settled()
+
+    def settled(self) -> PassageWords:
+        """These passages; those whose language nothing tells are in that of most others."""
+        main = main_language(self.languages.tolist())
+        return replace(self, vocabulary=self.vocabulary.settled(main))
 
     @classmethod
     def _read(cls, view: View, positions: Ints, before: PassageWords | None) -> PassageWords:
@@ -268,16 +339,17 @@ def _spelled(_: None, units: Sequence[Unit]) -> _Spelled:
     code = list[bool]()
     for unit in units:
         title, pieces = titled_sentences(unit.title, unit.text)
+        spoken = language(unit.language)
         names.append(" ".join(_name(title, unit.text).split()))
-        spelled_names.append([list(map(number, name_words(names[-1])))])
-        headings.append([list(map(number, name_words(heading))) for heading in passage_headings(unit)])
+        spelled_names.append([_numbered(names[-1], spoken, number)])
+        headings.append([_numbered(heading, spoken, number) for heading in passage_headings(unit)])
         sentences.append(len(pieces))
         before, parts_before = len(words), len(fragments)
         parts = list(_fragments(title, pieces))
         code += _in_code(unit, parts)
         for sentence, part in parts:
-            spelled, capitals = _words(part)
-            words.extend(map(number, spelled))
+            spelled, capitals = _words(part, spoken)
+            words.extend(map(number, tagged_words(spelled, spoken)))
             marks.extend([2 * sentence + capital for capital in capitals])
             fragments.append(" ".join(spelled))
             fragment_words.append(len(spelled))
@@ -358,7 +430,7 @@ def _name(title: str, text: str) -> str:
 
 
 _WORDS_FILE = "words.npz"
-_OF_WORDS = ("keys", "stems", "plain", "caseless")
+_OF_WORDS = ("codes", "keys", "stems", "plain", "caseless")
 
 
 def _save(passages: PassageWords, directory: Path) -> None:
@@ -404,7 +476,12 @@ class _Units(Sequence["Unit"]):
         return units if isinstance(index, slice) else units[0]
 
 
-def _words(text: str) -> tuple[list[str], list[int]]:
+def _numbered(name: str, spoken: Language, number: Callable[[str], int]) -> list[int]:
+    """Numbers of the words of a name or heading."""
+    return list(map(number, tagged_words(spoken.words(name.replace("&", " and ")), spoken)))
+
+
+def _words(text: str, spoken: Language) -> tuple[list[str], list[int]]:
     """Words and whether they look like parts of a name."""
     raw = find_words(text.replace("&", " And ") if "&" in text else text)
     if text.isascii():
@@ -412,7 +489,7 @@ def _words(text: str) -> tuple[list[str], list[int]]:
     words: list[str] = []
     capital: list[int] = []
     for word in raw:
-        parts = split_words(word)
+        parts = spoken.words(word)
         words += parts
         capital += [not word[0].islower()] * len(parts)
     return words, capital

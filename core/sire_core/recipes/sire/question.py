@@ -10,7 +10,8 @@ import numpy as np
 
 from sire_core.arrays.grouping import ranges, run_starts
 from sire_core.arrays.lists import word_keys
-from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, name_words, phrase_keys, stem_keys
+from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, name_words, phrase_keys
+from sire_core.recipes.sire.question_terms import foreign_stems, question_terms
 from sire_core.recipes.sire.trust import BEST_BY_WORDS, FIRST_PLACES
 from sire_core.search.ranking import best_first
 from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
@@ -44,58 +45,53 @@ class QuestionWords:
 
     def __init__(self, question: str, index: EvidenceIndex) -> None:
         self.index = index
-        words = list(dict.fromkeys(name_words(question)))
-        keys = stem_keys(words)
-        word_of_stem: dict[int, str] = {}
-        stems = index.stems(keys)
-        for word, stem in zip(words, stems.tolist(), strict=True):
-            word_of_stem.setdefault(stem, word)
-        word_of_stem.pop(-1, None)
-        self._lacked = np.unique(keys[(stems < 0) & (keys != 0)])
-        self._spelled = list(word_of_stem.values())[:_MOST_WORDS]
-        self.stems = np.array(list(word_of_stem)[:_MOST_WORDS], dtype=np.int64)  # numbers of its stems; stem i is bit i
-        idf = index.idf[self.stems].astype(np.float64)
+        terms, self._lacked = question_terms(question, index)
+        self._terms = terms[:_MOST_WORDS]  # term i is bit i
+        self.stems = np.array([term.stem for term in self._terms], dtype=np.int64)  # the first stem of each
+        self.idf = np.array([term.idf for term in self._terms])
         self._rarest = float(np.log1p(2.0 * len(index.chunks) + 1.0))
-        self._weight = max(1e-9, float(idf.sum()))
+        self._weight = max(1e-9, float(self.idf.sum()))
         self._alike: Floats | None = None
-        shares = np.zeros(-(-len(idf) // 8) * 8)
-        shares[: len(idf)] = idf / self._weight
+        shares = np.zeros(-(-len(self.idf) // 8) * 8)
+        shares[: len(self.idf)] = self.idf / self._weight
         self._tables = shares.reshape(-1, 8) @ _BITS_OF_BYTES  # shares of the sets of eight words that a byte can hold
         # One bit more than there are stems, where there is room: the last one shifted is not none.
         self._type = np.min_scalar_type(min(1 << len(self.stems), _ALL_BITS)).type
         self._bits = np.zeros(len(index.words), dtype=self._type)
-        self._bits[self.stems] = self._type(1) << np.arange(len(self.stems), dtype=self._type)
+        for bit, term in enumerate(self._terms):
+            self._bits[term.stems] |= self._type(1 << bit)
         self.sentences = self._found_in(index.sentence_postings, len(index.sentence_words))
         self.passages = self._found_in(index.passages, len(index.chunks))
 
     def _found_in(self, postings: Lists, size: int) -> Bits:
         masks = np.zeros(size, dtype=self._type)
-        for bit, stem in enumerate(self.stems.tolist()):
-            masks[postings.values[postings.starts[stem] : postings.starts[stem + 1]]] |= self._type(1 << bit)
+        for bit, term in enumerate(self._terms):
+            for stem in term.stems.tolist():
+                masks[postings.values[postings.starts[stem] : postings.starts[stem + 1]]] |= self._type(1 << bit)
         return masks
 
     def known(self, allowed: BoolArray | None) -> float:
         """Share of the question whose words any passage has; a word that none has weighs as much as the rarest."""
         index = self.index
-        had = index.passages.lengths(self.stems) > 0
-        if allowed is not None:
-            had = np.array([allowed[index.passages.of(stem)].any() for stem in self.stems.tolist()], dtype=bool)
-        weight = float(index.idf[self.stems[had]].sum())
+        holders = [index.passages.take(term.stems)[1] for term in self._terms]
+        had = np.array([len(held) > 0 if allowed is None else allowed[held].any() for held in holders], dtype=bool)
+        weight = float(self.idf[had].sum())
         lacking = len(self._lacked) + int(np.count_nonzero(~had))
         return weight / max(1e-9, weight + lacking * self._rarest)
 
     def words_in(self, passage: int) -> list[str]:
         """Words of the question that a passage has, as the question spells them, in its order."""
-        bits = self._bits[self.stems] & self.passages[passage]
-        return [word for word, bit in zip(self._spelled, bits.tolist(), strict=True) if bit]
+        bits = int(self.passages[passage])
+        return [term.word for bit, term in enumerate(self._terms) if bits >> bit & 1]
 
     def bm25(self) -> Floats:
         """BM25 of every passage, `[passages]`."""
         index = self.index
         scores = np.zeros(len(index.chunks))
-        for stem in self.stems.tolist():
-            start, end = index.passages.starts[stem], index.passages.starts[stem + 1]
-            scores[index.passages.values[start:end]] += index.impacts[start:end]
+        for term in self._terms:
+            for stem, share in zip(term.stems.tolist(), term.shares.tolist(), strict=True):
+                start, end = index.passages.starts[stem], index.passages.starts[stem + 1]
+                scores[index.passages.values[start:end]] += share * index.impacts[start:end]
         return scores
 
     def share(self, masks: Bits) -> Floats:
@@ -111,7 +107,7 @@ class QuestionWords:
             index = self.index
             keys = np.concatenate([index.words[self.stems], self._lacked])
             scale = max(self._weight, _LEAST_KNOWN * self._rarest)
-            weights = np.append(index.idf[self.stems], np.full(len(self._lacked), self._rarest)) / scale
+            weights = np.append(self.idf, np.full(len(self._lacked), self._rarest)) / scale
             self._alike = np.zeros(len(index.chunks))
             for position, (near, cosines) in enumerate(index.stems_alike(keys)):
                 if not len(near):
@@ -204,7 +200,11 @@ def linked_entities(question: str, index: EvidenceIndex) -> dict[int, tuple[floa
     lowered = question[1:] == question[1:].lower()
     used = np.zeros(len(words), dtype=bool)
     linked: dict[int, tuple[float, str]] = {}
-    phrases = phrase_keys(word_keys(words), LONGEST_NAME)[::-1]
+    phrases = [
+        longer
+        for keys in (word_keys(words), *foreign_stems(question, index, words))
+        for longer in phrase_keys(keys, LONGEST_NAME)[::-1]
+    ]
     slices = [slice(start, start + len(words) + 1 - len(keys)) for keys in phrases for start in range(len(keys))]
     for number, entities in index.entities_named(np.concatenate([np.zeros(0, dtype=np.uint64), *phrases])):
         part = slices[number]

@@ -10,9 +10,11 @@ import numpy as np
 
 from sire_core.arrays.grouping import distinct, id_codes, positions_in, ranges, run_starts
 from sire_core.arrays.lists import Lists, Ragged, arrays_of, record_of, word_keys
+from sire_core.extraction.foreign_names import CAPITALISED_NOUNS
 from sire_core.protocols import CarriedFiles
-from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, longer_keys, name_words
+from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, longer_keys, name_words, untagged
 from sire_core.storage.array_file import compress_arrays, decompress_arrays
+from sire_core.text.languages import ENGLISH
 from sire_core.types import digest
 
 if TYPE_CHECKING:
@@ -337,7 +339,8 @@ def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints
     entities[new] = len(graph.entity_ids) + np.arange(len(new))
     subjects[rows] = entities[inverse.ravel()]
     at = first[new]
-    spelled = [" ".join(passages.vocabulary.words[word] for word in words.of(row).tolist()) for row in at.tolist()]
+    own_words = passages.vocabulary.words
+    spelled = [" ".join(untagged(own_words[word]) for word in words.of(row).tolist()) for row in at.tolist()]
     return EvidenceNames(
         keys=named[new],
         owners=entities[new],
@@ -407,7 +410,7 @@ class SentenceNames:
             mentions=Lists.of_lengths((), ()),
         )
         rows_before = np.full(len(passages.ids), -1) if before is None else result._carried(before, names, texts)
-        pairs = [_spelled(texts.of_passages(rows_before < 0), graph, names, about)]
+        pairs = [_spelled(texts.of_passages(rows_before < 0), (graph.passages, graph.entities), names, about)]
         if before is not None:
             pairs.append(result._taken(before, rows_before))
         sentences, entities = (np.concatenate(column) for column in zip(*pairs, strict=True))
@@ -462,11 +465,14 @@ def _differing(one: SentenceNames, other: SentenceNames) -> NDArray[np.bool_]:
 
 
 def _spelled(
-    texts: SpelledText, graph: EntityGraph, names: EvidenceNames, about: NDArray[np.bool_]
+    texts: SpelledText, recorded_pairs: tuple[Ints, Ints], names: EvidenceNames, about: NDArray[np.bool_]
 ) -> tuple[Ints, Ints]:
-    """Sentences and entities: those that the passage's record has, and what other passages are about."""
+    """Sentences and entities: those that the passage's record has, and what other passages are about.
+
+    `recorded_pairs` are the passages and the entities of their records.
+    """
     width = max(1, len(names.labels))
-    recorded = np.append(distinct(graph.passages * width + graph.entities), -1)
+    recorded = np.append(distinct(recorded_pairs[0] * width + recorded_pairs[1]), -1)
     spelling = names.spelling(texts)
     pairs: list[tuple[Numbers, Ints]] = [(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))]
     for part in texts.parts():
@@ -484,3 +490,41 @@ def _spelled(
             pairs.append((part.sentences[starts[keep]], entities[keep]))
     sentences, entities = (np.concatenate(column) for column in zip(*pairs, strict=True))
     return sentences.astype(np.int64), entities
+
+
+@dataclass(frozen=True, slots=True)
+class InflectedNames:
+    """Names of passages in other languages than English, by the stems of their words (`Moskwa`, `Moskwy`)."""
+
+    keys: Keys  # of the stems of names as phrases, ascending
+    owners: Ints  # entity of each name
+    mentions: Lists  # entities that every sentence names, in any form
+
+    @classmethod
+    def of(cls, passages: PassageWords, names: EvidenceNames, texts: SpelledText, mentions: Lists) -> InflectedNames:
+        """Look for names of passages in other forms; `mentions` has them in the form of the name."""
+        vocabulary, languages = passages.vocabulary, passages.languages
+        is_foreign = languages != ENGLISH
+        has_name = (names.own >= 0) & (np.diff(passages.name_words.starts) > 0)
+        # A single German noun with a capital letter is no name in another form.
+        is_noun = np.isin(languages, CAPITALISED_NOUNS) & (np.diff(passages.name_words.starts) == 1)
+        rows = np.flatnonzero(has_name & is_foreign & ~is_noun)
+        if not len(rows):
+            return cls(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64), mentions)
+        stems = np.where(vocabulary.stems != 0, vocabulary.stems, vocabulary.keys)
+        words = passages.name_words.chosen(rows)
+        lengths = np.diff(words.starts)
+        begun = beginnings(stems[words.values], lengths)
+        keys, owners = begun[0][words.starts[1:] - 1], names.own[rows]
+        order = np.lexsort((owners, keys))
+        order = order[lengths[order] <= LONGEST_NAME]
+        order = order[run_starts(keys[order], owners[order])]
+        stemmed = replace(texts, vocabulary=replace(vocabulary, keys=stems)).of_passages(is_foreign)
+        about = np.zeros(len(names.labels), dtype=bool)
+        about[owners] = True
+        inflected = replace(names, keys=keys[order], owners=owners[order], lengths=lengths[order], begun=begun)
+        nothing = np.zeros(0, dtype=np.int64)  # in another form a name needs its capital letter
+        sentences, entities = _spelled(stemmed, (nothing, nothing), inflected, about)
+        before = np.arange(len(mentions)).repeat(np.diff(mentions.starts))
+        both = np.concatenate([before, sentences]), np.concatenate([mentions.values.astype(np.int64), entities])
+        return cls(keys[order], owners[order], Lists.of_pairs(*both, len(mentions)))

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.errors import ConfigurationError
-from sire_core.models.lexical_embedder import indexed_words, spaced_text
 from sire_core.search.ranking import ScoredRanking
 from sire_core.settings import check_settings, setting
-from sire_core.text.words import word_pattern
+from sire_core.text.languages import ENGLISH, UNDETERMINED, language, language_code, main_language, question_language
+from sire_core.text.words import indexed_words, spaced_text, word_pattern
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from sire_core.filters import Filter
     from sire_core.protocols import FloatArray, IntArray, Ranking, View
+    from sire_core.text.languages import Language
+    from sire_core.types import Unit
+
+_OWN = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +34,20 @@ class Lexical:
     Attributes:
         k1: Saturation of term frequency.
         b: Length normalisation.
-        language: Stemmer (Snowball) and, where `bm25s` has them, stop words of the text. Scripts without spaces are
-            read as pairs of characters, whatever the language.
+        language: Language of all texts, by code or English name; "auto" reads each passage in its own. Scripts without
+            spaces are read as pairs of characters, whatever the language.
         leave_out: Kinds that are not indexed and count for nothing: their words make no word of the others frequent.
     """
 
     k1: float = setting(1.5, low=0.0)
     b: float = setting(0.75, low=0.0, high=1.0)
-    language: str = "english"
+    language: str = "auto"
     leave_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.language != "english":  # so that declaring a ranker does not load the stemmer
-            _stemmer(self.language)
+        if self.language != _OWN:
+            language_code(self.language)
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter. Units that share no word with the question come last, by position."""
@@ -60,13 +63,13 @@ class Lexical:
         """BM25 score of every unit, `[size]`."""
         if not view.size:
             return np.zeros(0, dtype=np.float32)
-        name = "-".join(("bm25-3", self.language, f"{self.k1:g}", f"{self.b:g}", *self.leave_out))
+        name = "-".join(("bm25-4", self.language, f"{self.k1:g}", f"{self.b:g}", *self.leave_out))
         retriever = view.cached_on_disk(name, lambda: self._index(view), _save, _load)
-        tokenize = view.derived(f"tokenizer-{self.language}", lambda: _tokenizer(self.language))
         indexed = self._indexed(view)
+        spoken = language(question_language(query, self._languages(view)))
         scores = np.zeros(view.size, dtype=np.float32)
         vocabulary = retriever.vocab_dict
-        tokens = [token for token in tokenize([query])[0] if token in vocabulary]
+        tokens = [token for token in _tokens([query], spoken)[0] if token in vocabulary]
         if tokens:
             scores[indexed] = retriever.get_scores(tokens)
         return scores
@@ -80,11 +83,31 @@ class Lexical:
     def _index(self, view: View) -> Any:
         import bm25s
 
-        texts = [unit.index_text for unit in view.units(self._indexed(view))]
+        units = view.units(self._indexed(view))
+        codes = self._languages_of(units)
+        tokens: list[list[str]] = [[] for _ in units]
+        for code in dict.fromkeys(codes):
+            rows = [row for row, other in enumerate(codes) if other == code]
+            read = _tokens([units[row].index_text for row in rows], language(code))
+            for row, words in zip(rows, read, strict=True):
+                tokens[row] = words
         retriever = bm25s.BM25(k1=self.k1, b=self.b)
         # A pool without a single word still needs a vocabulary.
-        retriever.index([tokens or [""] for tokens in _tokenizer(self.language)(texts)], show_progress=False)
+        retriever.index([words or [""] for words in tokens], show_progress=False)
         return retriever
+
+    def _languages_of(self, units: Iterable[Unit]) -> list[str]:
+        if self.language != _OWN:
+            return [language_code(self.language) for _ in units]
+        codes = [unit.language for unit in units]
+        main = main_language(codes)
+        return [main if code == UNDETERMINED else code for code in codes]
+
+    def _languages(self, view: View) -> Sequence[str]:
+        """Languages of the units that are indexed, that of most first."""
+        if self.language != _OWN:
+            return [language_code(self.language)]
+        return view.derived("languages", lambda: _most_first(self._languages_of(view.units(self._indexed(view)))))
 
 
 def _load(directory: Path) -> Any:
@@ -97,38 +120,27 @@ def _save(retriever: Any, directory: Path) -> None:
     retriever.save(str(directory), show_progress=False)
 
 
-def _stemmer(language: str) -> Any:
+def _most_first(codes: Iterable[str]) -> list[str]:
+    return [code for code, _ in Counter(codes).most_common()] or [ENGLISH]
+
+
+def _tokens(texts: Sequence[str], spoken: Language) -> list[list[str]]:
+    """Stems of the words of some texts, without function words."""
+    if spoken.code != ENGLISH:
+        words_by_text = ([word for word in spoken.words(text) if word not in spoken.function_words] for text in texts)
+        return list(map(spoken.stems, words_by_text))
+    import bm25s
     import Stemmer
 
-    try:
-        return Stemmer.Stemmer(language)
-    except KeyError as error:
-        raise ConfigurationError(
-            f"There is no stemmer for the language {language!r}. Choose one of: {', '.join(Stemmer.algorithms())}. "
-            "Chinese, Japanese and other scripts without spaces need none: leave it out."
-        ) from error
-
-
-def _tokenizer(language: str) -> Callable[[Sequence[str]], list[list[str]]]:
-    import bm25s
-
-    def tokenize(texts: Sequence[str], stop: str | list[str]) -> list[list[str]]:
-        tokens: list[list[str]] = bm25s.tokenize(
-            [spaced_text(text) for text in texts],
-            token_pattern=indexed_words().pattern,
-            stopwords=stop,
-            stemmer=stemmer,
-            return_ids=False,
-            show_progress=False,
-        )
-        return tokens
-
-    stemmer = _stemmer(language)
-    try:
-        tokenize([""], language)
-    except ValueError:  # no stop words of this language
-        return partial(tokenize, stop=[])
-    return partial(tokenize, stop=language)
+    tokens: list[list[str]] = bm25s.tokenize(
+        [spaced_text(text) for text in texts],
+        token_pattern=indexed_words().pattern,
+        stopwords="english",
+        stemmer=Stemmer.Stemmer("english"),
+        return_ids=False,
+        show_progress=False,
+    )
+    return tokens
 
 
 @dataclass(frozen=True, slots=True)
