@@ -20,6 +20,7 @@ from sire_core.changes.organizing import (
     jobs_for,
     organize_all,
     plan_recipe,
+    rebuilt_by_rules,
     split_compatible,
 )
 from sire_core.changes.runners import open_runner
@@ -75,6 +76,7 @@ class _Work:
     target: BuiltRecipe  # The recipe to build
     following: Sequence[tuple[Recipe, BuiltRecipe]]  # Other recipes of the folder that are updated, too
     stale: Sequence[BuiltRecipe]  # Recipes that cannot be updated
+    rebuilt: Sequence[tuple[BuiltRecipe, BuiltRecipe]]  # Of these, as stored, and as the next change makes them again
     needs_records: bool  # Whether passages are extracted
     # Owners of recipes in which summaries failed in an earlier build; they are organized again, with stored answers
     # where there are any
@@ -114,7 +116,7 @@ class Builder:
         with self._timed("commit"):
             await run_shielded(lambda: self._commit(replace(commit, manifest=manifest.to_json()), manifest))
         self._context.configuration.progress("writing", 1, 1)
-        dropped = tuple(built.name for built in work.stale) if changed else ()
+        dropped = tuple(built.name for built in _lost(work)) if changed else ()
         _log_dropped(dropped)
         return replace(self._report(work, manifest, failures), dropped=dropped)
 
@@ -151,6 +153,8 @@ class Builder:
         following, stale = split_compatible(context)
         if change:
             check_no_loss(stale, context)
+        again = rebuilt_by_rules(stale, context)
+        following += [(recipe, planned) for recipe, planned, _ in again]
         others = bool(change) and any(recipe.needs_records for recipe, _ in following)
         target = plan_recipe(context.recipe, context)
         built_recipes = (target, *(built for _, built in following))
@@ -159,6 +163,7 @@ class Builder:
             target=target,
             following=following,
             stale=stale,
+            rebuilt=[(stored, planned) for _, planned, stored in again],
             needs_records=context.recipe.needs_records or others,
             again=frozenset(owner for built in failed for owner in built.owners),
             known=(target.name, target.owners) in [(built.name, built.owners) for built in before.recipes],
@@ -273,7 +278,9 @@ class Builder:
             counts={"documents": len(self._corpus.after.documents), "chunks": len(self._corpus.after.chunks)},
         )
         updated = [*stale, *(built for _, built in work.following), work.target]
-        recipes = before.with_recipe(work.target).recipes
+        new_entries = [] if stale else work.rebuilt
+        stored = (next((new for old, new in new_entries if old is built), built) for built in before.recipes)
+        recipes = replace(before, recipes=tuple(stored)).with_recipe(work.target).recipes
         manifest = replace(manifest, recipes=tuple(built for built in recipes if built in updated))
         gone = {owner for built in before.recipes for owner in built.owners}
         gone = gone.difference(*(built.owners for built in manifest.recipes)).union(deltas)
@@ -312,6 +319,17 @@ def _log_failures(failures: Sequence[Failure]) -> None:
     """Log a warning for each failure."""
     for failure in failures:
         _logger.warning("failed, and tried again by the next build: %s: %s", failure.where, failure.reason)
+
+
+def _lost(work: _Work) -> list[BuiltRecipe]:
+    """Recipes that a change neither updates nor builds again."""
+    kept_entries = [stored for stored, _ in work.rebuilt]
+    target = (work.target.name, to_json(work.target.config))
+    return [
+        built
+        for built in work.stale
+        if not any(built is stored for stored in kept_entries) and (built.name, to_json(built.config)) != target
+    ]
 
 
 def _log_dropped(recipes: Sequence[str]) -> None:

@@ -254,6 +254,10 @@ class OrganizerView:
         self._context.configuration.progress(stage, done, total)
 
 
+RULES = "rules/"
+"""Beginning of the fingerprints of extraction without a model."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One organizer and what changed for it."""
@@ -332,6 +336,19 @@ def split_compatible(context: BuildContext) -> tuple[list[tuple[Recipe, BuiltRec
     return following, stale
 
 
+def rebuilt_by_rules(
+    stale: Sequence[BuiltRecipe], context: BuildContext
+) -> list[tuple[Recipe, BuiltRecipe, BuiltRecipe]]:
+    """Recipes whose records came from older rules, as this build makes them again, and as they are stored."""
+    rebuilt = []
+    for built in stale:
+        recipe = recipe_as_built(built, context.recipe)
+        is_free = built.extraction.startswith(RULES) and context.extractor.fingerprint.startswith(RULES)
+        if recipe is not None and is_free and built.language_model == context.model_fingerprint:
+            rebuilt.append((recipe, plan_recipe(recipe, context), built))
+    return rebuilt
+
+
 def check_no_loss(stale: Sequence[BuiltRecipe], context: BuildContext) -> None:
     """Raise if a change of the corpus would drop a recipe that another model was paid for."""
     for built in stale:
@@ -341,7 +358,7 @@ def check_no_loss(stale: Sequence[BuiltRecipe], context: BuildContext) -> None:
             raise ConfigurationError(
                 f"{error} A change of documents has to keep it up; to do without it: Index.drop_recipe({built.name!r})."
             ) from error
-        records = built.extraction if not built.extraction.startswith("rules/") else ""
+        records = built.extraction if not built.extraction.startswith(RULES) else ""
         maker = built.language_model or records
         if maker and maker not in (context.model_fingerprint, context.extractor.fingerprint):
             raise ConfigurationError(

@@ -359,3 +359,28 @@ def test_a_recipe_that_cannot_follow_is_named(tmp_path, caplog, change):
         report = index.delete(["b"]) if change == "delete" else index.add([Document("g", "Kites.")])
     assert report.dropped == ("sirerag",)
     assert "the recipe sirerag was dropped" in caplog.text
+
+
+def test_recipes_of_older_extraction_rules_are_built_again_with_the_next_change(tmp_path, caplog, monkeypatch):
+    documents = [Document(name, text) for name, text in TEXTS.items()]
+    recipes = ("sirerag", "raptor", "sire")
+    with monkeypatch.context() as older:
+        older.setattr("sire_core.extraction.rules._RULES_VERSION", "rules/1")
+        for recipe in recipes:
+            with Index(tmp_path / "index", recipe=recipe) as index:
+                index.build(documents)
+        assert index.stats()["extraction"] == "rules/1"
+    added = Document("g", "Kites rise over Hull.")
+    with Index(tmp_path / "index") as index:
+        assert index.build(documents).dropped == ()  # nothing changes: nothing is lost either
+        assert index.add([added]).dropped == ()
+    assert "dropped" not in caplog.text
+    for recipe in recipes:
+        with Index(recipe=recipe) as fresh, Index(tmp_path / "index", recipe=recipe) as index:
+            fresh.build(documents)
+            fresh.add([added])
+            found, expected = (one.search("kites over Hull", 5, returns="units") for one in (index, fresh))
+            assert [(hit.unit.id, round(hit.score, 5)) for hit in found] == [
+                (hit.unit.id, round(hit.score, 5)) for hit in expected
+            ]
+    assert [recipe["name"] for recipe in index.stats()["recipes"]] == ["raptor", "sire", "sirerag"]
