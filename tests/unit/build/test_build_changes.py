@@ -383,4 +383,4 @@ def test_recipes_of_older_extraction_rules_are_built_again_with_the_next_change(
             assert [(hit.unit.id, round(hit.score, 5)) for hit in found] == [
                 (hit.unit.id, round(hit.score, 5)) for hit in expected
             ]
-    assert [recipe["name"] for recipe in index.stats()["recipes"]] == ["raptor", "sire", "sirerag"]
+    assert sorted(index.stats()["recipes"]) == sorted(recipes)
