@@ -12,7 +12,7 @@ import pytest
 NAMES = {
     "langchain_sire": (
         "EvidenceCompressor IRCoTRetriever LangChainChat LangChainEmbedder ReasoningChain ReasoningState SelfAskRetriever "
-        "SireDocumentTransformer SireEmbeddings SireMiddleware SireRetriever SireTranslator SireVectorStore VectorStoreMirror "
+        "SireBackend SireDocumentTransformer SireEmbeddings SireMiddleware SireRetriever SireTranslator SireVectorStore VectorStoreMirror "
         "VectorStoreSource create_ircot_chain create_ircot_graph create_self_ask_chain create_self_ask_graph create_sire_answer_tool create_sire_tool "
         "over_vector_store pool_documents question_of"
     ),

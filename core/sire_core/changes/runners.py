@@ -69,7 +69,7 @@ def results_of(
     runner: Runner | None, function: Callable[[S, Sequence[P]], R], shared: S, items: Sequence[P]
 ) -> list[R]:
     """Results of `in_parts`, for a thread without an event loop; without a runner of that thread itself."""
-    if runner is None:
+    if runner is None or isinstance(runner, LocalRunner):
         return [function(shared, items[start : start + _PART]) for start in range(0, len(items), _PART)]
 
     async def collect() -> list[R]:

@@ -57,7 +57,7 @@ _PAGE_NUMBER = re.compile(
     r"\W*(?:(?:page|seite|p\.)\s*)?(?:\d{1,4}|[ivxlc]{1,6})(?:\s*(?:/|of|von)\s*\d{1,4})?[^\w.)]*", re.IGNORECASE
 )
 """Not `3.`, which begins an item of a list."""
-_ENDS_WITH_PAGE = re.compile(r"[^\W\d].*[\s.](\d{1,4})$")
+_ENDS_WITH_PAGE = re.compile(r"[\s.](\d{1,4})$")
 _FEWEST_ENTRIES = 4
 """Lines of a page of contents that end with the number of a page."""
 _NOTE_MARK = re.compile(r"(?<=\w)\s?[*\u2217\u2020\u2021\u00a7]+$")
@@ -378,7 +378,8 @@ def _is_bold(page: Any, position: int) -> bool:
 
 def _lists_pages(page: Sequence[_Line]) -> bool:
     """True if most lines of a page end with the number of a page, in their order: it is one of contents."""
-    numbers = [int(match[1]) for line in page if (match := _ENDS_WITH_PAGE.search(line.text))]
+    ends = [(line.text, _ENDS_WITH_PAGE.search(line.text)) for line in page]
+    numbers = [int(end[1]) for text, end in ends if end and any(map(str.isalpha, text[: end.start()]))]
     return len(numbers) >= max(_FEWEST_ENTRIES, len(page) / 2) and numbers == sorted(numbers)
 
 

@@ -158,7 +158,7 @@ BOUNDED = {
     "sire_core.documents.markdown_cleaning.ATTRIBUTES",
     "sire_core.documents.markdown_sections.ATTRIBUTES",
     "sire_core.documents.titles._NAMELESS",
-    "sire_core.explore.name_kinds._CODE",
+    "sire_core.explore.name_kinds._CODE_NAME",
 }
 """Patterns that read names of files, lines and names of limited length, or the end of a title."""
 
