@@ -327,8 +327,8 @@ def ask(
     produced no answer.
 
     JSON: {"question", "answer", "sufficient", "citations", "findings", "stop", "note", "warning", "steps", "hits",
-    "usage"}; hits are those of `sire query --json`, quoted ones first without --llm, citations their numbers from 1; the
-    warning says what the hits lack of the question.
+    "usage"}; hits are those of `sire query --json`, quoted ones first without --llm, citations their numbers from 1;
+    the warning says what the hits lack of the question.
     """
     from sire_core.reason import PassageSource, extract_answer, reason
     from sire_core.search.extracts import PASSAGES
