@@ -142,7 +142,8 @@ def test_without_a_model_sentences_are_quoted_with_a_hint(folder):
     assert {line[-4:] for line in told["answer"].split("\n")} <= {f" [{number}]" for number in told["citations"]}
     assert "--llm" in told["note"]
     queried = json.loads(run("query", folder, QUESTION, "-k", 3, "--json").stdout)
-    assert told["hits"] == queried
+    assert sorted(told["hits"], key=str) == sorted(queried, key=str)
+    assert told["citations"] == list(range(1, len(told["citations"]) + 1))
     words = run("ask", folder, QUESTION, "--json", "-k", 3, "--set", "ranker=bm25")
     assert all(hit["path"][0]["step"].startswith("words:") for hit in json.loads(words.stdout)["hits"])
 

@@ -65,9 +65,15 @@ class EvidenceOptions:
     def say(self, index: Index, question: str, *, as_json: bool, **search: Any) -> None:
         """Print the context for a question, and the names of further documents that match."""
         assert self.max_tokens is not None
-        from sire_core.search.context import ContextOptions, evidence_json, head_json
+        from sire_core.search.context import ContextOptions, context_text, evidence_json, head_json
 
-        options = ContextOptions(write=evidence_json, head=head_json) if as_json else None
+        def label(number: int, hit: Hit) -> str:
+            return f"[{number}] {_origin(hit)}:"
+
+        options = ContextOptions(
+            write=evidence_json if as_json else lambda evidence: context_text(evidence, label),
+            head=head_json if as_json else lambda hit: f"{label(1, hit)} {hit.unit.title}",
+        )
         context = index.context(question, self.max_tokens, options=options, **search)
         if not context.evidence:
             note("No evidence: nothing passes the filter, or not one word fits the number of tokens.")
@@ -321,8 +327,8 @@ def ask(
     produced no answer.
 
     JSON: {"question", "answer", "sufficient", "citations", "findings", "stop", "note", "warning", "steps", "hits",
-    "usage"}; hits are those of `sire query --json`, citations their numbers from 1; the warning says what the hits lack
-    of the question.
+    "usage"}; hits are those of `sire query --json`, quoted ones first without --llm, citations their numbers from 1;
+    the warning says what the hits lack of the question.
     """
     from sire_core.reason import PassageSource, extract_answer, reason
     from sire_core.search.extracts import PASSAGES

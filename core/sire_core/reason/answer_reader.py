@@ -268,12 +268,11 @@ def cite(text: str, cited: Sequence[int], shown: Collection[int], *, sufficient:
 def extract_answer(question: str, hits: Sequence[Hit]) -> Answer:
     """Answer with the sentences of `extract_sentences`, each with its citation; its stop reason is `extracted`.
 
-    Give it 24 hits, of which the answer keeps the first ten and those that are quoted. No model has judged whether the
-    sentences suffice, so `sufficient` is False.
+    Give it 24 hits, of which the answer keeps those that are quoted, in the order of their quotes, and then the others
+    of the first ten. No model has judged whether the sentences suffice, so `sufficient` is False.
     """
     quotes = extract_sentences(question, hits)
-    cited = {quote.hit for quote in quotes}
-    read = [number for number in range(1, len(hits) + 1) if number <= _SHOWN_HITS or number in cited]
+    read = dict.fromkeys([*(quote.hit for quote in quotes), *range(1, min(len(hits), _SHOWN_HITS) + 1)])
     numbers = {number: position for position, number in enumerate(read, 1)}
     return Answer(
         text="\n".join(f"{quote.quoted} [{numbers[quote.hit]}]" for quote in quotes),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 from sire_core.extraction.headings import is_everyday
+from sire_core.text.languages import UNDETERMINED, find_language, language
 from sire_core.text.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.text.snippets import identifiers, stem
 from sire_core.text.words import find_words, is_plain
@@ -19,6 +21,7 @@ MAX_TOKENS, NEAREST_TOKENS = 280, 80
 _MARKS = "?!.,;:()[]{}<>\"'`\u2018\u2019\u201c\u201d"  # Around words of a question
 _SHARED = 3  # Where no hit has one of so many words of a question, hits are about something else
 _KEYWORD = 3  # Letters of a word in capitals that is no form of another: `RETURNING`
+_DEGREE = re.compile(r"(?i)(?<=\bhow )(?:long|far|old|tall|high|deep|large|big|fast|soon)\b")
 _VAGUE = (
     "know tell say explain connect put get rid make keep happen want become wait need blame right away already really "
     "please"
@@ -32,23 +35,26 @@ def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
 
 def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
     """The warning, and how many tokens are worth quoting: hits may lack a name and tell the rest."""
+    ways = ("\n".join(step.sentence for step in hit.path) for hit in hits)
+    texts = [f"{hit.unit.title}\n{hit.unit.text}\n{way}" for hit, way in zip(hits, ways, strict=True)]
+    texts = [f"{text}\n{text.replace('_', ' ')}" if "_" in text else text for text in texts]
+    question = _DEGREE.sub("", question)
+    idle = _function_words([question, *texts[:1]])
     exact = not question.isupper()
-    every = _whole_stems(question, exact=exact)
+    every = _whole_stems(question, idle, exact=exact)
     asked = every - _vague_stems() or every
     if not hits or not is_plain(question):  # scripts without spaces have no words to compare
         return "", MAX_TOKENS
     if not asked:
         return "The question has no word to search for; these are only the nearest passages.", NEAREST_TOKENS
-    ways = ("\n".join(step.sentence for step in hit.path) for hit in hits)
-    texts = [f"{hit.unit.title}\n{hit.unit.text}\n{way}" for hit, way in zip(hits, ways, strict=True)]
-    keywords = every - _whole_stems(question)
+    keywords = every - _whole_stems(question, idle)
     shares = [every & (_whole_stems(text) | keywords.intersection(map(str.lower, find_words(text)))) for text in texts]
     if not any(shares):
         return "No hit shares a word with the question; these are only the nearest.", 0
     missing = asked.difference(*shares)
     hardly = len(missing) * _SHARED >= len(asked)
     first, *_ = spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
-    lacking = [word for word in spelled if _whole_stems(word, exact=exact) & missing]
+    lacking = [word for word in spelled if _whole_stems(word, idle, exact=exact) & missing]
     if lacking:
         every_word = [word for text in texts for word in find_words(text)]
         lacking = [word for word in lacking if not any(_begins(word, other) for other in every_word)]
@@ -67,9 +73,15 @@ def _begins(word: str, other: str) -> bool:
     return other[len(word) :][:1].isupper() and other.lower().startswith(word.lower())
 
 
-def _whole_stems(text: str, *, exact: bool = False) -> frozenset[str]:
+def _function_words(texts: Sequence[str]) -> frozenset[str]:
+    """Function words of English and of the language of the first text that tells one."""
+    codes = (code for text in texts if (code := find_language(text)) != UNDETERMINED)
+    return FUNCTION_WORDS | language(next(codes, "")).function_words
+
+
+def _whole_stems(text: str, idle: Collection[str] = FUNCTION_WORDS, *, exact: bool = False) -> frozenset[str]:
     """As `stems`, but words that only begin alike are told apart (`Tonga`, `Tongann`); if exact, keywords are whole."""
-    words = [word for word in find_words(text) if word.lower() not in FUNCTION_WORDS]
+    words = [word for word in find_words(text) if word.lower() not in idle]
     is_whole = [exact and word.isupper() and len(word) >= _KEYWORD for word in words]
     lower = zip(map(str.lower, words), is_whole, strict=True)
     return frozenset(word if whole else stem(word) for word, whole in lower) | identifiers(text)

@@ -45,8 +45,10 @@ ELEMENTS = (
     "section|small|source|span|strike|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|time|tr|tt|u|ul|var|video|wbr"
 )
 """Names of the elements of HTML that Markdown holds for its looks, as alternatives of a pattern."""
-_OPEN_TAG = rf"</?(?:{ELEMENTS})(?:[\s/][^<>]{{0,300}})?>"
-_TAG = re.compile(rf"{_CODE}|<!--.{{0,2000}}?-->|{_OPEN_TAG}|\{{[:#][^{{}}\n]{{0,100}}\}}", re.IGNORECASE)
+_ELEMENT_TAG = rf"<(?P<end>/?)(?P<name>{ELEMENTS})(?P<rest>[\s/][^<>]{{0,300}})?>"
+_UNCLOSED = frozenset("br hr wbr p li dd dt td th tr div details center".split())
+"""Elements whose opening tag is one without its closing tag, or without it in the same passage."""
+_TAG = re.compile(rf"{_CODE}|<!--.{{0,2000}}?-->|{_ELEMENT_TAG}|\{{[:#][^{{}}\n]{{0,100}}\}}", re.IGNORECASE)
 _ADDRESS = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,2000})>")
 _TERM_WORDS = r"(?:[^\s:.!?\u2013\u2014]|[.!?](?=\S)){1,60}(?: [^\s:.!?\u2013\u2014]{1,40}){0,4}"
 _NOTES = "(?i:note|tip|hint|warning|caution|important|attention|danger|notice|example|see also)"
@@ -130,21 +132,22 @@ def _goes_on(parts: Sequence[str]) -> bool:
 
 def _parts(text: str, blocks: Sequence[Block]) -> Iterator[tuple[str, str]]:
     """Words of blocks as people read them, each with its kind; code line by line."""
+    closed = frozenset[str]().union(*(_unpaired_tags(block_text(text, one))[1] for one in blocks if "</" in text))
     for block in blocks:
         if block.kind == ROW:
-            yield _row(row_cells(text, block), is_head=block.level == 1), "head" if block.level == 1 else "row"
+            yield _row(row_cells(text, block), closed, is_head=block.level == 1), "head" if block.level == 1 else "row"
             continue
         lines = block_text(text, block).split("\n")
         if block.kind == CODE:
             yield from map(_code_line, filter(str.strip, lines))
         elif block.kind == HEADING:
-            words = _plain(" ".join(lines))
+            words = _plain(" ".join(lines), closed)
             yield words if words.endswith(_FINAL) else f"{words}:", "heading"
         else:
-            yield from _prose_parts(lines, block)
+            yield from _prose_parts(lines, block, closed)
 
 
-def _prose_parts(lines: list[str], block: Block) -> Iterator[tuple[str, str]]:
+def _prose_parts(lines: list[str], block: Block, closed: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Words of a paragraph or item; lines behind a prompt are code."""
     kind = block.kind if block.kind in (ITEM, FIELD, FURNITURE) else "prose"
     is_term = block.kind == PARAGRAPH and not block.level and len(lines) == 1 and _LONE_TERM.match(lines[0])
@@ -152,7 +155,7 @@ def _prose_parts(lines: list[str], block: Block) -> Iterator[tuple[str, str]]:
         if is_code:
             yield from map(_code_line, group)
         else:
-            words = _plain(" ".join(group))
+            words = _plain(" ".join(group), closed)
             yield _TASK.sub("", words) if kind == ITEM else words, "term" if is_term else kind
 
 
@@ -161,20 +164,46 @@ def _code_line(line: str) -> tuple[str, str]:
     return " " * (len(code) - len(code.lstrip())) + " ".join(code.split()), CODE
 
 
-def _row(cells: Sequence[str], *, is_head: bool) -> str:
+def _row(cells: Sequence[str], closed: frozenset[str], *, is_head: bool) -> str:
     """Cells of a table's row as a list of words: `name: value; value`."""
-    first, *others = [words for cell in cells if (words := _plain(cell).strip())] or [""]
+    first, *others = [words for cell in cells if (words := _plain(cell, closed).strip())] or [""]
     if is_head or not others:
         return ", ".join([first, *others])
     return f"{first if first.endswith(':') else f'{first}:'} {'; '.join(others)}"
 
 
-def _plain(text: str) -> str:
-    """A text without marks of links, emphasis, code, footnotes, HTML; what stands in code, or in its angles, stays."""
-    text = _ADDRESS.sub(r"\1", _TAG.sub(lambda match: match[1] or " ", text))
+def _plain(text: str, closed: frozenset[str]) -> str:
+    """A text without marks of links, emphasis, code, footnotes, HTML; what stands in code, or in its angles, stays.
+
+    A tag that nothing closes is a placeholder, such as `<time>`, unless another block has a closing tag for it.
+    """
+    lone, _ = _unpaired_tags(text)
+
+    def without_tag(match: re.Match[str]) -> str:
+        is_placeholder = match.start() in lone and match["name"].lower() not in closed
+        return match[1] or (match[0] if is_placeholder else " ")
+
+    text = _ADDRESS.sub(r"\1", _TAG.sub(without_tag, text))
     for _ in range(2):  # a picture may be a link, and words in a bold sentence may lean
         text = _EMPHASIS.sub(lambda match: match[1] or match[3] or match[5], _LINK.sub(r"\1", text))
     return _LONE_MARK.sub("", _SPAN.sub(r"\2", text))
+
+
+def _unpaired_tags(text: str) -> tuple[frozenset[int], frozenset[str]]:
+    """Starts of bare opening tags that nothing closes, and names of closing tags that nothing opens."""
+    opened: dict[str, list[re.Match[str]]] = {}
+    closings = set()
+    for match in _TAG.finditer(text) if "<" in text else ():
+        name = (match["name"] or "").lower()
+        if match["end"] and opened.get(name):
+            opened[name].pop()
+        elif match["end"]:
+            closings.add(name)
+        elif name and name not in _UNCLOSED:
+            opened.setdefault(name, []).append(match)
+    lone = [match for matches in opened.values() for match in matches]
+    bare = [match for match in lone if "=" not in (rest := match["rest"] or "") and not rest.endswith("/")]
+    return frozenset(match.start() for match in bare), frozenset(closings)
 
 
 def rate_sentences(sentences: Sequence[Sentence], question: str) -> list[float]:

@@ -444,13 +444,15 @@ def test_pictures_are_skipped_and_not_reported_as_failures(tmp_path):
 
 def test_query_prints_evidence_within_a_number_of_tokens(index):
     question = "Where did Brackwater Press stand?"
-    result = run("query", index, question, "--max-tokens", 40, "--more")
-    assert result.stdout.startswith("[1] Brackwater Press\nBrackwater Press stood in Lindle.")
-    assert count_tokens(result.stdout) <= 40
+    for max_tokens in (10, 40, 90):
+        printed = run("query", index, question, "--max-tokens", max_tokens, "--more").stdout
+        assert count_tokens(printed) <= max_tokens
+        assert printed.startswith("[1] m-")
+    assert "] m-2: Brackwater Press\nBrackwater Press stood in Lindle." in printed
     for max_tokens in (10, 60, 90, 500):
         printed = run("query", index, question, "--max-tokens", max_tokens, "--json").stdout
         assert count_tokens(printed) <= max_tokens
         assert all(one["text"] for one in json.loads(printed))
-    assert json.loads(printed)[0]["doc_ids"] == ["m-2"]
+    assert ["m-2"] in [one["doc_ids"] for one in json.loads(printed)]
     for wrong in (["--more"], ["--max-tokens", 9, "--explain"], ["--max-tokens", 9, "--json", "--more"]):
         assert run("query", index, question, *wrong, code=1).stderr

@@ -142,3 +142,29 @@ def test_what_stands_in_angles_is_left_out_only_where_it_is_an_element():
         "Run spoolctl flush <queue-name> --older <b> and read a Map<string, Job> at http://<host>/badges/<name>.svg.",
         "See bold __init__ and https://a.example/x.",
     ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The setting limit_<time> waits <time> seconds and mails <address>.",
+        "Mark <mark> by <code> and <var>, or <kbd>, <sub>, <i>, <b>, <q>, <span>, <a> and <small>.",
+        "Copy <source> into <table> within <time in seconds>.",
+    ],
+)
+def test_placeholders_that_are_named_like_elements_stay(sentence):
+    assert readable_sentences(sentence) == [sentence]
+    assert readable_sentences(f"{sentence}\n\nIt is <time>noon</time> and <b>all</b>.")[0] == sentence
+    assert readable_sentences(f"| Text | More |\n|---|---|\n| {sentence} | x |")[1] == f"{sentence}: x"
+
+
+def test_tags_that_another_block_closes_and_tags_with_attributes_are_left_out():
+    text = '<section>\nAnn <span class="x">opened it.<p>\n\nBo shut <a href="b">it.\n\nIt is <i>late</i>.\n</section>'
+    assert readable_sentences(text) == ["Ann opened it.", "Bo shut it.", "It is late ."]
+
+
+@pytest.mark.parametrize("part", ["<time> ", "</time>", "<b><i>", "<time "])
+def test_many_tags_are_read_in_time_that_grows_with_their_number(part):
+    begin = time.process_time()
+    assert len(readable_sentences(f"Words {part * 20_000}")) <= 1
+    assert time.process_time() - begin < 3

@@ -384,6 +384,40 @@ def test_a_name_that_goes_on_with_a_capital_is_mentioned():
     assert "'Tonga'" in unanswered_note("Where does Tonga keep slow queries?", [hit("t", "Tongann queries are slow.")])
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "note"),
+    [
+        ("How long does a delivery wait?", "The setting delivery_<address> says when to wait.", ""),
+        ("What is the delivery limit of Arne?", "Set arne_delivery_limit.", ""),
+        ("How long is the moat?", "Ann shut the gate of the moat.", ""),
+        ("How long is the long moat?", "Ann shut the gate of the moat.", "No hit mentions 'long'."),
+        ("Wer hat das Rathaus gebaut?", "Rathaus und Markt sind alt.", "No hit mentions 'gebaut'."),
+        ("Qui a peint le pont de la gare ?", "Le pont de la gare est vert.", "No hit mentions 'peint'."),
+        (
+            "Wer baute Orr?",
+            "Das Tor von Orr ist nicht alt, und es wird nur am Abend zu sein.",
+            "No hit mentions 'baute'.",
+        ),
+    ],
+)
+def test_words_that_name_nothing_and_words_of_identifiers_are_not_missed(question, text, note):
+    assert unanswered_note(question, [hit("a", text)]) == note
+
+
+def test_hits_are_numbered_in_the_order_in_which_they_are_quoted():
+    hits = [
+        hit("mill", "The mill has a wheel.", "Mill"),
+        hit("gate", "The gate of Orr is shut by Bo.", "Gate"),
+        hit("lock", "The lock of Orr is opened by Ann at nine.", "Lock"),
+    ]
+    answer = extract_answer("Who opened the lock of Orr?", hits)
+    assert answer.citations == tuple(range(1, len(answer.citations) + 1))
+    assert answer.text.startswith("The lock of Orr is opened by Ann at nine. [1]")
+    names = [one.doc_ids[0] for one in answer.hits]
+    assert names[0] == "lock"
+    assert sorted(names) == ["gate", "lock", "mill"]
+
+
 TABLE = """Name | Type | Description
 --- | --- | ---
 check_interval | Duration | **Optional.** How often a host is checked while it is in a hard state. Defaults to `5m`.
