@@ -270,7 +270,8 @@ def extract_answer(question: str, hits: Sequence[Hit]) -> Answer:
     """Answer with the sentences of `extract_sentences`, each with its citation; its stop reason is `extracted`.
 
     Give it 24 hits, of which the answer keeps those that are quoted, in the order of their quotes, then the others of
-    the first ten, and what is superseded behind all others. No model has judged whether the sentences suffice, so `sufficient` is False.
+    the first ten, and what is superseded behind all others. No model has judged whether the
+    sentences suffice, so `sufficient` is False.
     """
     quotes = extract_sentences(question, hits)
     read = dict.fromkeys([*(quote.hit for quote in quotes), *range(1, min(len(hits), _SHOWN_HITS) + 1)])
