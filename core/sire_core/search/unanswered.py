@@ -57,7 +57,11 @@ def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
     lacking = [word for word in spelled if _whole_stems(word, idle, exact=exact) & missing]
     if lacking:
         every_word = [word for text in texts for word in find_words(text)]
-        lacking = [word for word in lacking if not any(_begins(word, other) for other in every_word)]
+        least = max(language(find_language(text)).min_part for text in (question, *texts))
+        is_there = {
+            word for word in lacking for other in every_word if _begins(word, other) or _joins(word, other, least)
+        }
+        lacking = [word for word in lacking if word not in is_there]
     if not hardly:  # then only names are worth a warning
         lacking = [word for word in lacking if not is_everyday(word) or (word[0].isupper() and word != first)]
     if lacking:
@@ -71,6 +75,13 @@ def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
 def _begins(word: str, other: str) -> bool:
     """True if another word is a word and a part that begins with a capital: `PostgreSQL` of `Postgres`."""
     return other[len(word) :][:1].isupper() and other.lower().startswith(word.lower())
+
+
+def _joins(word: str, other: str, least: int) -> bool:
+    """True if another word is a compound of a word and of so many letters or more: `Haftpflichtversicherung`."""
+    whole, part = other.lower(), word.lower()
+    is_long = 0 < least <= min(len(part), len(whole) - len(part))
+    return is_long and (whole.startswith(part) or whole.endswith(part))
 
 
 def _function_words(texts: Sequence[str]) -> frozenset[str]:

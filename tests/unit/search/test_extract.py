@@ -392,6 +392,8 @@ def test_a_name_that_goes_on_with_a_capital_is_mentioned():
         ("How long is the moat?", "Ann shut the gate of the moat.", ""),
         ("How long is the long moat?", "Ann shut the gate of the moat.", "No hit mentions 'long'."),
         ("Wer hat das Rathaus gebaut?", "Rathaus und Markt sind alt.", "No hit mentions 'gebaut'."),
+        ("Wer zahlt bei Haftpflicht?", "Die Haftpflichtversicherung zahlt alle Schäden, und das ist nicht neu.", ""),
+        ("Wer zahlt die Haft?", "Die Schafthose zahlt niemand, und das ist nicht neu.", "No hit mentions 'Haft'."),
         ("Qui a peint le pont de la gare ?", "Le pont de la gare est vert.", "No hit mentions 'peint'."),
         (
             "Wer baute Orr?",
