@@ -49,6 +49,8 @@ def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
         return "The question has no word to search for; these are only the nearest passages.", NEAREST_TOKENS
     keywords = every - _whole_stems(question, idle)
     shares = [every & (_whole_stems(text) | keywords.intersection(map(str.lower, find_words(text)))) for text in texts]
+    if least := max(language(find_language(text)).min_part for text in (question, *texts)):
+        shares = [share | every & _compounded(question, text, least) for share, text in zip(shares, texts, strict=True)]
     if not any(shares):
         return "No hit shares a word with the question; these are only the nearest.", 0
     missing = asked.difference(*shares)
@@ -57,11 +59,7 @@ def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
     lacking = [word for word in spelled if _whole_stems(word, idle, exact=exact) & missing]
     if lacking:
         every_word = [word for text in texts for word in find_words(text)]
-        least = max(language(find_language(text)).min_part for text in (question, *texts))
-        is_there = {
-            word for word in lacking for other in every_word if _begins(word, other) or _joins(word, other, least)
-        }
-        lacking = [word for word in lacking if word not in is_there]
+        lacking = [word for word in lacking if not any(_begins(word, other) for other in every_word)]
     if not hardly:  # then only names are worth a warning
         lacking = [word for word in lacking if not is_everyday(word) or (word[0].isupper() and word != first)]
     if lacking:
@@ -77,11 +75,16 @@ def _begins(word: str, other: str) -> bool:
     return other[len(word) :][:1].isupper() and other.lower().startswith(word.lower())
 
 
-def _joins(word: str, other: str, least: int) -> bool:
-    """True if another word is a compound of a word and of so many letters or more: `Haftpflichtversicherung`."""
-    whole, part = other.lower(), word.lower()
-    is_long = 0 < least <= min(len(part), len(whole) - len(part))
-    return is_long and (whole.startswith(part) or whole.endswith(part))
+def _compounded(question: str, text: str, least: int) -> frozenset[str]:
+    """Stems of words with which, or behind which, so many letters or more make a word of a text: `Haftpflicht`."""
+    whole = [word.lower() for word in find_words(text)]
+    parts = [
+        part
+        for part in map(str.lower, find_words(question))
+        if len(part) >= least
+        and any(len(word) - len(part) >= least and (word.startswith(part) or word.endswith(part)) for word in whole)
+    ]
+    return _whole_stems(" ".join(parts))
 
 
 def _function_words(texts: Sequence[str]) -> frozenset[str]:
