@@ -31,6 +31,7 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/python tests/checks/imports.py
 	$(BIN)/python tests/checks/words.py
+	$(BIN)/python benchmarks/fault_bank.py --check
 
 benchmark-quick: $(STAMP)  ## speed and memory of indexing, loading and searching, as ratios
 	$(BIN)/python benchmarks/index_speed.py --quick
