@@ -31,6 +31,7 @@ from sire_core.extend import (
     relation_ends,
     setting,
     similar_names,
+    stored_values,
     walk_ranking,
     with_failure,
 )
@@ -68,6 +69,7 @@ class PhraseGraph:
             mentions = EntityGraph.of(view)
             compare = similar_names if shared_word else all_similar_names
             arrays = view.cached_arrays(name, lambda: _arrays(view, mentions, synonym, compare))
+            _ = np.empty(view.size, dtype=bool)[arrays["triples"]]  # forged positions are refused here
             return cls(mentions, name=name, **arrays)
 
         return view.derived(f"{name} with mentions", make)
@@ -207,6 +209,7 @@ class TripleWalk:
         ranking = await asyncio.to_thread(self._rank, query, cosines, view, graph, near, allowed)
         return with_failure(ranking, "recognition", "all triples were kept", failure)
 
+    @stored_values("The walk over phrases")
     def _rank(
         self,
         query: str,

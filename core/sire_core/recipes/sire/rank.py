@@ -20,6 +20,7 @@ from sire_core.search.passages import titled_sentences
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first, cosine_step
 from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex
 from sire_core.settings import check_settings, setting
+from sire_core.storage.checksums import stored_values
 from sire_core.text.pluralize import excerpt, shorten
 from sire_core.text.snippets import has_form, readable_sentences, stem, stems
 from sire_core.text.words import find_words
@@ -297,6 +298,7 @@ class EvidencePaths:
         scored = await self._read(query, scored, view)
         return await asyncio.to_thread(scored.ranking, view, cosines, allowed, self.rounds)
 
+    @stored_values("The search for evidence")
     def _score(
         self, query: str, cosines: Similarities, view: View, allowed: BoolArray | None
     ) -> tuple[ScoredPassages | None, Ranking]:
