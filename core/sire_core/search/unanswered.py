@@ -39,7 +39,8 @@ def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
     texts = [f"{hit.unit.title}\n{hit.unit.text}\n{way}" for hit, way in zip(hits, ways, strict=True)]
     texts = [f"{text}\n{text.replace('_', ' ')}" if "_" in text else text for text in texts]
     question = _DEGREE.sub("", question)
-    idle = _function_words([question, *texts[:1]])
+    codes = [find_language(question), *(hit.unit.language for hit in hits)]
+    idle = _function_words(codes[:2])
     exact = not question.isupper()
     every = _whole_stems(question, idle, exact=exact)
     asked = every - _vague_stems() or every
@@ -49,7 +50,7 @@ def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
         return "The question has no word to search for; these are only the nearest passages.", NEAREST_TOKENS
     keywords = every - _whole_stems(question, idle)
     shares = [every & (_whole_stems(text) | keywords.intersection(map(str.lower, find_words(text)))) for text in texts]
-    if least := max(language(find_language(text)).min_part for text in (question, *texts)):
+    if least := max(language(code).min_part for code in codes):
         shares = [share | every & _compounded(question, text, least) for share, text in zip(shares, texts, strict=True)]
     if not any(shares):
         return "No hit shares a word with the question; these are only the nearest.", 0
@@ -87,10 +88,10 @@ def _compounded(question: str, text: str, least: int) -> frozenset[str]:
     return _whole_stems(" ".join(parts))
 
 
-def _function_words(texts: Sequence[str]) -> frozenset[str]:
-    """Function words of English and of the language of the first text that tells one."""
-    codes = (code for text in texts if (code := find_language(text)) != UNDETERMINED)
-    return FUNCTION_WORDS | language(next(codes, "")).function_words
+def _function_words(codes: Sequence[str]) -> frozenset[str]:
+    """Function words of English and of the first language that is determined."""
+    code = next((code for code in codes if code != UNDETERMINED), "")
+    return FUNCTION_WORDS | language(code).function_words
 
 
 def _whole_stems(text: str, idle: Collection[str] = FUNCTION_WORDS, *, exact: bool = False) -> frozenset[str]:
