@@ -1,4 +1,4 @@
-"""What documents are called where people and agents read of them: by their ids, or sources where ids are digests."""
+"""Names of documents for people and agents: their ids, or their sources where ids are digests."""
 
 from __future__ import annotations
 

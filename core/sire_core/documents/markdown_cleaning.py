@@ -42,7 +42,7 @@ _BEGINS_NOTE = re.compile(r"[\s>]*(?:[:!?=/]{3}|\[!|[ie][mx]port\s)")
 _SHORT_CODE = re.compile(
     r"\{\{[<%][^{}\n]{0,300}[%>]\}\}|\{% comment %\}[^{}\n]{0,1000}\{% endcomment %\}|\{%[^{}\n]{0,300}%\}"
 )
-"""Of Hugo, Jekyll and others: `{{< ref "a.md" >}}`, `{% include note.html %}`, comments on one line."""
+"""Short codes of Hugo, Jekyll and others: `{{< ref "a.md" >}}`, `{% include note.html %}`, comments on one line."""
 _LABEL = re.compile(r"\b(?:alt|caption|label|text|title|summary|header)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _NOTE = re.compile(
     r"(?P<indent>\s*(?:>\s*)?)(?::{3,}[ \t]*\{?[\w-]*\}?(?:\[(?P<quoted>[^\[\]]*)\])?"
@@ -237,7 +237,7 @@ def _tidied(line: str) -> str | None:
 
 
 def _labels(match: re.Match[str]) -> str:
-    """What readers see of an element or short code: its title, label or alternative text."""
+    """Text that readers see of an element or short code: its title, label or alternative text."""
     return " ".join(double or single for double, single in _LABEL.findall(match[0]))
 
 
@@ -253,7 +253,7 @@ class _Comments:
         self.any = bool(self._closing)
 
     def left_out(self, row: int) -> tuple[list[str], int]:
-        """What is left of a line, and of the one that its last comment ends in; and the number of the next line."""
+        """Rest of a line and of the one that its last comment ends in; and the number of the next line."""
         line = self._lines[row]
         if not self._closing:
             return [line], row + 1

@@ -141,7 +141,7 @@ def undo_inline(text: str, keep: str = "") -> str:
 
 
 def _character(name: str) -> str:
-    """What a character reference stands for; empty for a name that HTML does not know. White space is a blank."""
+    """The character of a reference; empty for a name that HTML does not know. White space is a blank."""
     if name[0] != "#" and f"{name};" not in html5:
         return ""
     character = unescape(f"&{name};")

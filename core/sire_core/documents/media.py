@@ -23,7 +23,7 @@ MEDIA = "media"
 "table" or "image", "reference": where an image is, "described_by": "model", "alt text" or "file name"}`."""
 
 Captions = Mapping[tuple[str, str], str]
-"""What a model says of an image, by document id and reference."""
+"""Descriptions of images by a model, by document id and reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def split_media(
 
 
 def media_of(chunk: str, metadata: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What the metadata of a passage (a chunk or a unit of one) say of the table or image that it is; None for text."""
+    """Metadata of the table or image that a passage (a chunk or a unit of one) is; None for text."""
     listed = metadata.get(MEDIA)
     if not isinstance(listed, (list, tuple)):
         return None
@@ -139,7 +139,7 @@ async def describe_images(
 async def _describe(
     document: Document, reference: str, alternative: str, model: LanguageModel, folder: Path, gate: asyncio.Semaphore
 ) -> str | Failure:
-    """What the model says of one image, or why there is nothing."""
+    """A model's description of one image, or the reason why there is none."""
     import asyncio
 
     try:

@@ -26,14 +26,14 @@ _SEPARATOR = r"(?:[-|:\u00b7\u00bb\u2013\u2014]|::)"
 _SITE_BEHIND = re.compile(rf"\s+{_SEPARATOR}\s+\S")
 _SITE_BEFORE = re.compile(rf"[^\d\s](?:\s+{_SEPARATOR}|:)\s+\Z")
 _MANUAL = re.compile(r"\s\u2014\s[^\u2014]{1,100} documentation\Z")
-"""What Sphinx adds to the titles of all pages."""
+"""Endings that Sphinx adds to the titles of all pages."""
 _NAMELESS = re.compile(rf"{_SEPARATOR}\s+|\s+{_SEPARATOR}\Z")
 """Where a template left out the name of a page: `Site - `, `- Site`."""
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 _NO_OPENING = re.compile(r"(?:dear|hi|hello|to whom|copyright)\b|\d{1,4}[-/:.]\d|.*[=<>{}\[\]*@\\]", re.IGNORECASE)
 """First lines that are no title: greetings, notices, times, code."""
 _FEWEST_WORDS = 3
-"""Of a first line that is a title; a file's name says more than `Meeting notes`."""
+"""Longest first line that is a title; a file's name says more than `Meeting notes`."""
 FILE_KEYS = ("source", "file_path")
 """Metadata keys that name the file of a document, the first that has a text counts."""
 

@@ -48,7 +48,7 @@ _LIBRARIES = {
     "workbooks": ("openpyxl", "lxml"),
     **dict.fromkeys(("xml_files", "source_code"), ()),
 }
-"""What the modules above import; kreuzberg where nothing is named."""
+"""Packages that the modules above import; kreuzberg where none is named."""
 _NEWER = {".doc": ".docx", ".rtf": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".msg": ".eml"}
 """Formats that the programs of older ones save, too, and that are read with all that they hold."""
 _BYTE_ORDER_MARK = re.compile(r"\A([\s|]*)\ufeff")

@@ -196,4 +196,4 @@ _OFFICE: dict[str, Callable[[_OfficeElement], str]] = {
     "mr": lambda e: ", ".join(e.texts("e")),
     "func": lambda e: f"{e.text('fName')} {e.text('e')}",
 }
-"""How an element is written."""
+"""Write an element."""

@@ -104,7 +104,7 @@ class _Level(NamedTuple):
 
 
 class _Style(NamedTuple):
-    """What a paragraph's style says: level of a heading (0 for none), list and level in it."""
+    """Style of a paragraph: level of a heading (0 for none), list and level in it."""
 
     heading: int = 0
     number: str = ""
@@ -313,7 +313,7 @@ class _Reader:
         return "".join(words)
 
     def _script(self, run: Any) -> Callable[[str], str] | None:
-        """How the letters of a run are marked: as raised or lowered ones."""
+        """Mark of the letters of a run: raised or lowered."""
         properties = run.find(f"{_WORD_NAMESPACE}rPr")
         if properties is None:
             return None
@@ -503,7 +503,7 @@ def _styles(part: Any) -> dict[str, _Style]:
 
 
 def _own_style(element: Any) -> _Style:
-    """What a style says itself."""
+    """Properties that a style sets itself."""
     label = _value(element, "name")
     match_ = _HEADING.fullmatch(label)
     properties = element.find(f"{_WORD_NAMESPACE}pPr")

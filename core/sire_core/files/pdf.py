@@ -25,16 +25,16 @@ _LOCK = Lock()  # PDFium works in one thread at a time
 _HEADING_WORDS = 12
 _TITLE_WORDS = 30
 _LABEL_WORDS = 3
-"""Of a heading that ends with a colon; longer ones lead to what follows."""
+"""Longest heading that ends with a colon; longer lines lead to what follows."""
 _QUOTES = "\"'\u201c\u2018\u00ab\u201e\u00bf\u00a1"
 _LARGER = 1.12
 """So many times as large as the text are the letters of a heading that is not bold."""
 _EDGE = 3
 """So many lines at the top or bottom of a page may be running ones, if more space than usual is between."""
 _GAP = 0.4
-"""Of the height of a letter: more space than this is between two words."""
+"""Share of the height of a letter: more space than this is between two words."""
 _RAISED = 0.05
-"""Of the height of a letter: so far from the line is a letter of another size that is set into a word."""
+"""Share of the height of a letter: so far from the line is a letter of another size that is set into a word."""
 _SMALLER, _RISE = 0.9, 0.12
 """So many times the size of the letter before it a raised letter has at most, and so much of that it is above it."""
 _SIGNS = "+-\u2212\u2013"
@@ -447,7 +447,7 @@ def _body_size(pages: Sequence[list[_Line]]) -> float:
 
 
 def _title(pages: Sequence[list[_Line]], body: float) -> str:
-    """What the largest letters in the upper half of the first page say, if they are larger than the text."""
+    """Text in the largest letters of the upper half of the first page, if they are larger than the text."""
     lines = [line for line in (pages[0] if pages else []) if line.upright and not line.running and not line.refers]
     if not lines:
         return ""

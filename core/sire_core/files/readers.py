@@ -55,7 +55,7 @@ from sire_core.text.words import clean_text
 from sire_core.types import Document, Failure
 
 UNSUPPORTED = "unsupported type"
-"""How the reason begins for which a file is skipped that holds no text, such as a picture."""
+"""Beginning of the reason for which a file is skipped that holds no text, such as a picture."""
 READING = "files-15"
 """Version of the readers; changes whenever the same file may give another document."""
 
@@ -89,7 +89,7 @@ _SHOWN, _NAMED = 10, 3  # Reasons, and files of each
 
 
 class _Note(NamedTuple):
-    """What people should know of the text of a file."""
+    """A remark about the text of a file."""
 
     words: str
 

@@ -151,7 +151,7 @@ def _cell(cell: Any, language: str) -> Iterator[str]:
 
 
 def _output(output: Mapping[str, Any]) -> str:
-    """What a cell shows: Markdown, else the text, unless that only names an object; else a page, a formula, values."""
+    """A cell's output: Markdown, else the text, unless that only names an object; else a page, a formula, values."""
     if output.get("output_type") in ("error", "pyerr"):
         trace = output.get("traceback")
         lines = "\n".join(map(str, trace)) if isinstance(trace, list) else ""
@@ -172,7 +172,7 @@ def _output(output: Mapping[str, Any]) -> str:
 
 
 def printed_text(text: str) -> str:
-    """What a terminal shows of a printed text: without colours, and of a line written again and again the last form."""
+    """Printed text as a terminal shows it: without colours, and of a line written again and again the last form."""
     text = _TERMINAL.sub("", text).replace("\r\n", "\n")
     if "\r" in text or "\b" in text:
         text = "\n".join(_last_form(line) for line in text.split("\n"))

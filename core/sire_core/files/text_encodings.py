@@ -54,7 +54,7 @@ def guess_encoding(raw: bytes) -> str:
 
 
 def _western_score(sample: bytes, name: str) -> float:
-    """How well the letters outside of ASCII fit, per byte of them."""
+    """Fit of the letters outside of ASCII, per byte of them."""
     text = sample.decode(name, "replace")
     frequent, usual = _FREQUENT[name], _USUAL.get(name, "")
     score, before = 0.0, " "
@@ -78,7 +78,7 @@ def _script(letter: str) -> str:
 
 
 def _eastern_score(sample: bytes, name: str) -> float:
-    """How many of the characters are frequent ones; 2 at most, so that all fitting wins over Western letters."""
+    """Score by the frequent characters; 2 at most, so that all fitting wins over Western letters."""
     try:
         text = sample.decode(name)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""What a question asks for: its parts, words of like meaning, a number, a name, a time, code. English only."""
+"""Parse a question: its parts, words of like meaning, a number, a name, a time, code. English only."""
 
 from __future__ import annotations
 

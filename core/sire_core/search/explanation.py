@@ -64,7 +64,7 @@ def _tree(hit: Hit, titles: _Titles) -> list[str]:
 
 
 class _Titles:
-    """What the units of a snapshot are called, as far as its filter shows them."""
+    """Names of the units of a snapshot, as far as its filter shows them."""
 
     def __init__(self, snapshot: SearchSnapshot) -> None:
         self._view = snapshot.view
@@ -114,7 +114,7 @@ def without_sessions(text: str) -> str:
 
 
 def _route(hit: Hit, titles: _Titles, view: View) -> list[str]:
-    """What a summary stands on, one level down."""
+    """Units that a summary was made from, one level down."""
     if hit.unit.kind is UnitKind.CHUNK:
         return []
     children = [edge.target for edge in view.edges() if edge.kind == "child" and edge.source == hit.unit.id]

@@ -42,7 +42,7 @@ in it."""
 _SHORT_TOKENS = 8
 _WITHIN = {"parts": 4.0, "whole": 3.5}  # By how much less than the best a sentence may score
 _BESIDE = {(True, False): (1.5, 3.0), (True, True): (0.5, inf), (False, False): (0.5, inf), (False, True): (0.3, inf)}
-"""What a sentence beside a chosen one scores more, and how much less than that one at most; by whether they share a
+"""Bonus of a sentence beside a chosen one, and how much less than that one at most; by whether they share a
 paragraph, and whether it stands before; in parts of documents. Chosen on judged questions, as is `_WITHIN`."""
 _ROW_WITHIN = 0.5  # By how much less than the best of its table a row may score
 _MAX_NAMED = 3  # Sentences and rows that may have a word that links rows
@@ -57,7 +57,7 @@ _FRAGMENT = re.compile(
     r"|^(?:Figure|Fig\.|Table|Listing|Section) [\dA-Z][\d.-]*[.:,] |^\d+(?:\.\d+)+\.? [^.!?]*$"
     r"|^(?:Section|[Ss]ee) [^.!?]*\.?$|^(?:Copyright|\(c\)|\u00a9) |^\[(?:[^\]]*\d\d:\d\d|\d{1,3}\])"
 )
-"""What answers nothing: labels, questions, entries of contents, notices, pointers, lines of a log, footnotes, captions,
+"""No answers: labels, questions, entries of contents, notices, pointers, lines of a log, footnotes, captions,
 single words, and what begins within a sentence or line."""
 _TERM = re.compile(r"[-*+\s]*[^:\n]{1,60}(?:[:\n]|\Z)")
 """The first words of an item or paragraph that says what it is about: `SuspendTime: Nodes are ...`."""

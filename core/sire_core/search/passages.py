@@ -24,7 +24,7 @@ _NO_NAME = FUNCTION_WORDS | frozenset(("according", "please", "note", "use", "us
 _OPENING = 160
 _OPENING_WORDS = 9
 RETURNS = ("passages", "units")
-"""What a search returns: the user's passages, or units of the pool as they are (summaries, aggregates, reports too)."""
+"""Results of a search: the user's passages, or units of the pool as they are (summaries, aggregates, reports too)."""
 
 
 def titled_sentences(title: str, text: str) -> tuple[str, list[str]]:

@@ -238,7 +238,7 @@ def with_failure(ranking: Ranking, step: str, instead: str, failure: str) -> Ran
 
 
 async def answer_or_reason(call: Awaitable[T], otherwise: str) -> tuple[T | None, str]:
-    """What a model answers about a question; a failed call does not fail the search.
+    """A model's answer about a question; a failed call does not fail the search.
 
     Args:
         call: Asks the model.

@@ -147,7 +147,7 @@ def _brief(text: str) -> str:
 
 
 def _types(value: object) -> set[str]:
-    """What a value is in a filter, in the plural; of a list its items."""
+    """Type of a value in a filter, in the plural; of a list that of its items."""
     if isinstance(value, (list, tuple, set, frozenset)):
         return set().union(*map(_types, value))
     if isinstance(value, bool):
@@ -179,7 +179,7 @@ def check_query(query: Any, k: Any) -> str:
 
 
 def found(hits: Sequence[Hit]) -> dict[str, Any]:
-    """What a span says of what a search has found."""
+    """Attributes of a span about the hits of a search."""
     documents = json.dumps([{"id": hit.unit.id, "score": float(hit.score)} for hit in hits])
     return {"sire.hits": len(hits), "gen_ai.retrieval.documents": documents if records_content() else None}
 
@@ -229,7 +229,7 @@ class SearchSnapshot:
         return np.flatnonzero(mask if allowed is None else mask & allowed).astype(np.int64)
 
     def counts(self) -> PoolCounts:
-        """How much of the pool passes the filter."""
+        """Share of the pool that passes the filter."""
         view = self.view
         allowed = view.allowed(self.where)
         units = np.ones(view.size, dtype=bool) if allowed is None else allowed
@@ -246,7 +246,7 @@ class SearchSnapshot:
         return [ids[number] for number in numbers.tolist()]
 
     def passage_ids(self) -> list[tuple[str, str]]:
-        """Of the passages that pass the filter the id of the document, and their own: the user's, or ours."""
+        """Ids of the passages that pass the filter, each behind its document's: the user's, or ours."""
         passing = self.view.passing_chunks(self.where).tolist()
         return [ids for ids, passes in zip(self.view.passage_ids(), passing, strict=True) if passes]
 
@@ -290,7 +290,7 @@ class SearchSnapshot:
         return ranking
 
     async def select(self, query: str, ranking: Ranking, k: int, *, returns: str = "units") -> list[Hit]:
-        """What the recipe's selectors make of a ranking: the context of `k` units, or the first `k` passages of it."""
+        """Apply the recipe's selectors to a ranking: the context of `k` units, or the first `k` passages of it."""
         ranking = await self.selected(query, ranking, _AS_OF * k if self.as_of else k)
         return await replace(self, returns=returns).context(ranking, k)
 
@@ -306,7 +306,7 @@ class SearchSnapshot:
         return self.view.hits(positions, scores, ranking)
 
     async def background(self, hits: Sequence[Hit]) -> list[str]:
-        """What the recipe has to say beside the hits."""
+        """Text that the recipe adds to the hits."""
         self._require_visible(hits)
         source = self.recipe.context
         return [] if source is None else list(await source.lines(hits, self.view))
@@ -433,5 +433,5 @@ class SearchSnapshot:
         return start("retrieval", self.recipe.name, attributes)
 
     def with_models(self, wrap: WrapModel | None) -> SearchSnapshot:
-        """The same search, whose rankers and selectors ask every model through a wrapper, or none."""
+        """This search with rankers and selectors that ask every model through a wrapper, or none."""
         return replace(self, view=self.view.with_models(wrap))

@@ -22,7 +22,7 @@ Day = Union[str, date, None]
 
 
 class SearchOptions(TypedDict, total=False):
-    """What a search may be given beside its query; see `Index.search`."""
+    """Options of a search; see `Index.search`."""
 
     filter: FilterLike
     returns: str
@@ -96,7 +96,7 @@ def version(metadata: Mapping[str, Any]) -> tuple[str | None, str]:
 
 
 def superseded_mark(notes: Iterable[str]) -> str:
-    """What stands before a superseded text that people or agents read, from the notes of its path; empty for others."""
+    """Notice before a superseded text that people or agents read, from the notes of its path; empty for others."""
     return next((f"({note}) " for note in notes if note.startswith(_BY)), "")
 
 

@@ -260,7 +260,7 @@ class PoolView(DerivedCache):
         return {key for key in keys if not all(key in values for values in metadata)}
 
     def passage_ids(self) -> list[tuple[str, str]]:
-        """Of every chunk number the id of its document, and its own: the user's, or ours where there is none."""
+        """Ids by chunk number, of its document and its own: the user's, or ours where there is none."""
         given: list[str] = self.derived("ids of passages", self.pool.source_ids)
         own = [found.decode() for found in self.pool.chunk_ids.tolist()]
         return [(document, name or chunk) for document, name, chunk in zip(self._owners(), given, own, strict=True)]
@@ -316,7 +316,7 @@ class PoolView(DerivedCache):
         return list(dict.fromkeys(positions))
 
     def path_through(self, position: int, ranking: Ranking) -> tuple[PathStep, ...]:
-        """How the ranking came to a derived unit, and what that is: the path of the passages that it brings."""
+        """Path of the ranking to a derived unit, and what that is: the path of the passages that it brings."""
         unit, _ = self.pool.unit(position)
         return (*ranking.path(position), PathStep("sources", (unit.id,), _what(unit)))
 
@@ -336,7 +336,7 @@ class PoolView(DerivedCache):
         return number, [place for place in places.tolist() if allowed is None or allowed[place]]
 
     def shared_metadata(self, position: int) -> dict[str, Any]:
-        """What the metadata of all passages that a unit stands on agree on."""
+        """Metadata that all passages of a unit agree on."""
         return shared_metadata(self._sources(position))
 
     def _sources(self, position: int) -> list[Mapping[str, Any]]:
@@ -371,7 +371,7 @@ class PoolView(DerivedCache):
         return self.pool.intact(may_be_gone=may_be_gone) and super().intact(may_be_gone=may_be_gone)
 
     def model_records(self, units: Sequence[Unit]) -> list[ExtractionRecord]:
-        """What a model extracted from passages; empty where rules did."""
+        """Records that a model extracted from passages; empty where rules did."""
         if self._model_records is None:
             return []
         hashes = [content_hash(unit.title, unit.text) for unit in units]
@@ -478,7 +478,7 @@ class PoolView(DerivedCache):
         return KnownSimilarities(await self.cosines(query, question, where))
 
     async def _cosines_of_all(self, query: str) -> FloatArray:
-        """Of a question that is asked with others: the product is made for the first of them, if any wants it."""
+        """Cosines of one of several questions: the product is made for the first of them, if any wants it."""
         if not self._cosines:
             questions = np.stack(list(self._questions.values()))
             product = await asyncio.to_thread(np.dot, questions, self.matrix.T)

@@ -65,7 +65,7 @@ _MISTAKES = {
     "missing": "{} is missing",
     "string_type": "{} must be a text",
 }
-"""What is wrong with an argument by pydantic's name of the mistake."""
+"""Messages about an argument by pydantic's name of the mistake."""
 
 _KEYS, _SAMPLES, _MAX_VALUE_LETTERS = 30, 3, 40
 """Most metadata keys, values of each and characters of a value that a schema names."""
@@ -75,7 +75,7 @@ ANSWERS = (
     "Answers a question from the documents, in few words, with the ids of the documents it cites in brackets, and "
     "says whether the evidence is sufficient. For questions that need several documents, too."
 )
-"""What the tools of the adapters do, as agents read it."""
+"""Descriptions of the adapters' tools, as agents read them."""
 
 _K = Field(
     default=None, ge=1, le=50, description="How many passages and facts to look at; leave it out for the usual number."
@@ -278,7 +278,7 @@ def search_arguments(index: Index, visible: filters.Filter | None) -> type[BaseM
 
 
 async def explain_filter(index: Index, visible: filters.Filter | None, wanted: filters.Filter | None) -> str:
-    """What may be wrong with the filter of a call, said of what a filter shows only; empty if there is nothing."""
+    """Hint about the filter of a call, said of what a filter shows only; empty if there is nothing."""
     try:
         return "" if wanted is None else (await index.asnapshot(filter=visible)).filter_hint(wanted)
     except IndexMissingError:

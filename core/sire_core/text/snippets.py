@@ -63,7 +63,7 @@ _NUMBER_ONLY = re.compile(r"\W*(?:\d{1,3}|[A-Za-z])?(?:\.\d{1,3})*\W*$")
 _ENDS_IN_NUMBER = re.compile(r"(?:^|\W)(?i:section|sec|chapter|part|step|no|fig|figure|table|version|v)\.? ?[\d.]+\.$")
 
 _BEFORE_WEIGHT, _AFTER_WEIGHT = 0.35, 0.2
-"""Of the words that only a neighbour shares with the question: a sentence takes up what was said."""
+"""Weight of words that only a neighbour shares with the question: a sentence takes up what was said."""
 _TYPICAL_WORDS = 25  # Longer sentences share more words by chance
 _FULL_WORDS = 8  # Shorter ones are headings and labels
 _STEM = 6  # Letters of a stem that are compared: `director` is said of what somebody directed
@@ -207,7 +207,7 @@ def _unpaired_tags(text: str) -> tuple[frozenset[int], frozenset[str]]:
 
 
 def rate_sentences(sentences: Sequence[Sentence], question: str) -> list[float]:
-    """How well each sentence of a text, with its neighbours, answers a question; 0 for nothing in common."""
+    """Score of each sentence of a text, with its neighbours, for a question; 0 for nothing in common."""
     spoken = language(find_language(" ".join(one.text for one in sentences)))
     asked = stems(question, spoken)
     shared = [stems(one.text, spoken) & asked for one in sentences]

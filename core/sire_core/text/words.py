@@ -259,7 +259,7 @@ def count_tokens(text: str) -> int:
 
 
 def _shapes(error: UnicodeError) -> tuple[str, int]:
-    """What stands for the letters that Latin-1 does not have."""
+    """Substitutes for the letters that Latin-1 does not have."""
     assert isinstance(error, UnicodeEncodeError)
     return "".join([_shape(letter) for letter in error.object[error.start : error.end]]), error.end
 

@@ -99,7 +99,7 @@ class _Fused:
         return np.where(head > 0, head, tail / (2 * max(1, len(self._rankings))))
 
     def _parts(self, scores: FloatArray) -> FloatArray:
-        """What each place of a ranking is worth; among scores of 0 the place is only corpus order."""
+        """Worth of each place of a ranking; among scores of 0 the place is only corpus order."""
         worth = 1.0 / (self._settings.constant + 1.0 + np.arange(len(scores)))
         return np.where(scores == 0, 0.0, worth).astype(np.float32)
 

@@ -159,7 +159,7 @@ def _fill(index: Any, matrix: FloatArray, trained_on: int) -> None:
 
 
 def _cells_read(index: Any, matrix: FloatArray) -> int:
-    """How many of the nearest cells hold almost all nearest rows of a question."""
+    """Number of the nearest cells that hold almost all nearest rows of a question."""
     import faiss
 
     pairs = np.random.default_rng(0).choice(len(matrix), (2, _ASKED), replace=False)

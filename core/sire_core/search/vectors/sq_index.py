@@ -159,11 +159,11 @@ class KnownSimilarities:
         return len(self._known)
 
     def all(self) -> FloatArray:
-        """Those of all units, `[size]`."""
+        """Cosines of all units, `[size]`."""
         return self._known
 
     def at(self, positions: IntArray, rows: FloatArray | None = None) -> FloatArray:  # noqa: ARG002 - they are known
-        """Those of some units."""
+        """Cosines of the units at some positions."""
         return self.all()[positions]
 
     def best(self, n: int) -> tuple[IntArray, FloatArray]:
@@ -188,13 +188,13 @@ class ReadSimilarities(KnownSimilarities):
         return self._view.size
 
     def all(self) -> FloatArray:
-        """Those of all units, `[size]`."""
+        """Cosines of all units, `[size]`."""
         if not len(self._known):
             self._known = np.asarray(np.dot(self._view.matrix, self._question), dtype=np.float32)
         return self._known
 
     def at(self, positions: IntArray, rows: FloatArray | None = None) -> FloatArray:
-        """Those of some units."""
+        """Cosines of the units at some positions."""
         if len(self._known) or (rows is None and len(positions) * _MAX_ROW_SHARE > len(self)):
             return super().at(positions)
         return row_products(self._view.matrix[positions] if rows is None else rows, self._question)

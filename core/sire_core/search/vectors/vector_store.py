@@ -110,7 +110,7 @@ async def store_scores(
 
 
 def no_candidates_message(units: int) -> str:
-    """What to tell of a store that knows none of the units."""
+    """Error of a store that has none of the units."""
     return (
         f"The user's vector store lists none of the {units:,} units of the index. Index(mirrors=[...]) fills it, "
         "Index.push(full=True) fills it again; a store that gives its entries ids of its own cannot be used."
@@ -278,7 +278,7 @@ class FrameworkSource:
 
     @property
     def description(self) -> str:
-        """What `Index.stats` says of it."""
+        """Entry of the store in `Index.stats`."""
         return f"{type(self.vector_store).__name__} (yours) + local 8-bit scores"
 
 
