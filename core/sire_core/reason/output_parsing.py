@@ -112,12 +112,17 @@ def tidy_citations(text: str, shown: Collection[int]) -> tuple[str, tuple[int, .
         numbers = [int(number) for number in re.findall(r"\d+", match.group(1))]
         existing = [number for number in numbers if number in shown]
         inside.extend(existing)
-        if not existing and min(numbers) > max(99, *shown):  # a year in brackets, say
+        if not existing and _is_no_citation(numbers, shown):
             return match.group(0)
         space = match.group(0)[: len(match.group(0)) - len(match.group(0).lstrip())]
         return space + "".join(f"[{number}]" for number in existing) if existing else ""
 
     return _CITATION.sub(tidy, text), tuple(dict.fromkeys(inside))
+
+
+def _is_no_citation(numbers: Sequence[int], shown: Collection[int]) -> bool:
+    """True if numbers in brackets are larger than passages are numbered: a year, say."""
+    return min(numbers) > max([99, *shown])
 
 
 def false_citations(text: str, shown: Collection[int]) -> list[int]:
@@ -126,7 +131,7 @@ def false_citations(text: str, shown: Collection[int]) -> list[int]:
     return [
         number
         for numbers in cited
-        if any(number in shown for number in numbers) or min(numbers) <= max(99, *shown)  # else a year in brackets
+        if any(number in shown for number in numbers) or not _is_no_citation(numbers, shown)
         for number in numbers
         if number not in shown
     ]

@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index, UsageLimits
@@ -315,6 +315,7 @@ def test_what_was_dropped_is_said(text, named, note):
     st.lists(st.integers(-3, 20), max_size=5),
     st.sets(st.integers(1, 12)),
 )
+@example("The Moon [0] [1969]", [], set())
 def test_citations_always_point_at_hits_that_were_shown_and_stand_in_the_text(text, named, shown):
     answer = cite(text, named, shown, sufficient=True)
     assert shown.issuperset(answer.citations)
