@@ -1,0 +1,110 @@
+"""Questions on two documents each over Debian's manuals in French and Japanese: `sire`, and BM25 with stems.
+
+Forty questions a language, written from the pages before any search, with quotes as gold; the two are always in
+different files. The folder holds the unpacked Debian packages debian-handbook, installation-guide-amd64,
+debian-reference-LANGUAGE and debian-faq-LANGUAGE (`apt-get download PACKAGE`, then `dpkg-deb -x FILE FOLDER`; those of
+bookworm were asked). Where a page is not translated it is in English, as it is for readers.
+
+BM25 with stems is that of `languages.py`, which shares no code with the package, over the same passages and their
+titles, with the function words of the language and without them; "BM25" is the package's own.
+
+    python benchmarks/handbooks.py FOLDER [--recipe NAME] [--work FOLDER] [LANGUAGE ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from dataclasses import replace
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+import numpy as np
+from evidence import gain
+from languages import bm25, tokenizer
+
+from sire_core import Index
+from sire_core.evaluate.datasets import load_questions
+from sire_core.evaluate.rows import passages_by_need
+from sire_core.files.readers import read_documents
+from sire_core.models.sync import run_sync
+from sire_core.recipes import recipe_by_name
+from sire_core.text.languages import language
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sire_core.evaluate.datasets import DataSet
+    from sire_core.evaluate.rows import Needs
+
+QUESTIONS = Path(__file__).parent / "handbooks"
+LANGUAGES = {"fr": "fr-FR", "ja": "ja-JP"}
+FOLDERS = {
+    "handbook": "usr/share/doc/debian-handbook/html/{place}",
+    "install": "usr/share/doc/installation-guide-amd64/{code}",
+    "reference": "usr/share/debian-reference",
+    "faq": "usr/share/doc/debian/FAQ/{code}",
+}
+K = 5
+
+
+def load_handbooks(folder: Path, code: str) -> DataSet:
+    """The manuals of a language, whose ids begin with the name of the manual, and their questions."""
+    documents = [
+        replace(document, id=str(PurePath(name, document.id)))
+        for name, place in FOLDERS.items()
+        for document in read_documents(folder / place.format(code=code, place=LANGUAGES[code])).documents
+        if document.id.endswith(".html") and (name != "reference" or document.id.endswith(f".{code}.html"))
+    ]
+    return replace(load_questions(QUESTIONS / f"{code}.jsonl", documents, code), whole=True)
+
+
+def recalls(ranked: Sequence[Sequence[str]], needs: Sequence[Needs]) -> np.ndarray:
+    """Share of the needs that the first passages meet, 0..100, by question."""
+    pairs = zip(ranked, needs, strict=True)
+    return np.array([100.0 * np.mean([not need.isdisjoint(row[:K]) for need in wanted]) for row, wanted in pairs])
+
+
+def rows(dataset: DataSet, work: Path, recipe: str) -> Mapping[str, np.ndarray]:
+    """R@5 of each way of searching, by question."""
+    asked = [question.question for question in dataset.questions]
+    with Index(work, recipe=(recipe_by_name(recipe), recipe_by_name("flat", ranker="bm25"))) as index:
+        index.update(() if (work / "manifest.json").exists() else dataset.documents)
+        met = run_sync(passages_by_need(index, dataset))
+        needs = [met[question.id] for question in dataset.questions]
+        found = {
+            title: [[hit.unit.id for hit in index.search(question, K, recipe=name)] for question in asked]
+            for title, name in {"BM25": "flat", f"`{recipe}`": recipe}.items()
+        }
+        passages = [passage for document in index.documents() for passage in index.passages(document.id)]
+    texts, ids = [f"{one.title}\n{one.text}" for one in passages], [one.id for one in passages]
+    stems, idle = tokenizer(dataset.name), language(dataset.name).function_words
+    ways = {"BM25 with stems": stems, "and without function words": lambda text: stems(without(text, idle))}
+    for title, terms in ways.items():
+        found[title] = [[ids[row] for row in order] for order in bm25(texts, asked, terms)]
+    return {title: recalls(ranked, needs) for title, ranked in found.items()}
+
+
+def without(text: str, words: frozenset[str]) -> str:
+    """A text without some words."""
+    return " ".join(word for word in text.lower().split() if word not in words)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("languages", nargs="*", default=list(LANGUAGES))
+    parser.add_argument("--recipe", default="sire")
+    parser.add_argument("--work", type=Path, default=None, help="a folder that keeps the indexes")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        for code in options.languages:
+            found = rows(load_handbooks(options.folder, code), (options.work or Path(temporary)) / code, options.recipe)
+            own = found.pop(f"`{options.recipe}`")
+            best = max(found, key=lambda title: found[title].mean())
+            cells = " | ".join(f"{title} {recall.mean():.1f}" for title, recall in found.items())
+            print(f"{code}: R@{K} {cells} | `{options.recipe}` {own.mean():.1f} | {gain(own, found[best])}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
