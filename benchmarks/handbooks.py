@@ -20,10 +20,9 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
-from evidence import gain
+from evidence import gain, opened
 from languages import bm25, tokenizer
 
-from sire_core import Index
 from sire_core.evaluate.datasets import load_questions
 from sire_core.evaluate.rows import passages_by_need
 from sire_core.files.readers import read_documents
@@ -68,16 +67,15 @@ def recalls(ranked: Sequence[Sequence[str]], needs: Sequence[Needs]) -> np.ndarr
 def rows(dataset: DataSet, work: Path, recipe: str) -> Mapping[str, np.ndarray]:
     """R@5 of each way of searching, by question."""
     asked = [question.question for question in dataset.questions]
-    with Index(work, recipe=(recipe_by_name(recipe), recipe_by_name("flat", ranker="bm25"))) as index:
-        index.update(() if (work / "manifest.json").exists() else dataset.documents)
-        met = run_sync(passages_by_need(index, dataset))
-        needs = [met[question.id] for question in dataset.questions]
-        found = {
-            title: [[hit.unit.id for hit in index.search(question, K, recipe=name)] for question in asked]
-            for title, name in {"BM25": "flat", f"`{recipe}`": recipe}.items()
-        }
-        passages = [passage for document in index.documents() for passage in index.passages(document.id)]
-    texts, ids = [f"{one.title}\n{one.text}" for one in passages], [one.id for one in passages]
+    found: dict[str, list[list[str]]] = {}
+    for title, one in {f"`{recipe}`": recipe, "BM25": recipe_by_name("flat", ranker="bm25")}.items():
+        with opened(work, f"{dataset.name} {title}", dataset.documents, one, whole=True) as index:
+            found[title] = [[hit.unit.id for hit in index.search(question, K)] for question in asked]
+            met = run_sync(passages_by_need(index, dataset))
+            view = index.snapshot().view
+            passages = list(view.units(np.flatnonzero(view.kinds == view.kind_names.index("chunk")).tolist()))
+    needs = [met[question.id] for question in dataset.questions]
+    texts, ids = [one.index_text for one in passages], [one.id for one in passages]
     stems, idle = tokenizer(dataset.name), language(dataset.name).function_words
     ways = {"BM25 with stems": stems, "and without function words": lambda text: stems(without(text, idle))}
     for title, terms in ways.items():
@@ -99,7 +97,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         for code in options.languages:
-            found = rows(load_handbooks(options.folder, code), (options.work or Path(temporary)) / code, options.recipe)
+            found = rows(load_handbooks(options.folder, code), options.work or Path(temporary), options.recipe)
             own = found.pop(f"`{options.recipe}`")
             best = max(found, key=lambda title: found[title].mean())
             cells = " | ".join(f"{title} {recall.mean():.1f}" for title, recall in found.items())
