@@ -207,14 +207,14 @@ def _is_plainly_english(sample: str) -> bool:
     return shared >= _MIN_PLAIN and shared >= _MIN_PLAIN_SHARE * len(words)
 
 
-def main_language(codes: Iterable[str]) -> str:
-    """Return the most frequent of the languages of some texts; English if none is known."""
-    counts = Counter(code for code in codes if code != UNDETERMINED)
-    return counts.most_common(1)[0][0] if counts else ENGLISH
+def ranked_languages(codes: Iterable[str]) -> list[str]:
+    """Return the languages of some texts, the most frequent first; English if none is known."""
+    return [code for code, _ in Counter(code for code in codes if code != UNDETERMINED).most_common()] or [ENGLISH]
 
 
-def question_language(question: str, among: Sequence[str]) -> str:
-    """Return the code of the language of a question about texts in some languages; the first where nothing tells."""
+def question_language(question: str, codes: Iterable[str]) -> str:
+    """Return the code of the language of a question about texts in some languages; the main one if nothing tells."""
+    among = ranked_languages(codes)
     code = find_language(question, among) if len(among) > 1 else UNDETERMINED
     return among[0] if code == UNDETERMINED else code
 

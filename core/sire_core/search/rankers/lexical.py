@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,14 @@ import numpy as np
 
 from sire_core.search.ranking import ScoredRanking
 from sire_core.settings import check_settings, setting
-from sire_core.text.languages import ENGLISH, UNDETERMINED, language, language_code, main_language, question_language
+from sire_core.text.languages import (
+    ENGLISH,
+    UNDETERMINED,
+    language,
+    language_code,
+    question_language,
+    ranked_languages,
+)
 from sire_core.text.words import indexed_words, spaced_text, word_pattern
 from sire_core.types import PathStep
 
@@ -100,14 +106,14 @@ class Lexical:
         if self.language != _OWN:
             return [language_code(self.language) for _ in units]
         codes = [unit.language for unit in units]
-        main = main_language(codes)
+        main = ranked_languages(codes)[0]
         return [main if code == UNDETERMINED else code for code in codes]
 
     def _languages(self, view: View) -> Sequence[str]:
         """Languages of the units that are indexed, that of most first."""
         if self.language != _OWN:
             return [language_code(self.language)]
-        return view.derived("languages", lambda: _most_first(self._languages_of(view.units(self._indexed(view)))))
+        return view.derived("languages", lambda: ranked_languages(self._languages_of(view.units(self._indexed(view)))))
 
 
 def _load(directory: Path) -> Any:
@@ -118,10 +124,6 @@ def _load(directory: Path) -> Any:
 
 def _save(retriever: Any, directory: Path) -> None:
     retriever.save(str(directory), show_progress=False)
-
-
-def _most_first(codes: Iterable[str]) -> list[str]:
-    return [code for code, _ in Counter(codes).most_common()] or [ENGLISH]
 
 
 def _tokens(texts: Sequence[str], spoken: Language) -> list[list[str]]:
