@@ -37,7 +37,7 @@ def asked(name: str) -> DataSet:
         read = read_documents(DATA / name)
         documents = [replace(found, id=str(PurePath(found.id).with_suffix(""))) for found in read.documents]
         return replace(load_questions((DATA / name).parent / "questions.jsonl", documents, name), whole=True)
-    return load_dataset(DATA / name).half("odd")
+    return load_dataset(DATA / name).part("odd")
 
 
 def main() -> None:
