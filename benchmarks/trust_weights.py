@@ -134,7 +134,7 @@ def table_of(embedder: str | None, index: Index) -> str:
     arrays = EvidenceIndex.of(index.snapshot().view)
     if embedder is None:
         return "trust_words"
-    return "trust_document_vectors" if len(arrays.members) < len(arrays.chunks) else "trust_vectors"
+    return "trust_document_vectors" if len(arrays.source_sizes) < len(arrays.chunks) else "trust_vectors"
 
 
 def report(parts: Mapping[str, tuple[list[Example], list[Example]]], shares: Mapping[str, float]) -> None:
