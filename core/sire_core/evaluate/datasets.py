@@ -94,8 +94,8 @@ class DataSet:
             raise ConfigurationError(f"A part of the questions is one of {', '.join(PARTS)}, not {name!r}.")
         if name == "all":
             return self
-        kept = {"even", "odd"} if name == "develop" else {name}
-        questions = (q for number, q in enumerate(self.questions) if _part_of(number, q) in kept)
+        parts = {"even", "odd"} if name == "develop" else {name}
+        questions = (q for number, q in enumerate(self.questions) if _part_of(number, q) in parts)
         return replace(self, name=f"{self.name}, {name} questions", questions=tuple(questions))
 
     def untitled(self) -> DataSet:
