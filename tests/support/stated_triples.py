@@ -49,12 +49,10 @@ class DistinctVectors(HashEmbedder):
 
     async def embed(self, texts, kind="document"):
         """Embed texts."""
-        vectors = await super().embed(texts, kind)
-        for vector, text in zip(vectors, texts, strict=True):
-            seed = zlib.crc32(" ".join(tokenize(text)).encode())
-            vector += 0.02 * np.random.default_rng(seed).standard_normal(len(vector))
-            vector /= np.linalg.norm(vector)
-        return vectors
+        seeds = [zlib.crc32(" ".join(tokenize(text)).encode()) for text in texts]
+        noise = [np.random.default_rng(seed).standard_normal(self.dimension) for seed in seeds]
+        vectors = await super().embed(texts, kind) + 0.02 * np.array(noise, dtype=np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 def opener(rows, file):
