@@ -6,7 +6,7 @@ debian-reference-LANGUAGE and debian-faq-LANGUAGE (`apt-get download PACKAGE`, t
 bookworm were asked). Where a page is not translated it is in English, as it is for readers.
 
 BM25 with stems is that of `languages.py`, which shares no code with the package, over the same passages and their
-titles, with the function words of the language and without them; "BM25" is the package's own.
+titles, with the function words of the ISO list and without them; "BM25" is the package's own.
 
     python benchmarks/handbooks.py FOLDER [--recipe NAME] [--work FOLDER] [LANGUAGE ...]
 """
@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from evidence import gain, opened
 from languages import bm25, tokenizer
+from stopwordsiso import stopwords
 
 from sire_core.evaluate.datasets import load_questions
 from sire_core.evaluate.rows import passages_by_need
 from sire_core.files.readers import read_documents
 from sire_core.models.sync import run_sync
 from sire_core.recipes import recipe_by_name
-from sire_core.text.languages import language
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,16 +76,11 @@ def rows(dataset: DataSet, work: Path, recipe: str) -> Mapping[str, np.ndarray]:
             passages = list(view.units(np.flatnonzero(view.kinds == view.kind_names.index("chunk")).tolist()))
     needs = [met[question.id] for question in dataset.questions]
     texts, ids = [one.index_text for one in passages], [one.id for one in passages]
-    stems, idle = tokenizer(dataset.name), language(dataset.name).function_words
-    ways = {"BM25 with stems": stems, "and without function words": lambda text: stems(without(text, idle))}
-    for title, terms in ways.items():
-        found[title] = [[ids[row] for row in order] for order in bm25(texts, asked, terms)]
+    lists = {"BM25 with stems": frozenset[str](), "and without function words": stopwords(dataset.name)}
+    for title, idle in lists.items():
+        order = bm25(texts, asked, tokenizer(dataset.name, idle))
+        found[title] = [[ids[row] for row in rows] for rows in order]
     return {title: recalls(ranked, needs) for title, ranked in found.items()}
-
-
-def without(text: str, words: frozenset[str]) -> str:
-    """A text without some words."""
-    return " ".join(word for word in text.lower().split() if word not in words)
 
 
 def main() -> None:

@@ -302,7 +302,7 @@ def topic_labels(
         chosen = members[random.choice(len(members), min(_LABEL_DOCUMENTS, len(members)), replace=False)]
         read.append([title_of(at) for at in np.sort(chosen).tolist()])
         spoken = ranked_languages(map(language_of, chosen[:_LANGUAGE_DOCUMENTS].tolist()))[0]
-        idle_words.append(_OF_NO_TOPIC | language(spoken).function_words)
+        idle_words.append(_OF_NO_TOPIC | language(spoken).listed_words)
     if len(read) == 1:
         return ["all documents"]
     if prose:

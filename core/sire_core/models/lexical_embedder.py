@@ -110,9 +110,9 @@ def gram_keys(words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.uint6
 def gram_vectors(words: Sequence[str], width: int = 192) -> FloatArray:
     """Vectors of length one of the n-grams of words, float32 `[len(words), width]`: the more they share, the nearer."""
     owners, keys = gram_keys(words)
-    rows = np.zeros((len(words), width), dtype=np.float32)
-    np.add.at(rows, owners, random_signs(keys, width))
-    return _unit(rows)
+    signs = random_signs(keys[np.argsort(owners, kind="stable")], width)
+    starts = np.searchsorted(np.sort(owners), np.arange(len(words)))
+    return _unit(np.add.reduceat(signs, starts) if len(words) else signs)
 
 
 def random_signs(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:

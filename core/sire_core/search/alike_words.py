@@ -24,6 +24,7 @@ class AlikeWords:
 
     def __init__(self, question: str, spoken: Language, weight: dict[str, float]) -> None:
         self._spoken = spoken
+        self._read: dict[str, FloatArray] = {}
         words = self._content_words(question)
         self._spelled, self._vectors = [stems(word, spoken) for word in words], self._vectors_of(words)
         rarest = max(weight.values(), default=1.0)
@@ -44,6 +45,8 @@ class AlikeWords:
 
     def _vectors_of(self, words: Sequence[str]) -> FloatArray:
         """Vectors of length one, `[words, n]`."""
-        if self._spoken.is_english:
-            return unit_rows(word_vectors(stem_keys(words), keys_of_stems))
-        return gram_vectors(words)
+        if new := [word for word in words if word not in self._read]:
+            is_english = self._spoken.is_english
+            rows = unit_rows(word_vectors(stem_keys(new), keys_of_stems)) if is_english else gram_vectors(new)
+            self._read.update(zip(new, rows, strict=True))
+        return np.array([self._read[word] for word in words])

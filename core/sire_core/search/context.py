@@ -38,7 +38,7 @@ from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
 from sire_core.settings import read_toml
 from sire_core.text.languages import Language, language, question_language
 from sire_core.text.snippets import stems
-from sire_core.text.words import count_tokens, split_sentences
+from sire_core.text.words import FINAL_MARKS, count_tokens, split_sentences
 from sire_core.types import Hit
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ of the question. Chosen on odd questions of HotpotQA, 2WikiMultiHopQA and MuSiQu
 _ELSEWHERE = 0.3  # How much a word of the question counts for a part of it that does not have the word
 _UNREAD = -2.0  # Standardised score of pieces that the reranker did not read
 _WELL = 0.8  # A document matches well if it has this share of the best value of words
-_ENDS = '.!?:\u201d"'  # Of a line that says something by itself
+_ENDS = FINAL_MARKS + ':\uff1a\u300d\u201d"'  # Of a line that says something by itself
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n")
 
 
@@ -315,7 +315,7 @@ def _goes_with(last: Piece, piece: Piece, text: str) -> bool:
         is_header = last.end == piece.header[1]
         return is_header or piece.end - last.start <= _PIECE_CHARS
     is_short = last.end - last.start < _MIN_PIECE_CHARS and ROW not in (last.kind, piece.kind)
-    return is_short and (text[last.end - 1] not in ".!?" or piece.end - last.start <= _PIECE_CHARS)
+    return is_short and (text[last.end - 1] not in FINAL_MARKS or piece.end - last.start <= _PIECE_CHARS)
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
     texts = [f"{text}\n{text.replace('_', ' ')}" if "_" in text else text for text in texts]
     question = _DEGREE.sub("", question)
     spoken = language(question_language(question, (hit.unit.language for hit in hits)))
-    idle = FUNCTION_WORDS | spoken.function_words | language(find_language(question)).function_words
+    idle = FUNCTION_WORDS | spoken.listed_words | language(find_language(question)).listed_words
     exact = not question.isupper()
     every = _whole_stems(question, spoken, idle, exact=exact)
     asked = every - _vague_stems() or every

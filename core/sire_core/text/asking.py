@@ -41,6 +41,12 @@ class AskingRules:
         parts = [part for part in parts if len(stems(part, self.spoken)) >= _MIN_PART_STEMS]
         return parts[-_MAX_PARTS:] if len(parts) > 1 else [question]
 
+    def searched_text(self, question: str) -> str:
+        """A question without the words that ask, where these would make pairs with letters of others."""
+        if self.words.get("inside") != "pairs":
+            return question
+        return self._pattern("ask", "person", "place", "date").sub(" ", question)
+
     def asks_code(self, question: str) -> bool:
         """True if a command, an option or the way to do something is asked for."""
         return self._pattern("way").search(question) is not None
@@ -74,8 +80,8 @@ class AskingRules:
 
     def _either(self, *kinds: str) -> str:
         """Alternatives of the words of some kinds."""
-        text = " ".join(self.words.get(kind, "") for kind in kinds)
-        phrases = (re.escape(phrase).replace("_", r"\s+").replace(r"\*", r"\w*") for phrase in text.split())
+        found = sorted(" ".join(self.words.get(kind, "") for kind in kinds).split(), key=len, reverse=True)
+        phrases = (re.escape(phrase).replace("_", r"\s+").replace(r"\*", r"\w*") for phrase in found)
         either = "|".join(phrases) or _NEVER
         if r"\{unit\}" in either:
             either = either.replace(r"\{unit\}", f"(?:{'|'.join(map(re.escape, sorted(self._units, reverse=True)))})")

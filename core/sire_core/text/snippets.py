@@ -26,7 +26,7 @@ from sire_core.documents.blocks import (
 )
 from sire_core.text.languages import Language, find_language, language, script_language
 from sire_core.text.lexicon import FUNCTION_WORDS
-from sire_core.text.words import LINK_TARGET, find_words, split_sentences
+from sire_core.text.words import FINAL_MARKS, LINK_TARGET, find_words, split_sentences
 
 _PROMPT = re.compile(r"[ \t]*\$ \S")
 _TASK = re.compile(r"\[[ xX]\][ \t]+")
@@ -57,8 +57,8 @@ _LONE_TERM = re.compile(rf"(?!{_NOTES}s?\W*\Z)(?=[^\W_]|[`$\u201c-]){_TERM_WORDS
 _IDENTIFIER = re.compile(
     r"(?<![\w.-])--?[a-zA-Z][\w-]*|(?<![\w.-])(?=\w*[a-z0-9](?:[A-Z]|[._]\w\w)|[A-Z]+_[A-Z])[A-Za-z]\w*(?:\.\w{2,})*"
 )
-_FINAL = (".", "!", "?", ":")
-_ENDS = '.!?:;,…{([<\\"”'
+_FINAL = (*FINAL_MARKS, ":", "\uff1a")
+_ENDS = FINAL_MARKS + ':;,…{([<\\"”\uff1a\uff1b\uff0c\u3001\u300d'
 _NUMBER_ONLY = re.compile(r"\W*(?:\d{1,3}|[A-Za-z])?(?:\.\d{1,3})*\W*$")
 _ENDS_IN_NUMBER = re.compile(r"(?:^|\W)(?i:section|sec|chapter|part|step|no|fig|figure|table|version|v)\.? ?[\d.]+\.$")
 

@@ -250,7 +250,7 @@ class PassageWords:
     @classmethod
     def of(cls, view: View, positions: Ints) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
-        files = CarriedFiles("passage-words-10", _save, _load, lambda words: (len(words.ids), words.looked_at))
+        files = CarriedFiles("passage-words-11", _save, _load, lambda words: (len(words.ids), words.looked_at))
         words = view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
         return words.settled()
 

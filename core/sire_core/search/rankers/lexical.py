@@ -10,6 +10,7 @@ import numpy as np
 
 from sire_core.search.ranking import ScoredRanking
 from sire_core.settings import check_settings, setting
+from sire_core.text.asking import asking_rules
 from sire_core.text.languages import (
     ENGLISH,
     UNDETERMINED,
@@ -69,13 +70,14 @@ class Lexical:
         """BM25 score of every unit, `[size]`."""
         if not view.size:
             return np.zeros(0, dtype=np.float32)
-        name = "-".join(("bm25-4", self.language, f"{self.k1:g}", f"{self.b:g}", *self.leave_out))
+        name = "-".join(("bm25-5", self.language, f"{self.k1:g}", f"{self.b:g}", *self.leave_out))
         retriever = view.cached_on_disk(name, lambda: self._index(view), _save, _load)
         indexed = self._indexed(view)
         spoken = language(question_language(query, self._languages(view)))
         scores = np.zeros(view.size, dtype=np.float32)
         vocabulary = retriever.vocab_dict
-        tokens = [token for token in _tokens([query], spoken)[0] if token in vocabulary]
+        (terms,) = _tokens([asking_rules(spoken).searched_text(query)], spoken)
+        tokens = [token for token in terms if token in vocabulary]
         if tokens:
             scores[indexed] = retriever.get_scores(tokens)
         return scores
