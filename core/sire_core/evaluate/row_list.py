@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -129,6 +129,35 @@ class EvalRows(list[EvalRow]):
             raise ConfigurationError("to_pandas needs: pip install pandas. to_csv needs nothing.") from error
         return pd.DataFrame(self.table(measures))
 
+    def plot(self, over: str = "k", path: str | Path | None = None) -> Any:
+        """Draw recall of every row, and return the axes of matplotlib.
+
+        Args:
+            over: `k`, R@k at the cut-offs; `tokens`, recall of required evidence within the budgets of
+                `Experiment.budgets`, contexts dashed; `cost`, recall at the middle cut-off over milliseconds a search.
+            path: A file, such as `recall.pdf`; None writes none.
+
+        Raises:
+            ConfigurationError: matplotlib is not installed, or no row was measured in this way.
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise ConfigurationError("plot needs: pip install matplotlib. to_csv needs nothing.") from error
+        lines = [(row, style, points) for row in self for style, points in _points(row, over) if points]
+        if not lines:
+            raise ConfigurationError(f"No row was measured over {over!r}: it is k, tokens (with budgets=) or cost.")
+        axes = Figure(layout="constrained").subplots()
+        for row, style, points in lines:
+            label = row.setup.recipe + (", context" if style == "--" else "")
+            axes.plot(*zip(*points, strict=True), style, marker="o", label=label)
+        names = {"k": "k", "tokens": "tokens", "cost": "milliseconds a search"}
+        axes.set(xlabel=names[over], ylabel="recall, %", xscale="linear" if over == "k" else "log")
+        axes.legend()
+        if path is not None:
+            axes.figure.savefig(path)
+        return axes
+
     def compare(self, measure: str = "R@5", *, baseline: str | None = None) -> list[Comparison]:
         """Compare rows over their questions, with p-values that are corrected for all comparisons (Holm).
 
@@ -181,6 +210,17 @@ class EvalRows(list[EvalRow]):
             files.append(f"{number:02}-{re.sub(r'[^0-9A-Za-z.+-]+', '-', row.setup.recipe)[:60]}.run")
             write_run(folder / files[-1], run_of(row), row.setup.recipe)
         return [folder / name for name in files]
+
+
+def _points(row: EvalRow, over: str) -> list[tuple[str, list[tuple[float, float]]]]:
+    """Lines of a row in a plot: a style, and recall over something."""
+    middle = sorted(row.ks)[(len(row.ks) - 1) // 2]
+    curves: Mapping[str, Mapping[str, Iterable[tuple[float, float | None]]]] = {
+        "k": {"-": [(k, row.recall_passages(k)) for k in sorted(row.ks)]},
+        "tokens": {"-": row.recall_within().items(), "--": row.context_within().items()},
+        "cost": {"": [(row.query_p50_ms(), row.recall_passages(middle))] if row.query_p50_ms() else []},
+    }
+    return [(style, [(x, y) for x, y in values if y is not None]) for style, values in curves.get(over, {}).items()]
 
 
 def per_question(row: EvalRow, measure: str) -> dict[str, float]:

@@ -204,6 +204,7 @@ class QuestionResult:
             "recall": {str(k): _rounded(100 * self.recall_passages(k)) if self.wanted else None for k in ks},
             "first_rank": round(1 / first) if first else 0,
             "found": [name for name in self.passages[: max(ks)] if name is not None],
+            "scores": [_rounded(score, 4) for score in self.scores[: max(ks)] if score is not None],
             "documents": list(self.sources[: max(ks)]),
         }
 
@@ -399,8 +400,8 @@ def _percent(values: Iterable[float | None]) -> float | None:
     return 100.0 * fmean(measured) if measured else None
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 1)
+def _rounded(value: float | None, digits: int = 1) -> float | None:
+    return None if value is None else round(value, digits)
 
 
 _CONDITION = re.compile(r"\s*(recall|all|ndcg|mrr)(?:@(\d{1,4}))?\s*(?:>=|=)\s*(\d{1,3}(?:\.\d+)?)\s*")

@@ -58,6 +58,24 @@ def test_a_beir_folder_is_a_data_set_with_the_grades_of_its_test_split(beir):
         assert set(question.supporting) == {name for name, grade in judged[question.id].items() if grade > 0}
 
 
+def test_a_data_set_of_ir_datasets_is_read_like_its_files(beir, tmp_path):
+    with pytest.raises(ConfigurationError, match=r"pip install ir_datasets|ir-datasets\.com"):
+        load_dataset("ir_datasets:no/such/set")
+    ir_datasets = pytest.importorskip("ir_datasets")
+    files = load_dataset(beir)
+    texts = {"docs": files.documents, "queries": files.questions}
+    for name, items in texts.items():
+        lines = [f"{one.id}\t{one.text if name == 'docs' else one.question}\n" for one in items]
+        (tmp_path / f"{name}.tsv").write_text("".join(lines))
+    write_qrels(tmp_path / "qrels", {question.id: dict(question.grades) for question in files.questions})
+    made = {"docs_tsv": str(tmp_path / "docs.tsv"), "queries_tsv": str(tmp_path / "queries.tsv")}
+    dataset = load_dataset(ir_datasets.create_dataset(**made, qrels_trec=str(tmp_path / "qrels")))
+    assert dataset.questions == files.questions
+    assert [(d.id, d.text) for d in dataset.documents] == [(d.id, d.text) for d in files.documents]
+    with pytest.raises(CorpusError, match="has no qrels; take a part with all three"):
+        load_dataset(ir_datasets.create_dataset(**made))
+
+
 def test_runs_and_judgements_give_trec_eval_what_the_rows_say(rows, tmp_path):
     files = rows.export(tmp_path / "paper")
     assert [file.name for file in files] == [
@@ -108,8 +126,24 @@ def test_the_table_as_csv_latex_and_pandas(rows, tmp_path, monkeypatch):
     assert "bm25 & " in latex
     assert latex.splitlines()[4].endswith(r"& -- \\")  # no question has an answer
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    with pytest.raises(ConfigurationError, match="pip install matplotlib"):
+        rows.plot()
     with pytest.raises(ConfigurationError, match="pip install pandas"):
         rows.to_pandas()
+
+
+def test_rows_are_a_frame_and_lines_of_a_plot(rows, tmp_path):
+    frame = pytest.importorskip("pandas") and rows.to_pandas(["R@5"])
+    assert list(frame["R@5"]) == pytest.approx([row.recall_passages(5) for row in rows])
+    pytest.importorskip("matplotlib")
+    axes = rows.plot(path=tmp_path / "recall.svg")
+    assert [line.get_label() for line in axes.lines] == ["bm25", "dense", "sire"]
+    assert list(axes.lines[2].get_ydata()) == [rows[2].recall_passages(k) for k in rows[2].ks]
+    assert (tmp_path / "recall.svg").stat().st_size > 1000
+    assert [list(line.get_xdata()) for line in rows.plot("cost").lines] == [[row.query_p50_ms()] for row in rows]
+    with pytest.raises(ConfigurationError, match="measured over 'tokens'"):
+        rows.plot("tokens")
 
 
 def test_comparisons_are_of_any_two_rows_and_measures_and_corrected(rows):
