@@ -29,7 +29,8 @@ from sire_core.text.pluralize import count
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.experiment import Experiment
-    from sire_core.evaluate.rows import EvalRow, Gate
+    from sire_core.evaluate.gate import Gate
+    from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.models.usage import Price
     from sire_core.protocols import LanguageModel, Progress

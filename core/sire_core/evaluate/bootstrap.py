@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
-from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,28 +65,10 @@ def _untimed(answers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answers.items() if name not in ("TPQ", "TPER")}
 
 
-def spread(values: Iterable[float | None]) -> dict[str, float]:
-    """Mean and sample standard deviation (0 of a single value); empty when no value is known."""
-    measured = [value for value in values if value is not None]
-    if not measured:
-        return {}
-    sd = stdev(measured) if len(measured) > 1 else 0.0
-    figures = {"mean": fmean(measured), "sd": sd, "min": min(measured), "max": max(measured)}
-    return {name: round(value, 2) for name, value in figures.items()}
-
-
 def with_spread(runs: Sequence[Sequence[EvalRow]]) -> list[EvalRow]:
-    """The rows of the first run; `EvalRow.repeats` has mean and spread of R@k, and of EM, F1 and Acc, over all runs."""
+    """The rows of the first run, each with those of all runs; see `EvalRow.repeats`."""
     groups = ([row for row in rows if row is not None] for rows in zip_longest(*runs))
-    return [replace(rows[0], repeats=_spreads(rows)) for rows in groups]
-
-
-def _spreads(rows: Sequence[EvalRow]) -> Mapping[str, Any]:
-    recall = {str(k): spread(row.recall_passages(k) for row in rows) for k in rows[0].ks}
-    answers = {
-        name: spread(row.answers.get(name) for row in rows) for name in ("EM", "F1", "Acc") if name in rows[0].answers
-    }
-    return {"builds": len(rows), "recall_passages": {k: values for k, values in recall.items() if values}, **answers}
+    return [replace(rows[0], builds=tuple(rows)) for rows in groups]
 
 
 BASELINE = "hybrid"
@@ -115,16 +96,25 @@ class Interval:
         return {**{name: round(value, 1) for name, value in asdict(self).items()}, "significant": self.significant}
 
 
-def paired_bootstrap(row: EvalRow, baseline: EvalRow, *, k: int = 5) -> Interval:
-    """Compare R@k by passages, the main column, of two rows over the same questions."""
-    ours, theirs = ({result.id: result.recall_passages(k) for result in part.with_gold} for part in (row, baseline))
+def paired_bootstrap(row: EvalRow, other: EvalRow, measure: str = "R@5") -> Interval:
+    """Compare a measure of two rows over the same questions."""
+    return interval_of(paired_differences(row, other, measure))
+
+
+def paired_differences(row: EvalRow, other: EvalRow, measure: str) -> NDArray[np.float64]:
+    """Differences of a measure in points, by question, `[questions]`.
+
+    Raises:
+        ConfigurationError: The rows have other questions, or none.
+    """
+    ours, theirs = row.per_question(measure), other.per_question(measure)
     if not ours or ours.keys() != theirs.keys():
         raise ConfigurationError(
-            f"A paired comparison needs rows over the same questions with gold passages; '{row.setup.recipe}' has "
-            f"{len(ours)} and '{baseline.setup.recipe}' {len(theirs)}, {len(ours.keys() & theirs.keys())} in common. "
-            "Evaluate both with the same data set, limit and seed."
+            f"{row.setup.recipe} and {other.setup.recipe} cannot be compared by {measure}: they have {len(ours)} and "
+            f"{len(theirs)} questions with it, {len(ours.keys() & theirs.keys())} in common. Evaluate both with the "
+            "same data set, limit and seed."
         )
-    return interval_of(np.array([100.0 * (ours[name] - theirs[name]) for name in ours]))
+    return np.array([100.0 * (ours[name] - theirs[name]) for name in ours])
 
 
 def mean_interval(rates: Sequence[float], *, samples: int = 10_000) -> Interval:
@@ -143,7 +133,7 @@ def with_intervals(rows: Sequence[EvalRow]) -> list[EvalRow]:
     return [
         row
         if row is base or {result.id for result in row.with_gold} != question_ids
-        else replace(row, interval={"baseline": BASELINE, "k": _K, **paired_bootstrap(row, base, k=_K).as_json()})
+        else replace(row, interval={"baseline": BASELINE, "k": _K, **paired_bootstrap(row, base, f"R@{_K}").as_json()})
         for row in rows
     ]
 

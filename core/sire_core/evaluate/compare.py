@@ -64,7 +64,7 @@ METRICS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparedSearches:
     """Result of `compare`.
 
     Attributes:
@@ -145,7 +145,7 @@ def compare(
     embedder: Embedder | str | None = None,
     reranker: str | None = None,
     progress: ProgressLike = None,
-) -> Comparison:
+) -> ComparedSearches:
     """Measure BM25, vectors, both fused, and `sire` on documents.
 
     Args:
@@ -178,7 +178,7 @@ def compare(
     ours = [row for row in rows if row.setup.recipe not in _NAMES]
     best = max(baselines, key=lambda row: row.recall_passages(5) or 0.0)
     best_name = _NAMES[best.setup.recipe]
-    return Comparison((*baselines, *ours), chosen, not questions, paired_bootstrap(ours[0], best), best_name)
+    return ComparedSearches((*baselines, *ours), chosen, not questions, paired_bootstrap(ours[0], best), best_name)
 
 
 def _local_reranker() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.bootstrap import interval_of
+from sire_core.evaluate.bootstrap import interval_of, paired_differences
 from sire_core.evaluate.qrels import write_qrels
-from sire_core.evaluate.retrieval import all_at_k, reciprocal_rank
-from sire_core.evaluate.rows import EvalRow, QuestionResult
-from sire_core.evaluate.trec_files import judgements_of, run_of, write_run
+from sire_core.evaluate.rows import EvalRow, spread
+from sire_core.evaluate.trec_files import judgements_of, write_run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MEASURE = re.compile(r"(R|all|nDCG)@(\d{1,4})|MRR|answer@budget|R@budget")
 _FLIPS, _BATCH = 10_000, 500
+_PRINTED_WIDTH = 120
 _LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
 
 
@@ -52,6 +51,13 @@ class Comparison:
     p: float
     p_corrected: float
 
+    def __str__(self) -> str:
+        """The difference, its interval, and the corrected probability."""
+        shown = (
+            f"{self.difference:+.1f} [{self.low:.1f}, {self.high:.1f}] of {self.measure}, p = {self.p_corrected:.3f}"
+        )
+        return f"{self.first} against {self.second}: {shown}"
+
     @property
     def significant(self) -> bool:
         """True if the corrected probability is below 5 %."""
@@ -60,6 +66,24 @@ class Comparison:
 
 class EvalRows(list[EvalRow]):
     """The rows of an experiment: a list, and what papers need of it."""
+
+    def __str__(self) -> str:
+        """The rows as `sire eval` prints them."""
+        from sire_core.evaluate.report import format_table
+
+        return format_table(self, _PRINTED_WIDTH)
+
+    def row(self, name: str) -> EvalRow:
+        """Return the first row of this name.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+        row = next((row for row in self if row.setup.recipe == name), None)
+        if row is None:
+            names = ", ".join(row.setup.recipe for row in self)
+            raise ConfigurationError(f"There is no row {name!r} among {names}.")
+        return row
 
     def table(self, measures: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """A dictionary per row: names and sizes, then a mean of each measure, 0 to 100, unrounded.
@@ -75,7 +99,7 @@ class EvalRows(list[EvalRow]):
                 "questions": len(row.results),
                 "passages": row.passages,
                 "embedder": row.setup.embedder,
-                **{name: _mean(per_question(row, name)) for name in chosen},
+                **{name: row.mean(name) for name in chosen},
             }
             for row in self
         ]
@@ -100,6 +124,8 @@ class EvalRows(list[EvalRow]):
     ) -> str:
         """Return the table for LaTeX (package booktabs), with the best of each column in bold; also written to `path`.
 
+        Of repeated builds the standard deviation stands beside the mean.
+
         Args:
             path: A file; None writes none.
             measures: The columns.
@@ -108,13 +134,13 @@ class EvalRows(list[EvalRow]):
         best = {name: max((_number(row[name], 1) for row in rows), key=_value, default="") for name in measures}
         lines = [f"\\begin{{tabular}}{{l{'r' * len(measures)}}}", "\\toprule"]
         lines += [" & ".join(["", *map(_escaped, measures)]) + r" \\", "\\midrule"]
-        for row in rows:
-            cells = [_number(row[name], 1) for name in measures]
+        for row, named in zip(self, rows, strict=True):
+            cells = [_number(named[name], 1) for name in measures]
             shown = [
-                f"\\textbf{{{cell}}}" if cell and cell == best[name] else cell or "--"
+                (f"\\textbf{{{cell}}}" if cell and cell == best[name] else cell or "--") + _deviation(row, name)
                 for name, cell in zip(measures, cells, strict=True)
             ]
-            lines.append(" & ".join([_escaped(row["row"]), *shown]) + r" \\")
+            lines.append(" & ".join([_escaped(named["row"]), *shown]) + r" \\")
         return _written("\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""]), path)
 
     def to_pandas(self, measures: Sequence[str] | None = None) -> Any:
@@ -168,20 +194,18 @@ class EvalRows(list[EvalRow]):
         Raises:
             ConfigurationError: A row or measure is unknown, or two rows have other questions.
         """
-        names = [row.setup.recipe for row in self]
-        if baseline is not None and baseline not in names:
-            raise ConfigurationError(f"There is no row {baseline!r} among {', '.join(names)}.")
-        pairs = [
-            (one, other)
-            for other, one in combinations(self, 2)
-            if baseline is None or baseline in (one.setup.recipe, other.setup.recipe)
-        ]
-        pairs = [(other, one) if one.setup.recipe == baseline else (one, other) for one, other in pairs]
-        differences = [_compared(one, other, measure) for one, other in pairs]
-        corrected = holm([comparison[-1] for comparison in differences])
+        if baseline is None:
+            pairs = [(one, other) for other, one in combinations(self, 2)]
+        else:
+            base = self.row(baseline)
+            pairs = [(row, base) for row in self if row is not base]
+        differences = [paired_differences(one, other, measure) for one, other in pairs]
+        p_values = list(map(randomization_p, differences))
         return [
-            Comparison(one.setup.recipe, other.setup.recipe, measure, *values, p)
-            for (one, other), values, p in zip(pairs, differences, corrected, strict=True)
+            Comparison(one.setup.recipe, other.setup.recipe, measure, *interval, p=p, p_corrected=corrected)
+            for (one, other), interval, p, corrected in zip(
+                pairs, map(_ends, differences), p_values, holm(p_values), strict=True
+            )
         ]
 
     def export(self, folder: str | Path, measure: str = "nDCG@10") -> list[Path]:
@@ -208,7 +232,7 @@ class EvalRows(list[EvalRow]):
         write_qrels(folder / "qrels.txt", {q: grades for row in self[:1] for q, grades in judgements_of(row).items()})
         for number, row in enumerate(self, start=1):
             files.append(f"{number:02}-{re.sub(r'[^0-9A-Za-z.+-]+', '-', row.setup.recipe)[:60]}.run")
-            write_run(folder / files[-1], run_of(row), row.setup.recipe)
+            write_run(folder / files[-1], row)
         return [folder / name for name in files]
 
 
@@ -221,31 +245,6 @@ def _points(row: EvalRow, over: str) -> list[tuple[str, list[tuple[float, float]
         "cost": {"": [(row.query_p50_ms(), row.recall_passages(middle))] if row.query_p50_ms() else []},
     }
     return [(style, [(x, y) for x, y in values if y is not None]) for style, values in curves.get(over, {}).items()]
-
-
-def per_question(row: EvalRow, measure: str) -> dict[str, float]:
-    """Values of a measure, 0 to 1, by id of the question; questions for which there is none are left out.
-
-    Raises:
-        ConfigurationError: There is no such measure.
-    """
-    match = _MEASURE.fullmatch(measure)
-    if match is None:
-        raise ConfigurationError(
-            f"There is no measure {measure!r}: it is R@K, nDCG@K, all@K, MRR, R@budget or answer@budget."
-        )
-    budget = {"R@budget": "recall_at_budget", "answer@budget": "answer_in_context"}.get(measure)
-    if budget is not None:
-        values = {result.id: getattr(result, budget) for result in row.results}
-        return {name: float(value) for name, value in values.items() if value is not None}
-    k = int(match[2] or 0)
-    of: Mapping[str | None, Callable[[QuestionResult], float]] = {
-        "R": lambda result: result.recall_passages(k),
-        "nDCG": lambda result: result.ndcg(k),
-        "all": lambda result: all_at_k(result.passages, result.wanted, k),
-        None: lambda result: reciprocal_rank(result.passages, result.wanted),
-    }
-    return {result.id: of[match[1]](result) for result in row.with_gold}
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -268,21 +267,16 @@ def randomization_p(differences: NDArray[np.float64], seed: int = 0) -> float:
     return extreme / (_FLIPS + 1)
 
 
-def _compared(row: EvalRow, other: EvalRow, measure: str) -> tuple[float, float, float, float]:
-    """Difference, both ends of its interval in points, and p."""
-    ours, theirs = per_question(row, measure), per_question(other, measure)
-    if not ours or ours.keys() != theirs.keys():
-        raise ConfigurationError(
-            f"{row.setup.recipe} and {other.setup.recipe} cannot be compared by {measure}: they have {len(ours)} and "
-            f"{len(theirs)} questions with it, {len(ours.keys() & theirs.keys())} in common."
-        )
-    differences = np.array([100.0 * (ours[name] - theirs[name]) for name in ours])
+def _ends(differences: NDArray[np.float64]) -> tuple[float, float, float]:
+    """The mean of differences, and both ends of its interval."""
     interval = interval_of(differences)
-    return interval.difference, interval.low, interval.high, randomization_p(differences)
+    return interval.difference, interval.low, interval.high
 
 
-def _mean(values: Mapping[str, float]) -> float | None:
-    return 100.0 * sum(values.values()) / len(values) if values else None
+def _deviation(row: EvalRow, measure: str) -> str:
+    """The standard deviation over repeated builds, for LaTeX."""
+    figures = spread(build.mean(measure) for build in row.builds)
+    return rf" $\pm$ {figures['sd']:.1f}" if figures else ""
 
 
 def _number(value: Any, digits: int) -> Any:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from statistics import fmean, median
+from dataclasses import dataclass, field
+from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,14 +20,13 @@ from sire_core.evaluate.retrieval import (
     recall_at_k,
     reciprocal_rank,
 )
-from sire_core.text.pluralize import count, shorten, some
+from sire_core.text.pluralize import count, shorten
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.retrieval import Gold
-    from sire_core.evaluate.runner import EvalConfig
     from sire_core.index import Index
     from sire_core.questions import Question
     from sire_core.search.view import PoolView
@@ -42,6 +39,7 @@ BASELINES = ("bm25", "dense", "hybrid")
 """Rankers of the recipe `flat` that every recipe is compared with."""
 OF_PIECES = ", pieces"
 """Ending of the name of a baseline that ranks small pieces of passages."""
+_MEASURE = re.compile(r"(R|all|nDCG)@(\d{1,4})|MRR|answer@budget|R@budget")
 _ROLE = re.compile(r":[\w.+-]{1,40}:(?=`)")
 _TARGET = re.compile(r"<[^<>\s]{1,500}>|(?<=\])\([^()\s]{0,500}\)")
 _MARKDOWN_MARKS = str.maketrans(dict.fromkeys("*_`#>|~\\[]", "") | dict.fromkeys(',;"', " "))
@@ -218,6 +216,8 @@ class QuestionResult:
 class EvalRow:
     """Results of one recipe on one data set. The means are unrounded, 0..100; None when no question counts.
 
+    Of repeated builds they are means over all builds; `results` are those of the first.
+
     Attributes:
         setup: How the index was made.
         dataset: Name of the data set.
@@ -230,7 +230,7 @@ class EvalRow:
         returns: What the searches returned; see `Index.search`. `recall_passages`, `all_at`, `mrr` and `ndcg` are of
             passages in any case.
         interval: How R@k differs from the baseline's; see `with_intervals`. None for the baseline.
-        repeats: Mean and standard deviation over repeated builds with other seeds; empty for a single one.
+        builds: The rows of repeated builds with other seeds, this one first; empty for a single one.
         answered: The answers themselves.
         analysis: What the modes `missing` and `judge` found, by name.
         same_as: The recipe of an earlier row that found exactly the same; see `mark_same`.
@@ -247,7 +247,7 @@ class EvalRow:
     evidence_match: float | None = None
     returns: str = "units"
     interval: Mapping[str, Any] | None = None
-    repeats: Mapping[str, Any] = field(default_factory=dict)
+    builds: tuple[EvalRow, ...] = field(default=(), repr=False)
     same_as: str = ""
     answered: tuple[AnsweredQuestion, ...] = field(default=(), repr=False)
     analysis: Mapping[str, Any] = field(default_factory=dict)
@@ -262,6 +262,55 @@ class EvalRow:
     def unmet(self) -> int:
         """Needs that no passage of the index meets, because their text was not read, or was cut in two."""
         return sum(not passages for result in self.results for passages in result.needs)
+
+    @property
+    def repeats(self) -> Mapping[str, Any]:
+        """Mean and spread of R@k, and of EM, F1 and Acc, over repeated builds; empty for a single one."""
+        if not self.builds:
+            return {}
+        recall = {str(k): spread(row.recall_passages(k) for row in self.builds) for k in self.ks}
+        names = (name for name in ("EM", "F1", "Acc") if name in self.answers)
+        answers = {name: spread(row.answers.get(name) for row in self.builds) for name in names}
+        return {
+            "builds": len(self.builds),
+            "recall_passages": {k: values for k, values in recall.items() if values},
+            **answers,
+        }
+
+    def per_question(self, measure: str) -> dict[str, float]:
+        """Values of a measure, 0 to 1, by id of the question; of repeated builds their means.
+
+        Args:
+            measure: `R@K`, `nDCG@K`, `all@K`, `MRR`, `R@budget` or `answer@budget`. Questions without it are left out.
+
+        Raises:
+            ConfigurationError: There is no such measure.
+        """
+        match = _MEASURE.fullmatch(measure)
+        if match is None:
+            raise ConfigurationError(
+                f"There is no measure {measure!r}: it is R@K, nDCG@K, all@K, MRR, R@budget or answer@budget."
+            )
+        k = int(match[2] or 0)
+        of: Mapping[str, Callable[[QuestionResult], float | None]] = {
+            "R": lambda result: result.recall_passages(k) if result.wanted else None,
+            "nDCG": lambda result: result.ndcg(k) if result.wanted else None,
+            "all": lambda result: all_at_k(result.passages, result.wanted, k) if result.wanted else None,
+            "MRR": lambda result: reciprocal_rank(result.passages, result.wanted) if result.wanted else None,
+            "R@budget": lambda result: result.recall_at_budget,
+            "answer@budget": lambda result: result.answer_in_context,
+        }
+        values: dict[str, list[float]] = {}
+        for row in self.builds or (self,):
+            for result in row.results:
+                value = of[match[1] or measure](result)
+                if value is not None:
+                    values.setdefault(result.id, []).append(value)
+        return {name: fmean(numbers) for name, numbers in values.items()}
+
+    def mean(self, measure: str) -> float | None:
+        """Mean of a measure, 0 to 100; see `per_question`."""
+        return _percent(self.per_question(measure).values())
 
     def recall(self, k: int) -> float | None:
         """Mean R@k by provenance."""
@@ -384,7 +433,17 @@ class EvalRow:
         return {name: 100.0 * fmean(groups[name]) for name in sorted(groups)}
 
     def _mean(self, metric: Callable[[QuestionResult], float]) -> float | None:
-        return _percent(metric(result) for result in self.with_gold)
+        return _percent(metric(result) for row in self.builds or (self,) for result in row.with_gold)
+
+
+def spread(values: Iterable[float | None]) -> dict[str, float]:
+    """Mean and sample standard deviation (0 of a single value); empty when no value is known."""
+    measured = [value for value in values if value is not None]
+    if not measured:
+        return {}
+    sd = stdev(measured) if len(measured) > 1 else 0.0
+    figures = {"mean": fmean(measured), "sd": sd, "min": min(measured), "max": max(measured)}
+    return {name: round(value, 2) for name, value in figures.items()}
 
 
 def _credit_of(kind: str, k: int) -> Callable[[QuestionResult], float]:
@@ -402,109 +461,3 @@ def _percent(values: Iterable[float | None]) -> float | None:
 
 def _rounded(value: float | None, digits: int = 1) -> float | None:
     return None if value is None else round(value, digits)
-
-
-_CONDITION = re.compile(r"\s*(recall|all|ndcg|mrr)(?:@(\d{1,4}))?\s*(?:>=|=)\s*(\d{1,3}(?:\.\d+)?)\s*")
-_METRICS: Mapping[str, Callable[[EvalRow, int], float | None]] = {
-    "recall": lambda row, k: row.recall_passages(k),
-    "all": lambda row, k: row.all_at(k),
-    "ndcg": lambda row, k: row.ndcg(k),
-    "mrr": lambda row, _: row.mrr(),
-}
-_ROUNDING = 0.1  # Rates in files are rounded to one decimal
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """The least value of a metric of passages, 0..100; `k` is 0 for `mrr`."""
-
-    metric: str
-    k: int
-    least: float
-
-    @classmethod
-    def parse(cls, text: str) -> Condition:
-        """Read a condition such as `recall@5=80`."""
-        match = _CONDITION.fullmatch(text)
-        if match is None or (match[2] is None) != (match[1] == "mrr") or match[2] == "0" or float(match[3]) > 100:
-            raise ConfigurationError(
-                f"--fail-under {text}: write METRIC@K=PERCENT, such as recall@5=80, all@5=60, ndcg@10=70, or mrr=75."
-            )
-        return cls(match[1], int(match[2] or 0), float(match[3]))
-
-    def failure(self, row: EvalRow) -> str:
-        """Say by how much a row fails; empty if it does not."""
-        value = _METRICS[self.metric](row, self.k)
-        if value is not None and value >= self.least:
-            return ""
-        name = f"{self.metric}@{self.k}" if self.k else self.metric
-        shown = "not measured: no question has gold" if value is None else f"{value:.1f}"
-        return f"{row.setup.recipe}: {name} is {shown}, below {self.least:g}."
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Conditions that an evaluation has to meet; baselines (`bm25`, `dense`, `hybrid`) are exempt."""
-
-    conditions: tuple[Condition, ...] = ()  # Least values
-    # Rows of an earlier evaluation, as `sire eval --json` writes them: no recall may be below theirs
-    baseline: tuple[Mapping[str, Any], ...] = ()
-
-    @classmethod
-    def read(cls, conditions: Sequence[str], baseline: Path | None) -> Gate:
-        """Read conditions, and the file of an earlier evaluation."""
-        rows: object = []
-        if baseline is not None:
-            try:
-                rows = json.loads(baseline.read_text(encoding="utf-8"))
-            except (OSError, ValueError) as error:
-                why = getattr(error, "strerror", None) or error
-                raise ConfigurationError(f"--baseline {baseline}: {why}. Write it with sire eval --json.") from error
-        if not isinstance(rows, list) or not all(isinstance(row, dict) and "recall_passages" in row for row in rows):
-            raise ConfigurationError(
-                f"--baseline {baseline}: not rows of an evaluation. Write it with sire eval --json."
-            )
-        return cls(tuple(map(Condition.parse, conditions)), tuple(rows))
-
-    def widen(self, config: EvalConfig) -> EvalConfig:
-        """Add the cut-offs of the conditions to what is measured."""
-        ks = {*config.ks, *(condition.k for condition in self.conditions if condition.k)}
-        if config.depth is not None and max(ks) > config.depth:
-            raise ConfigurationError(f"--fail-under looks at {max(ks)} hits: give -k {max(ks)} or more, or no -k.")
-        return replace(config, ks=tuple(sorted(ks)))
-
-    def failures(self, rows: Sequence[EvalRow]) -> list[str]:
-        """Say what is not met; empty if all is."""
-        held = [row for row in rows if row.setup.recipe.removesuffix(OF_PIECES) not in BASELINES]
-        messages = [condition.failure(row) for row in held for condition in self.conditions]
-        messages += [message for row in held if self.baseline for message in self._losses(row)]
-        return list(filter(None, messages))
-
-    def _losses(self, row: EvalRow) -> list[str]:
-        """Recall that is below that of the row of the same recipe; of several, the one with the same settings."""
-        now = row.as_json()
-        rows = [each for each in self.baseline if each["recipe"] == now["recipe"]]
-        same = [each for each in rows if each.get("settings", {}) == now.get("settings", {})]
-        before = next(iter(same or rows[: len(rows) == 1]), None)
-        if before is None:
-            rest = "no row of this recipe" if not rows else "several rows of this recipe, none with these settings"
-            return [f"{row.setup.recipe}: the baseline has {rest}; measure it again."]
-        if before.get("questions") != now["questions"]:
-            numbers = f"{before.get('questions')} questions, this run on {now['questions']}"
-            return [f"{row.setup.recipe}: the baseline was measured on {numbers}; measure it again."]
-        measured = {result["id"] for result in before.get("results", now["results"])}
-        if other := [result["id"] for result in now["results"] if result["id"] not in measured]:
-            return [f"{row.setup.recipe}: the baseline was measured on other questions, without {some(other)}."]
-        return [
-            f"{row.setup.recipe}: recall@{k} is {value:.1f}, and was {before['recall_passages'][k]:.1f}"
-            f"{_lost(before, now, k)}."
-            for k, value in now["recall_passages"].items()
-            if value is not None and value < (before["recall_passages"].get(k) or 0.0) - _ROUNDING / 2
-        ]
-
-
-def _lost(before: Mapping[str, Any], now: Mapping[str, Any], k: str) -> str:
-    """Questions that found more before."""
-    earlier = {result["id"]: result["recall"].get(k) for result in before.get("results", ())}
-    worse = [result["id"] for result in now["results"] if (earlier.get(result["id"]) or 0.0) > result["recall"][k]]
-    return f"; worse: {some(worse)}" if worse else ""

@@ -47,12 +47,14 @@ def read_run(path: str | Path) -> dict[str, list[tuple[str, float]]]:
     }
 
 
-def write_run(path: str | Path, run: Run, tag: str) -> None:
-    """Write a run, a line per document: `question Q0 document rank score tag`.
+def write_run(path: str | Path, run: Run | EvalRow, tag: str = "") -> None:
+    """Write a run, or what the searches of a row returned, a line per document: `question Q0 document rank score tag`.
 
     Programs of TREC sort by score alone, in single precision: a score that is not below the one before is lowered by as
     little as that has.
     """
+    if isinstance(run, EvalRow):
+        run, tag = run_of(run), tag or run.setup.recipe
     lines = []
     for question, ranked in run.items():
         before = math.inf

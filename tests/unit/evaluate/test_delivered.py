@@ -8,7 +8,7 @@ from sire_core import Document, Passage
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate import Experiment, load_dataset
 from sire_core.evaluate.delivered import as_pieces, delivered_recall, whole_evidence
-from sire_core.evaluate.rows import Gate
+from sire_core.evaluate.gate import Gate
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.questions import Question, Quote
 from sire_core.text.words import count_tokens

@@ -11,7 +11,7 @@ import pytrec_eval
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate import Experiment, load_dataset, read_qrels, read_run, row_of_run, write_qrels, write_run
 from sire_core.evaluate.retrieval import graded_ndcg_at_k
-from sire_core.evaluate.row_list import EvalRows, holm, per_question, randomization_p
+from sire_core.evaluate.row_list import EvalRows, holm, randomization_p
 from support.command import run as run_command
 
 WORDS = ("harbour", "glass", "bell", "tower", "salt", "lantern", "ferry", "orchard", "anvil", "quarry")
@@ -91,7 +91,7 @@ def test_runs_and_judgements_give_trec_eval_what_the_rows_say(rows, tmp_path):
             ("R@5", "recall_5"),
             ("MRR", "recip_rank"),
         ):
-            ours = per_question(row, measure)
+            ours = row.per_question(measure)
             assert ours == pytest.approx({question: values[name] for question, values in found.items()}), measure
 
 
@@ -109,7 +109,7 @@ def test_a_run_of_another_system_is_a_row_beside_ours(beir, rows, tmp_path):
     assert re.fullmatch(r"q0 Q0 p\d+ 1 1\.0 BM25-of-ours", text[0])
     assert float(text[1].split()[4]) < 1.0  # scores fall, so that sorting by them keeps the order
     row = row_of_run(dataset, read_run(tmp_path / "same.run"), "theirs", (5, 10))
-    assert per_question(row, "nDCG@10") == per_question(rows[0], "nDCG@10")
+    assert row.per_question("nDCG@10") == rows[0].per_question("nDCG@10")
     (equal,) = EvalRows([rows[0], row]).compare("nDCG@10")
     assert (equal.difference, equal.p, equal.significant) == (0.0, 1.0, False)
     with pytest.raises(ConfigurationError, match="has no question of"):
