@@ -53,10 +53,10 @@ def write_run(path: str | Path, run: Run | EvalRow, tag: str = "") -> None:
     Programs of TREC sort by score alone, in single precision: a score that is not below the one before is lowered by as
     little as that has.
     """
-    if isinstance(run, EvalRow):
-        run, tag = run_of(run), tag or run.setup.recipe
     lines = []
-    for question, ranked in run.items():
+    if isinstance(run, EvalRow):
+        tag = tag or run.setup.recipe
+    for question, ranked in (run_of(run) if isinstance(run, EvalRow) else run).items():
         before = math.inf
         for rank, (document, score) in enumerate(ranked, start=1):
             single = float(np.float32(score))
