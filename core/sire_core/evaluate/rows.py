@@ -39,7 +39,6 @@ BASELINES = ("bm25", "dense", "hybrid")
 """Rankers of the recipe `flat` that every recipe is compared with."""
 OF_PIECES = ", pieces"
 """Ending of the name of a baseline that ranks small pieces of passages."""
-_MEASURE = re.compile(r"(R|all|nDCG)@(\d{1,4})|MRR|answer@budget|R@budget")
 _ROLE = re.compile(r":[\w.+-]{1,40}:(?=`)")
 _TARGET = re.compile(r"<[^<>\s]{1,500}>|(?<=\])\([^()\s]{0,500}\)")
 _MARKDOWN_MARKS = str.maketrans(dict.fromkeys("*_`#>|~\\[]", "") | dict.fromkeys(',;"', " "))
@@ -281,31 +280,18 @@ class EvalRow:
         """Values of a measure, 0 to 1, by id of the question; of repeated builds their means.
 
         Args:
-            measure: `R@K`, `nDCG@K`, `all@K`, `MRR`, `R@budget` or `answer@budget`. Questions without it are left out.
+            measure: `R@K`, `nDCG@K`, `all@K`, `MRR`, `R@budget`, `answer@budget`; with budgets of tokens `tokens@N` (of
+                whole passages) and `context@N`; of answers `EM`, `F1`, `Acc` and their other rates. Questions without
+                it are left out.
 
         Raises:
             ConfigurationError: There is no such measure.
         """
-        match = _MEASURE.fullmatch(measure)
-        if match is None:
-            raise ConfigurationError(
-                f"There is no measure {measure!r}: it is R@K, nDCG@K, all@K, MRR, R@budget or answer@budget."
-            )
-        k = int(match[2] or 0)
-        of: Mapping[str, Callable[[QuestionResult], float | None]] = {
-            "R": lambda result: result.recall_passages(k) if result.wanted else None,
-            "nDCG": lambda result: result.ndcg(k) if result.wanted else None,
-            "all": lambda result: all_at_k(result.passages, result.wanted, k) if result.wanted else None,
-            "MRR": lambda result: reciprocal_rank(result.passages, result.wanted) if result.wanted else None,
-            "R@budget": lambda result: result.recall_at_budget,
-            "answer@budget": lambda result: result.answer_in_context,
-        }
         values: dict[str, list[float]] = {}
         for row in self.builds or (self,):
-            for result in row.results:
-                value = of[match[1] or measure](result)
+            for name, value in _values(row, measure):
                 if value is not None:
-                    values.setdefault(result.id, []).append(value)
+                    values.setdefault(name, []).append(value)
         return {name: fmean(numbers) for name, numbers in values.items()}
 
     def mean(self, measure: str) -> float | None:
@@ -434,6 +420,36 @@ class EvalRow:
 
     def _mean(self, metric: Callable[[QuestionResult], float]) -> float | None:
         return _percent(metric(result) for row in self.builds or (self,) for result in row.with_gold)
+
+
+def _values(row: EvalRow, measure: str) -> Iterator[tuple[str, float | None]]:
+    """Ids of questions and their values of a measure."""
+    if any(measure in answer.rates for answer in row.answered):
+        yield from ((answer.question.id, answer.rates.get(measure)) for answer in row.answered)
+        return
+    end = measure.partition("@")[2]
+    k = int(end) if end.isdecimal() else 0
+    of_rankings: Mapping[str, Callable[[QuestionResult], float | None]] = {
+        f"R@{k}": lambda result: result.recall_passages(k),
+        f"nDCG@{k}": lambda result: result.ndcg(k),
+        f"all@{k}": lambda result: all_at_k(result.passages, result.wanted, k),
+        "MRR": lambda result: reciprocal_rank(result.passages, result.wanted),
+    }
+    of_contexts: Mapping[str, Callable[[QuestionResult], float | None]] = {
+        "R@budget": lambda result: result.recall_at_budget,
+        "answer@budget": lambda result: result.answer_in_context,
+        f"tokens@{k}": lambda result: result.within.get(k),
+        f"context@{k}": lambda result: result.context_within.get(k),
+    }
+    if measure in of_rankings and (k or not end):
+        yield from ((result.id, of_rankings[measure](result)) for result in row.with_gold)
+    elif measure in of_contexts and (k or end == "budget"):
+        yield from ((result.id, of_contexts[measure](result)) for result in row.results)
+    else:
+        raise ConfigurationError(
+            f"There is no measure {measure!r}: it is R@K, nDCG@K, all@K, MRR, R@budget, answer@budget, tokens@N, "
+            "context@N, or of answers EM, F1 and Acc."
+        )
 
 
 def spread(values: Iterable[float | None]) -> dict[str, float]:
