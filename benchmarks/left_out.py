@@ -202,7 +202,8 @@ def print_table(tables: Mapping[str, Sequence[Mapping[str, np.ndarray]]]) -> Non
     }
     p_values = holm([randomization_p(differences) for pair in gains.values() for differences in pair])
     stars = iter("*" if p < SIGNIFICANCE else "" for p in p_values)
-    print(f"| set | questions | {' | '.join(heads)} | gain | on several |\n|---|--:|{'---|' * (len(heads) + 2)}")
+    gain_heads = [f"{name}{', reranked' * heads[-1].endswith('reranked')}" for name in ("gain", "on several")]
+    print(f"| set | questions | {' | '.join([*heads, *gain_heads])} |\n|---|--:|{'---|' * (len(heads) + 2)}")
     for title, sets in tables.items():
         together = [np.concatenate([rows[head] for rows in sets], axis=1) for head in heads]
         cells = [*map(means, together), *(gain(differences, next(stars)) for differences in gains[title])]
