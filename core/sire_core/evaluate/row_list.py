@@ -241,7 +241,10 @@ def _points(row: EvalRow, over: str) -> list[tuple[str, list[tuple[float, float]
     middle = sorted(row.ks)[(len(row.ks) - 1) // 2]
     curves: Mapping[str, Mapping[str, Iterable[tuple[float, float | None]]]] = {
         "k": {"-": [(k, row.recall_passages(k)) for k in sorted(row.ks)]},
-        "tokens": {"-": row.recall_within().items(), "--": row.context_within().items()},
+        "tokens": {
+            "-": [(tokens, row.mean(f"tokens@{tokens}")) for tokens in row.budgets],
+            "--": [(tokens, row.mean(f"context@{tokens}")) for tokens in row.budgets],
+        },
         "cost": {"": [(row.query_p50_ms(), row.recall_passages(middle))] if row.query_p50_ms() else []},
     }
     return [(style, [(x, y) for x, y in values if y is not None]) for style, values in curves.get(over, {}).items()]

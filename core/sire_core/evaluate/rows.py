@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 Needs = tuple[frozenset[str], ...]
 """For every need of a question the ids of the passages that meet it; an empty set where no passage does."""
 
+MEASURES = (
+    "R@K, `R@K prov` (units count as all that they were made from), `R@K literal`, nDCG@K, all@K, MRR, "
+    "R@budget, answer@budget, tokens@N and context@N (within budgets of tokens)"
+)
+"""Measures of a question, in words."""
+_MEASURE = re.compile(r"(R|nDCG|all|tokens|context)@(\d{1,6})(?: (prov|literal))?|(MRR|R@budget|answer@budget)")
 BASELINES = ("bm25", "dense", "hybrid")
 """Rankers of the recipe `flat` that every recipe is compared with."""
 OF_PIECES = ", pieces"
@@ -178,19 +184,33 @@ class QuestionResult:
         """The needs that rankings are compared with."""
         return self.needs or self.gold
 
-    def recall(self, k: int) -> float:
-        """R@k by provenance, 0..1."""
-        return recall_at_k(self.documents, self.wanted, k)
-
     def recall_passages(self, k: int) -> float:
         """R@k of the passages that a search returns, 0..1."""
         return recall_at_k(self.passages, self.wanted, k)
 
-    def ndcg(self, k: int) -> float:
-        """nDCG@k of the passages that a search returns, 0..1; by grades where the question has them."""
-        if self.grades:
-            return graded_ndcg_at_k(self.passages, dict(self.grades), k)
-        return ndcg_at_k(self.passages, self.wanted, k)
+    def value(self, measure: str) -> float | None:
+        """A measure of `MEASURES`, 0..1; None where the question has no gold for it.
+
+        Raises:
+            ConfigurationError: There is no such measure.
+        """
+        match = _MEASURE.fullmatch(measure)
+        if match is None:
+            raise ConfigurationError(f"There is no measure {measure!r}: it is {MEASURES}.")
+        name, k, ranking = match[1], int(match[2] or 0), self.passages
+        if name in ("tokens", "context"):
+            return (self.within if name == "tokens" else self.context_within).get(k)
+        if match[4] in ("R@budget", "answer@budget"):
+            return self.recall_at_budget if match[4] == "R@budget" else self.answer_in_context
+        if not self.wanted:
+            return None
+        if match[3]:
+            ranking = self.documents if match[3] == "prov" else self.literal
+        if name is None:
+            return reciprocal_rank(ranking, self.wanted)
+        if name == "nDCG" and self.grades:
+            return graded_ndcg_at_k(ranking, dict(self.grades), k)
+        return {"R": recall_at_k, "nDCG": ndcg_at_k, "all": all_at_k}[name](ranking, self.wanted, k)
 
     def as_json(self, ks: Sequence[int]) -> dict[str, Any]:
         """The question in `sire eval --json`: recall of passages 0..100, and the first rank of a gold passage or 0."""
@@ -280,16 +300,15 @@ class EvalRow:
         """Values of a measure, 0 to 1, by id of the question; of repeated builds their means.
 
         Args:
-            measure: `R@K`, `nDCG@K`, `all@K`, `MRR`, `R@budget`, `answer@budget`; with budgets of tokens `tokens@N` (of
-                whole passages) and `context@N`; of answers `EM`, `F1`, `Acc` and their other rates. Questions without
-                it are left out.
+            measure: One of `MEASURES`, or a rate of answers (`EM`, `F1`, `Acc`). Questions without it are left out.
 
         Raises:
             ConfigurationError: There is no such measure.
         """
         values: dict[str, list[float]] = {}
         for row in self.builds or (self,):
-            for name, value in _values(row, measure):
+            found = {answer.question.id: answer.rates[measure] for answer in row.answered if measure in answer.rates}
+            for name, value in found.items() or ((result.id, result.value(measure)) for result in row.results):
                 if value is not None:
                     values.setdefault(name, []).append(value)
         return {name: fmean(numbers) for name, numbers in values.items()}
@@ -298,47 +317,14 @@ class EvalRow:
         """Mean of a measure, 0 to 100; see `per_question`."""
         return _percent(self.per_question(measure).values())
 
-    def recall(self, k: int) -> float | None:
-        """Mean R@k by provenance."""
-        return self._mean(lambda result: result.recall(k))
-
     def recall_passages(self, k: int) -> float | None:
         """Mean R@k of the passages that a search returns: what users of the adapters see."""
-        return self._mean(lambda result: result.recall_passages(k))
+        return self.mean(f"R@{k}")
 
-    def recall_literal(self, k: int) -> float | None:
-        """Mean R@k where synthetic units credit nothing."""
-        return self._mean(lambda result: recall_at_k(result.literal, result.wanted, k))
-
-    def all_at(self, k: int) -> float | None:
-        """Share of questions with every gold passage among the first k passages."""
-        return self._mean(lambda result: all_at_k(result.passages, result.wanted, k))
-
-    def mrr(self) -> float | None:
-        """Mean reciprocal rank of the first gold passage among the passages, times 100."""
-        return self._mean(lambda result: reciprocal_rank(result.passages, result.wanted))
-
-    def ndcg(self, k: int) -> float | None:
-        """Mean nDCG@k of the passages, times 100."""
-        return self._mean(lambda result: result.ndcg(k))
-
-    def recall_at_budget(self) -> float | None:
-        """Mean share of gold passages whose text is inside the budget."""
-        return _percent(result.recall_at_budget for result in self.results)
-
-    def answer_in_context(self) -> float | None:
-        """Share of questions whose answer stands inside the budget."""
-        return _percent(result.answer_in_context for result in self.results)
-
-    def recall_within(self) -> dict[int, float | None]:
-        """Mean recall of required evidence within each budget of tokens, of whole passages in rank order."""
-        budgets = self.results[0].within if self.results else ()
-        return {budget: _percent(result.within[budget] for result in self.results) for budget in budgets}
-
-    def context_within(self) -> dict[int, float | None]:
-        """Mean recall of required evidence within each budget of tokens, of contexts; see `Index.context`."""
-        budgets = self.results[0].context_within if self.results else ()
-        return {budget: _percent(result.context_within[budget] for result in self.results) for budget in budgets}
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        """Tokens within which recall of required evidence was measured."""
+        return tuple(self.results[0].within) if self.results else ()
 
     def query_p50_ms(self) -> float:
         """Median wall milliseconds of a search, the embedding of the question included."""
@@ -372,6 +358,10 @@ class EvalRow:
         optional = {name: getattr(self, name) for name in ("answers", "analysis", "repeats", "same_as")}
         of_setup = ("paper", "calls", "storage", "perspectives", "settings", "note")
         optional |= {name: getattr(self.setup, name) for name in of_setup}
+
+        def rates(measure: str, ks: Iterable[int]) -> dict[str, float | None]:
+            return {str(k): _rounded(self.mean(measure.format(k))) for k in ks}
+
         return {
             "recipe": self.setup.recipe,
             "embedder": self.setup.embedder,
@@ -379,20 +369,20 @@ class EvalRow:
             "questions": len(self.results),
             "passages": self.passages,
             "pool": self.setup.pool,
-            "recall": {str(k): _rounded(self.recall(k)) for k in self.ks},
-            "recall_passages": {str(k): _rounded(self.recall_passages(k)) for k in self.ks},
-            "recall_literal": {str(k): _rounded(self.recall_literal(k)) for k in self.ks},
+            "recall": rates("R@{} prov", self.ks),
+            "recall_passages": rates("R@{}", self.ks),
+            "recall_literal": rates("R@{} literal", self.ks),
             "returns": self.returns,
             "interval": None if self.interval is None else dict(self.interval),
-            "all": {str(k): _rounded(self.all_at(k)) for k in self.ks},
-            "mrr": _rounded(self.mrr()),
-            "recall_at_budget": _rounded(self.recall_at_budget()),
-            "answer_in_context": _rounded(self.answer_in_context()),
+            "all": rates("all@{}", self.ks),
+            "mrr": _rounded(self.mean("MRR")),
+            "recall_at_budget": _rounded(self.mean("R@budget")),
+            "answer_in_context": _rounded(self.mean("answer@budget")),
             "build_s": round(self.setup.build_s, 1),
             "query_p50_ms": round(self.query_p50_ms(), 2),
             "dataset": self.dataset,
             "budget": self.budget,
-            "ndcg": {str(k): _rounded(self.ndcg(k)) for k in self.ks},
+            "ndcg": rates("nDCG@{}", self.ks),
             "documents": self.documents,
             **{name: value for name, value in optional.items() if value},
             **({} if self.evidence_match is None else {"evidence_match": round(self.evidence_match, 1)}),
@@ -400,11 +390,8 @@ class EvalRow:
                 name: {group: _rounded(value) for group, value in getattr(self, name)().items()}
                 for name in ("by_hops", "by_type", "by_documents")
             },
-            **{
-                name: {str(budget): _rounded(value) for budget, value in values.items()}
-                for name, values in (("recall_within", self.recall_within()), ("context_within", self.context_within()))
-                if values
-            },
+            **({"recall_within": rates("tokens@{}", self.budgets)} if self.budgets else {}),
+            **({"context_within": rates("context@{}", self.budgets)} if self.budgets else {}),
             **({"unmet": self.unmet} if self.unmet else {}),
             "by_kind": {
                 name: {key: round(value, 2) for key, value in counts.items()} for name, counts in self.by_kind().items()
@@ -420,36 +407,6 @@ class EvalRow:
 
     def _mean(self, metric: Callable[[QuestionResult], float]) -> float | None:
         return _percent(metric(result) for row in self.builds or (self,) for result in row.with_gold)
-
-
-def _values(row: EvalRow, measure: str) -> Iterator[tuple[str, float | None]]:
-    """Ids of questions and their values of a measure."""
-    if any(measure in answer.rates for answer in row.answered):
-        yield from ((answer.question.id, answer.rates.get(measure)) for answer in row.answered)
-        return
-    end = measure.partition("@")[2]
-    k = int(end) if end.isdecimal() else 0
-    of_rankings: Mapping[str, Callable[[QuestionResult], float | None]] = {
-        f"R@{k}": lambda result: result.recall_passages(k),
-        f"nDCG@{k}": lambda result: result.ndcg(k),
-        f"all@{k}": lambda result: all_at_k(result.passages, result.wanted, k),
-        "MRR": lambda result: reciprocal_rank(result.passages, result.wanted),
-    }
-    of_contexts: Mapping[str, Callable[[QuestionResult], float | None]] = {
-        "R@budget": lambda result: result.recall_at_budget,
-        "answer@budget": lambda result: result.answer_in_context,
-        f"tokens@{k}": lambda result: result.within.get(k),
-        f"context@{k}": lambda result: result.context_within.get(k),
-    }
-    if measure in of_rankings and (k or not end):
-        yield from ((result.id, of_rankings[measure](result)) for result in row.with_gold)
-    elif measure in of_contexts and (k or end == "budget"):
-        yield from ((result.id, of_contexts[measure](result)) for result in row.results)
-    else:
-        raise ConfigurationError(
-            f"There is no measure {measure!r}: it is R@K, nDCG@K, all@K, MRR, R@budget, answer@budget, tokens@N, "
-            "context@N, or of answers EM, F1 and Acc."
-        )
 
 
 def spread(values: Iterable[float | None]) -> dict[str, float]:
