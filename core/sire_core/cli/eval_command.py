@@ -133,7 +133,7 @@ def eval_(
     The baselines bm25, dense and hybrid over the passages are measured, too. All rows share the vectors of the
     passages, whose time counts in the build of the baselines; with --llm or --to they also share extraction. R@k is
     measured on the passages that a search returns. `vs hybrid` is the difference of R@5 with its 95 % interval over the
-    questions; a star means that the interval excludes zero.
+    questions; a star means that chance is below 5 %, corrected for the number of rows.
 
     With --ablations the rows are those of the recipe's paper. The published answers came from other models; --answer
     adds the EM and F1 of yours.
