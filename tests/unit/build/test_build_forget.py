@@ -56,6 +56,7 @@ def opened(folder, script, recipe, **more):
     )
 
 
+@pytest.mark.quick(name=list(RECIPES)[::2])
 @pytest.mark.parametrize(
     ("name", "extraction"), [*((name, "joint") for name in RECIPES), ("sirerag", "native"), ("indexrag", "native")]
 )
@@ -85,6 +86,7 @@ def test_forgotten_answers_are_asked_for_again(tmp_path, name, extraction):
     assert said["bad"] == said["good"]  # but for clusters of what was said at first
 
 
+@pytest.mark.quick(name=list(RECIPES)[::2])
 @pytest.mark.parametrize("name", RECIPES)
 def test_documents_of_the_same_words_are_forgotten_together(tmp_path, name):
     said = {}

@@ -101,7 +101,7 @@ def test_paths_of_a_hub_cost_no_more_for_more_hits():
             Document(
                 f"s{i}", f"Mira Vale owns the Port Amber Mill. She was born in Eastmere in {i}.", title="Mira Vale"
             )
-            for i in range(800)
+            for i in range(300)
         ]
     )
     question = "Who owns Port Amber Mill?"
