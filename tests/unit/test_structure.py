@@ -10,6 +10,7 @@ CHECKS = Path(__file__).parents[1] / "checks"
 sys.path.insert(0, str(CHECKS))
 import ceilings  # noqa: E402
 import imports  # noqa: E402
+import words  # noqa: E402
 
 BELOW_RECIPES = "arrays text filters protocols models documents extraction storage search knowledge files".split()
 
