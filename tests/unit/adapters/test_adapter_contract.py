@@ -368,12 +368,6 @@ def shown(found):
     return [(hit.id, hit.text, pytest.approx(hit.score, abs=1e-6), hit.doc_ids) for hit in found]
 
 
-def test_the_same_units_are_built(sides):
-    core, retriever = sides
-    assert core.view().ids.tolist() == retriever.index.view().ids.tolist()
-    assert core.stats()["kinds"] == retriever.index.stats()["kinds"]
-
-
 @pytest.mark.parametrize("where", FILTERS, ids=str)
 def test_the_same_hits_in_the_same_order(adapter, sides, where):
     core, retriever = sides

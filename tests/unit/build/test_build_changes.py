@@ -148,19 +148,6 @@ async def test_a_cancelled_commit_ends_before_another_writer_may_begin(tmp_path,
     other.close()
 
 
-async def test_a_build_that_is_cancelled_while_it_embeds_can_be_repeated(tmp_path):
-    class Slow(HashEmbedder):
-        async def embed(self, texts, kind="document"):
-            await asyncio.sleep(30)
-            return await super().embed(texts, kind)
-
-    path = tmp_path / "index"
-    with Index(path, recipe="flat", embedder=Slow()) as index, pytest.raises(asyncio.TimeoutError):
-        await asyncio.wait_for(index.abuild(FOUR), 0.2)
-    with Index(path, recipe="flat", embedder=HashEmbedder()) as index:
-        assert (await index.abuild(FOUR)).added == 4
-
-
 ANN, BOB, EVE = (
     Document("ann", "Ann met Bob.", title="Ann"),
     Document("bob", "Bob saw Dun. Ann saw Dun.", title="Bob"),
@@ -397,21 +384,6 @@ CORPUS = [
 ]
 
 
-@pytest.mark.parametrize("recipe", [indexrag(), msrag(summaries="eager")])
-def test_the_estimate_covers_what_organizers_ask(recipe):
-    model = ScriptedModel()
-    index = Index(recipe=recipe, embedder=HashEmbedder(), language_model=model, extractor=RulesExtractor())
-    expected = index.estimate(CORPUS)
-    assert model.log == []
-    report = index.build(CORPUS)
-    asked = report.usage["organizing"]
-    assert asked.calls > 0
-    assert expected.summaries.calls[0] <= asked.calls <= expected.summaries.calls[1]
-    assert expected.summaries.input_tokens[0] <= asked.input_tokens <= expected.summaries.input_tokens[1]
-    low, high = expected.total.calls
-    assert low <= report.calls <= high
-
-
 @pytest.mark.parametrize("recipe", [raptor(), msrag(summaries="eager")])
 def test_the_estimate_of_a_small_change_begins_with_what_is_new(recipe):
     model = ScriptedModel()
@@ -425,11 +397,6 @@ def test_the_estimate_of_a_small_change_begins_with_what_is_new(recipe):
     replaced = [Document(found.id, f"{found.text} Later.", found.title) for found in CORPUS]
     assert index.estimate(replaced).total.calls[0] > 0
     assert index.estimate(after[:12]).total.calls[0] == 0
-
-
-def test_a_recipe_that_asks_nothing_costs_nothing():
-    index = Index(recipe=msrag(), embedder=HashEmbedder(), language_model=ScriptedModel())
-    assert index.estimate(CORPUS).summaries.calls == (0, 0)
 
 
 def test_the_estimate_of_a_change_is_of_what_it_touches_in_all_recipes_of_the_folder(tmp_path):

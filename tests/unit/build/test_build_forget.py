@@ -198,17 +198,6 @@ def test_no_word_of_a_deleted_document_is_left(tmp_path, name, with_model):
     assert files_with_canary(tmp_path / "ix") == []
 
 
-def test_a_replaced_text_is_purged_too(tmp_path):
-    with Index(tmp_path / "ix", recipe="indexrag") as index:
-        index.build([*KEPT, *SECRET])
-        assert files_with_canary(tmp_path / "ix")
-        # Behind the update nothing may be left already: SQLite overwrites what is deleted where it was built so.
-        index.update([Document(document.id, "Lord Ashby sailed.", "Title") for document in SECRET])
-        index.purge()
-        assert files_with_canary(tmp_path / "ix") == []
-        assert index.stats()["documents"] == len(KEPT) + len(SECRET)
-
-
 def test_a_passage_shared_with_another_document_keeps_its_record(tmp_path):
     model = ScriptedModel()
     shared = Document("copy", KEPT[0].text, KEPT[0].title, KEPT[0].metadata)

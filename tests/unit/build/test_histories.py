@@ -107,25 +107,10 @@ def test_what_grew_equals_what_is_built_at_once(name, recipes, request, tmp_path
 
 
 DOCUMENTS = list(demo_documents()[:16])
-QUESTIONS = ("Who built the ferry Aldous Brack?", DOCUMENTS[0].title, DOCUMENTS[5].title, DOCUMENTS[12].title)
 
 
 def opened(path, recipe):
     return Index(path, recipe=recipe, embedder=HashEmbedder())
-
-
-def test_what_a_caller_does_with_metadata_afterwards_changes_nothing(tmp_path):
-    metadata = {"team": "red", "tags": ["a"]}
-    with opened(tmp_path, "sire") as index:
-        index.build(DOCUMENTS[:4])
-        index.add([replace(OTHER, metadata=metadata)])
-        metadata["team"] = "blue"
-        metadata["tags"].append("b")
-        index.add([DOCUMENTS[4]])
-        kept = {document.id: document.metadata for document in index.documents()}
-        assert kept["other"] == {"team": "red", "tags": ["a"]}
-        assert index.update([replace(OTHER, metadata=metadata)]).updated == 1
-        assert index.search(QUESTIONS[0], 1, filter="team == 'blue'")
 
 
 def test_a_record_that_somebody_damages_is_made_again(tmp_path):

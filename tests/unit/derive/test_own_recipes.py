@@ -17,7 +17,7 @@ from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
 from sire_core.recipes.published import PUBLISHED
-from sire_core.recipes.registry import REGISTRY, register
+from sire_core.recipes.registry import REGISTRY
 from sire_core.search.vectors.flat import Flat
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
@@ -100,20 +100,6 @@ def test_a_recipe_that_was_given_as_an_object_follows_the_changes_of_others(tmp_
         assert len(index.using("own").search("mill", 9, returns="units")) == 6
         index.reembed(tmp_path / "b", "lexical")
     with Index(tmp_path / "b", recipe=own_recipe()) as index:
-        assert len(index.search("mill", 9, returns="units")) == 6
-
-
-def test_a_registered_recipe_follows_the_changes_of_others(tmp_path, monkeypatch):
-    def own():
-        return own_recipe()
-
-    monkeypatch.setitem(REGISTRY, "own", None)  # taken out again afterwards
-    register(own)
-    with opened(tmp_path, "own") as index:
-        index.build([document(1)])
-    with opened(tmp_path, "flat") as index:
-        index.build([document(1), document(2)])
-    with opened(tmp_path, "own") as index:
         assert len(index.search("mill", 9, returns="units")) == 6
 
 

@@ -37,26 +37,6 @@ def generation(documents):
         return 0
 
 
-async def test_documents_are_found_after_upsert_and_gone_after_delete():
-    index = SireRetriever.open(k=10)
-    await index.aupsert([PETRA, OTTO])
-    found = await index.ainvoke("Who directed The Salt Lantern?")
-    assert found[0].metadata["sire"]["doc_ids"] == ["petra"]
-    assert index.invoke("Who directed The Salt Lantern?") == found
-    assert await index.adelete(["petra"]) == {"num_deleted": 1, "num_failed": 0, "succeeded": ["petra"], "failed": []}
-    assert {name for d in await index.ainvoke("Who?") for name in d.metadata["sire"]["doc_ids"]} == {"otto"}
-
-
-def test_trap_derived_units_do_not_survive_their_documents():
-    index = SireRetriever.open(k=50)
-    index.upsert([PETRA, LANTERN, OTTO])
-    assert any(len(d.metadata["sire"]["doc_ids"]) > 1 for d in index.invoke("Petra Quillon", returns="units"))
-    index.delete(["petra", "lantern"])
-    left = index.invoke("Petra Quillon", returns="units")
-    assert left
-    assert not [d for d in left if "Petra" in d.page_content or d.metadata["sire"]["doc_ids"] != ["otto"]]
-
-
 def test_trap_slices_are_indexed_together_before_the_next_search():
     index = SireRetriever(index=Index(recipe="flat", chunker=None))
     for start in range(0, 300, 100):
@@ -78,19 +58,6 @@ def test_bulk_indexes_once_at_its_end():
         assert generation(index) == 0
     assert generation(index) == 1
     assert index.index.stats()["documents"] == 2
-
-
-def test_get_sees_what_waits_and_what_is_stored():
-    index = SireRetriever.open()
-    index.upsert([PETRA, OTTO])
-    assert index.get(["otto", "nobody", "petra"]) == [OTTO, PETRA]
-    index.flush()
-    assert index.get(["otto", "nobody", "petra"]) == [OTTO, PETRA]
-    index.upsert([doc("otto", "Changed.")])
-    index.delete(["petra"])
-    assert index.get(["otto", "petra"]) == [doc("otto", "Changed.")]
-    assert index.get("otto") == [doc("otto", "Changed.")]
-    assert index.delete(["petra"])["num_deleted"] == 0
 
 
 def test_trap_delete_without_arguments_is_an_error():
@@ -186,13 +153,6 @@ def test_trap_no_document_is_lost_where_several_write_to_one_folder(tmp_path, wo
     assert {d.id for d in index.invoke("Text")} == set(names)
 
 
-def test_the_first_documents_of_a_folder_are_indexed_with_what_they_were_given_to(tmp_path):
-    SireRetriever.open(tmp_path / "new" / "i", HashEmbedder(), recipe="flat").upsert([PETRA])
-    retriever = SireRetriever.load(tmp_path / "new" / "i", HashEmbedder())
-    assert [d.id for d in retriever.invoke("Petra?")] == ["petra"]
-    assert retriever.index.recipe_name == "flat"
-
-
 def test_a_deleted_folder_takes_what_waited_along(tmp_path):
     with SireRetriever.open(tmp_path / "i", recipe="flat").index as index:
         SireRetriever(index=index).upsert([PETRA])
@@ -216,16 +176,6 @@ def test_a_failed_build_loses_nothing():
         index.invoke("Petra?")
     embedder.broken = False
     assert index.invoke("Petra?")[0].metadata["sire"]["doc_ids"] == ["petra"]
-
-
-def test_documents_that_were_cut_come_back_whole():
-    index = SireRetriever.open(chunker="sentences", recipe="flat")
-    long = " ".join(f"Sentence number {n} says nothing new at all." for n in range(120))
-    index.upsert([doc("long", long)])
-    index.flush()
-    assert index.index.stats()["passages"] > 1
-    (back,) = index.get(["long"])
-    assert all(f"Sentence number {n} says" in back.page_content for n in range(120))
 
 
 def test_a_change_that_was_cut_off_by_a_kill_harms_no_other(tmp_path):

@@ -73,11 +73,6 @@ async def test_every_way_to_call_gives_the_same(made):
     assert made(*IRCOT).batch([]) == []
 
 
-@pytest.mark.parametrize("key", ["question", "input", "query"])
-def test_the_question_may_come_in_a_mapping(made, key):
-    assert made().invoke({key: QUESTION, "chat_history": []})["question"] == QUESTION
-
-
 @pytest.mark.parametrize("given", ["", "  ", {"text": "who"}, {"question": ""}, {"question": 3}, 3, None, []])
 async def test_what_is_no_question_is_a_clear_error_and_asks_nobody(retriever, given):
     chat = model(*IRCOT)
@@ -112,15 +107,6 @@ async def test_it_composes_with_other_runnables(made):
     assert len(picked) >= 5
     pieces = list(made().transform(iter(["In which year did the author of ", "the novel The Weather Clerk die?"])))
     assert reduce(add, pieces)["question"] == QUESTION
-
-
-async def test_batches_keep_their_order(retriever):
-    chain = create_ircot_chain(retriever, model('{"reasoning": "", "search": "DONE"}'))
-    questions = [QUESTION, "Who commanded the Northern Wren?", "Who wrote The Salt Lantern?"]
-    results = chain.batch(questions, {"max_concurrency": 2})
-    assert [result["question"] for result in results] == questions
-    assert [result["question"] for result in await chain.abatch(questions)] == questions
-    assert results == [chain.invoke(question) for question in questions]
 
 
 @pytest.mark.parametrize("make", [create_ircot_chain, create_self_ask_chain])
@@ -219,29 +205,6 @@ def made_retriever(request, index_of):
     return make
 
 
-async def test_the_evidence_is_the_chains(made_retriever):
-    found = made_retriever(k=4).invoke(QUESTION)
-    assert found == made_retriever.chain(k=4).invoke(QUESTION)["documents"]
-    assert await made_retriever(k=4).ainvoke(QUESTION) == found
-    assert {"weather-clerk", "ilse-marrable"} <= {d.metadata["sire"]["doc_ids"][0] for d in found}
-
-
-def test_without_a_number_a_strategy_reads_what_the_core_reads(made_retriever, tmp_path):
-    assert made_retriever().invoke(QUESTION) == made_retriever.chain().invoke(QUESTION)["documents"]
-    assert len(made_retriever().invoke(QUESTION)) == 10
-    assert len(made_retriever().as_retriever(filter={"kind": "person"}).invoke(QUESTION)) == 10
-    assert (
-        len(made_retriever().as_retriever(k=3).invoke(QUESTION))
-        == len(made_retriever(search_kwargs={"top_k": 3}).invoke(QUESTION))
-        == 3
-    )
-    made_retriever().save(tmp_path / "ten")
-    loaded = IRCoTRetriever.load(tmp_path / "ten", llm=model(*IRCOT))
-    assert len(loaded.invoke(QUESTION)) == 10
-    SireRetriever.load(tmp_path / "ten", k=3).save(tmp_path / "three")
-    assert len(IRCoTRetriever.load(tmp_path / "three", llm=model(*IRCOT)).invoke(QUESTION)) == 3
-
-
 def test_options_are_those_of_the_chain_and_checked_at_once(made_retriever, index_of):
     with pytest.raises((ValidationError, ConfigurationError), match="has no option flavour"):
         made_retriever(options={"flavour": "x"})
@@ -288,14 +251,6 @@ async def test_a_filter_under_another_word_narrows_and_options_set_k(made_retrie
     assert len(await made_retriever(options={"k": 9}).ainvoke(QUESTION)) == 9
     assert len(made_retriever(options={"k": 9}).invoke(QUESTION, top_k=2)) == 2, "a call has the last word"
     assert len(made_retriever(options={"k": 9}).invoke(QUESTION, k=None)) == 9
-
-
-def test_from_documents_takes_the_fields_of_the_class(documents):
-    chat = model('{"reasoning": "Nothing is missing.", "search": "DONE"}')
-    retriever = IRCoTRetriever.from_documents(documents[:6], recipe="flat", llm=chat, options={"k": 3, "max_steps": 1})
-    assert len(retriever.invoke(QUESTION)) == 3
-    with pytest.raises(TypeError, match="no argument 'options'"):
-        SireRetriever.from_documents(documents[:6], recipe="flat", options={})
 
 
 async def _called(chain, native, runs, question=QUESTION):

@@ -5,13 +5,10 @@ import json
 import pytest
 from langchain_core.documents import BaseDocumentTransformer, Document
 
-from langchain_sire import SireDocumentTransformer, pool_documents
-from sire_core.errors import ConfigurationError, IndexMissingError
-from sire_core.index import Index
+from langchain_sire import SireDocumentTransformer
+from sire_core.errors import ConfigurationError
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import to_uuid
-
-SCALARS = (str, int, float, bool, type(None))
 
 
 @pytest.fixture
@@ -36,18 +33,6 @@ def test_the_pool_is_passages_and_what_was_made_from_them(documents):
         assert document.metadata["doc_id"] == sources[0]
         assert to_uuid(document.metadata["unit_id"]) == document.id
         assert json.loads(document.metadata["chunk_ids"])
-
-
-def test_trap_pool_metadata_is_scalars_only_for_stores_that_take_nothing_else(documents):
-    for document in SireDocumentTransformer("sirerag").transform_documents(documents):
-        assert all(isinstance(value, SCALARS) for value in document.metadata.values())
-
-
-def test_passages_carry_what_is_embedded(documents):
-    pool = SireDocumentTransformer("flat").transform_documents(documents[:1])
-    assert pool[0].page_content == f"SS Northern Wren\n{documents[0].page_content}"
-    assert pool[0].metadata["user_kind"] == "ship"
-    assert pool[0].metadata["year"] == 1879
 
 
 def test_trap_tenants_derived_units_claim_only_what_all_their_passages_share():
@@ -83,16 +68,6 @@ def test_a_second_call_pays_for_the_change_only_and_lists_no_stale_unit(document
     assert sum(embedded) == 1
     assert {d.id for d in first} - {d.id for d in second} == {first[0].id}
     assert len(second) == len(first)
-
-
-def test_an_index_of_the_users_own(documents):
-    index = Index(recipe="flat")
-    pool = SireDocumentTransformer(index=index).transform_documents(documents)
-    assert pool_documents(index) == pool
-    with pytest.raises(ConfigurationError, match="not both"):
-        SireDocumentTransformer("flat", index=index)
-    with pytest.raises(IndexMissingError):
-        pool_documents(Index())
 
 
 async def test_it_can_be_awaited_and_refuses_unknown_arguments(documents):

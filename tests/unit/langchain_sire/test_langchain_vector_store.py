@@ -112,12 +112,6 @@ async def test_trap_distances_become_scores_that_grow_with_similarity():
         assert await source.rank("?", 2) == [("a", -0.0), ("b", -1.0)]
 
 
-async def test_our_documents_in_a_store_beside_others(documents, question):
-    store, over, local = _filled(documents, "flat")
-    store.add_documents([Document(id="foreign", page_content=question)])
-    assert [d.id for d in over.invoke(question)] == [d.id for d in local.invoke(question)]
-
-
 class Far(InMemoryVectorStore):
     """Scores are squared distances, the smaller the nearer."""
 

@@ -6,12 +6,10 @@ import pytest
 from llama_index.core import Document, Settings
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
-from llama_index.core.chat_engine import ContextChatEngine
-from llama_index.core.ingestion import run_transformations
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.llms import ChatMessage, MockLLM
 from llama_index.core.memory import ChatMemoryBuffer
-from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, get_leaf_nodes
+from llama_index.core.node_parser import HierarchicalNodeParser, get_leaf_nodes
 from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.retrievers import AutoMergingRetriever, QueryFusionRetriever, RecursiveRetriever, RouterRetriever
 from llama_index.core.schema import IndexNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
@@ -22,10 +20,9 @@ from llama_index.core.tools import RetrieverTool
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.span_handlers import SimpleSpanHandler
 
-from llama_index_sire import ConversationRetriever, SireRetriever
+from llama_index_sire import SireRetriever
 from sire_core import Index
-from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
-from sire_core.recipes import recipe_by_name
+from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.testing.doubles import HashEmbedder
 from support.llama_index_adapter import LlamaIndex
 from support.llama_index_models import WordEmbedding
@@ -119,20 +116,6 @@ def test_the_query_engine_takes_a_number_of_nodes_and_a_filter(index_of, questio
     assert nobody.query(question).source_nodes == []
 
 
-def test_persist_and_load(tmp_path, documents, question):
-    recipe = recipe_by_name("sirerag", depth=1)
-    made = SireRetriever.from_documents(documents, recipe=recipe, similarity_top_k=6)
-    made.persist(tmp_path / "i")
-    found = SireRetriever.from_persist_dir(tmp_path / "i")
-    assert found.similarity_top_k == 6
-    assert [n.model_dump() for n in found.retrieve(question)] == [n.model_dump() for n in made.retrieve(question)]
-    found.similarity_top_k = 2
-    found.persist(tmp_path / "i")
-    assert len(SireRetriever.from_persist_dir(tmp_path / "i").retrieve(question)) == 2
-    with pytest.raises(StorageError, match="holds something already"):
-        SireRetriever.from_documents(documents[:3], recipe="flat").persist(tmp_path / "i")
-
-
 def test_settings_after_loading_belong_to_other_indexes(tmp_path, documents, question):
     """An index of the core's default embedder stays readable when the user sets a global model afterwards."""
     SireRetriever.from_documents(documents[:5], recipe="flat", persist_dir=tmp_path / "ours")
@@ -217,14 +200,6 @@ async def test_a_follow_up_is_searched_for_with_what_it_refers_to(options):
     assert names(chat.chat(FOLLOW_UP, chat_history=TURNS)) == ["wren"]
 
 
-def test_any_retriever_of_the_framework_takes_part_in_a_conversation():
-    memory = ChatMemoryBuffer.from_defaults(TURNS, token_limit=500)
-    ours = SireRetriever.from_documents(SHIPS, recipe="flat")
-    theirs = QueryFusionRetriever([ours], llm=MockLLM(), num_queries=1, similarity_top_k=1)
-    chat = ContextChatEngine.from_defaults(ConversationRetriever(theirs, memory), memory=memory, llm=MockLLM())
-    assert [each.node.node_id for each in chat.chat(FOLLOW_UP).source_nodes] == ["wren"]
-
-
 def test_node_ids_let_no_other_node_through():
     retriever = SireRetriever.from_documents(
         [node("1-1", "d1", "The king."), node("11", "d11", "A king."), node("1" * 24 + "2", "d2", "Some king.")],
@@ -274,20 +249,6 @@ def test_a_node_comes_back_with_its_hash_its_keys_and_equal(returns):
         assert json.loads(found.node.metadata["sire_doc_ids"]) == [given.node_id]
         (kept,) = SimilarityPostprocessor(similarity_cutoff=0.0).postprocess_nodes([found])
         assert kept.node.hash == given.hash
-
-
-def test_split_documents_come_back_with_the_hash_of_the_splitters_nodes():
-    documents = [
-        Document(id_=name, text=f"{text} " * 9, metadata={"b": name, "a": 1, "c": {"z": 1, "a": [2]}})
-        for name, text in TEXTS.items()
-    ]
-    cut = run_transformations(documents, [SentenceSplitter(chunk_size=60, chunk_overlap=5)])
-    assert len(cut) > 8
-    cut[0].metadata["one"] = 1  # a key of one node alone, before those that all have
-    cut[0].metadata = {"own": 1, **cut[0].metadata}
-    hashes = {node.node_id: node.hash for node in cut}
-    for found in retriever(cut, similarity_top_k=50).retrieve("Petra Quillon"):
-        assert found.node.hash == hashes[found.node_id]
 
 
 @pytest.mark.parametrize("mode", ["reciprocal_rerank", "relative_score", "simple"])

@@ -2,16 +2,12 @@
 
 import json
 
-from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
-from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.tools import RetrieverTool
 
 from llama_index_sire import (
-    IRCoTQueryEngine,
     SireRetriever,
     create_sire_tool,
 )
-from sire_core.testing.doubles import ScriptedModel
 
 
 def test_trap_the_question_arrives_as_the_model_wrote_it(index_of):
@@ -37,20 +33,3 @@ def test_trap_the_question_arrives_as_the_model_wrote_it(index_of):
 
 FOLLOW_UP = "Where was Petra Quillon born?"
 READ = json.dumps({"answer": "Varn Harbour [1]", "citations": [1], "sufficient": True})
-IRCOT = [
-    json.dumps({"reasoning": "Petra Quillon directed it.", "search": FOLLOW_UP}),
-    json.dumps({"reasoning": "Enough.", "search": "DONE"}),
-    READ,
-]
-
-
-def test_recipe_k_and_filter_stand_in_the_trace(index_of, question):
-    handler = LlamaDebugHandler(print_trace_on_end=False)
-    retriever = SireRetriever(
-        index_of("flat"), similarity_top_k=4, filters="kind=person", callback_manager=CallbackManager([handler])
-    )
-    IRCoTQueryEngine(retriever, k=4, llm=ScriptedModel(list(IRCOT))).query(question)
-    searches = [begun for begun, _ in handler.get_event_pairs(CBEventType.RETRIEVE)]
-    about = [found.payload[EventPayload.ADDITIONAL_KWARGS] for found in searches]
-    assert [(found["recipe"], found["k"]) for found in about] == [("flat", 4)] * 2
-    assert "person" in about[0]["filter"]

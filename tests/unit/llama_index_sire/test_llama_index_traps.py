@@ -7,11 +7,9 @@ from itertools import pairwise
 
 import pytest
 from llama_index.core.base.base_query_engine import BaseQueryEngine
-from llama_index.core.base.response.schema import Response
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import Document
-from llama_index.core.tools import QueryEngineTool
 
 from llama_index_sire import (
     IRCoTQueryEngine,
@@ -112,17 +110,3 @@ def test_trap_public_methods_are_left_to_llama_index():
             owner = next(cls for cls in ours.__mro__ if name in vars(cls))
             assert not owner.__module__.startswith("llama_index_sire"), (ours, name)
         assert issubclass(ours, base)
-
-
-async def test_trap_the_engine_as_a_tool_gets_the_question_as_it_is(index_of):
-    """`RetrieverTool` turns it into "input is ..."."""
-    seen = []
-
-    class Listening(IRCoTQueryEngine):
-        async def _aquery(self, query_bundle):
-            seen.append(query_bundle.query_str)
-            return Response("heard")
-
-    tool = QueryEngineTool.from_defaults(Listening(index_of(), llm=ScriptedModel([THINK])), name="a", description="b")
-    assert (await tool.acall(input="who founded X?")).content == "heard"
-    assert seen == ["who founded X?"]

@@ -18,7 +18,6 @@ from llama_index_sire import SireRetriever, VectorStoreMirror
 from sire_core import Index
 from sire_core.recipes import indexrag
 from sire_core.types import to_uuid
-from support.llama_index_models import WordEmbedding
 
 
 class LeastStore(BasePydanticVectorStore):
@@ -102,22 +101,6 @@ def test_a_change_of_metadata_alone_reaches_derived_nodes():
     for name in store.ids & set(derived):
         node = store._nodes[name]["metadata"]
         assert ("tenant" in node) == ("d0" not in json.loads(node["sire_doc_ids"]))
-
-
-def test_nothing_is_embedded_twice(documents):
-    model = WordEmbedding()
-    SireRetriever.from_documents(documents[:6], recipe="flat", embed_model=model, vector_store=LeastStore())
-    assert len(model._calls) == 6
-
-
-def test_refitted_vectors_are_put_anew(documents):
-    """The core's default embedder fits again when the corpus has doubled: every vector changes."""
-    store = SimpleVectorStore()
-    retriever = SireRetriever.from_documents(documents[:10], recipe="flat", vector_store=store)
-    retriever.insert(documents[10:40])
-    view = retriever.index.view()
-    for position, name in enumerate(view.ids.tolist()):
-        assert store.data.embedding_dict[to_uuid(name.decode())] == pytest.approx(view.matrix[position].tolist())
 
 
 STORED = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids")

@@ -34,12 +34,6 @@ TEXTS = [
 ]
 
 
-async def test_a_question_finds_the_passage_that_shares_its_rare_words():
-    embedder = LexicalEmbedder().fit(TEXTS)
-    scores = (await embedder.embed(["Who built the Arnholm lighthouse?"], "query")) @ (await embedder.embed(TEXTS)).T
-    assert scores.argmax() == 0
-
-
 async def test_words_never_seen_before_and_inflections_still_match():
     embedder = LexicalEmbedder().fit(TEXTS)
     passages = await embedder.embed(["Quibblewick met the envoy.", "The sailors met the envoy."])
@@ -47,12 +41,6 @@ async def test_words_never_seen_before_and_inflections_still_match():
     assert passages[0] @ query > passages[1] @ query + 0.1
     finnish = await embedder.embed(["lentokoneessa", "lentokoneeseen", "kirkolle"])
     assert finnish[0] @ finnish[1] > finnish[0] @ finnish[2] + 0.1
-
-
-async def test_words_of_one_meaning_meet():
-    embedder = LexicalEmbedder().fit(TEXTS)
-    question, near, far = await embedder.embed(["How is a file erased?", "Deleting documents.", "Painting seascapes."])
-    assert question @ near > question @ far + 0.05
 
 
 GERMAN = (
@@ -218,13 +206,6 @@ def model_folder(tmp_path):
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "config.json").write_text("{}")
     return tmp_path / "tiny"
-
-
-@pytest.mark.parametrize("spec", [None, "lexical"])
-def test_default_needs_nothing(spec):
-    embedder = resolve_embedder(spec)
-    assert isinstance(embedder, LexicalEmbedder)
-    assert embedder.spec == "lexical"
 
 
 def test_specs_lead_back_to_the_same_embedder(tmp_path, model_folder):

@@ -194,10 +194,6 @@ def test_exception_keeps_its_traceback_and_leaves_no_cycle():
     assert "fail" in [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
 
 
-async def test_works_inside_a_running_loop_like_a_notebook():
-    assert run_sync(double(3)) == 6
-
-
 def test_fifty_threads_at_once_overlap_on_one_loop():
     inside = 0
     everyone = asyncio.Event()

@@ -35,14 +35,6 @@ def edges_of(path):
     }
 
 
-def test_without_units_the_pool_holds_passages_and_edges_only(tmp_path):
-    with folder(tmp_path / "i") as index:
-        assert dict(index.build(CORPUS).units) == {"chunk": 4}
-    found = read_contents(tmp_path / "i")
-    assert {edge.kind for edge in found.edges} == {"mentions"}
-    assert all(edge.source in found.chunks for edge in found.edges)
-
-
 def test_with_units_a_relation_stands_on_every_passage_that_states_it(tmp_path):
     said = [Document(title, "Mira Vale painted Anna Vale.", title) for title in ("Mira Vale", "Notes")]
     with folder(tmp_path / "i", index_units=True) as index:
