@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sire_core.recipes import REGISTRY
-from sire_core.recipes.registry import recipe_by_name
+from sire_core.recipes import REGISTRY, recipe_by_name
 from sire_core.testing.contracts import (
     RECIPE_CHECKS,
     broken_promises,

@@ -13,8 +13,8 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import SimpleVectorStore
 
 from llama_index_sire import SireNodeParser
+from sire_core import Index
 from sire_core.data import demo_documents
-from sire_core.index import Index
 from sire_core.recipes import REGISTRY
 from sire_core.types import to_uuid
 

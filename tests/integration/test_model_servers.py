@@ -15,12 +15,12 @@ from dataclasses import replace
 import pytest
 from pydantic import BaseModel
 
+from sire_core import UsageLimits
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.faults import RetryPolicy
-from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Prompt
 from sire_core.storage.call_cache import CallStore
 from support.http_server import HttpRequest, HttpResponse, LoopbackServer

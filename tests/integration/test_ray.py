@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document, Index, UsageLimits
 from sire_core.changes.runners import RayRunner, resolve_runner
 from sire_core.data import demo_documents
 from sire_core.errors import BuildError, ConfigurationError, LimitExceededError
-from sire_core.models.usage import UsageLimits
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import ScriptedModel
 

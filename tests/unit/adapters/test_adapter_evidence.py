@@ -12,8 +12,8 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, Te
 import langchain_sire
 import llama_index_sire
 from sire_core.errors import ConfigurationError
+from sire_core.extend import count_tokens
 from sire_core.search.context import ContextOptions
-from sire_core.text.words import count_tokens
 
 QUESTION = "When is the furnace cleaned, and who cleans the furnace?"
 FILLER = "The furnace hall was painted in a light colour by a company from the next town in spring."

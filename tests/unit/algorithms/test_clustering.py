@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.arrays.nearest_neighbors import approximate_neighbors, nearest_neighbors
 from sire_core.errors import ConfigurationError
+from sire_core.extend import approximate_neighbors, nearest_neighbors
 from sire_core.papers.trees.clustering import (
     neighbors_together,
     paper_clusters,

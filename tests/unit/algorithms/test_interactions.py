@@ -9,14 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.arrays.nearest_neighbors import nearest_neighbors
-from sire_core.arrays.personalized_pagerank import CSRGraph, personalized_pagerank
-from sire_core.knowledge.same_names import merge_aliases, similar_names
-from sire_core.models.prompt_format import parse_order
+from sire_core.extend import (
+    CSRGraph,
+    KnownSimilarities,
+    nearest_neighbors,
+    parse_order,
+    personalized_pagerank,
+    similar_names,
+)
+from sire_core.knowledge.same_names import merge_aliases
 from sire_core.papers.iier.derive import keyword_pairs, semantic_pairs, structural_pairs
 from sire_core.papers.iier.rank import arrange_chains, greedy_cover
 from sire_core.papers.msrag.element_graph import Incidence, nearby_entities, nearby_relations
-from sire_core.search.vectors.sq_index import KnownSimilarities
 
 KEYWORDS = [
     {"mayan ruins", "guatemala", "tikal", "stela", "rain"},

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sire_core.extend import count_tokens, cut_line, split_sentences, text_length
 from sire_core.papers.trees.similarity_tree import abstractiveness
-from sire_core.text.words import count_tokens, cut_line, packed, split_sentences, text_length, token_pattern
+from sire_core.text.words import packed, token_pattern
 
 WHOLE = [
     "Er wurde am 3. Mai 1902 geboren.",

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sire_core import Document, Index
-from sire_core.changes.derivation import PlainDerivation
+from sire_core import Document, Index, Passage
 from sire_core.changes.estimate import DryRunModel, Estimate
 from sire_core.errors import BuildError, ConfigurationError, CorpusError, IndexLockedError
+from sire_core.extend import PlainDerivation
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.models.usage import CostRange
 from sire_core.recipes import flat, indexrag, msrag, raptor, sirerag
@@ -20,7 +20,7 @@ from sire_core.storage.check import check_folder
 from sire_core.storage.store import Store
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
-from sire_core.types import Edge, ExtractionRecord, Passage, Unit, UnitKind
+from sire_core.types import Edge, ExtractionRecord, Unit, UnitKind
 
 NAMES = ["Alma", "Boris", "Ceuta", "Drava", "Ewa Fell", "Port Guam"]
 

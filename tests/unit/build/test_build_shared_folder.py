@@ -4,14 +4,13 @@ import pickle
 
 import pytest
 
+from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
-from sire_core.index import Index
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.recipes import flat, raptor, sirerag
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor
-from sire_core.types import Document
 
 DOCUMENTS = list(demo_documents())
 

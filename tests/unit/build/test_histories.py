@@ -14,11 +14,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
-from sire_core.changes.derivation import PlainDerivation
 from sire_core.data import demo_documents
 from sire_core.errors import ModelError
-from sire_core.evaluate.datasets import load_dataset
-from sire_core.knowledge.knowledge_graph import KnowledgeGraph
+from sire_core.evaluate import load_dataset
+from sire_core.extend import KnowledgeGraph, PlainDerivation
 from sire_core.papers.pagerank.rank import PageRank
 from sire_core.papers.sirerag.cross_tree import CrossTree
 from sire_core.papers.trees.similarity_tree import SimilarityTree

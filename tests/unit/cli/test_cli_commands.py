@@ -8,9 +8,9 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.cli.options import manifest_of
+from sire_core.extend import count_tokens
 from sire_core.recipes import REGISTRY
 from sire_core.storage.folder import Folder
-from sire_core.text.words import count_tokens
 from support.command import run
 
 RECORDS = [

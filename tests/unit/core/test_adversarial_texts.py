@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import sire_core
+from sire_core import Document, Hit
 from sire_core.documents.blocks import block_text, read_blocks
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.markdown_blocks import markdown_blocks
@@ -21,6 +22,7 @@ from sire_core.documents.markdown_cleaning import clean_markdown
 from sire_core.documents.markdown_writing import undo_escapes
 from sire_core.documents.media import split_media
 from sire_core.errors import SireError
+from sire_core.extend import count_tokens, cut_line, name_key, normalize_answer, split_sentences
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.files.html import html_to_markdown
 from sire_core.files.readers import read_documents
@@ -38,18 +40,8 @@ from sire_core.reason.output_parsing import (
 )
 from sire_core.search.extracts import extract_sentences
 from sire_core.text.snippets import readable_sentences
-from sire_core.text.words import (
-    clean_text,
-    count_tokens,
-    cut_line,
-    indexed_words,
-    name_key,
-    normalize_answer,
-    spaced_text,
-    split_sentences,
-    split_words,
-)
-from sire_core.types import Chunk, Document, Hit, Unit, UnitKind
+from sire_core.text.words import clean_text, indexed_words, spaced_text, split_words
+from sire_core.types import Chunk, Unit, UnitKind
 from support.growth import growth
 
 EXTRACTOR = RulesExtractor()

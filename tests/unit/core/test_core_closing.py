@@ -10,7 +10,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import IndexMissingError
-from sire_core.progress import progress_of
+from sire_core.extend import progress_of
 from sire_core.testing.contracts import sample_corpus
 from sire_core.testing.doubles import ScriptedModel
 from support.command import run

@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+from sire_core import Document
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.markdown_blocks import markdown_blocks
 from sire_core.documents.markdown_cleaning import clean_markdown, without_blobs
@@ -16,7 +17,6 @@ from sire_core.explore.markdown_html import markdown_html
 from sire_core.files.html import html_to_markdown
 from sire_core.files.readers import read_documents
 from sire_core.files.restructured import read_rst
-from sire_core.types import Document
 
 
 def read(page):

@@ -15,10 +15,10 @@ from sire_core.documents.blocks import repeated_of
 from sire_core.documents.chunker import SentenceChunker, chunk_document, joined
 from sire_core.documents.markdown_sections import headings_of
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.extend import count_tokens, split_sentences
 from sire_core.files.readers import read_documents
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.papers.sirerag.sentence_groups import group_sentences
-from sire_core.text.words import count_tokens, split_sentences
 from sire_core.types import UnitKind
 from support.growth import growth
 from support.scripted_server import ScriptedServer

@@ -2,14 +2,13 @@
 
 import pytest
 
-from sire_core import Index
+from sire_core import Document, Index, Passage
 from sire_core.documents.blocks import block_text, read_blocks
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.markdown_cleaning import clean_markdown
 from sire_core.documents.markdown_sections import paths_of
 from sire_core.extraction.passage_sections import Piece, pieces_of
 from sire_core.files.readers import read_documents
-from sire_core.types import Document, Passage
 
 PAGE = """---
 sidebar: 3

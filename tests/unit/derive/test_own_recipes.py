@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from sire_core import Document, Index
-from sire_core.changes.derivation import PlainDerivation
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
+from sire_core.extend import Flat, PlainDerivation
 from sire_core.protocols import Recipe
+from sire_core.recipes import REGISTRY
 from sire_core.recipes.published import PUBLISHED
-from sire_core.recipes.registry import REGISTRY
-from sire_core.search.vectors.flat import Flat
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Edge, Unit, UnitKind

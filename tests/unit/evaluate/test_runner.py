@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document, Hit, Index
 from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate import DataSet, EvalConfig, Experiment, load_questions
 from sire_core.evaluate.answer_file import AnswerFile
-from sire_core.evaluate.datasets import Question
 from sire_core.evaluate.rows import Setup
 from sire_core.evaluate.runner import evaluate
+from sire_core.extend import Question
 from sire_core.models.caching import CachedModel
 from sire_core.protocols import Prompt
 from sire_core.recipes import pagerank, raptor
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
-from sire_core.types import Hit, Unit, UnitKind
+from sire_core.types import Unit, UnitKind
 
 DOCUMENTS = tuple(Document(f"d{i}", text=f"Passage number {i} speaks of Rome{i}.", title=f"T{i}") for i in range(6))
 TEXTS = {document.id: document.text for document in DOCUMENTS}

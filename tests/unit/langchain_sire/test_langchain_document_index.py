@@ -10,14 +10,12 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sire import SireRetriever, SireVectorStore
-from sire_core import types
+from sire_core import Document as SireDocument
+from sire_core import Index, Passage, types
 from sire_core.errors import BuildError, ConfigurationError, CorpusError, StorageError
-from sire_core.index import Index
 from sire_core.storage.check import check_folder
 from sire_core.storage.pending_documents import PendingDocuments as Pending
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document as SireDocument
-from sire_core.types import Passage
 from support.damage import DAMAGES, damage
 
 

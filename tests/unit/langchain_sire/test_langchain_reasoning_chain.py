@@ -21,9 +21,9 @@ from langchain_sire import (
     create_self_ask_chain,
     create_sire_answer_tool,
 )
+from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, ModelError, NoAnswerError, QueryError
-from sire_core.index import Index
 from support.langchain_chat import model, says
 from support.langchain_runs import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs, asking
 

@@ -13,10 +13,10 @@ from langchain_sire import (
     over_vector_store,
     pool_documents,
 )
+from sire_core import Index
 from sire_core.data import demo_documents as core_demo
 from sire_core.errors import ConfigurationError
 from sire_core.filters import parse_filter
-from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from support.langchain_demo import Hashed
 

@@ -25,8 +25,8 @@ from llama_index.core.vector_stores import FilterOperator, MetadataFilter, Metad
 from salt_lantern import QUESTION, TEXTS
 
 from llama_index_sire import SireRetriever
+from sire_core import Index
 from sire_core.errors import ConfigurationError, CorpusError, StorageError
-from sire_core.index import Index
 from sire_core.storage.check import check_folder
 
 pytestmark = pytest.mark.default_recipe

@@ -10,6 +10,7 @@ from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import Document
+from llama_index.core.tools import RetrieverTool
 
 from llama_index_sire import (
     IRCoTQueryEngine,
@@ -110,3 +111,24 @@ def test_trap_public_methods_are_left_to_llama_index():
             owner = next(cls for cls in ours.__mro__ if name in vars(cls))
             assert not owner.__module__.startswith("llama_index_sire"), (ours, name)
         assert issubclass(ours, base)
+
+
+def test_trap_the_question_arrives_as_the_model_wrote_it(index_of):
+    """`RetrieverTool` turns it into "input is ..."."""
+    heard = []
+    index = index_of()
+
+    class Hearing:
+        path = index.path
+
+        search, snapshot = index.search, index.snapshot
+
+        async def asearch(self, query, k, *, filter, returns, as_of):
+            heard.append((query, k, filter))
+            return await index.asearch(query, k, filter=filter, returns=returns)
+
+    retriever = SireRetriever(Hearing())
+    create_sire_tool(retriever)(query="who founded X?")
+    assert heard == [("who founded X?", 10, None)]
+    RetrieverTool.from_defaults(retriever, description="theirs")(input="who founded X?")
+    assert heard[1][0] != "who founded X?"

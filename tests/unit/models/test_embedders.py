@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core import Index
+from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError
 from sire_core.models.embedders import answer_text, resolve_embedder, same_model
 from sire_core.models.lexical_embedder import LexicalEmbedder
@@ -23,7 +23,6 @@ from sire_core.protocols import Embedder, Fittable
 from sire_core.reason import ircot
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
-from sire_core.types import Document
 
 TEXTS = [
     "The lighthouse of Arnholm was built by Greta Voss in 1871.",

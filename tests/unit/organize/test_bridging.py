@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from sire_core.index import Index
+from sire_core import Document, Index
+from sire_core.extend import text_length
 from sire_core.papers.indexrag.bridges import (
     BridgeEvidence,
     JoinedFacts,
@@ -17,8 +18,7 @@ from sire_core.papers.indexrag.bridges import (
 )
 from sire_core.recipes import indexrag
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
-from sire_core.text.words import text_length
-from sire_core.types import Document, UnitKind
+from sire_core.types import UnitKind
 
 
 def document(name, *facts, title="", names=None):

@@ -5,9 +5,9 @@ import json
 import numpy as np
 
 from sire_core import Document, Index
+from sire_core.extend import KEYWORD
 from sire_core.extraction.record import RecordedExtractor
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.knowledge import KEYWORD
 from sire_core.papers.iier import INTERACTS
 from sire_core.papers.iier.chain_graph import ChainGraph
 from sire_core.recipes import iier, msrag, pagerank

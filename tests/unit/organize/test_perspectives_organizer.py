@@ -12,16 +12,15 @@ from hypothesis import strategies as st
 from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
+from sire_core.extend import MENTIONS, tokenize
 from sire_core.extraction.record import RecordedExtractor
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.knowledge import MENTIONS
 from sire_core.papers.smart.derive import Perspectives
 from sire_core.papers.smart.perspectives import StoredTrees
 from sire_core.recipes import smart
 from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
-from sire_core.text.words import tokenize
 from sire_core.types import UnitKind
 from support.damage import forget_notes
 

@@ -11,8 +11,8 @@ import pytest
 import sire_core.extend
 from sire_core import Document, Index
 from sire_core.data import demo_documents
-from sire_core.extend import Recipe, ScoreRanker, UnitKind, min_max, relation_ends
-from sire_core.recipes import recipe_by_name
+from sire_core.extend import ScoreRanker, UnitKind, min_max, relation_ends
+from sire_core.recipes import Recipe, recipe_by_name
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
 NAMES = ("hipporag2", "linearrag")

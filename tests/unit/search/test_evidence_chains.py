@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document, Index, Passage
+from sire_core.extend import KnownSimilarities
 from sire_core.filters import parse_filter
 from sire_core.papers.iier.rank import EvidenceChains
 from sire_core.recipes import flat, iier
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.question import QueryFeatures
-from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
-from sire_core.types import Passage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

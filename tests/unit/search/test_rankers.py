@@ -9,9 +9,9 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
+from sire_core.extend import Lexical
 from sire_core.recipes import REGISTRY, flat, pagerank
 from sire_core.search.rankers.late_interaction import LateInteraction, max_similarity
-from sire_core.search.rankers.lexical import Lexical
 from sire_core.testing.doubles import HashEmbedder
 
 

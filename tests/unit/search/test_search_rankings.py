@@ -14,15 +14,13 @@ from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import QueryError
+from sire_core.extend import Flat, Hybrid, Lexical, count_tokens
 from sire_core.filters import parse_filter
 from sire_core.recipes import REGISTRY, sirerag
 from sire_core.search.explanation import text_below_title, without_sessions
-from sire_core.search.rankers.hybrid import Hybrid
-from sire_core.search.rankers.lexical import Lexical
-from sire_core.search.vectors.flat import Flat
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor
 from sire_core.text.snippets import snippet
-from sire_core.text.words import count_tokens, find_words, word_pattern
+from sire_core.text.words import find_words, word_pattern
 from sire_core.types import UnitKind
 
 RANKERS = [Flat(), Flat("Answer briefly."), Lexical(), Hybrid(), Hybrid(depth=3), Hybrid((Lexical(),), constant=1.0)]

@@ -12,10 +12,10 @@ from mcp import Client
 from sire_core import Document, Index, Passage
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import IndexMissingError, ModelError
+from sire_core.extend import count_tokens
 from sire_core.reason import ReasoningLimits
 from sire_core.serve.mcp_server import make_server
 from sire_core.testing.doubles import ScriptedModel
-from sire_core.text.words import count_tokens
 
 DOCUMENTS = [
     Document("m-1", "Ada Holm founded Brackwater Press.", "Ada Holm", {"year": 1901, "lang": "en"}),

@@ -7,9 +7,8 @@ import textwrap
 
 import pytest
 
-from sire_core.index import Index
+from sire_core import Document, Index
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document
 
 DOCUMENTS = [Document(f"d{i}", f"Alma met Boris in Ceuta. Alma lives in Drava {i}.", f"Title {i}") for i in range(5)]
 

@@ -13,12 +13,11 @@ import sys
 import pytest
 
 from sire_core import Document, Index, Passage
-from sire_core.changes.derivation import PlainDerivation
 from sire_core.documents.blocks import layout_of, read_blocks, repeated_of, stored_blocks
 from sire_core.errors import ConfigurationError
+from sire_core.extend import Flat, PlainDerivation
 from sire_core.papers.indexrag.select import Quota, QuotaRange
 from sire_core.protocols import Recipe
-from sire_core.search.vectors.flat import Flat
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Unit, UnitKind
 

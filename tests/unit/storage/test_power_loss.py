@@ -16,11 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from sire_core.index import Index
+from sire_core import Document, Index
 from sire_core.storage.check import check_folder
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document
 
 SOURCE = Path(__file__).parents[2] / "data" / "power_loss.c"
 BLOCK = 512

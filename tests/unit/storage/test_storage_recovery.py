@@ -7,15 +7,14 @@ import sqlite3
 
 import pytest
 
+from sire_core import Document, Index
 from sire_core.errors import (
     IndexMissingError,
     StorageError,
 )
-from sire_core.index import Index
 from sire_core.storage.checksums import row_checksum
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document
 
 QUESTION = "Who lives in Drava 3?"
 

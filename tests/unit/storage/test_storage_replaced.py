@@ -9,10 +9,9 @@ import time
 
 import pytest
 
+from sire_core import Document, Index
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
-from sire_core.index import Index
 from sire_core.storage.folder import file_lock
-from sire_core.types import Document
 
 QUESTION = "Who lives in Drava 3?"
 NEW = Document("new", "Zora lives in Drava 3 now.")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from sire_core import Document
 from sire_core.errors import ConfigurationError, IndexLockedError, StorageError
 from sire_core.storage.folder import Folder
-from sire_core.types import Document
 
 QUESTION = "Who lives in Drava 3?"
 
