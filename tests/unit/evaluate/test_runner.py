@@ -176,12 +176,6 @@ async def test_an_unfilled_budget_is_filled_with_more_hits_that_recall_does_not_
     assert [returns for _, _, returns in index.asked] == ["units", "passages", "units"]
 
 
-async def test_limit_asks_a_seeded_sample():
-    ids = [result.id for result in (await row(limit=2, seed=1)).results]
-    assert ids == [question.id for question in DATASET.sample(2, 1).questions]
-    assert len(ids) == 2
-
-
 async def test_nothing_to_measure_is_an_error():
     with pytest.raises(ConfigurationError, match="nothing to measure"):
         await evaluate(WrittenIndex({}), DataSet("toy", DOCUMENTS, (QUESTIONS[4],)))

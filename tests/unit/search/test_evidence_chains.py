@@ -104,14 +104,6 @@ def test_orders_of_the_paper(folder):
     assert len(set(shuffled)) > 1
 
 
-def test_filters_restrict_seeds_and_walk(folder):
-    with opened(folder) as index:
-        hits = index.search(QUESTION, 40, filter={"tenant": "a"})
-        assert chains_of(index, where={"tenant": "b"}) == [["vale"]]
-        assert "vale" not in names(hits)
-        assert not any("Mira Vale" in repr(hit.path) for hit in hits)
-
-
 def test_a_model_finds_the_keywords_of_a_question(folder):
     model = ScriptedModel([json.dumps({"keywords": ["Anna  Vale", " ", "Bridge 7"]})])
     with opened(folder, model) as index:
