@@ -25,7 +25,9 @@ from sire_core.protocols import Prompt
 from sire_core.storage.call_cache import CallStore
 from support.http_server import HttpRequest, HttpResponse, LoopbackServer
 
-pytestmark = pytest.mark.usefixtures("transport")
+# What a body says is read alike over both clients; how it travels is tried over both.
+pytestmark = [pytest.mark.usefixtures("transport"), pytest.mark.quick(transport=["default"])]
+over_both = pytest.mark.quick(transport=["default", "httpx"])
 
 RETRY = RetryPolicy(max_retries=2, base=0.001, cap=0.002, seed=0)
 PROMPT = Prompt("Say it.", "Alma lives in Drava.")
@@ -302,6 +304,7 @@ async def test_a_stream_without_an_end_is_not_passed_for_an_answer():
         await streamed(Server(lambda _: HttpResponse(headers={"content-type": "text/event-stream"}, body=event)))
 
 
+@over_both
 @pytest.mark.parametrize("kind", ENDS)
 async def test_streams_that_break_off(kind):
     def answer(_):
@@ -403,6 +406,7 @@ def packed(text: bytes, how: str) -> HttpResponse:
     return HttpResponse(200, body, {"content-encoding": how})
 
 
+@over_both
 @pytest.mark.parametrize("how", ["gzip", "deflate"])
 async def test_what_is_unpacked_is_bounded(how, monkeypatch):
     assert (await ask(Server(lambda _: packed(json.dumps(whole()).encode(), how)))).text == "Drava"
@@ -430,6 +434,7 @@ async def test_what_cannot_be_unpacked_up_to_a_bound_is_refused(how):
     assert server.requests[0].headers["accept-encoding"] == "gzip, deflate"
 
 
+@over_both
 async def test_half_of_a_packed_body_is_asked_for_again():
     whole_body = gzip.compress(json.dumps(whole()).encode())
 
@@ -513,6 +518,7 @@ async def test_an_address_that_is_none_or_has_two_keys_is_refused_at_once():
     assert "secret" not in str(unreachable.value)
 
 
+@over_both
 async def test_redirects_compare_the_port_and_send_no_credentials():
     other = Server(lambda _: whole())
     with LoopbackServer(other) as elsewhere:
@@ -554,6 +560,7 @@ async def drip(part: bytes, pause: float, times: int = 10_000):
         await asyncio.sleep(pause)
 
 
+@over_both
 @pytest.mark.parametrize("how", [ask, streamed])
 async def test_a_server_that_sends_a_byte_now_and_then_is_left_at_the_deadline(how):
     server = Server(lambda _: HttpResponse(headers={"content-type": "application/json"}, parts=drip(b" ", 0.05)))
@@ -570,6 +577,7 @@ async def test_an_endless_stream_of_events_ends_at_the_deadline():
         await streamed(server, deadline=0.6)
 
 
+@over_both
 @pytest.mark.parametrize("how", [ask, streamed])
 async def test_a_body_without_end_is_refused(how, monkeypatch):
     monkeypatch.setattr("sire_core.models.openai.client._MAX_BYTES", 100_000)
@@ -598,6 +606,7 @@ async def test_events_that_no_parser_takes_are_one_clear_error(nested):
         await streamed(Server(lambda _: HttpResponse(parts=drip(b"data: " + nested + b"\n\n", 0, 2))))
 
 
+@over_both
 async def test_a_slow_model_is_asked_for_a_stream_and_its_answer_is_kept():
     """Three tokens a second take longer than one waits for news, but there is always news."""
 
