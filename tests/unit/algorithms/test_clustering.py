@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from sire_core.errors import ConfigurationError
 from sire_core.extend import approximate_neighbors, nearest_neighbors
 from sire_core.papers.trees.clustering import (
-    neighbors_together,
     paper_clusters,
     place_rows,
     soft_clusters,
@@ -173,17 +172,6 @@ def groups(seed, count=12, size=6, dimension=24):
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_maintained_clusters_hold_neighbors_as_fresh_ones_do(seed):
-    vectors = groups(seed, count=40)
-    late = np.arange(0, 240, 8)
-    early = np.setdiff1d(np.arange(240), late)
-    built = soft_clusters(vectors[early], rng=np.random.default_rng(0))
-    placed = place_rows(vectors, [early[cluster].tolist() for cluster in built])
-    fresh = soft_clusters(vectors, rng=np.random.default_rng(0))
-    assert neighbors_together(vectors, placed) >= neighbors_together(vectors, fresh) - 0.02
-
-
 @given(st.integers(0, 99), st.integers(1, 5), st.data())
 def test_every_row_has_a_place_and_clusters_only_grow(seed, size, data):
     vectors = groups(seed, 4, size, 5)
@@ -196,14 +184,6 @@ def test_every_row_has_a_place_and_clusters_only_grow(seed, size, data):
         assert set(was) <= set(now) or (now == [] and number in shrunk and len(was) == 1)
         assert now == sorted(set(now))
     assert placed == place_rows(vectors, clusters, shrunk)
-
-
-def test_pairs_by_hand():
-    vectors = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)
-    assert neighbors_together(vectors, [[0, 1], [2, 3]]) == 1.0
-    assert neighbors_together(vectors, [[0, 1]]) == 0.5
-    assert neighbors_together(vectors, [[0, 2], [1, 3]]) == 0.0
-    assert neighbors_together(vectors[:1], []) == 1.0
 
 
 def brute_force(vectors, k):
@@ -267,13 +247,3 @@ def test_approximate_neighbors_are_nearly_the_exact_ones(size):
     assert same >= 0.9 * sum(map(len, exact))
     assert all(scores == sorted(scores, reverse=True) for scores in ([s for _, s in row] for row in found))
     assert positive(approximate_neighbors(vectors, 5)) == found
-
-
-def test_approximate_neighbors_of_equal_rows_and_of_nothing():
-    same = np.ones((400, 8), dtype=np.float32)
-    indices, cosines = approximate_neighbors(same, 3)
-    assert (cosines == 1).all()
-    assert (indices != np.arange(400)[:, None]).all()
-    assert all(len(set(row)) == 3 for row in indices.tolist())
-    _, cosines = approximate_neighbors(np.zeros((400, 8), dtype=np.float32), 3)
-    assert (cosines <= 0).all()

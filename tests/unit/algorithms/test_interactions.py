@@ -15,7 +15,6 @@ from sire_core.extend import (
     nearest_neighbors,
     parse_order,
     personalized_pagerank,
-    similar_names,
 )
 from sire_core.knowledge.same_names import merge_aliases
 from sire_core.papers.iier.derive import keyword_pairs, semantic_pairs, structural_pairs
@@ -85,17 +84,6 @@ def test_oracle_I2_greedy_cover():
     assert greedy_cover([], KnownSimilarities(SIMILARITY)) == ([], [])
 
 
-@settings(max_examples=50, deadline=None)
-@given(found=st.lists(st.sets(st.integers(0, 9)), max_size=6))
-def test_a_cover_covers_what_can_be_covered_and_no_seed_is_idle(found):
-    nodes = [np.array(sorted(held), dtype=np.int64) for held in found]
-    seeds, covers = greedy_cover(nodes, KnownSimilarities(np.zeros(10, dtype=np.float32)))
-    assert sorted(itertools.chain(*covers)) == [i for i, held in enumerate(found) if held]
-    assert all(covers)
-    assert len(set(seeds)) == len(seeds)
-    assert all(seed in found[keyword] for seed, cover in zip(seeds, covers, strict=True) for keyword in cover)
-
-
 def test_oracle_I3_semantic_edges():
     vectors = np.array([(1, 0), (0.8, 0.6), (0, 1), (-1, 0)], dtype=np.float32)
     nearest = nearest_neighbors(vectors, 1)
@@ -108,10 +96,6 @@ def test_oracle_I3_semantic_edges():
 
 def test_oracle_I4_structural_edges():
     assert structural_pairs(["d0", "d0", "d0", "d1"], [0, 1, 2, 3]).tolist() == [[0, 1], [1, 2]]
-
-
-def test_copies_are_one_node_and_never_joined_to_themselves():
-    assert structural_pairs(["d0", "d0", "d0", "d1", "d1"], [0, 0, 1, 1, 0]).tolist() == [[0, 1]]
 
 
 def test_oracle_I7_reading_order():
@@ -216,9 +200,6 @@ def test_fanout_keeps_the_most_similar_and_what_is_forbidden_is_not_entered():
     assert 4 not in nearby_relations([1], star, 5, None, similarity)
 
 
-NAMES = st.sampled_from(["a", "b", "c", "a b", "a b c", "b c", "d e", "f"])
-
-
 def merged(canonical):
     """Groups of more than one name, the canonical one first, the others in order."""
     groups = {chosen: [] for chosen in canonical.values()}
@@ -251,44 +232,3 @@ def test_a_short_form_of_several_names_joins_none():
 def test_one_word_of_a_name_is_not_merged_with_it():
     found = merge_aliases([["Henry of Flanders", "Henry"], ["British Film Institute", "BFI"]])
     assert merged(found) == [("British Film Institute", "BFI")]
-
-
-@given(st.lists(st.lists(NAMES, max_size=4), max_size=8), st.integers(1, 8))
-def test_every_name_has_one_canonical_name_in_its_group(groups, most):
-    found = merge_aliases(groups, max_names=most)
-    assert set(found) == {name for group in groups for name in group}
-    for name, chosen in found.items():
-        assert found[chosen] == chosen
-        assert len(chosen) >= len(name)
-    assert all(1 < len(names) <= most for names in merged(found))
-
-
-def unit(rows):
-    rows = np.asarray(rows, dtype=np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-def test_a_word_of_too_many_names_links_none():
-    names = [f"Bridge {letter}" for letter in "abcdef"]
-    vectors = unit([[1, 0]] * 6)
-    assert len(similar_names(names, vectors, 0.5, max_names_per_word=5)[0]) == 0
-    assert len(similar_names(names, vectors, 0.5, max_names_per_word=6)[0]) == 15
-
-
-@given(
-    st.lists(st.sampled_from(["red fox", "red", "fox den", "old den", "sea"]), max_size=12),
-    st.floats(-1, 1),
-    st.integers(0, 99),
-)
-def test_it_finds_what_comparing_all_pairs_finds(names, threshold, seed):
-    vectors = unit(np.random.default_rng(seed).normal(size=(len(names), 3))) if names else np.empty((0, 3), np.float32)
-    first, second, _ = similar_names(names, vectors, threshold)
-    expected = [
-        (i, j)
-        for i in range(len(names))
-        for j in range(i + 1, len(names))
-        if set(names[i].split()) & set(names[j].split())
-        and np.einsum("d,d->", vectors[i], vectors[j], dtype=np.float32) >= threshold + 1e-5
-    ]
-    assert set(expected) <= set(zip(first.tolist(), second.tolist(), strict=True))
-    assert all(set(names[i].split()) & set(names[j].split()) for i, j in zip(first, second, strict=True))

@@ -6,7 +6,6 @@ import sys
 import time
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from sire_core import Document, Index, Passage
@@ -15,14 +14,12 @@ from sire_core.errors import BuildError, ConfigurationError, CorpusError, IndexL
 from sire_core.extend import PlainDerivation
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.models.usage import CostRange
-from sire_core.recipes import flat, indexrag, msrag, raptor, sirerag
+from sire_core.recipes import flat, indexrag, raptor, sirerag
 from sire_core.storage.check import check_folder
 from sire_core.storage.store import Store
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.types import Edge, ExtractionRecord, Unit, UnitKind
-
-NAMES = ["Alma", "Boris", "Ceuta", "Drava", "Ewa Fell", "Port Guam"]
 
 
 def index_at(path, **options):
@@ -48,18 +45,6 @@ def test_mistakes_change_nothing(tmp_path):
             index.build([Document("d9", "One."), Document("d9", "Two.")])
         assert read_contents(path) == before
         assert index.delete("d0").removed == 1
-
-
-def test_another_seed_is_kept_by_the_folder(tmp_path):
-    documents = [Document(f"d{i}", f"{NAMES[i % 6]} met {NAMES[i % 5]}. It was day {i}.") for i in range(40)]
-    with index_at(tmp_path / "a", seed=5) as index:
-        index.build(documents[:39])
-    with index_at(tmp_path / "a", seed=9) as index:
-        index.add(documents[39:])
-    with index_at(tmp_path / "b", seed=5) as index:
-        index.build(documents[:39])
-        index.add(documents[39:])
-    assert read_contents(tmp_path / "a") == read_contents(tmp_path / "b")
 
 
 def test_deleted_passages_leave_what_their_documents_without_them_would_give(tmp_path):
@@ -195,21 +180,6 @@ def test_what_an_unfinished_build_repaired_is_not_lost(tmp_path, recipe):
     grown, wanted = read_contents(path), read_contents(tmp_path / "fresh")
     assert grown.units == wanted.units
     assert set(map(repr, grown.edges)) == set(map(repr, wanted.edges))
-
-
-def test_damaged_vectors_do_not_reach_the_store(tmp_path):
-    documents = [Document(f"d{number}", f"Word{number} saw Thing{number % 7}.") for number in range(300)]
-    told = [replace(document, metadata={"told": True}) for document in documents]
-    with Index(tmp_path / "index", recipe="flat", embedder=HashEmbedder()) as index:
-        index.build(documents)
-    before = read_contents(tmp_path / "index").vectors
-    (matrix,) = (tmp_path / "index").rglob("matrix.npy")
-    np.save(matrix, np.zeros_like(np.load(matrix)))  # of the right length: nobody can tell
-    with Index(tmp_path / "index", recipe="flat", embedder=HashEmbedder()) as index:
-        index.update(told)
-    found = read_contents(tmp_path / "index")
-    assert {unit.metadata.get("told") for unit in found.units.values()} == {True}
-    assert found.vectors == before
 
 
 PAID = [
@@ -384,21 +354,6 @@ CORPUS = [
 ]
 
 
-@pytest.mark.parametrize("recipe", [raptor(), msrag(summaries="eager")])
-def test_the_estimate_of_a_small_change_begins_with_what_is_new(recipe):
-    model = ScriptedModel()
-    index = Index(recipe=recipe, embedder=HashEmbedder(), language_model=model, extractor=RulesExtractor())
-    first = index.estimate(CORPUS).total.calls
-    index.build(CORPUS)
-    after = [*CORPUS, Document("new", "Anna Berg sailed to Port Amber.")]
-    low, high = index.estimate(after).total.calls
-    assert first[0] > 0
-    assert low <= index.build(after).calls <= high
-    replaced = [Document(found.id, f"{found.text} Later.", found.title) for found in CORPUS]
-    assert index.estimate(replaced).total.calls[0] > 0
-    assert index.estimate(after[:12]).total.calls[0] == 0
-
-
 def test_the_estimate_of_a_change_is_of_what_it_touches_in_all_recipes_of_the_folder(tmp_path):
     options = {"embedder": HashEmbedder(), "language_model": ScriptedModel(), "extractor": RulesExtractor()}
     for recipe in (raptor(), indexrag()):
@@ -413,15 +368,6 @@ def test_the_estimate_of_a_change_is_of_what_it_touches_in_all_recipes_of_the_fo
     assert report.usage["organizing"].calls > 0
     assert low <= report.calls <= high
     assert high < whole[1]
-
-
-def test_a_recipe_that_joins_the_folder_is_estimated_whole(tmp_path):
-    options = {"embedder": HashEmbedder(), "language_model": ScriptedModel(), "extractor": RulesExtractor()}
-    with Index(tmp_path / "ix", recipe=raptor(), **options) as index:
-        index.build(CORPUS)
-    with Index(tmp_path / "ix", recipe=raptor(summary_tokens=50), **options) as joining:
-        high = joining.estimate(CORPUS).summaries.calls[1]
-        assert 0 < joining.build(CORPUS).calls <= high
 
 
 def test_a_price_below_a_cent_is_no_price_of_nothing():

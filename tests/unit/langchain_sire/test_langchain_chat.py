@@ -14,8 +14,6 @@ from langchain_core.stores import InMemoryByteStore
 
 from langchain_sire import LangChainChat, LangChainEmbedder, SireRetriever
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError, RefusalError
-from sire_core.models.sync import run_sync
-from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import Prompt
 from support.langchain_chat import GOOD, PROMPT, Answer, Native, WithTools, calls_tool, model, says
 
@@ -47,20 +45,6 @@ async def test_trap_tokens_are_counted_with_include_raw_too():
     assert (done.input_tokens, done.output_tokens) == (30, 4)
     total = bridge.meter.report().total
     assert (total.calls, total.input_tokens, total.output_tokens) == (1, 30, 4)
-
-
-async def test_every_request_counts_repairs_included_on_every_meter():
-    outer = UsageMeter()
-    bridge = LangChainChat(model("no", GOOD)).metered(outer, "extract")
-    await bridge.complete(PROMPT, schema=Answer)
-    assert outer.report().stages["extract"].calls == 2
-    assert bridge.meter.report().total.calls == 2
-
-
-def test_trap_a_sync_call_never_uses_the_async_connections_of_another_loop():
-    chat = model("x", kind=Native)
-    run_sync(LangChainChat(chat).complete(PROMPT))
-    assert chat.log[0]["thread"].name.startswith("sire-worker")
 
 
 async def test_an_async_call_uses_the_classs_async_method_on_the_callers_loop():

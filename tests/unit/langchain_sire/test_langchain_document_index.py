@@ -10,11 +10,9 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sire import SireRetriever, SireVectorStore
-from sire_core import Document as SireDocument
 from sire_core import Index, Passage, types
 from sire_core.errors import BuildError, ConfigurationError, CorpusError, StorageError
 from sire_core.storage.check import check_folder
-from sire_core.storage.pending_documents import PendingDocuments as Pending
 from sire_core.testing.doubles import HashEmbedder
 from support.damage import DAMAGES, damage
 
@@ -72,19 +70,6 @@ def test_bad_documents_are_refused_and_nothing_is_added():
     assert index.get(["otto", "a"]) == []
 
 
-def test_trap_what_waits_survives_the_process(tmp_path):
-    first = SireRetriever.open(tmp_path / "i", recipe="flat")
-    first.upsert([PETRA, OTTO])
-    first.flush()
-    first.upsert([LANTERN])
-    first.delete(["otto"])
-    del first  # the process ends without a search; a record manager believes that all is indexed
-    second = SireRetriever(index=Index(tmp_path / "i", chunker=None), k=10)
-    second.index.close()
-    assert {name for d in second.invoke("Who?") for name in d.metadata["sire"]["doc_ids"]} == {"petra", "lantern"}
-    assert not (tmp_path / "i" / "pending").exists()
-
-
 def test_a_reader_that_sees_less_indexes_every_change(tmp_path):
     writer = SireRetriever.open(tmp_path / "i", recipe="flat")
     writer.upsert([doc("a0", "Text of a.", tenant="a"), doc("b0", "Text of b.", tenant="b")])
@@ -119,15 +104,6 @@ def test_a_deletion_where_nothing_was_built_makes_no_index(tmp_path):
     index.upsert([PETRA])
     index.delete(["petra"])
     assert index.invoke("Petra?") == []
-
-
-def test_an_index_begins_without_documents_in_any_folder(tmp_path):
-    (tmp_path / "empty").mkdir()
-    for place in (tmp_path / "empty", tmp_path / "new" / "i"):
-        index = SireRetriever.from_documents([], path=place, recipe="flat", k=7)
-        index.add_documents([PETRA])
-        assert [d.id for d in SireRetriever.open(place).invoke("Petra?")] == ["petra"]
-        assert SireRetriever.open(place).k == 7
 
 
 def _add(path, name):
@@ -174,16 +150,6 @@ def test_a_failed_build_loses_nothing():
         index.invoke("Petra?")
     embedder.broken = False
     assert index.invoke("Petra?")[0].metadata["sire"]["doc_ids"] == ["petra"]
-
-
-def test_a_change_that_was_cut_off_by_a_kill_harms_no_other(tmp_path):
-    path = tmp_path / "pending"
-    Pending(path).put({"a": SireDocument("a", "One")})
-    (path / "00000002.77.partial").write_text('{"content": {"inst')
-    Pending(path).put({"c": SireDocument("c", "Three")})
-    assert list(Pending(path).changes()) == ["a", "c"]
-    Pending(path).done(Pending(path).changes())
-    assert Pending(path).changes() == {}
 
 
 @pytest.mark.parametrize("case", range(28))

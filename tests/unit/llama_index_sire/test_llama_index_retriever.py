@@ -11,12 +11,10 @@ from llama_index.core.llms import ChatMessage, MockLLM
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.node_parser import HierarchicalNodeParser, get_leaf_nodes
 from llama_index.core.postprocessor import SimilarityPostprocessor
-from llama_index.core.retrievers import AutoMergingRetriever, QueryFusionRetriever, RecursiveRetriever, RouterRetriever
+from llama_index.core.retrievers import AutoMergingRetriever, QueryFusionRetriever
 from llama_index.core.schema import IndexNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
-from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.storage import StorageContext
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.core.tools import RetrieverTool
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.span_handlers import SimpleSpanHandler
 
@@ -282,21 +280,6 @@ def test_merging_retriever_finds_the_parents():
     )
     (found,) = merging.retrieve("Petra Quillon")
     assert found.node_id not in {leaf.node_id for leaf in leaves}
-
-
-def test_recursive_and_router_retrievers_follow_our_nodes():
-    link = IndexNode(id_="link", text="Films of Petra Quillon", index_id="films", metadata={"k": 1})
-    films = retriever(nodes(), similarity_top_k=1)
-    root = retriever([link], similarity_top_k=1)
-    assert root.retrieve("films")[0].node.hash == link.hash
-    recursive = RecursiveRetriever("root", retriever_dict={"root": root, "films": films})
-    assert [n.node_id for n in recursive.retrieve("Salt Lantern film")] == ["lantern"]
-    router = RouterRetriever(
-        LLMSingleSelector.from_defaults(llm=MockLLM()),
-        [RetrieverTool.from_defaults(films, description="films")],
-        llm=MockLLM(),
-    )
-    assert router._retrievers == [films]
 
 
 def test_what_a_search_adds_can_be_read_but_is_no_item():

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.schema import Document, TextNode
-from llama_index.core.schema import Document as LlamaIndexDocument
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQueryResult
 from llama_index_mirrors import AppendOnly, Flaky, document, expected, held, make
@@ -131,18 +130,6 @@ def test_a_store_with_the_least_interface_holds_every_node_once():
     index.push(full=True)
     index.delete(["d0"])
     assert sorted(node.node_id for node in store._rows) == sorted(expected(index))
-
-
-def test_nodes_carry_excluded_keys_and_no_more_metadata(documents):
-    store = AppendOnly()
-    given_document = LlamaIndexDocument(
-        id_="x", text="The lighthouse.", metadata={"path": "/x", "lang": "en"}, excluded_llm_metadata_keys=["path"]
-    )
-    SireRetriever.from_documents([given_document], recipe="flat", vector_store=store)
-    (node,) = store._rows
-    assert "path" in node.excluded_llm_metadata_keys
-    assert set(node.metadata) == {"path", "lang", *STORED}
-    assert set(STORED) <= set(node.excluded_llm_metadata_keys)
 
 
 def test_a_store_with_vectors_of_another_length_is_warned_of(caplog):
