@@ -1,7 +1,6 @@
 """Nearest neighbours, and clusters of trees: soft and as published, kept up to date, measured."""
 
 import os
-import subprocess
 import sys
 from importlib.util import find_spec
 
@@ -19,6 +18,7 @@ from sire_core.papers.trees.clustering import (
     soft_labels,
     split_by_tokens,
 )
+from support.command import run_python
 
 
 def clusters_of(vectors, seed=0, **options):
@@ -223,7 +223,7 @@ def test_threads_change_nothing():
     answers = set()
     for threads in ("1", "2"):
         environment = os.environ | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
-        run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        run = run_python(code, env=environment)
         answers.add(run.stdout.strip())
     assert len(answers) == 1
     assert len(answers.pop()) == 64

@@ -328,7 +328,7 @@ def test_recipes_of_older_extraction_rules_are_built_again_with_the_next_change(
         for recipe in recipes:
             with Index(tmp_path / "index", recipe=recipe) as index:
                 index.build(documents)
-        assert index.stats()["extraction"] == "rules/1"
+                assert index.stats()["extraction"] == "rules/1"
     added = Document("g", "Kites rise over Hull.")
     with Index(tmp_path / "index") as index:
         assert index.build(documents).dropped == ()  # nothing changes: nothing is lost either
@@ -342,7 +342,7 @@ def test_recipes_of_older_extraction_rules_are_built_again_with_the_next_change(
             assert [(hit.unit.id, round(hit.score, 5)) for hit in found] == [
                 (hit.unit.id, round(hit.score, 5)) for hit in expected
             ]
-    assert sorted(index.stats()["recipes"]) == sorted(recipes)
+            assert sorted(index.stats()["recipes"]) == sorted(recipes)
 
 
 PEOPLE = [f"{first} {last}" for first in ("Mira", "Anna", "Tom", "Ida") for last in ("Vale", "Berg", "Hale", "Moor")]

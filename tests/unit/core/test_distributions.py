@@ -5,7 +5,6 @@ import json
 import os
 import pickle
 import runpy
-import subprocess
 import sys
 from datetime import date
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from sire_core.files.readers import read_documents
 from sire_core.moved import PAPERS
 from sire_core.papers.raptor.traversal import TreeTraversal
+from support.command import run_python
 
 if sys.version_info < (3, 11):
     import tomli as tomllib
@@ -85,7 +85,7 @@ HEAVY = [
 
 
 def python(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    return run_python(code).stdout
 
 
 def test_nothing_heavy_is_imported():
@@ -153,7 +153,7 @@ def test_moved_names_are_the_same_objects():
 @pytest.mark.parametrize("first", ["sire_core.recipes.smart.select", "sire_core.corpus.readers"])
 def test_an_earlier_path_may_be_the_first_import_of_a_process(first):
     code = f"import {first}; from sire_core.recipes import smart; print(smart().name)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "smart\n"
+    assert run_python(code).stdout == "smart\n"
 
 
 @pytest.mark.parametrize("name", ["sire_core.recipes.smart.nothing", "sire_core.corpus.nothing", "sire_core.corpuses"])

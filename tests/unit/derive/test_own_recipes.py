@@ -2,8 +2,6 @@
 
 import asyncio
 import re
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +19,7 @@ from sire_core.recipes.published import PUBLISHED
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Edge, Unit, UnitKind
+from support.command import run_python
 
 GUIDE = Path(__file__).parents[3] / "docs" / "extending" / "method.md"
 
@@ -78,7 +77,7 @@ for change in (lambda i: i.add([Document("d2", "More.")]), lambda i: i.using("ow
         except Exception as error:
             print(type(error).__name__, error)
 """
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    done = run_python(code, tmp_path)
     changing, searching = done.stdout.splitlines()
     assert re.fullmatch(r"ConfigurationError .*recipe 'own'.*register.*drop_recipe.*", changing)
     assert re.fullmatch(r"ConfigurationError .*recipe 'own', which is not known here. Pass it: .*", searching)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -23,6 +21,7 @@ from sire_core.protocols import Embedder, Fittable
 from sire_core.reason import ircot
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
+from support.command import run_python
 
 TEXTS = [
     "The lighthouse of Arnholm was built by Greta Voss in 1871.",
@@ -111,14 +110,7 @@ def test_same_bits_in_another_process_with_another_number_of_threads():
             "OPENBLAS_NUM_THREADS": threads,
             "PYTHONHASHSEED": seed,
         }
-        run = subprocess.run(
-            [sys.executable, "-c", script],
-            input=json.dumps(texts),
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        run = run_python(script, input=json.dumps(texts), env=environment)
         outcomes.add(run.stdout)
     assert len(outcomes) == 1
 
@@ -240,7 +232,7 @@ def test_resolving_loads_no_library():
         "resolve_embedder(None); resolve_embedder('st:org/name')\n"
         "print([m for m in ('torch', 'sklearn', 'scipy', 'sentence_transformers', 'Stemmer') if m in sys.modules])"
     )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    run = run_python(script)
     assert run.stdout.strip() == "[]"
 
 

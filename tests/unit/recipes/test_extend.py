@@ -1,8 +1,6 @@
 """`sire_core.extend` is all that a method needs; two published ones agree with their definitions."""
 
 import asyncio
-import subprocess
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +12,7 @@ from sire_core.data import demo_documents
 from sire_core.extend import ScoreRanker, UnitKind, min_max, relation_ends
 from sire_core.recipes import Recipe, recipe_by_name
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
+from support.command import run_python
 
 NAMES = ("hipporag2", "linearrag")
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
@@ -35,10 +34,7 @@ def test_naming_what_a_recipe_is_made_of_loads_no_arrays():
         "import sys\nfrom sire_core.extend import Component, Derivation, KnowledgeGraph, Recipe, Step, register, setting"
         "\nprint('numpy' in sys.modules)"
     )
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-        == "False"
-    )
+    assert run_python(code).stdout.strip() == "False"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,6 @@ import json
 import logging
 import pickle
 import sqlite3
-import subprocess
-import sys
 
 import pytest
 
@@ -20,6 +18,7 @@ from sire_core.papers.indexrag.select import Quota, QuotaRange
 from sire_core.protocols import Recipe
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Unit, UnitKind
+from support.command import run_python
 
 FIRST, SECOND = UnitKind.define("first_words"), UnitKind.define("second_words")
 
@@ -68,7 +67,7 @@ def test_a_process_that_never_heard_of_a_kind_reads_it(tmp_path):
         index.build([Document("a", "Ann sang."), Document("b", "Bob swam.")])
     code = "import sys; from sire_core.testing.contracts import read_contents as read\n"
     code += "import json; print(json.dumps(sorted({unit.kind for unit in read(sys.argv[1]).units.values()})))"
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    done = run_python(code, tmp_path)
     assert json.loads(done.stdout) == ["chunk", "first_words", "second_words"]
 
 
