@@ -42,13 +42,6 @@ def made(request, retriever):
     return lambda *answers, **options: make(retriever, model(*(answers or script)), **options)
 
 
-@pytest.fixture(params=sorted(MAKERS))
-def made_over(request, index_of):
-    """A maker of chains over a retriever with these fields."""
-    make, script = MAKERS[request.param]
-    return lambda recipe, **fields: make(SireRetriever(index=index_of(recipe), **fields), model(*script))
-
-
 async def test_every_way_to_call_gives_the_same(made):
     result = made().invoke(QUESTION)
     assert result["answer"] == "In 1931 [1]"
@@ -133,23 +126,6 @@ async def test_k_and_filter_of_one_call_work_in_every_way(made, retriever):
         made().invoke(QUESTION, top_k=2)
     with pytest.raises(TypeError, match="top_k"):
         await made().ainvoke(QUESTION, top_k=2)
-
-
-def test_what_search_kwargs_say_holds_for_reasoning_too(made_over, documents, tmp_path):
-    narrow = {"filter": {"kind": "person"}, "returns": "units"}
-    for found in (
-        made_over("sirerag", search_kwargs=narrow).invoke(QUESTION, k=2),
-        made_over("sirerag", search_kwargs=narrow).invoke(QUESTION, filter="kind in [person, ship]", k=2),
-    ):
-        assert [d.metadata["kind"] for d in found["documents"]] == ["person"] * 2
-    SireRetriever.from_documents(documents, path=tmp_path, recipe="flat").index.close()
-    kinds = {}
-    for recipe in ("flat", "raptor"):
-        own = {"recipe": recipe, "returns": "units", "k": 30}
-        retriever = SireRetriever.from_documents([], path=tmp_path, recipe="raptor", search_kwargs=own)
-        result = create_ircot_chain(retriever, model(*IRCOT)).invoke(QUESTION)
-        kinds[recipe] = {d.metadata["sire"]["kind"] for d in result["documents"]}
-    assert kinds == {"flat": {"chunk"}, "raptor": {"chunk", "sim_summary"}}
 
 
 @pytest.mark.parametrize("make", [create_ircot_chain, create_self_ask_chain])
@@ -272,17 +248,6 @@ async def test_trap_model_calls_and_searches_are_children_of_the_chains_run(retr
     assert runs.found == found
     assert runs.ended[-1] == top
     assert runs.errors == []
-
-
-@pytest.mark.parametrize("native", [False, True])
-async def test_a_model_that_a_search_asks_is_a_child_of_the_search(native):
-    runs = Runs()
-    await _called(
-        create_ircot_chain(asking(model("1931"), ["Ilse Marrable wrote it.", "1931."], 2), model(*IRCOT)), native, runs
-    )
-    kinds = {run_id: kind for kind, _, run_id in runs.begun}
-    above = [kinds.get(runs.parents[run_id]) for kind, _, run_id in runs.begun if kind == "model"]
-    assert above == ["search", "chain", "search", "chain", "chain"]
 
 
 @pytest.mark.parametrize("native", [False, True])

@@ -22,7 +22,6 @@ from langchain_sire import (
     SireDocumentTransformer,
     SireRetriever,
     SireVectorStore,
-    create_ircot_chain,
     create_sire_tool,
     question_of,
 )
@@ -138,14 +137,6 @@ async def test_async_makers_make_the_same(documents, question):
     assert SireRetriever.from_texts(texts, None, metadatas, ids=ids, recipe="flat").invoke(question) == made.invoke(
         question
     )
-
-
-@pytest.mark.parametrize("llm", ["gpt-4o-mini", FakeListChatModel(responses=["x"]).with_retry(), object()])
-def test_something_that_is_no_chat_model_is_refused_at_once(documents, llm):
-    with pytest.raises(ConfigurationError, match="llm is a LangChain chat model"):
-        SireRetriever.from_documents(documents, llm=llm)
-    with pytest.raises(ConfigurationError, match="llm is a LangChain chat model"):
-        create_ircot_chain(SireRetriever.from_documents(documents[:2], recipe="flat"), llm)
 
 
 @pytest.mark.parametrize("question", [{"question": "Who?"}, None, 5])

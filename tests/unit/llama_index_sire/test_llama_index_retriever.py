@@ -11,7 +11,7 @@ from llama_index.core.llms import ChatMessage, MockLLM
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.node_parser import HierarchicalNodeParser, get_leaf_nodes
 from llama_index.core.postprocessor import SimilarityPostprocessor
-from llama_index.core.retrievers import AutoMergingRetriever, QueryFusionRetriever
+from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.schema import IndexNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 from llama_index.core.storage import StorageContext
 from llama_index.core.storage.docstore import SimpleDocumentStore
@@ -22,7 +22,6 @@ from llama_index_sire import SireRetriever
 from sire_core import Index
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.testing.doubles import HashEmbedder
-from support.llama_index_adapter import LlamaIndex
 from support.llama_index_models import WordEmbedding
 
 
@@ -247,26 +246,6 @@ def test_a_node_comes_back_with_its_hash_its_keys_and_equal(returns):
         assert json.loads(found.node.metadata["sire_doc_ids"]) == [given.node_id]
         (kept,) = SimilarityPostprocessor(similarity_cutoff=0.0).postprocess_nodes([found])
         assert kept.node.hash == given.hash
-
-
-@pytest.mark.parametrize("mode", ["reciprocal_rerank", "relative_score", "simple"])
-def test_fusion_merges_what_both_found(mode):
-    given = nodes()
-    ours = retriever(given, similarity_top_k=2)
-    fusion = QueryFusionRetriever(
-        [ours, LlamaIndex.Words(given)], llm=MockLLM(), num_queries=1, mode=mode, similarity_top_k=4, use_async=False
-    )
-    question = "Petra Quillon film"
-    first = {n.node_id for n in ours.retrieve(question)}
-    second = {n.node_id for n in LlamaIndex.Words(given).retrieve(question)}
-    assert first & second
-    found = fusion.retrieve(question)
-    assert {n.node_id for n in found} == first | second
-    assert len(found) == len(first | second)
-    if mode == "reciprocal_rerank":
-        best = {n.node_id: n.score for n in found}
-        assert min(best[name] for name in first & second) > 1 / 60 + 1e-9
-        assert min(best[name] for name in first & second) > max([best[name] for name in first ^ second], default=0.0)
 
 
 def test_merging_retriever_finds_the_parents():
