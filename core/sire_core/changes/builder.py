@@ -456,14 +456,7 @@ def _build_models(
     """Build the model, the usage meter, the extractor and the factory of summarizers; without a model, of rules."""
     model = configuration.language_model
     if model is None:
-        from sire_core.changes.summarizers import ExtractiveSummarizer
-
-        return (
-            None,
-            None,
-            configuration.extractor or RulesExtractor(),
-            lambda max_tokens, progress: ExtractiveSummarizer(max_tokens, progress=progress),
-        )
+        return None, None, configuration.extractor or RulesExtractor(), _extractive_summarizer
     from sire_core.changes.summarizers import ModelSummarizer
     from sire_core.extraction.merged import model_extractor
     from sire_core.models.caching import CachedModel
@@ -490,6 +483,12 @@ def _build_models(
         extracting, extraction, configuration.workers, native=recipe.native
     )
     return cached("organizing"), meter, extractor, summarizer
+
+
+def _extractive_summarizer(max_tokens: int, progress: Callable[[int, int], None]) -> Summarizer:
+    from sire_core.changes.summarizers import ExtractiveSummarizer  # few recipes write summaries
+
+    return ExtractiveSummarizer(max_tokens, progress=progress)
 
 
 class _Texts(Sequence[str]):
