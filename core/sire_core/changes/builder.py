@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sire_core.changes.organizing import (
     BuildContext,
@@ -30,6 +30,7 @@ from sire_core.errors import BuildError, ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.extraction.stage import extract_missing
 from sire_core.models.embedders import fit_once, lacks_state, refuse_other_embedder, restore
+from sire_core.models.embedding import IndexTexts
 from sire_core.models.sync import run_shielded
 from sire_core.protocols import Delta
 from sire_core.storage.checksums import stored_values
@@ -491,20 +492,6 @@ def _extractive_summarizer(max_tokens: int, progress: Callable[[int, int], None]
     return ExtractiveSummarizer(max_tokens, progress=progress)
 
 
-class _Texts(Sequence[str]):
-    """The texts of passages that are embedded, made lazily: mostly they are not needed."""
-
-    def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self._chunks = chunks
-
-    def __len__(self) -> int:
-        return len(self._chunks)
-
-    def __getitem__(self, index: Any) -> Any:
-        chunks = self._chunks[index]
-        return [chunk.index_text for chunk in chunks] if isinstance(index, slice) else chunks.index_text
-
-
 def _has_lost_state(files: IndexFiles, update: CorpusUpdate, embedder: Embedder) -> bool:
     """True if the stored state of the index's embedder is lost, so that `_fit` fits it again."""
     before = files.manifest().embedder
@@ -517,7 +504,7 @@ def _fit(
     files: IndexFiles, update: CorpusUpdate, recipe: Recipe, embedder: Embedder, extractor: Extractor
 ) -> tuple[Embedder, Extractor]:
     manifest = files.manifest()
-    texts = _Texts(update.after.chunks)
+    texts = IndexTexts(update.after.chunks)
     fitted = fit_once(embedder, "embedder", manifest.embedder, files.calls, texts, refit=bool(update.change))
     if not (recipe.needs_records or any(built.extraction for built in manifest.recipes)):
         return fitted, extractor

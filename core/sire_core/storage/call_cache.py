@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.extraction.record import StoredRecord, read_records
-from sire_core.storage.array_file import load_arrays, pack_arrays
+from sire_core.storage.array_file import pack_arrays, unpack_arrays
 from sire_core.storage.checksums import CheckedTable, is_intact, row_checksum
 from sire_core.storage.database import Database
 from sire_core.types import ExtractionRecord
@@ -210,7 +210,7 @@ class CallStore(Database):
             if not rows:
                 return None
             try:
-                self._fitted[name] = load_arrays(rows[0][1])
+                self._fitted[name] = unpack_arrays(rows[0][1])
             except Exception:  # noqa: BLE001 - what was forged may raise anything: as if it were not there
                 return None
         return self._fitted[name]
