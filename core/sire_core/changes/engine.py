@@ -82,8 +82,8 @@ class _PassagePart:
         """Return the passages as items."""
         records = decode(self.records)
         return [
-            Item(unit.id, place, 0, PassageInput(unit, chunks, records.get(unit.id)))
-            for unit, place, chunks in zip(self.units, self.places, self.chunks, strict=True)
+            Item(unit.id, position, 0, PassageInput(unit, chunks, records.get(unit.id)))
+            for unit, position, chunks in zip(self.units, self.places, self.chunks, strict=True)
         ]
 
 
@@ -167,10 +167,9 @@ async def _passage_rows(steps: Sequence[Step], passages: Sequence[Item], view: B
     """Rows of the steps that read passages, which are gone through once for all of them."""
     rows_by_step: dict[str, PackedRows] = {}
     for portable in (True, False):
-        own = [step for step in steps if step.portable is portable]
-        if own:
-            rows = await _mapped(own, passages, view, partial(view.progress, "reading records"))
-            rows_by_step |= dict(zip([step.name for step in own], rows, strict=True))
+        if mapped_steps := [step for step in steps if step.portable is portable]:
+            rows = await _mapped(mapped_steps, passages, view, partial(view.progress, "reading records"))
+            rows_by_step |= dict(zip([step.name for step in mapped_steps], rows, strict=True))
     return rows_by_step
 
 
