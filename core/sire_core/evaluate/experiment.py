@@ -168,7 +168,7 @@ class Experiment:
         for row in self.planned():
             with _open(self, row.recipe, self.folder) as index:
                 expected = await index.aestimate(self.dataset.documents, price)
-            before = extraction.get(expected.native, CostRange())
+            before = extraction.get(expected.native, expected.extraction)
             extraction[expected.native] = max(before, expected.extraction, key=lambda cost: cost.calls)
             total += expected.summaries
             config = _config_of(self, row)
