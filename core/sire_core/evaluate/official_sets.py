@@ -228,7 +228,7 @@ _MARKED = ("contexts", "paragraphs", "positive_ctxs", "negative_ctxs", "hard_neg
 
 def _is_marked(value: Any) -> bool:
     first = value[0] if value and isinstance(value, list) and isinstance(value[0], Mapping) else {}
-    passages = next((first[key] for key in _MARKED if first.get(key)), ())
+    passages: Sequence[Any] = next((first[key] for key in _MARKED if first.get(key)), ())
     return isinstance(first.get("question"), str) and bool(passages) and "text" in passages[0]
 
 
