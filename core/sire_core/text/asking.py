@@ -1,4 +1,4 @@
-"""What a question asks for and its answer has, by language: words of `asking.toml`, months and units of CLDR."""
+"""Rules of questions by language: what they ask for, and what their answers have. Months and units are those of CLDR."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sire_core.text.snippets import stems
 from sire_core.text.words import find_words
 
 _MAX_PARTS, _MIN_PART_STEMS = 3, 2  # Parts of a question, the last ones; and content words of each
-_SYMBOLS = frozenset("ms s m h d".split())
+_TIME_SYMBOLS = frozenset("ms s m h d".split())
 _SPANS = "millisecond second minute hour day week month year".split()
 _COUNTED = (1, 2, 3, 5, 11, 100, 0.5)
 """Numbers that bring out every form of a unit in the languages of CLDR."""
@@ -129,7 +129,7 @@ class AskingRules:
 
     @cached_property
     def _unit_stems(self) -> frozenset[str]:
-        return frozenset(self.spoken.stems(sorted(self._units))) | _SYMBOLS
+        return frozenset(self.spoken.stems(sorted(self._units))) | _TIME_SYMBOLS
 
     def _has_time(self, sentence: str) -> bool:
         units = tuple(self._units)

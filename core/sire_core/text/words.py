@@ -227,8 +227,8 @@ FINAL_MARKS = ".!?\u0964\u0965\u061f\u06d4\u3002\uff01\uff1f\uff61"
 """Marks that end a sentence."""
 # Chinese and Japanese write no space behind their marks; behind a Japanese quotation its sentence goes on.
 _UNSPACED_FINAL, _CLOSING = r"\u3002\uff01\uff1f\uff61", r"\"'\u201d\u2019)\]\u300d\u300f\uff09"
-_ENDS = rf"\s+|$|(?<=[{_UNSPACED_FINAL}])(?![{_CLOSING}])|(?<=[{_UNSPACED_FINAL}]\u201d)"
-_BOUNDARY = re.compile(rf"(?<![{FINAL_MARKS}])([{FINAL_MARKS}]+)([{_CLOSING}]*)({_ENDS})|\n\s*\n")
+_SENTENCE_ENDS = rf"\s+|$|(?<=[{_UNSPACED_FINAL}])(?![{_CLOSING}])|(?<=[{_UNSPACED_FINAL}]\u201d)"
+_BOUNDARY = re.compile(rf"(?<![{FINAL_MARKS}])([{FINAL_MARKS}]+)([{_CLOSING}]*)({_SENTENCE_ENDS})|\n\s*\n")
 
 
 def stop_ends_sentence(before: str, after: str) -> bool:
