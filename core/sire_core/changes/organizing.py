@@ -378,7 +378,7 @@ def check_no_loss(stale: Sequence[BuiltRecipe], context: BuildContext) -> None:
 
 def jobs_for(
     recipes: Sequence[tuple[Recipe, BuiltRecipe]],
-    known_owners: Sequence[str],
+    known_owners: Collection[str],
     corpus: CorpusUpdate,
     repaired: Collection[str],
     again: Collection[str] = (),
