@@ -8,38 +8,48 @@ import sys
 import pytest
 
 from sire_core import Document, Index
-from sire_core.errors import IndexMissingError
+from sire_core.errors import IndexClosedError, IndexMissingError
 from support.command import run
 
 DOCUMENTS = [Document("a", "Alma met Boris in Ceuta.")]
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda index: index.search("Alma"),
-        lambda index: index.stats(),
-        lambda index: index.documents(),
-        lambda index: index.snapshot(),
-        lambda index: index.add(DOCUMENTS),
-        lambda index: index.using("flat").search("Alma"),
-    ],
-)
-def test_an_index_in_memory_that_was_closed_says_so(use):
-    index = Index(recipe="flat")
+USES = {
+    "search": lambda index: index.search("Alma"),
+    "search_many": lambda index: index.search_many(["Alma"]),
+    "context": lambda index: index.context("Alma"),
+    "explain": lambda index: index.explain("Alma"),
+    "stats": lambda index: index.stats(),
+    "failures": lambda index: index.failures(),
+    "documents": lambda index: index.documents(),
+    "sources": lambda index: index.sources(),
+    "chunker": lambda index: index.chunker,
+    "recipe_name": lambda index: index.recipe_name,
+    "snapshot": lambda index: index.snapshot(),
+    "view": lambda index: index.view(),
+    "add": lambda index: index.add(DOCUMENTS),
+    "build": lambda index: index.build(DOCUMENTS),
+    "delete": lambda index: index.delete(["a"], missing_ok=True),
+    "defer": lambda index: index.defer(DOCUMENTS),
+    "flush": lambda index: index.flush(),
+    "push": lambda index: index.push(),
+    "estimate": lambda index: index.estimate(DOCUMENTS),
+    "using": lambda index: index.using("flat").search("Alma"),
+    "save": lambda index: index.save("never"),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("where", ["memory", "folder"])
+def test_a_closed_index_raises_one_error(use, where, tmp_path):
+    index = Index(tmp_path / "ix" if where == "folder" else None, recipe="flat")
     index.build(DOCUMENTS)
     index.close()
     index.close()
-    with pytest.raises(IndexMissingError, match="was closed, and what it held in memory is lost"):
-        use(index)
-
-
-def test_a_folder_that_was_closed_is_opened_again(tmp_path):
-    index = Index(tmp_path / "ix", recipe="flat")
-    index.build(DOCUMENTS)
-    index.close()
-    assert index.search("Alma", 1)[0].doc_ids == ("a",)
-    index.close()
+    with pytest.raises(IndexClosedError, match="Open another one" if where == "folder" else "in memory is lost"):
+        USES[use](index)
+    if where == "folder":
+        assert Index(tmp_path / "ix").search("Alma", 1)[0].doc_ids == ("a",)
 
 
 WRITER = """
