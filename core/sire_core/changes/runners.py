@@ -54,16 +54,16 @@ async def in_parts(
     size = part_size or runner.part_size or _PART
     parts: Sequence[Sequence[P]] = _Parts(items, size)
     early: dict[int, R] = {}
-    given = 0
+    number_yielded = 0
     say = progress if progress and len(parts) > 1 else lambda _done, _total: None
     say(0, len(items))
     async with aclosing(runner.map(function, shared, parts)) as results:
         async for number, result in results:
             early[number] = result
-            say(min((given + len(early)) * size, len(items)), len(items))
-            while given in early:
-                yield early.pop(given)
-                given += 1
+            say(min((number_yielded + len(early)) * size, len(items)), len(items))
+            while number_yielded in early:
+                yield early.pop(number_yielded)
+                number_yielded += 1
 
 
 def results_of(
