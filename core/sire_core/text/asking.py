@@ -1,4 +1,4 @@
-"""Rules of questions by language: what they ask for, and what their answers have. Months and units are those of CLDR."""
+"""Rules of questions by language: what they ask for, and what answers have. Months and units are those of CLDR."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class AskingRules:
 
     def _either(self, *kinds: str) -> str:
         """Alternatives of the words of some kinds."""
-        found = sorted(" ".join(self.words.get(kind, "") for kind in kinds).split(), key=len, reverse=True)
-        phrases = (re.escape(phrase).replace("_", r"\s+").replace(r"\*", r"\w*") for phrase in found)
+        listed = sorted(" ".join(self.words.get(kind, "") for kind in kinds).split(), key=len, reverse=True)
+        phrases = (re.escape(phrase).replace("_", r"\s+").replace(r"\*", r"\w*") for phrase in listed)
         either = "|".join(phrases) or _NEVER
         if r"\{unit\}" in either:
             either = either.replace(r"\{unit\}", f"(?:{'|'.join(map(re.escape, sorted(self._units, reverse=True)))})")
