@@ -1,9 +1,10 @@
-"""Questions on two documents each over Debian's manuals in French and Japanese: `sire`, and BM25 with stems.
+"""Questions on two documents each over Debian's manuals in four languages: `sire`, and BM25 with stems.
 
-Forty questions a language, written from the pages before any search, with quotes as gold; the two are always in
-different files. The folder holds the unpacked Debian packages debian-handbook, installation-guide-amd64,
-debian-reference-LANGUAGE and debian-faq-LANGUAGE (`apt-get download PACKAGE`, then `dpkg-deb -x FILE FOLDER`; those of
-bookworm were asked). Where a page is not translated it is in English, as it is for readers.
+Forty questions in French and in Japanese, twelve in Italian and in Korean, written from the pages before any search,
+with quotes as gold; the two are always in different files. The folder holds the unpacked Debian packages
+debian-handbook and installation-guide-amd64, for French and Japanese debian-reference-LANGUAGE and debian-faq-LANGUAGE,
+too (`apt-get download PACKAGE`, then `dpkg-deb -x FILE FOLDER`; those of bookworm were asked). Where a page is not
+translated it is in English, as it is for readers.
 
 BM25 with stems is that of `languages.py`, which shares no code with the package, over the same passages and their
 titles, with the function words of the ISO list and without them; "BM25" is the package's own.
@@ -37,13 +38,15 @@ if TYPE_CHECKING:
     from sire_core.evaluate.rows import Needs
 
 QUESTIONS = Path(__file__).parent / "handbooks"
-LANGUAGES = {"fr": "fr-FR", "ja": "ja-JP"}
+LANGUAGES = {"fr": "fr-FR", "ja": "ja-JP", "it": "it-IT", "ko": "ko-KR"}
 FOLDERS = {
     "handbook": "usr/share/doc/debian-handbook/html/{place}",
     "install": "usr/share/doc/installation-guide-amd64/{code}",
     "reference": "usr/share/debian-reference",
     "faq": "usr/share/doc/debian/FAQ/{code}",
 }
+TWO_MANUALS = ("it", "ko")
+"""Languages of which only the handbook and the guide are read."""
 K = 5
 
 
@@ -51,7 +54,7 @@ def load_handbooks(folder: Path, code: str) -> DataSet:
     """The manuals of a language, whose ids begin with the name of the manual, and their questions."""
     documents = [
         replace(document, id=str(PurePath(name, document.id)))
-        for name, place in FOLDERS.items()
+        for name, place in list(FOLDERS.items())[: 2 if code in TWO_MANUALS else None]
         for document in read_documents(folder / place.format(code=code, place=LANGUAGES[code])).documents
         if document.id.endswith(".html") and (name != "reference" or document.id.endswith(f".{code}.html"))
     ]

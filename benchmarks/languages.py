@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
 DATA = Path(os.environ.get("SIRE_DATA", "../shared/data")) / "languages"
-_NAMES = "ar:arabic de:german en:english es:spanish fr:french ru:russian tr:turkish"
+_NAMES = "ar:arabic de:german en:english es:spanish fr:french it:italian ru:russian tr:turkish"
 STEMMERS = dict(pair.split(":") for pair in _NAMES.split())
 UNSPACED = re.compile("([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+|[\u3040-\u30ff\u3400-\u9fff]+)")
 K1, B = 1.5, 0.75
