@@ -319,7 +319,6 @@ _LONGEST_SENTENCE = 1_000
 _PLURAL = re.compile(r"[A-Z]{2,6}s|[A-Z][a-z]+(?:ist|ik|ian|ite)s")
 VALUES = frozenset(("Date", "Quantity"))
 """Types of values, as opposed to things."""
-_CERTAIN = VALUES | {"Work", IDENTIFIER, TERM}
 
 
 class Piece(NamedTuple):
