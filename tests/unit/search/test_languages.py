@@ -80,9 +80,11 @@ def test_parts_of_compounds_are_found(code):
         ("שלום", "אמרו שָׁלוֹם והלכו", ("הילד אכל", "הכלב רץ")),
         ("كتاب احمد", "قرأتُ كِتابَ أحمد أمس", ("ذهب الولد", "البيت كبير")),
         ("поездами", "В город пришёл поезд из Днепра.", ("Кошка спит на окне.", "Мы пили чай.")),
+        ("サーバの再起動", "管理者はサーバーを再起動する。", ("猫が鳴く。", "再び春が来た。")),
+        ("exim4 설정", "관리자는 exim4를 다시 설정했다.", ("고양이가 잔다.", "설정을 모두 지웠다.")),
         ("senora", "La señora de la casa está en el jardín.", ("El perro come.", "El sol sale.")),
     ],
-    ids=["turkish", "hebrew", "arabic", "russian", "spanish"],
+    ids=["turkish", "hebrew", "arabic", "russian", "japanese", "korean", "spanish"],
 )
 def test_letters_and_signs_that_writers_leave_out(question, page, others):
     assert hits([*others, page], question)[0] == "2"
