@@ -86,8 +86,8 @@ _PARTICLES = re.compile(
     r"\uc774\ub098|\uc774\ub780|\uc774\ub77c\uace0|\ub77c\uace0|\uc785\ub2c8\ub2e4|\uc774\ub2e4|\ud558\uace0|\uc744|\ub97c|\uc740|\ub294|\uc5d0|\uaed8)\Z"
     r"|(?:(?<=[\uac00-\ud7a3]{2})|(?<=[a-z\d]))(?:\uc774|\uac00|\uc758|\ub3c4|\ub85c|\ub9cc|\uc640|\uacfc|\ub098|\uc778|\ub780|\ub791)\Z"
 )
-"""Particles behind Korean nouns: case, plural, topic. Syllables that end nouns, too, are some behind two others, or behind
-Latin letters and digits."""
+"""Particles behind Korean nouns: case, plural, topic. Syllables that end nouns, too, are some behind two others, and
+behind Latin letters and digits."""
 _LONG_VOWEL = re.compile("(?<=[\u30a1-\u30fc]{3})\u30fc(?![\u30a1-\u30fc])")
 """Mark at the end of longer Japanese loan words, which some writers leave out (`server`, `user`)."""
 
