@@ -35,6 +35,7 @@ from sire_core.documents.document_names import documents_of
 from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
+from sire_core.search.validity import version
 from sire_core.settings import read_toml
 from sire_core.text.snippets import stems
 from sire_core.text.words import count_tokens, split_sentences
@@ -380,13 +381,12 @@ class Candidates:
     def _are_parts(self) -> bool:
         """True if more than a quarter of the passages share a title or a source, or have a heading path or no title."""
         hits = [passage.hit for passage in self.passages]
-        titles = Counter(hit.unit.title for hit in hits)
-        sources = Counter(str(hit.metadata.get("source") or hit.doc_ids) for hit in hits)
+        titles, sources = Counter(hit.unit.title for hit in hits), Counter(map(source_of, hits))
         parts = [
             not hit.unit.title
             or SEPARATOR in hit.unit.title
             or titles[hit.unit.title] > 1
-            or sources[str(hit.metadata.get("source") or hit.doc_ids)] > 1
+            or sources[source_of(hit)] > 1
             for hit in hits
         ]
         return 4 * sum(parts) > len(parts)
@@ -488,7 +488,7 @@ def context_text(evidence: Sequence[Evidence], label: Label = number_label) -> s
     """Evidence as one text, each part behind its label and heading path; a path is not repeated."""
     parts, last = [], ("", "")
     for number, one in enumerate(evidence, 1):
-        source = (next(iter(one.doc_ids), ""), one.title)
+        source = (source_of(one.hit), one.title)
         title = one.title if source != last else ""
         parts.append(f"{label(number, one.hit)} {title}".rstrip() + f"\n{one.text}")
         last = source
@@ -585,6 +585,11 @@ def _within_budget(
     return {candidate: taken[candidate] for candidate in chosen}
 
 
+def source_of(hit: Hit) -> str:
+    """Document that a passage is a part of; where a splitter made it one by itself, the source in its metadata."""
+    return version(hit.metadata)[0] or next(iter(hit.doc_ids), hit.unit.id)
+
+
 def ranked(hits: Iterable[Hit], starts: Sequence[int | None] = ()) -> list[RankedPassage]:
     """Hits of any retriever, best first, each once; `starts` are their chosen in their documents, where known."""
     passages: dict[str, RankedPassage] = {}
@@ -618,7 +623,7 @@ class _Filling:
         candidates = self._candidates
         row = candidates.owner[candidate]
         hit, each = candidates.passages[row].hit, candidates.read[row]
-        document, piece = next(iter(hit.doc_ids), hit.unit.id), each.pieces[candidates.number[candidate]]
+        document, piece = source_of(hit), each.pieces[candidates.number[candidate]]
         text = " ".join(each.text[piece.start : piece.end].split())
         if any(text in taken for taken in self._texts.get(document, ())):
             return  # passages of a document overlap
@@ -707,7 +712,7 @@ def _evidence(candidates: Candidates, taken: dict[int, tuple[int, int]]) -> list
     for candidate in taken:  # best first
         row = candidates.owner[candidate]
         hit = candidates.passages[row].hit
-        rows = documents.setdefault(next(iter(hit.doc_ids), hit.unit.id), [])
+        rows = documents.setdefault(source_of(hit), [])
         rows += [row] if row not in rows else []
         by_passage.setdefault(row, []).append(candidate)
     evidence = []
