@@ -3,10 +3,10 @@
     python benchmarks/extracts.py [--learn | --refused] SET...
 
 A set is a folder of SIRE_DATA. Where questions have `needs`, a need is met if a quote has most of the words of its
-quotation; else a question is if they have its answer (odd questions that are answered by no yes or no). Left out are
-weights learned on the other sets of the kind (parts of documents with `needs`, whole ones without).
-`--learn` prints those of all sets given, as `search/extracts.toml` has them. `--refused` prints how many of 50 odd
-questions of each set its own documents do not answer by `search/unanswered.py`, and how many of each other set's.
+quotation; else a question is if they have its answer (those of the part `odd` that are answered by no yes or no). The
+test part is not read. Left out are weights learned on the other sets of the kind (parts of documents with `needs`,
+whole ones without). `--learn` prints those of all sets given, as `search/extracts.toml` has them. `--refused` prints
+how many of 50 questions of the part `odd` of each set its own documents and those of the other sets do not answer.
 """
 
 from __future__ import annotations
@@ -68,10 +68,14 @@ def asked(name: str) -> list[Asked]:
     dataset = load_dataset(DATA / name)
     with Index(recipe="sire") as index:
         index.build(dataset.documents)
+        questions = [question for question in dataset.part("develop").questions if question.needs] or [
+            question
+            for question in dataset.part("odd").questions
+            if question.answers and question.answers[0].lower() not in ("yes", "no")
+        ]
         return [
             (number, question, index.search(question.question, extracts.PASSAGES))
-            for number, question in enumerate(dataset.questions[:QUESTIONS])
-            if question.needs or (number % 2 and question.answers and question.answers[0].lower() not in ("yes", "no"))
+            for number, question in enumerate(questions[:QUESTIONS])
         ]
 
 
@@ -128,15 +132,15 @@ def share(rows: Sequence[Asked], weights: dict[str, float]) -> tuple[float, floa
 def refused(names: Sequence[str]) -> None:
     """Print the percentage of the questions of each set that the documents of each set are said not to answer."""
     sets = {name: load_dataset(DATA / name) for name in names}
+    texts = {name: [one.question for one in dataset.part("odd").questions[:REFUSED]] for name, dataset in sets.items()}
     print(
         f"| documents | questions | {' | '.join(f'{share:.2f}' for share in SHARES)} |\n|---|---|{'--:|' * len(SHARES)}"
     )
     for name, dataset in sets.items():
         with Index(recipe="sire") as index:
             index.build(dataset.documents)
-            for other, asking in sets.items():
-                texts = [question.question for question in asking.questions[1 : 2 * REFUSED : 2]]
-                found = list(zip(texts, index.search_many(texts, extracts.PASSAGES), strict=True))
+            for other in sets:
+                found = list(zip(texts[other], index.search_many(texts[other], extracts.PASSAGES), strict=True))
                 values = []
                 for unanswered.MIN_SHARE in SHARES:
                     values.append(100 * fmean(not unanswered.judge_hits(*one)[1] for one in found))

@@ -1,4 +1,4 @@
-"""Whether hits answer a question, by the share of it that the best of them has; and which of its words they lack."""
+"""Refuse to quote hits that have too little of a question, and warn of words of it that they lack."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from operator import itemgetter
@@ -177,6 +177,7 @@ class Pool:
     kind_names: tuple[str, ...] = BUILT_IN_KINDS  # Names of kinds by code: those that are built in, then the user's own
     files: DerivedFiles | None = None  # The files that the arrays are mapped from; None in memory
     stamp: tuple[tuple[int, int, int], ...] = ()  # Of the files, when they were verified
+    shown_id: Callable[[str], str] = str  # Makes the id of a document that is shown of that which is stored
 
     def unit(self, position: int, order: Sequence[int] | None = None) -> tuple[Unit, tuple[str, ...]]:
         """Return a unit and the ids of its documents, in order of its chunks."""
@@ -207,11 +208,11 @@ class Pool:
             row["metadata"],
             tuple(source_ids),
             row.get("layout", ""),
-        ), tuple(documents)
+        ), tuple(map(self.shown_id, documents))
 
     def document_ids(self) -> list[str]:
         """Return ids of all documents by number, including those without text."""
-        return self._listed("documents", self.chunk_documents, str)
+        return list(map(self.shown_id, self._listed("documents", self.chunk_documents, str)))
 
     def _listed(self, name: str, numbers: NDArray[np.int64], form: type[T]) -> list[T]:
         """Return a list of JSON values that chunks have the numbers of."""
@@ -343,11 +344,11 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
     number = {chunk.id: i for i, chunk in enumerate(chunks)}
     doc_of = {chunk.id: chunk.doc_id for chunk in chunks}
     codes = {name: code for code, name in enumerate(BUILT_IN_KINDS)}
-    entries: list[tuple[tuple[int, int, int, str], int, NDArray[np.int64], bytes]] = []
+    entries: list[tuple[tuple[int, int, int, str], int, list[int], bytes]] = []
     for rank, owner in enumerate(owners):
         for unit in store.each_unit(owner):
-            sources = np.array([number[chunk] for chunk in unit.chunk_ids], dtype=np.int64)
-            key = (rank, unit.level, int(sources.min()), unit.id)
+            sources = [number[chunk] for chunk in unit.chunk_ids]
+            key = (rank, unit.level, min(sources), unit.id)
             entries.append((key, codes.setdefault(unit.kind.value, len(codes)), sources, pool_row(unit, doc_of)))
     entries.sort(key=itemgetter(0))
     position = {key[3]: i for i, (key, *_) in enumerate(entries)}
@@ -361,7 +362,7 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
         "levels": np.array([key[1] for key, *_ in entries], dtype=np.uint8),
         "ranks": np.array([key[0] for key, *_ in entries], dtype=np.uint8),
         "indptr": np.cumsum([0, *(len(sources) for _, _, sources, _ in entries)], dtype=np.int64),
-        "indices": np.concatenate([np.empty(0, np.int64), *(sources for _, _, sources, _ in entries)]),
+        "indices": np.fromiter((source for _, _, sources, _ in entries for source in sources), dtype=np.int64),
         "offsets": np.cumsum([0, *(len(row) for *_, row in entries)], dtype=np.int64),
         "rows": np.frombuffer(b"".join(row for *_, row in entries), dtype=np.uint8),
         "kind_names": tuple(codes),
@@ -385,7 +386,10 @@ def pool_row(unit: Unit, doc_of: Mapping[str, str]) -> bytes:
         "layout": unit.layout,
         "documents": list(dict.fromkeys(doc_of[chunk] for chunk in unit.chunk_ids)),
     }
-    return zlib.compress(json.dumps(row, separators=(",", ":")).encode(), 1)
+    return zlib.compress(_encode(row).encode(), 1)
+
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # `json.dumps` would make one every time
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,14 @@ import pytest
 
 from sire_core import Document, Index, Passage
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.evaluate.datasets import DataSet, load_dataset
+from sire_core.evaluate import DataSet, EvalConfig, load_dataset
+from sire_core.evaluate.datasets import PARTS
 from sire_core.evaluate.question_files import question_from_record
 from sire_core.evaluate.report import format_table
 from sire_core.evaluate.retrieval import all_at_k, evidence_match, ndcg_at_k, recall_at_k, reciprocal_rank
-from sire_core.evaluate.runner import EvalConfig, evaluate
+from sire_core.evaluate.runner import evaluate
+from sire_core.extend import Question
 from sire_core.papers.iier.training import known_questions
-from sire_core.questions import Question
 from sire_core.recipes import iier
 from sire_core.testing.doubles import HashEmbedder
 
@@ -119,12 +120,18 @@ def test_halves_are_by_position_over_all_question_files(folder):
     )
     write(folder / "questions_retrieval_only.jsonl", [{**QUESTION, "id": f"b{i}", "answers": []} for i in range(2)])
     dataset = load_dataset(folder)
-    halves = {name: [question.id for question in dataset.half(name).questions] for name in ("even", "odd", "all")}
-    assert halves == {"even": ["a0", "x", "b1"], "odd": ["a1", "b0"], "all": ["a0", "a1", "x", "b0", "b1"]}
-    assert dataset.half("odd").name == "toy, odd questions"
-    assert len(dataset.half("odd").documents) == 4
-    with pytest.raises(ConfigurationError, match="even, odd, all"):
-        dataset.half("third")
+    parts = {name: [question.id for question in dataset.part(name).questions] for name in PARTS}
+    assert parts == {
+        "even": ["a0", "x"],
+        "odd": ["a1", "b0"],
+        "test": ["b1"],
+        "develop": ["a0", "a1", "x", "b0"],
+        "all": ["a0", "a1", "x", "b0", "b1"],
+    }
+    assert dataset.part("odd").name == "toy, odd questions"
+    assert len(dataset.part("odd").documents) == 4
+    with pytest.raises(ConfigurationError, match="even, odd, test"):
+        dataset.part("third")
 
 
 def test_titles_go_away_or_into_the_text(folder):
@@ -266,8 +273,8 @@ async def test_every_passage_takes_a_place_and_one_whole_passage_of_a_document_i
     dataset = DataSet("d", documents, (question(question="Bees honey hive?", supporting=["bees", "cats"]),))
     row = await measured(dataset, ks=(5, 10), budget=30)
     assert row.recall_passages(5) == 50
-    assert row.recall(5) == 100
-    assert row.recall_at_budget() == 50
+    assert row.mean("R@5 prov") == 100
+    assert row.mean("R@budget") == 50
 
 
 async def test_questions_to_another_index_are_refused(coast):
