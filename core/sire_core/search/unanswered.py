@@ -8,12 +8,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from sire_core.extraction.headings import is_everyday, rarity
-from sire_core.text.languages import ENGLISH, UNDETERMINED, find_language, language
+from sire_core.text.languages import ENGLISH, find_language, language, question_language
 from sire_core.text.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.text.snippets import identifiers, stem
 from sire_core.text.words import find_words, is_plain
 
 if TYPE_CHECKING:
+    from sire_core.text.languages import Language
     from sire_core.types import Hit
 
 MIN_SHARE, MAX_RARITY = 0.38, 60.0
@@ -40,18 +41,18 @@ def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, bool]:
     if not hits or not is_plain(question):  # scripts without spaces have no words to compare
         return "", True
     question = _DEGREE.sub("", question)
-    languages = [find_language(question), *(hit.unit.language for hit in hits)]
-    spoken = language(next((code for code in languages[:2] if code != UNDETERMINED), ENGLISH))
-    idle, exact = FUNCTION_WORDS | spoken.function_words, not question.isupper()
-    every = _whole_stems(question, idle, exact=exact)
+    spoken = language(question_language(question, (hit.unit.language for hit in hits)))
+    idle = FUNCTION_WORDS | spoken.listed_words | language(find_language(question)).listed_words
+    exact = not question.isupper()
+    every = _whole_stems(question, spoken, idle, exact=exact)
     asked = every - _vague_stems() or every
     if not asked:
         return "The question has no word to search for; these are only the nearest passages.", False
-    keywords = every - _whole_stems(question, idle)
-    shares = [every & words for words in _words_of_hits(question, hits, keywords, languages)]
+    keywords = every - _whole_stems(question, spoken, idle)
+    shares = [every & words for words in _words_of_hits(question, hits, keywords, spoken)]
     missing = asked.difference(*shares)
     first, *_ = spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
-    lacking = [word for word in spelled if _whole_stems(word, idle, exact=exact) & missing]
+    lacking = [word for word in spelled if _whole_stems(word, spoken, idle, exact=exact) & missing]
     names = [word for word in lacking if not is_everyday(word) or (word[0].isupper() and word != first)]
     rarities = [*map(rarity, asked), *(rarity(word.lower()) for word in names if spoken.is_english)]
     best = max(sum(map(rarity, share & asked)) for share in shares)
@@ -66,44 +67,45 @@ def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, bool]:
 
 
 def _words_of_hits(
-    question: str, hits: Sequence[Hit], keywords: frozenset[str], languages: Sequence[str]
+    question: str, hits: Sequence[Hit], keywords: frozenset[str], spoken: Language
 ) -> Iterator[frozenset[str]]:
     """Stems of each hit's text, title and path, and of words of the question that begin or end a word there."""
-    min_part = max(language(code).min_part for code in languages)
     either = "|".join(map(re.escape, find_words(question)))
     begins = re.compile(rf"\b(?i:{either})(?=[A-Z])")  # `PostgreSQL` has the word `Postgres`
     for hit in hits:
         text = "\n".join([hit.unit.title, hit.unit.text, *(step.sentence for step in hit.path)])
         text = f"{text}\n{text.replace('_', ' ')}" if "_" in text else text
-        words = find_words(text)
         yield (
-            _whole_stems(text)
-            | keywords.intersection(map(str.lower, words))
-            | _whole_stems(" ".join(begins.findall(text)))
-            | (_compounded(question, words, min_part) if min_part else frozenset())
+            _whole_stems(text, spoken)
+            | keywords.intersection(map(str.lower, find_words(text)))
+            | _whole_stems(" ".join(begins.findall(text)), spoken)
+            | (_compounded(question, text, spoken) if spoken.min_part else frozenset())
         )
 
 
-def _compounded(question: str, words: Sequence[str], least: int) -> frozenset[str]:
-    """Stems of words with which, or behind which, so many letters or more make another word: `Haftpflicht`."""
-    whole = list(map(str.lower, words))
+def _compounded(question: str, text: str, spoken: Language) -> frozenset[str]:
+    """Stems of words with which, or behind which, other parts make a word of a text: `Haftpflicht`."""
+    least = spoken.min_part
+    whole = [word.lower() for word in find_words(text)]
     parts = [
         part
         for part in map(str.lower, find_words(question))
         if len(part) >= least
         and any(len(word) - len(part) >= least and (word.startswith(part) or word.endswith(part)) for word in whole)
     ]
-    return _whole_stems(" ".join(parts))
+    return _whole_stems(" ".join(parts), spoken)
 
 
-def _whole_stems(text: str, idle: Collection[str] = FUNCTION_WORDS, *, exact: bool = False) -> frozenset[str]:
+def _whole_stems(
+    text: str, spoken: Language, idle: Collection[str] = FUNCTION_WORDS, *, exact: bool = False
+) -> frozenset[str]:
     """As `stems`, but words that only begin alike are told apart (`Tonga`, `Tongann`); if exact, keywords are whole."""
     words = [word for word in find_words(text) if word.lower() not in idle]
     is_whole = [exact and word.isupper() and len(word) >= _KEYWORD for word in words]
     lower = zip(map(str.lower, words), is_whole, strict=True)
-    return frozenset(word if whole else stem(word) for word, whole in lower) | identifiers(text)
+    return frozenset(word if whole else stem(word, spoken) for word, whole in lower) | identifiers(text)
 
 
 @cache
 def _vague_stems() -> frozenset[str]:
-    return _whole_stems(" ".join(VAGUE_NOUNS) + f" {_VAGUE}")
+    return _whole_stems(" ".join(VAGUE_NOUNS) + f" {_VAGUE}", language(ENGLISH))

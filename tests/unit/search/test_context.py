@@ -110,6 +110,10 @@ def test_of_documents_by_themselves_the_first_hits_come_first() -> None:
     )
     context = chosen("Where was the director of the film Salt born?", film, director, other, max_tokens=36)
     assert [one.id for one in context.evidence] == ["a", "b"]
+    films = "Films were dear to her, and she kept two hundred of them in a cold room under the roof."
+    long = hit(f"{director.unit.text} Her father ground corn there.\n\n{films}", "b", "Petra Quillon")
+    context = chosen("Where was the director of the film Salt born?", film, long, other, max_tokens=36)
+    assert "born in Orr" in context.text
 
 
 def test_more_names_documents_that_match_and_are_not_quoted() -> None:
