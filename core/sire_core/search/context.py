@@ -69,7 +69,7 @@ SMALL_PASSAGE_CHARS = 1_200
 """Passages up to this length are joined with their neighbors in the document."""
 _MIN_CUT_TOKENS = 12  # Less room is not worth a part of a block
 _RERANKED = 40  # Pieces that a reranker scores
-_OF_WHOLE = {"rank": 9.0, "opening": 5.0}
+_OF_WHOLE = {"rank": 9.0, "opening": 4.0}
 """Weights where passages are documents by themselves: one may be the second step of a chain, without a word of the
 question, and it opens with what it is about. Chosen on odd questions of HotpotQA, 2WikiMultiHopQA and MuSiQue."""
 _ELSEWHERE = 0.3  # How much a word of the question counts for a part of it that does not have the word
