@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sire_core.text.languages import Language
     from sire_core.types import Hit
 
-MIN_SHARE, MAX_RARITY = 0.38, 60.0
+MIN_SHARE, MAX_RARITY = 0.4, 60.0
 """Share of a question that the best hit must have to be quoted. Words that are rare in English count more, names that
 no hit has twice, and of long questions only so much, about seven rare words; see `benchmarks/extracts.py --refused`."""
 _MARKS = "?!.,;:()[]{}<>\"'`\u2018\u2019\u201c\u201d"  # Around words of a question
