@@ -58,12 +58,12 @@ Label = Callable[[int, "Hit"], str]
 GAP = "\u2026"  # one token; `[...]` is five, which cost one to two points of recall
 POOL = 30
 """Passages whose blocks are looked at."""
-FEATURES = ("words", "title", "near", "rank", "furniture", "code", "links", "opening", "rerank")
+FEATURES = ("words", "title", "near", "rank", "document", "furniture", "code", "links", "opening", "rerank")
 """Features of a piece: share of the question's words in it, only in the title and headings above it, only in the pieces
-beside it, rare words counting more; logarithm of its passage's rank, negative; whether it is furniture or code; links
-per 20 tokens; logarithm of its number in the passage, negative; the reranker's score, in standard deviations of the
-others. Density, length, identifiers, rows, items,
-linking sentences and word vectors gave nothing more on left-out sets."""
+beside it, rare words counting more; logarithms of the rank of its passage, and of its document among the documents,
+negative; whether it is furniture or code; links per 20 tokens; logarithm of its number in the passage, negative; the
+reranker's score, in standard deviations of the others. Density, length, identifiers, rows, items, linking sentences,
+word vectors and words of the rest of the passage gave nothing more on left-out sets."""
 _PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
 SMALL_PASSAGE_CHARS = 1_200
 """Passages up to this length are joined with their neighbors in the document."""
@@ -458,6 +458,9 @@ def _features(
     part_stems = stems(part, spoken) if part else question_stems
     weights *= [1.0 if word in part_stems else _ELSEWHERE for word in question_stems]
     weights /= weights.sum() or 1.0
+    sources = [source_of(passage.hit) for passage in passages]
+    by_rank = sorted(range(len(passages)), key=lambda passage: passages[passage].rank)
+    documents = {source: place for place, source in enumerate(dict.fromkeys(sources[one] for one in by_rank))}
     columns = np.zeros((len(rows), len(FEATURES)))
     columns[:, 0] = inside @ weights
     columns[:, 1] = (above & ~inside) @ weights
@@ -465,8 +468,8 @@ def _features(
     for row, (passage, _, each, number) in enumerate(rows):
         kind, tokens = each.pieces[number].kind, each.tokens[number]
         links = 20 * each.links[number] / (20 + tokens)
-        order = -np.log1p([passages[passage].rank, number])
-        columns[row, 3:8] = order[0], kind in (HEADING, FURNITURE), kind == CODE, links, order[1]
+        rank, document, order = -np.log1p([passages[passage].rank, documents[sources[passage]], number])
+        columns[row, 3:9] = rank, document, kind in (HEADING, FURNITURE), kind == CODE, links, order
     return columns
 
 
