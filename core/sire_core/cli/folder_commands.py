@@ -240,7 +240,7 @@ def stats(
 
 
 def _score(statistics: Mapping[str, Any]) -> str:
-    """What the embedder knows of paraphrases, if that was measured."""
+    """Score of the embedder for paraphrases, if it was measured."""
     score = statistics["paraphrase_score"]
     return "" if score is None else f", paraphrases in English {score:.2f} (see docs/models.md)"
 

@@ -1,4 +1,4 @@
-"""What an embedder knows beyond words: whether it ranks paraphrases before sentences with the same words."""
+"""Score of an embedder: whether it ranks paraphrases before sentences with the same words."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ async def paraphrase_score(embedder: Embedder) -> float:
     """
     questions, paraphrases, others = _sentences()
     vectors = await embedder.embed(questions, "query"), await embedder.embed([*paraphrases, *others], "document")
-    asked, ranked = (_units(rows) for rows in vectors)
-    cosines = asked @ ranked.T
+    question_vectors, sentence_vectors = (_units(rows) for rows in vectors)
+    cosines = question_vectors @ sentence_vectors.T
     better = np.count_nonzero(cosines > cosines.diagonal()[:, None], axis=1)
     return float(np.mean(1.0 / (1.0 + better)))
 

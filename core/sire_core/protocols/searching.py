@@ -122,7 +122,7 @@ class View(Protocol):
 
     @property
     def paraphrase_score(self) -> float | None:
-        """What that embedder knows beyond words, 0 to 1; None if it was not measured, as of few passages."""
+        """Score of that embedder for paraphrases, 0 to 1; None if it was not measured, as of few passages."""
 
     async def embed_query(self, query: str) -> FloatArray:
         """Unit-length vector of a question, `[dimension]`."""
