@@ -11,6 +11,7 @@ from sire_core.documents.chunker import chunk_document
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.search.extracts import extract_sentences
+from sire_core.search.unanswered import unanswered_note
 from sire_core.text.asking import asking_rules
 from sire_core.text.languages import find_language, language
 from sire_core.types import Chunk, Hit, Unit, UnitKind
@@ -223,9 +224,12 @@ def test_quotes_answer_in_the_forms_of_the_language(text, question, quoted):
 
 def first_quote(text, question, code):
     """The quote of a passage, one sentence long."""
+    return extract_sentences(question, [hit_of(text, code)], 11)[0].text
+
+
+def hit_of(text, code):
     (chunk,) = chunk_document(Document("d", text, metadata={"lang": code}))
-    hit = Hit(Unit(chunk.id, UnitKind.CHUNK, text, (chunk.id,), layout=chunk.layout), 1.0, ("d",))
-    return extract_sentences(question, [hit], 11)[0].text
+    return Hit(Unit(chunk.id, UnitKind.CHUNK, text, (chunk.id,), layout=chunk.layout), 1.0, ("d",))
 
 
 @pytest.mark.parametrize(
@@ -261,6 +265,11 @@ def first_quote(text, question, code):
 )
 def test_answers_have_the_time_the_place_or_the_name_that_is_asked_for(code, question, answer, other):
     assert first_quote(f"{other}{answer}" if code in ("zh", "ja") else f"{other} {answer}", question, code) == answer
+
+
+def test_korean_verbs_with_other_endings_are_not_missed():
+    page = "기차는 오전에만 여기에 섭니다."
+    assert unanswered_note("기차는 언제 여기에 섭니까?", [hit_of(page, "ko")]) == ""
 
 
 @pytest.mark.parametrize(
