@@ -191,3 +191,21 @@ def test_information_is_corrected_for_chance():
     assert corrected_information(one, two) < 0.05
     assert corrected_information(one, one[::1]) == pytest.approx(1)
     assert corrected_information(np.zeros(5, int), np.zeros(5, int)) == 0
+
+
+def two_partitions(size, blocks, probabilities, seed):
+    """Edges inside the blocks of two independent partitions of the same vertices, and a few anywhere."""
+    rng = np.random.default_rng(seed)
+    first, second = (rng.integers(0, count, size) for count in blocks)
+    left, right = np.triu_indices(size, 1)
+    chance = (
+        0.005 + probabilities[0] * (first[left] == first[right]) + probabilities[1] * (second[left] == second[right])
+    )
+    chosen = rng.random(len(left)) < chance
+    return UndirectedGraph.from_edges(size, np.stack([left[chosen], right[chosen]], axis=1)), first, second
+
+
+def test_without_the_principle_of_information_only_differences_count():
+    graph, _, _ = two_partitions(150, (3, 5), (0.3, 0.2), 2)
+    kept, free = (abstract_greedy(graph, kappa=3, informative=informative) for informative in (True, False))
+    assert sum(one.information for one in free) < sum(one.information for one in kept)

@@ -390,3 +390,18 @@ def test_damaged_vectors_do_not_reach_the_store(tmp_path):
     found = read_contents(tmp_path / "index")
     assert {unit.metadata.get("told") for unit in found.units.values()} == {True}
     assert found.vectors == before
+
+
+NAMES = ["Alma", "Boris", "Ceuta", "Drava", "Ewa Fell", "Port Guam"]
+
+
+def test_another_seed_is_kept_by_the_folder(tmp_path):
+    documents = [Document(f"d{i}", f"{NAMES[i % 6]} met {NAMES[i % 5]}. It was day {i}.") for i in range(40)]
+    with index_at(tmp_path / "a", seed=5) as index:
+        index.build(documents[:39])
+    with index_at(tmp_path / "a", seed=9) as index:
+        index.add(documents[39:])
+    with index_at(tmp_path / "b", seed=5) as index:
+        index.build(documents[:39])
+        index.add(documents[39:])
+    assert read_contents(tmp_path / "a") == read_contents(tmp_path / "b")

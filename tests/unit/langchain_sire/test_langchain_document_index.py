@@ -316,3 +316,12 @@ def test_documents_that_were_cut_come_back_whole():
     assert index.index.stats()["passages"] > 1
     (back,) = index.get(["long"])
     assert all(f"Sentence number {n} says" in back.page_content for n in range(120))
+
+
+def test_an_index_begins_without_documents_in_any_folder(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for place in (tmp_path / "empty", tmp_path / "new" / "i"):
+        index = SireRetriever.from_documents([], path=place, recipe="flat", k=7)
+        index.add_documents([PETRA])
+        assert [d.id for d in SireRetriever.open(place).invoke("Petra?")] == ["petra"]
+        assert SireRetriever.open(place).k == 7
