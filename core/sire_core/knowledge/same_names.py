@@ -93,7 +93,8 @@ def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], thresh
     """Pairs of names with similar vectors, as HippoRAG joins them: no shared word is needed.
 
     Every name is compared with every other, in time proportional to the square of their number. A name with fewer
-    than three letters and digits looks for no others, and any name only for the 100 nearest.
+    than three letters and digits looks for no others, and any name only for the 100 nearest. What only one of two
+    names finds counts half, as the released code then has one edge instead of two.
 
     Args:
         names: Names.
@@ -101,7 +102,7 @@ def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], thresh
         threshold: Least cosine.
 
     Returns:
-        Numbers of the first and second name, ascending, and cosines, all `[pairs]`.
+        Numbers of the first and second name, ascending, and cosines or halves of them, all `[pairs]`.
     """
     import numpy as np
 
@@ -115,7 +116,9 @@ def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], thresh
         for row, near in zip(rows.tolist(), cosines, strict=True):
             others = np.flatnonzero(near >= threshold)
             nearest = others[np.argsort(-near[others], kind="stable")[:_MAX_NEIGHBORS]]
-            cosine_of_pair.update((min(row, o) * size + max(row, o), float(near[o])) for o in nearest.tolist())
+            for other in nearest.tolist():
+                pair = min(row, other) * size + max(row, other)
+                cosine_of_pair[pair] = cosine_of_pair.get(pair, 0.0) + float(near[other]) / 2
     pairs = np.array(sorted(cosine_of_pair), dtype=np.int64)
     first, second = np.divmod(pairs, size)
     return first, second, np.array([cosine_of_pair[pair] for pair in pairs.tolist()], dtype=np.float64)
