@@ -108,7 +108,7 @@ def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], thresh
 
     searching = [row for row, name in enumerate(names) if sum(map(str.isalnum, name)) >= _MIN_CHARACTERS]
     step = max(1, _PAIRS_PER_BLOCK * 64 // max(len(names), 1))
-    found: list[tuple[int, int, float]] = []
+    pairs: list[tuple[int, int, float]] = []
     for start in range(0, len(searching), step):
         rows = np.asarray(searching[start : start + step])
         cosines = vectors[rows] @ vectors.T
@@ -116,8 +116,8 @@ def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], thresh
         for row, near in zip(rows.tolist(), cosines, strict=True):
             others = np.flatnonzero(near >= threshold)
             nearest = others[np.argsort(-near[others], kind="stable")[:_MAX_NEIGHBORS]]
-            found += [(row, other, float(near[other])) for other in nearest.tolist()]
-    first, second, likeness = zip(*found, strict=True) if found else ((), (), ())
+            pairs += [(row, other, float(near[other])) for other in nearest.tolist()]
+    first, second, likeness = zip(*pairs, strict=True) if pairs else ((), (), ())
     return np.array(first, dtype=np.int64), np.array(second, dtype=np.int64), np.array(likeness, dtype=np.float64)
 
 
