@@ -32,23 +32,27 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from email import message_from_bytes
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 LIST = Path(__file__).with_suffix(".txt")
-OTHERS = ("pdftotext", "mutool", "pandoc", "soffice", "antiword", "catdoc", "lynx", "msgconvert")
+OTHERS = (
+    *("pdftotext", "mutool", "pandoc", "soffice", "antiword", "catdoc", "lynx", "msgconvert", "mshow", "odt2txt"),
+    "trafilatura",
+)
 _WORD = re.compile(r"[^\W_]+")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\n\s*(?=[^\W\d_])")
 _MARKS = re.compile(
     r"\\[A-Za-z]+|!\[image\]\([^()\s]*\)|\]\([^()\s]*\)|\{[#.][^{}\n]*\}|\b(?:https?|ftp|mailto|file):\S+|\bwww\.\S+"
-    r"|^\**(?:Subject|From|To|Cc|Date|Attachments?)\**:\**",
-    re.MULTILINE,
+    r"|\b(?:Subject|From|To|B?cc|Date|Sent|Attachments?)\**:",
+    re.IGNORECASE,
 )
 """Commands of TeX, names of pictures, addresses and labels of headers, which readers write or leave out."""
 _ONE_FORMAT = {"htm": "html", "xhtml": "html", "docm": "docx", "xlsm": "xlsx", "mhtml": "mht"}
-_DECIMALS = re.compile(r"(?<=\d)[.,]\d+")
-"""Numbers are compared without them, since some readers show a cell as it is stored, others as it looks."""
+_LOOKS_OF_NUMBERS = re.compile(r"(?<=\d)[.,]\d+|\b0?0:00(?::00)?\b|\b0+(?=\d)")
+"""Decimals, midnight and leading zeros: some readers show a cell as it is stored, others as it looks."""
 _FEW_WORDS = 3
 _TEXT = "txt:Text (encoded):UTF8"
 _ALL_SHEETS = "csv:Text - txt - csv (StarCalc):9,34,76,1,,0,false,true,false,false,false,-1"
@@ -58,15 +62,23 @@ _OFFICE = {
     **dict.fromkeys(("pptx", "ppt", "odp"), "pdf"),
 }
 _PANDOC = {kind: kind for kind in ("docx", "odt", "rtf", "epub", "fb2", "ipynb", "org", "rst", "opml")}
+_ODT2TXT = "odt2txt --encoding=UTF-8 --width=-1 FILE"
 _COMMANDS: Mapping[str, Sequence[str]] = {
     "pdf": ("pdftotext -q FILE -", "mutool draw -q -F txt FILE"),
     "doc": ("antiword -m UTF-8 -w 0 FILE", "catdoc -w -d utf-8 FILE"),
     "xls": ("xls2csv -d utf-8 FILE",),
     "ppt": ("catppt -d utf-8 FILE",),
-    "html": ("lynx -dump -nolist -force_html -display_charset=utf-8 FILE",),
+    "html": (
+        "lynx -dump -nolist -force_html -display_charset=utf-8 FILE",
+        "trafilatura --recall",  # leaves out menus, as we do
+    ),
+    "eml": ("mshow -q FILE",),
     "msg": ("msgconvert --outfile - FILE",),
     **{kind: (f"pandoc -f {form} -t plain --wrap=none FILE",) for kind, form in {**_PANDOC, "tex": "latex"}.items()},
+    **dict.fromkeys(("ods", "odp"), (_ODT2TXT,)),
+    "odt": (_ODT2TXT, "pandoc -f odt -t plain --wrap=none FILE"),
 }
+"""Commands by format; one without a name of a file reads it from its standard input."""
 _SECONDS, _BATCH = 60, 25
 _MARKUP = (".xml", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _INLINE = re.compile(r"w:(?:r|t|rPr|[bi])|a:[rt]|m:[rt]|text:span|b|i|em|strong|span|font|a|u|su[bp]|t")
@@ -145,8 +157,8 @@ def fetch_files(folder: Path, files: Sequence[RealFile], commits: Mapping[str, s
             file.stored(folder).write_bytes(content)
 
 
-def _run(command: Sequence[str], seconds: float | None = None) -> bytes:
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False)
+def _run(command: Sequence[str], seconds: float | None = None, given: bytes = b"") -> bytes:
+    done = subprocess.run(command, input=given, capture_output=True, timeout=seconds, check=False)
     if done.returncode:
         raise OSError(f"{command[0]}: {done.stderr.decode('utf-8', 'replace')[-300:]}")
     return bytes(done.stdout)
@@ -188,10 +200,11 @@ def ask_others(folder: Path, files: Sequence[RealFile]) -> None:
             name, *words = command.split()
             kept = texts / f"{file.digest}.{name}"
             if shutil.which(name) and not kept.exists():
-                asked = [str(file.stored(folder)) if word == "FILE" else word for word in words]
+                arguments = [str(file.stored(folder)) if word == "FILE" else word for word in words]
+                given = b"" if "FILE" in words else file.stored(folder).read_bytes()
                 content = b""
                 with suppress(OSError, subprocess.TimeoutExpired):
-                    content = _run([name, *asked], _SECONDS)
+                    content = _run([name, *arguments], _SECONDS, given)
                 kept.write_bytes(content)
     if shutil.which("soffice"):
         _ask_office(folder, files)
@@ -265,7 +278,8 @@ def read_ours(folder: Path, files: Sequence[RealFile]) -> Iterator[Reading]:
         for file in files:
             texts = {}
             for kept in (folder / "texts").glob(f"{file.digest}.*"):
-                text = kept.read_text("utf-8", "replace")
+                is_mail = kept.suffix == ".msgconvert"
+                text = _mail_text(kept.read_bytes()) if is_mail else kept.read_text("utf-8", "replace")
                 if _WORD.search(_MARKS.sub(" ", text)):
                     texts[kept.suffix[1:]] = text
             counts = {name: len(_WORD.findall(_MARKS.sub(" ", text))) for name, text in texts.items()}
@@ -294,7 +308,8 @@ def _compared(
 
 
 def _plain(text: str) -> str:
-    plain = unicodedata.normalize("NFKC", _MARKS.sub(" ", _DECIMALS.sub("", text.replace("\f", "\n"))))
+    text = html.unescape(_MARKS.sub(" ", _LOOKS_OF_NUMBERS.sub("", text.replace("\f", "\n"))))
+    plain = unicodedata.normalize("NFKC", text)
     return _HYPHEN.sub("", plain).replace("\u00ad", "").casefold()
 
 
@@ -339,11 +354,21 @@ def _content(path: Path) -> str:
         if path.suffix == ".ipynb":
             with suppress(ValueError):
                 text += "\n".join(_strings(json.loads(text)))
+        if path.suffix in (".eml", ".mht", ".mhtml"):
+            text += _mail_text(raw)
         return "" if b"\0" in raw[:4096] else f"{_without_tags(text)}\n{html.unescape(text)}"
     with suppress(zipfile.BadZipFile, OSError, NotImplementedError), zipfile.ZipFile(io.BytesIO(raw)) as archive:
         names = [name for name in archive.namelist() if name.lower().endswith(_MARKUP)]
         return "\n".join(_without_tags(archive.read(name).decode("utf-8", "replace")) for name in names)
     return ""
+
+
+def _mail_text(raw: bytes) -> str:
+    """Headers and decoded parts of a mail; the standard library leaves what is wrong with them to its caller."""
+    message = message_from_bytes(raw)
+    parts = [part.get_payload(decode=True) for part in message.walk()]
+    texts = [part.decode("utf-8", "replace") for part in parts if isinstance(part, bytes)]
+    return "\n".join((*(str(value) for value in message.values()), *map(_without_tags, texts)))
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -46,7 +46,9 @@ _NOTES = {
     f"{_WORD_NAMESPACE}endnoteReference": "endnotes",
     f"{_WORD_NAMESPACE}commentReference": "comments",
 }
-_UNREAD_FIELDS = ("PAGE", "NUMPAGES", "SECTIONPAGES", "TOC", "INDEX", "PAGEREF")
+_CHOSEN = "CHOSEN"
+"""Stands before the instruction of a field of a form whose value is read from its settings."""
+_UNREAD_FIELDS = ("PAGE", "NUMPAGES", "SECTIONPAGES", "TOC", "INDEX", "PAGEREF", _CHOSEN)
 _HEADING = re.compile(r"heading ?([1-9])", re.IGNORECASE)
 _SYMBOLS = dict(
     enumerate(
@@ -330,7 +332,7 @@ class _Reader:
             return ""
         if kind == "begin":
             chosen = "" if any(field is not None for field in self._fields) else _chosen(mark)
-            self._fields.append("")
+            self._fields.append(f"{_CHOSEN} " if chosen else "")
             return chosen
         if kind == "separate" and self._fields:
             name = _field_name(self._fields[-1] or "")

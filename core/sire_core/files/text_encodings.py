@@ -83,7 +83,7 @@ def _eastern_score(sample: bytes, name: str) -> float:
         text = sample.decode(name)
     except UnicodeDecodeError:
         return -9.0
-    score, total, kana, high = 0.0, 0, 0, 0
+    score, total, kana, high, low = 0.0, 0, 0, 0, 0
     before = " "
     for letter in text:
         if letter > "\x7f":
@@ -94,12 +94,13 @@ def _eastern_score(sample: bytes, name: str) -> float:
             score -= 2 * (before.isascii() and before.isalpha())
             total, kana = total + 1, kana + ("\u3040" <= letter <= "\u30ff")
             high += lead > 0xC8
+            low += lead < 0xA0 and len(encoded) > 1
         elif letter.isalpha() and before > "\x7f" and before.isalpha():
             score -= 1
         before = letter
     if total < _FEWEST_EAST:
         return -9.0
-    is_japanese = kana > _KANA_SHARE * total
+    is_japanese = kana > _KANA_SHARE * total or (name == "cp932" and 2 * low > total)  # no other code has such bytes
     if (name in ("cp932", "euc_jp")) != is_japanese or (name == "cp949" and high):
         score -= total
     bonus = 0.1 * (name == "cp949") + 0.05 * (name == "big5")
