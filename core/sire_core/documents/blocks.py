@@ -33,7 +33,7 @@ _WORD = re.compile(r"\w+")
 _MIN_LISTED = 4  # headings of a text that lists some of them first
 _MIN_LINKS = 3  # links side by side, or below each other, that make a menu
 _MIN_REPEATED_PAGES = 3
-_MIN_INDEX_LETTERS = 4  # in the order of the alphabet, with entries below each
+_MIN_INDEX_LETTERS, _MIN_NAMED_INDEX_LETTERS = 4, 2  # in the order of the alphabet, with entries below each
 _MAX_SENTENCES = 0.1  # share of the entries of an index that end like a sentence; those of a glossary do
 _MAX_PAGE_LINE_CHARS = 120
 _LINE_END = re.compile(r"\r\n?|\n|(?:\A|(?<=\n))\f+")
@@ -94,7 +94,8 @@ _CONTENTS = re.compile(
 )
 
 _INDEX = re.compile(
-    r"(?:\S+ ){0,6}(?:index(?:es)?|indices|\w*verzeichnis|\w*register|skorowidz|\u0443\u043a\u0430\u0437\u0430\u0442\u0435\u043b\u044c|\u7d22\u5f15)"
+    r"(?:\S+ ){0,6}(?:index(?:es)?|indices|\w*verzeichnis|\w*register|skorowidz"
+    r"|\u0443\u043a\u0430\u0437\u0430\u0442\u0435\u043b\u044c|\u7d22\u5f15)"
     r"|(?:index|\u00edndice|indice) \w+(?: \w+){0,4}",
     re.IGNORECASE,
 )
@@ -557,26 +558,27 @@ def _mark_signatures(kinds: list[str], leaves: Sequence[_Leaf], texts: Sequence[
 
 
 def _mark_indexes(kinds: list[str], texts: Sequence[str]) -> None:
-    """Entries below letters in the order of the alphabet: if the heading is that of an index, or most end with pages."""
+    """Entries below letters of the alphabet, if the heading is that of an index or most end with pages."""
     letters = {
         number: (match[1] or "").casefold()
         for number, words in enumerate(texts)
         if len(words) <= _MAX_INDEX_LETTER_CHARS and (match := _INDEX_LETTER.fullmatch(words))
     }
-    if len(letters) < _MIN_INDEX_LETTERS:
+    if len(letters) < _MIN_NAMED_INDEX_LETTERS:
         return
     heads = [number for number, kind in enumerate(kinds) if kind == HEADING and number not in letters]
     for head, stop in pairwise([-1, *heads, len(kinds)]):
         marks = [number for number in range(head + 1, stop) if number in letters]
         marks = [number for number in marks if kinds[number] == HEADING] or marks
         order = [letters[number] for number in marks]
-        if len(set(order)) < _MIN_INDEX_LETTERS or order != sorted(order):
+        is_named = head >= 0 and _INDEX.fullmatch(texts[head].strip("# \t")) is not None
+        least = _MIN_NAMED_INDEX_LETTERS if is_named else _MIN_INDEX_LETTERS
+        if len(set(order)) < least or order != sorted(order):
             continue
         entries = [number for number in range(marks[0], stop) if number not in marks]
         ends = [texts[number] for number in entries if kinds[number] not in (ROW, FURNITURE)]
         if sum(words.endswith((".", "?", "!")) for words in ends) > _MAX_SENTENCES * len(entries):
             continue
-        is_named = head >= 0 and _INDEX.fullmatch(texts[head].strip("# \t")) is not None
         if is_named or 2 * sum(_ENDS_WITH_PAGES.search(words[-10:]) is not None for words in ends) > len(entries):
             first = head if is_named else marks[0]
             kinds[first:stop] = [FURNITURE] * (stop - first)

@@ -38,7 +38,7 @@ def read_doc(path: Path) -> tuple[str, str]:
     """Title and text of a Word file."""
     import olefile
 
-    raw, tables = path.read_bytes(), (b"", b"")
+    raw, tables = path.read_bytes(), [b"", b""]
     if raw.startswith(olefile.MAGIC):
         with olefile.OleFileIO(io.BytesIO(raw)) as container:
             raw, *tables = (

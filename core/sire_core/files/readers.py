@@ -13,12 +13,7 @@ from sire_core.documents.blocks import is_contents, read_blocks
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.front_matter import front_matter
 from sire_core.documents.markdown_cleaning import clean_markdown, without_hyphenation
-from sire_core.documents.markdown_sections import (
-    heading_texts,
-    headings_of,
-    naming_heading,
-    with_comments_as_code,
-)
+from sire_core.documents.markdown_sections import heading_texts, headings_of, naming_heading, with_comments_as_code
 from sire_core.documents.markdown_writing import undo_escapes, undo_inline
 from sire_core.documents.titles import header_title, opening_title, without_site_name
 from sire_core.documents.validation import DocumentPool
