@@ -92,7 +92,7 @@ class _Note(NamedTuple):
 _Item = Union[FoundRecord, Failure, _Note]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LoadedDocuments:
     """Documents that were read, and failures. Iteration and length are those of `documents`.
 
@@ -115,6 +115,7 @@ class LoadedDocuments:
     whole: tuple[SourceFile, ...] = ()
     folders: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[Failure, ...] = ()
+    _drained: frozenset[str] = field(default=frozenset(), repr=False)  # ids of documents that are no longer held
 
     def __iter__(self) -> Iterator[Document]:
         return iter(self.documents)
@@ -127,8 +128,14 @@ class LoadedDocuments:
 
     @property
     def ids(self) -> set[str]:
-        """Ids of all documents, known files included."""
-        return {*(document.id for document in self.documents), *(file.name for file in self.known)}
+        """Ids of all documents, known files and drained documents included."""
+        return {*(document.id for document in self.documents), *(file.name for file in self.known), *self._drained}
+
+    def drain(self) -> Iterator[Document]:
+        """Yield the documents and hold them no longer, so that a build can free their texts."""
+        self._drained = frozenset(document.id for document in self.documents)
+        documents, self.documents = self.documents, ()
+        yield from documents
 
     def may_hold(self, doc_id: str, *, a_file: bool = False) -> str | None:
         """Name of an unread file that may contain a document; None if there is none."""
