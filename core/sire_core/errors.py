@@ -48,6 +48,10 @@ class IndexMissingError(StorageError, FileNotFoundError):
     """There is no index at the given place."""
 
 
+class IndexClosedError(StorageError):
+    """`close` was called on the `Index` that is used."""
+
+
 class IndexLockedError(StorageError):
     """Another process is writing to the same index."""
 

@@ -491,7 +491,7 @@ class Index:
         return replace(await self._reader.snapshot(both(where, left_out)), as_of=day)
 
     def close(self) -> None:
-        """Close files. The next use of a folder opens them again; that of an index in memory, which is lost, raises."""
+        """Close the files. Every later use raises `IndexClosedError`; an index in memory is lost."""
         self._reader.close()
 
     def __getstate__(self) -> dict[str, Any]:

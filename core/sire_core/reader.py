@@ -10,7 +10,13 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from sire_core.errors import ConfigurationError, EmbedderMismatchError, IndexMissingError, SnapshotExpiredError
+from sire_core.errors import (
+    ConfigurationError,
+    EmbedderMismatchError,
+    IndexClosedError,
+    IndexMissingError,
+    SnapshotExpiredError,
+)
 from sire_core.filters import both
 from sire_core.storage.pending_documents import PendingDocuments
 
@@ -70,12 +76,9 @@ class Reader:
         self.first_recipe: BuiltRecipe | None = None
         """The recipe of the first use, if none was given as an object; one that is built later does not replace it."""
         path = configuration.path
-        self.pending: PendingDocuments = (
-            PendingDocuments(None if path is None else path / "pending") if shared is None else shared.pending
-        )
-        """Documents that were given and are not indexed yet."""
+        self._pending = PendingDocuments(None if path is None else path / "pending")
         self._files: IndexFiles | None = None
-        self._was_lost = False  # Whether an index in memory was closed
+        self._is_closed = False
         self._pools: Pools | None = None
         self._generation: _Generation | None = None
         self._pending_units: PendingUnits | None = None
@@ -89,10 +92,27 @@ class Reader:
         """New locks: in a forked process no other thread can release them."""
         self._opening, self._loading = threading.RLock(), threading.RLock()
 
+    @property
+    def pending(self) -> PendingDocuments:
+        """Documents that were given and are not indexed yet."""
+        self._require_open()
+        return self._pending if self._shared is None else self._shared.pending
+
+    def _require_open(self) -> None:
+        """Raise if this reader was closed."""
+        if self._is_closed:
+            raise IndexClosedError(
+                "This index was closed, and what it held in memory is lost. Make a new one, or give it a path (save() "
+                "writes a copy into a folder)."
+                if self._configuration.path is None
+                else f"This index was closed. Open another one: Index({str(self._configuration.path)!r})."
+            )
+
     # --- files and recipe -------------------------------------------------------------------------------------------
 
     def files(self, *, create: bool = False) -> IndexFiles:
         """Return the open index; if another index was moved to its place on disk, that one."""
+        self._require_open()
         files = self._open(create=create) if self._shared is None else self._shared.files(create=create)
         files.follow()
         before, self._pools = self._pools, files.pools
@@ -102,19 +122,16 @@ class Reader:
 
     def _open(self, *, create: bool) -> IndexFiles:
         with self._opening:
+            self._require_open()
             if self._files is None:
-                if self._was_lost:
-                    raise IndexMissingError(
-                        "This index was closed, and what it held in memory is lost. Make a new one, or give it a path "
-                        "(save() writes a copy into a folder)."
-                    )
                 from sire_core.storage.index_files import IndexFiles
 
                 self._files = IndexFiles(self._configuration.path, create=create)
             return self._files
 
     def open_files(self) -> IndexFiles | None:
-        """Return the index if it is open."""
+        """Return the files if something has opened them."""
+        self._require_open()
         return (self._shared or self)._files  # noqa: SLF001 - another Reader
 
     def built(self) -> tuple[Manifest, BuiltRecipe]:
@@ -148,11 +165,11 @@ class Reader:
             self.first_recipe = None
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files; nothing opens them again."""
         self._forget()
         with self._opening:
+            self._is_closed = True
             files, self._files, self._pools = self._files, None, None
-            self._was_lost |= files is not None and files.folder is None
         if files is not None:  # without the lock: a thread that reads the database may wait for it
             files.close()
 
@@ -305,6 +322,8 @@ class Reader:
     def _view(
         self, pool: Pool, manifest: Manifest, built: BuiltRecipe, lazy: LazyReader, before: PoolView | None
     ) -> tuple[PoolView, Recipe]:
+        from sire_core.documents.stored_corpus import shown_id
+        from sire_core.knowledge.entity_graph import shown_entities
         from sire_core.recipes.registry import registered_recipe
         from sire_core.search.view import PoolView
 
@@ -315,7 +334,11 @@ class Reader:
         model, wrap = self._configuration.language_model, self._configuration.wrap_model
         store = self._user_store(tuple(built.owners))
         records = partial(self.files().calls.records, built.extraction) if built.extracted_by_model else None
-        return PoolView(pool, embedder, model, lazy.edges, lazy.notes, store, before, wrap, records), recipe
+        allow = self._configuration.allow
+        pool = pool if allow is None else replace(pool, shown_id=partial(shown_id, allow=allow))
+        view = PoolView(pool, embedder, model, lazy.edges, lazy.notes, store, before, wrap, records)
+        view.shown_entities = None if allow is None else partial(shown_entities, view, allow)
+        return view, recipe
 
     @property
     def vectors(self) -> VectorIndex | None:
@@ -374,10 +397,12 @@ class Reader:
         return [each if each.text else replace(each, text=joined(each.passages)) for each in documents]
 
     def _stored_documents(self, wanted: set[str] | None) -> list[Document]:
-        from sire_core.documents.stored_corpus import to_documents
+        from sire_core.documents.stored_corpus import scoped_id, to_documents
         from sire_core.storage.index_files import require_built
 
-        files = self.files()
+        files, allow = self.files(), self._configuration.allow
+        if wanted is not None and allow is not None:
+            wanted = wanted.union(scoped_id(name, allow) for name in wanted)
         files.refresh()
         require_built(files)
         with (store := files.store).snapshot():  # documents and passages of one generation
@@ -388,7 +413,7 @@ class Reader:
                 documents = store.documents()
                 passages = store.chunks(documents)
         selected = {name: document for name, document in documents.items() if wanted is None or name in wanted}
-        return to_documents(selected, passages, self._configuration.allow)
+        return to_documents(selected, passages, allow)
 
     def chunker(self) -> SentenceChunker | None:
         """Return what splits documents that are added."""
@@ -456,7 +481,7 @@ class Reader:
 
     def failures(self) -> list[Failure]:
         """Return passages (as far as allowed) and summaries that failed in the recipe's last build, with reasons."""
-        from sire_core.documents.stored_corpus import is_allowed
+        from sire_core.documents.stored_corpus import is_allowed, shown_id
         from sire_core.storage.manifest import VECTORS
         from sire_core.types import Failure
 
@@ -470,7 +495,8 @@ class Reader:
                 documents = store.documents()
             allowed = [chunk for chunk in chunks if is_allowed(chunk, allow, documents)]
             failures += [
-                Failure(chunk.title or chunk.doc_id, reasons.get(chunk.hash, "no answer")) for chunk in allowed
+                Failure(chunk.title or shown_id(chunk.doc_id, allow), reasons.get(chunk.hash, "no answer"))
+                for chunk in allowed
             ]
         if allow is None:
             without = dict(entry.split(" ", 1) for entry in manifest.failed.get(VECTORS, ()))

@@ -13,8 +13,10 @@ from sire_core import Document, Index
 from sire_core.errors import SireError
 from sire_core.explore import browse
 from sire_core.explore.corpus_map import CorpusMap
+from sire_core.explore.paths import Names
 from sire_core.explore.query_result import query_result
 from sire_core.explore.why_not import why_not
+from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.recipes import REGISTRY
 from sire_core.serve.tools import IndexTools
 from sire_core.testing.doubles import HashEmbedder
@@ -132,3 +134,26 @@ def test_outputs_are_equal_or_listed(recipe, tmp_path):
 
 def test_the_default_embedder_has_an_influence_on_order_and_map_only(tmp_path):
     assert differing(tmp_path, "flat", None, learns=True) <= {"order"}
+
+
+@pytest.mark.parametrize("recipe", ["sire", "hipporag2", "linearrag"])
+def test_no_id_of_an_entity_confirms_a_guess_of_its_names(recipe, tmp_path):
+    """Stored ids are digests of names, merged in hidden documents, too; paths have ids of what is seen."""
+    seen = []
+    for number, hidden in enumerate(HIDDEN):
+        folder = tmp_path / str(number)
+        with Index(folder, recipe=recipe, embedder=HashEmbedder()) as index:
+            index.build([*SHOWN, *hidden])
+            stored = set(EntityGraph.of(index.view()).entity_ids)
+        with Index(folder, allow="tenant=a", embedder=HashEmbedder()) as index:
+            snapshot = index.snapshot()
+            hits = index.search(QUESTIONS[1], 10)
+            ids = {name for hit in hits for step in hit.path for name in step.ids} - snapshot.view.places().keys()
+            names = {name: Names.of(snapshot).entity(name) for name in ids}
+            shown = {row.id: row.label for row in browse.entities(snapshot, "", 0).rows}
+        assert names
+        assert all(names.values())  # the explorer finds them
+        assert not stored.intersection(names, shown)
+        seen.append(names)
+    assert all(seen[0][name] == seen[1][name] for name in seen[0].keys() & seen[1].keys())
+    assert seen[0].keys() & seen[1].keys()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.indexing import InMemoryRecordManager
@@ -11,9 +14,8 @@ from llama_index.core import Document as LlamaIndexDocument
 from langchain_sire import SireRetriever as LangChainRetriever
 from langchain_sire import SireVectorStore
 from llama_index_sire import SireRetriever as LlamaIndexRetriever
-from sire_core import Document, Index
-from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.types import Passage
+from sire_core import Document, Index, Passage
+from sire_core.errors import ConfigurationError, CorpusError, KnownDocumentError
 from support.command import run
 
 A, B = {"tenant": "a"}, {"tenant": "b"}
@@ -89,20 +91,57 @@ PUTS = {
 
 
 @pytest.mark.parametrize("how", PUTS)
-def test_hidden_documents_are_not_replaced_and_ids_are_refused_in_the_same_words(how, folder):
+def test_an_id_that_a_hidden_document_has_is_as_free_as_any_other(how, folder, tmp_path):
     opened, put = PUTS[how]
-    errors = {}
-    for name, metadata in [("person", A), ("both", A), ("empty", A), ("free", B), ("mine", B)]:
-        with pytest.raises(CorpusError) as error:
-            put(opened(folder), name, metadata)
-        errors[name] = type(error.value), str(error.value).replace(name, "ID")
-        assert hidden(folder) == KEPT
-    assert len(set(errors.values())) == 1, errors
-    assert not any(word in errors["person"][1].lower() for word in ("exist", "already", "taken", "kemi", "hidden"))
-    put(opened(folder), "free", A)
+    shown = {}
+    for name in ("person", "free", *(["empty"] if how == "add" else [])):
+        copy = tmp_path / name
+        shutil.copytree(folder, copy)
+        put(opened(copy), name, A)
+        put(opened(copy), name, A)  # again: nothing changes
+        assert hidden(copy) == KEPT
+        with python(copy) as index:
+            (hit,) = index.search("Other text", filter={"doc_id": name})
+            found = hit.doc_ids, hit.unit, index.documents([name]), index.snapshot().document_ids(), index.stats()
+            assert index.update([Document(name, "Changed.", metadata=A)]).updated == 1
+            found += (index.documents(), index.search("Changed", 1)[0].unit.id)
+            index.delete([name])
+            assert not index.documents([name])
+        shown[name] = repr(found).replace(hit.unit.id, "UNIT").replace(name, "ID")
+        assert hidden(copy) == KEPT
+    assert len({re.sub(r"[0-9a-f]{24}", "UNIT", text) for text in shown.values()}) == 1, shown
+    if how in ("add", "insert"):  # its visible part has another text
+        with pytest.raises(KnownDocumentError, match="both"):
+            put(opened(folder), "both", A)
+        return
+    put(opened(folder), "both", A)  # the part of it that is hidden stays
     assert hidden(folder) == KEPT
-    with Index(folder, allow="tenant=a") as index:
-        assert "free" in {document.id for document in index.documents()}
+    with python(folder) as index:
+        assert [document.text for document in index.documents(["both"])] == ["Other text."]
+
+
+@pytest.mark.parametrize("how", PUTS)
+def test_documents_that_do_not_pass_are_refused_in_the_same_words(how, folder):
+    opened, put = PUTS[how]
+    errors = set()
+    for name in ("person", "both", "empty", "free", "mine"):
+        with pytest.raises(CorpusError) as error:
+            put(opened(folder), name, B)
+        errors.add((type(error.value), str(error.value).replace(name, "ID")))
+        assert hidden(folder) == KEPT
+    assert len(errors) == 1, errors
+    assert not any(word in error[1].lower() for error in errors for word in ("exist", "already", "taken", "hidden"))
+
+
+def test_ids_of_passages_do_not_tell_either(tmp_path):
+    units = []
+    for number, other in enumerate((Document("x", SECRET, "Kemi", B), Document("y", SECRET, "Kemi", B))):
+        with Index(tmp_path / str(number), recipe="flat") as index:
+            index.build([other])
+        with Index(tmp_path / str(number), allow="tenant=a") as index:
+            index.add([Document("x", "Other text.", metadata=A)])
+            units.append([(hit.unit, hit.doc_ids, hit.score) for hit in index.search("Other")])
+    assert units[0] == units[1]
 
 
 DELETES = {

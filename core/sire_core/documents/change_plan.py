@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from sire_core.arguments import similar_names
 from sire_core.documents.chunker import SentenceChunker, chunk_documents
-from sire_core.documents.stored_corpus import StoredDocument, is_allowed, to_documents
+from sire_core.documents.stored_corpus import StoredDocument, is_allowed, scoped_id, shown_id, to_documents
 from sire_core.errors import CorpusError, KnownDocumentError
 from sire_core.filters.conditions import passes
 from sire_core.text.pluralize import count
-from sire_core.types import Chunk, Document, Passage, digest
+from sire_core.types import Chunk, Document, Passage, chunk_id, digest
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
@@ -116,20 +116,50 @@ def plan_put_shown(
     *,
     may_replace: bool = True,
 ) -> CorpusChange:
-    """Like `plan_put`, limited by a filter that documents must pass, those that are there and those that come."""
-    new_ids = {document.id for document in new_documents}
-    known = {name: stored[name] for name in new_ids if name in stored}
-    change = plan_put(stored, new_documents, chunker)
+    """Like `plan_put`, limited by a filter that new documents must pass; what it hides stays, whatever its id.
+
+    A document whose id a hidden one has is stored under a scoped id, so that nothing tells that the id was taken.
+    """
+    stored_as = {document.id: document.id for document in new_documents}
+    shown = dict(stored)  # as the filter shows it: hidden documents under names that nobody gives
+    candidates = {name: stored[name] for name in stored_as if name in stored}
+    hidden = _hidden(candidates, chunks, allow)
+    for name in stored_as:
+        scoped = scoped_id(name, allow)
+        if name in hidden or scoped in stored:
+            stored_as[name] = scoped
+            shown |= {f"hidden {name}": shown.pop(name)} if name in shown else {}
+            shown |= {name: stored[scoped]} if scoped in stored else {}
+    change = plan_put(shown, new_documents, chunker)
     coming = {document.id: document for document in change.put_documents}
-    refused = {*_hidden(known, chunks, allow), *_hidden(coming, change.put_chunks, allow)}
-    if refused:
+    if refused := _hidden(coming, change.put_chunks, allow):
         names = [document.id for document in new_documents if document.id in refused]
         raise CorpusError(
             f"This index was opened with allow=..., and these documents are not for it: {', '.join(names[:10])}. Each "
-            "needs metadata that passes the filter and an id of its own. Nothing was changed; to write anything else, "
-            "open the index without allow."
+            "needs metadata that passes the filter. Nothing was changed; to write anything else, open the index "
+            "without allow."
         )
-    return change if may_replace else plan_put(stored, new_documents, chunker, may_replace=False)
+    seen = {chunk.id: chunk.doc_id for chunk in chunks if chunk.doc_id in hidden and is_allowed(chunk, allow, stored)}
+    seen_parts = {name: stored[name] for name in seen.values()}
+    if not may_replace:
+        plan_put({**shown, **seen_parts}, new_documents, chunker, may_replace=False)
+    taken = {chunk.id for chunk in chunks if chunk.doc_id not in stored_as.values()}
+    gone = _without(stored, chunks, seen)
+    return replace(
+        change,
+        put_documents=(*(replace(d, id=stored_as[d.id]) for d in change.put_documents), *gone.put_documents),
+        put_chunks=(*(_stored_as(chunk, stored_as, taken) for chunk in change.put_chunks), *gone.put_chunks),
+        drop_documents=gone.drop_documents,
+        added=change.added - len(seen_parts),
+        updated=change.updated + len(seen_parts),
+    )
+
+
+def _stored_as(chunk: Chunk, stored_as: Mapping[str, str], taken: Collection[str]) -> Chunk:
+    """A chunk with the stored id of its document; its own id is that of the shown one, if no hidden chunk has it."""
+    doc_id = stored_as[chunk.doc_id]
+    own_id = chunk_id(doc_id, chunk.position, chunk.title, chunk.text) if chunk.id in taken else chunk.id
+    return replace(chunk, id=own_id, doc_id=doc_id)
 
 
 def _hidden(documents: Mapping[str, StoredDocument], chunks: Sequence[Chunk], allow: Filter) -> set[str]:
@@ -152,7 +182,7 @@ def plan_build_shown(
     """Like `plan_build`, limited by a filter: what it hides stays."""
     staying = {*keep, *(document.id for document in new_documents)}
     change = plan_put_shown(stored, chunks, new_documents, chunker, allow)
-    visible = {chunk.doc_id for chunk in chunks if is_allowed(chunk, allow, stored)}
+    visible = {shown_id(chunk.doc_id, allow) for chunk in chunks if is_allowed(chunk, allow, stored)}
     gone = plan_delete_shown(stored, chunks, [name for name in visible if name not in staying], allow)
     return replace(
         change,
@@ -208,9 +238,10 @@ def plan_delete_shown(
 ) -> CorpusChange:
     """Like `plan_delete`, limited by a filter: passages that do not pass stay, and so do their documents."""
     doc_by_chunk = {chunk.id: chunk.doc_id for chunk in chunks if is_allowed(chunk, allow, stored)}
-    there = {name: stored[name] for name in doc_by_chunk.values()}
-    removed = set(plan_delete(there, ids, missing_ok=missing_ok).drop_documents)
-    return _without(stored, chunks, {name: owner for name, owner in doc_by_chunk.items() if owner in removed})
+    shown = {name: shown_id(name, allow) for name in doc_by_chunk.values()}
+    visible = {shown[name]: stored[name] for name in shown}
+    removed = set(plan_delete(visible, ids, missing_ok=missing_ok).drop_documents)
+    return _without(stored, chunks, {name: owner for name, owner in doc_by_chunk.items() if shown[owner] in removed})
 
 
 def plan_delete_passages(

@@ -13,7 +13,7 @@ from sire_core.documents.blocks import read_blocks, repeated_of
 from sire_core.filters import comparable
 from sire_core.filters.conditions import filtered_title, passes
 from sire_core.protocols import Delta
-from sire_core.types import Chunk, Document, Passage, Unit, UnitKind
+from sire_core.types import Chunk, Document, Passage, Unit, UnitKind, digest
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -41,6 +41,20 @@ class StoredDocument:
     metadata: Mapping[str, Any]
 
 
+_SCOPE = " #allow-"
+
+
+def scoped_id(doc_id: str, allow: Filter) -> str:
+    """Id under which an index with `allow` stores a document if a hidden one has its id."""
+    return f"{doc_id}{_SCOPE}{digest(repr(allow), size=6)}"
+
+
+def shown_id(doc_id: str, allow: Filter | None) -> str:
+    """Id of a stored document as an index with `allow` shows it: without its own scope."""
+    plain, mark, _ = doc_id.rpartition(_SCOPE)
+    return plain if mark and allow is not None and doc_id == scoped_id(plain, allow) else doc_id
+
+
 def to_documents(
     documents: Mapping[str, StoredDocument], chunks: Iterable[Chunk], allow: Filter | None = None
 ) -> list[Document]:
@@ -50,7 +64,9 @@ def to_documents(
         if chunk.doc_id in documents and is_allowed(chunk, allow, documents):
             pieces.setdefault(chunk.doc_id, []).append(_chunk_item(chunk, documents[chunk.doc_id]))
     return [
-        Document(id=name, title=document.title, metadata=document.metadata, chunks=tuple(pieces.get(name, ())))
+        Document(
+            shown_id(name, allow), title=document.title, metadata=document.metadata, chunks=(*pieces.get(name, ()),)
+        )
         for name, document in documents.items()
         if allow is None or name in pieces
     ]
@@ -70,8 +86,8 @@ def with_changes(
 
 def is_allowed(chunk: Chunk, allow: Filter | None, documents: Mapping[str, StoredDocument | Document]) -> bool:
     """True if a passage passes a filter on its metadata, ids and title."""
-    title = filtered_title(documents[chunk.doc_id].title, chunk.title)
-    return allow is None or all(passes(allow, [(chunk.metadata, chunk.doc_id, chunk.source_id or chunk.id, title)]))
+    title, name = filtered_title(documents[chunk.doc_id].title, chunk.title), shown_id(chunk.doc_id, allow)
+    return allow is None or all(passes(allow, [(chunk.metadata, name, chunk.source_id or chunk.id, title)]))
 
 
 def filter_fields(document: Document) -> list[tuple[Mapping[str, Any], str, str, str]]:

@@ -56,7 +56,7 @@ class Names:
     def of(cls, snapshot: SearchSnapshot) -> Names:
         """The names of a snapshot."""
         view = snapshot.view
-        graph = EntityGraph.of(view)
+        graph = view.derived("shown entity graph", lambda: EntityGraph.shown(view))
         numbers = view.derived("entity numbers", lambda: {entity: n for n, entity in enumerate(graph.entity_ids)})
         return cls(snapshot, graph, view.allowed(snapshot.where), numbers)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,14 @@ from sire_core.extraction.title_links import WORD, TitleLinker
 from sire_core.knowledge import MENTIONS
 from sire_core.knowledge.edge_columns import EdgeColumns, NameLists, word_hashes
 from sire_core.search.ranking import LiftedRanking, ScoredRanking, cosine_step
-from sire_core.types import PathStep, UnitKind, hash64
+from sire_core.types import PathStep, UnitKind, digest, hash64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking, Similarities, View
 
     Floats = NDArray[np.float64]
@@ -145,7 +146,7 @@ class WalkPaths:
         ]
         if len(nodes) > 1 and self._is_start(nodes[0]):
             number = nodes[0] - self.walk.passages
-            steps.insert(0, PathStep("question", (self.graph.entity_ids[number],), self.starts[number]))
+            steps.insert(0, PathStep("question", (self._node_id(nodes[0]),), self.starts[number]))
         return tuple(steps)
 
     def _is_start(self, node: int) -> bool:
@@ -177,7 +178,7 @@ class WalkPaths:
 
     def _node_id(self, node: int) -> str:
         if node >= self.walk.passages:
-            return self.graph.entity_ids[node - self.walk.passages]
+            return self.view.shown_entity(self.graph.entity_ids[node - self.walk.passages])
         return str(self.view.ids[self.graph.chunk_positions[node]].decode())
 
 
@@ -224,6 +225,12 @@ class EntityGraph:
             names=SpelledNames(columns.lists, columns.numbers[rows], titles),
             entity_ids=columns.targets[rows[first]].astype(str).tolist(),
         )
+
+    @classmethod
+    def shown(cls, view: View) -> EntityGraph:
+        """The graph with ids of entities as paths have them."""
+        graph = cls.of(view)
+        return replace(graph, entity_ids=[*map(view.shown_entity, graph.entity_ids)])
 
     def link(self, question: str, allowed: BoolArray | None = None) -> Mapping[int, str]:
         """Find the entities that a question names, each with its name as the question spells it.
@@ -367,3 +374,23 @@ class _Sorted:
         """Return the rows that have one of distinct values."""
         starts = np.searchsorted(self._values, wanted, side="left")
         return self._order[ranges(starts, np.searchsorted(self._values, wanted, side="right") - starts)]
+
+
+def shown_entities(view: View, allow: Filter) -> Mapping[str, str]:
+    """Ids of entities for paths, by their stored ids: digests of the first visible passage that names one, and how.
+
+    A stored id is a digest of names, also of those that hidden passages have merged, which could be guessed.
+    """
+
+    def read() -> Mapping[str, str]:
+        graph, allowed = EntityGraph.of(view), view.allowed(allow)
+        assert allowed is not None
+        seen = np.flatnonzero(allowed[graph.chunk_positions[graph.passages]])
+        entities, first = np.unique(graph.entities[seen], return_index=True)
+        shown = dict.fromkeys(graph.entity_ids, "hidden")
+        for entity, mention in zip(entities.tolist(), seen[first].tolist(), strict=True):
+            passage = view.ids[graph.chunk_positions[graph.passages[mention]]].decode()
+            shown[graph.entity_ids[entity]] = digest("entity", passage, *graph.names.names(mention))
+        return shown
+
+    return view.derived("shown entities", read)

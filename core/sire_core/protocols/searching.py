@@ -167,6 +167,9 @@ class View(Protocol):
     def places(self) -> Mapping[str, int]:
         """Positions of units by id."""
 
+    def shown_entity(self, entity_id: str) -> str:
+        """Id of an entity as paths have it; where `allow` hides passages, it is made of those that are seen."""
+
     def edges(self) -> Sequence[Edge]:
         """All edges of the pool."""
 

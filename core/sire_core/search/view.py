@@ -170,6 +170,8 @@ class PoolView(DerivedCache):
         self._named_models = wrap_model
         self._vectors = vectors
         self.runner: Runner | None = None
+        self.shown_entities: Callable[[], Mapping[str, str]] | None = None
+        """Ids of entities in paths, by their stored ids, where `allow` hides passages."""
         self._questions: dict[str, FloatArray] = {}
         self._cosines: dict[str, FloatArray] = {}
 
@@ -353,6 +355,10 @@ class PoolView(DerivedCache):
         positions = np.zeros(len(self.pool.chunk_ids), dtype=np.int64)
         positions[self.pool.indices[ranges(starts, lengths)]] = units.repeat(lengths)
         return positions
+
+    def shown_entity(self, entity_id: str) -> str:
+        """Id of an entity as paths have it."""
+        return entity_id if self.shown_entities is None else self.shown_entities().get(entity_id, entity_id)
 
     def edges(self) -> Sequence[Edge]:
         """All edges of the pool."""

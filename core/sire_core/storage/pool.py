@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from operator import itemgetter
@@ -177,6 +177,7 @@ class Pool:
     kind_names: tuple[str, ...] = BUILT_IN_KINDS  # Names of kinds by code: those that are built in, then the user's own
     files: DerivedFiles | None = None  # The files that the arrays are mapped from; None in memory
     stamp: tuple[tuple[int, int, int], ...] = ()  # Of the files, when they were verified
+    shown_id: Callable[[str], str] = str  # Makes the id of a document that is shown of that which is stored
 
     def unit(self, position: int, order: Sequence[int] | None = None) -> tuple[Unit, tuple[str, ...]]:
         """Return a unit and the ids of its documents, in order of its chunks."""
@@ -207,11 +208,11 @@ class Pool:
             row["metadata"],
             tuple(source_ids),
             row.get("layout", ""),
-        ), tuple(documents)
+        ), tuple(map(self.shown_id, documents))
 
     def document_ids(self) -> list[str]:
         """Return ids of all documents by number, including those without text."""
-        return self._listed("documents", self.chunk_documents, str)
+        return list(map(self.shown_id, self._listed("documents", self.chunk_documents, str)))
 
     def _listed(self, name: str, numbers: NDArray[np.int64], form: type[T]) -> list[T]:
         """Return a list of JSON values that chunks have the numbers of."""

@@ -4,15 +4,14 @@ import json
 
 import pytest
 
-from sire_core import Document, Passage
+from sire_core import Document, Hit, Passage
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate import Experiment, load_dataset
+from sire_core.evaluate import EvalConfig, Experiment, load_dataset
 from sire_core.evaluate.delivered import as_pieces, delivered_recall, whole_evidence
 from sire_core.evaluate.rows import Gate
-from sire_core.evaluate.runner import EvalConfig
-from sire_core.questions import Question, Quote
-from sire_core.text.words import count_tokens
-from sire_core.types import Hit, Unit, UnitKind
+from sire_core.extend import Question, count_tokens
+from sire_core.questions import Quote
+from sire_core.types import Unit, UnitKind
 from support.command import run
 
 FILLER = "\n\n".join(f"Paragraph {n} is about ropes, sails and other things of ships in harbours." for n in range(30))

@@ -7,12 +7,13 @@ import pytest
 from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.evaluate import DataSet, EvalRow, load_dataset
 from sire_core.evaluate.answer_eval import AnswerConfig, answer_questions, answer_scores
 from sire_core.evaluate.answer_metrics import rouge_l, string_match, with_dr
 from sire_core.evaluate.bootstrap import with_tper
-from sire_core.evaluate.datasets import DataSet, Question, load_dataset
-from sire_core.evaluate.rows import EvalRow, Setup
+from sire_core.evaluate.rows import Setup
 from sire_core.evaluate.runner import evaluate
+from sire_core.extend import Question
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.sync import run_sync
 from sire_core.reason import ReaderConfig

@@ -127,7 +127,11 @@ class EvidenceReasons:
                 hops.append((number, entity, [source, target]))
         for number, entity, passages in hops:
             source, target = passages[0], passages[-1]
-            ids = (self._passage_id(source), self._index.entity_id(entity), self._passage_id(target))
+            ids = (
+                self._passage_id(source),
+                self._view.shown_entity(self._index.entity_id(entity)),
+                self._passage_id(target),
+            )
             name = self._name(entity, *passages) or "it"
             title = self._title(source)
             way_by, parts = f"{title!r} names {name}", readable_sentences(self._sentence(source, number))
@@ -187,7 +191,7 @@ class EvidenceReasons:
         for entity, asked_name in self._evidence.named.items():
             is_word = asked_name.islower() and is_everyday(asked_name)  # `fixes` in a question without capitals
             if entity in inside and not is_word and (name := self._name(entity, passage)):
-                ids.append(self._index.entity_id(entity))
+                ids.append(self._view.shown_entity(self._index.entity_id(entity)))
                 if asked_name and _MARKED.search(name) and asked_name.lower() != name.lower():
                     codes[asked_name] = f"a word of {name}"
                     continue
