@@ -8,23 +8,23 @@ from typing import Any
 
 from sire_core.documents.markdown_sections import title_line
 
-_SEPARATOR = " > "
+_JOINT = " > "
 _LEVEL = re.compile(r"[Hh](?:eader|eading)?[ _]?([1-6])")
 
 
 def title_path(title: str) -> tuple[str, ...]:
     """The title of a document and the headings below it, from the title of a passage."""
-    return tuple(title.split(_SEPARATOR))
+    return tuple(title.split(_JOINT))
 
 
 def is_path(title: str) -> bool:
     """True if the title of a passage holds headings below that of its document."""
-    return _SEPARATOR in title
+    return _JOINT in title
 
 
 def joined_path(names: Iterable[str]) -> str:
     """The title of a passage whose path is `names`; it is part of ids and of what is embedded."""
-    return _SEPARATOR.join(names)
+    return _JOINT.join(names)
 
 
 def path_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:

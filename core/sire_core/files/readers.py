@@ -194,35 +194,81 @@ def read_documents(
     if isinstance(sources, (str, os.PathLike)):
         sources = [sources]
     files, left, folders = find_files(sources, roots, _is_document)
-    failures = [Failure(_location(file), reason) for file, reason in left]
-    unread = [file.name for file, reason in left if not reason.startswith(GENERATED)]
-    pool = DocumentPool()
-    notes: list[Failure] = []
-    known = {file: None for file in files if is_known is not None and is_known(file)}
-    whole: list[SourceFile] = []
-    waiting = [file for file in files if file not in known]
-    while waiting:
+    reading = _Reading(max_bytes, progress, left)
+    known = [file for file in files if is_known is not None and is_known(file)]
+    unchanged = set(known)
+    reading.read([file for file in files if file not in unchanged])
+    while twins := [file for file in known if file.name in reading.pool]:  # another file has a document of that id
+        known = [file for file in known if file.name not in reading.pool]
+        reading.read(twins)
+    return reading.loaded(tuple(known), folders)
+
+
+class _Reading:
+    """Documents, failures and notes of the files that were read so far.
+
+    Attributes:
+        pool: The documents.
+    """
+
+    def __init__(
+        self,
+        max_bytes: int,
+        progress: Callable[[str, int, int], None] | None,
+        left_out: Sequence[tuple[SourceFile, str]],
+    ) -> None:
+        self.pool = DocumentPool()
+        self._max_bytes, self._progress = max_bytes, progress
+        self._failures = [Failure(_location(file), reason) for file, reason in left_out]
+        self._notes: list[Failure] = []
+        self._unread = [file.name for file, reason in left_out if not reason.startswith(GENERATED)]
+        self._whole: list[SourceFile] = []
+
+    def read(self, files: Sequence[SourceFile]) -> None:
+        """Read files into the pool, with one process for those that a library reads."""
         with one_process():
-            for number, file in enumerate(waiting, 1):
-                failed, ids = _add_file(file, max_bytes, pool, notes)
-                if progress is not None:
-                    progress("reading", number, len(waiting))
-                failures.extend(_shortened(failed, file))
-                unread += [file.name] if failed else []
-                noted = notes[-1:] and notes[-1].where == _location(file)
-                whole += [file] if ids == [file.name] and not (failed or noted) else []
-        waiting = [file for file in known if file.name in pool]  # another file has a document of the same id
-        known = {file: None for file in known if file.name not in pool}
-    documents = pool.documents()
-    if not (documents or known):
-        places: dict[str, list[str]] = {}
-        for failure in failures:
-            places.setdefault(failure.reason.rstrip("."), []).append(failure.where)
-        reasons = [f"{some(found, _NAMED)}: {reason}" for reason, found in places.items()]
-        more = f"; and {count(len(reasons) - _SHOWN, 'other reason')}" if len(reasons) > _SHOWN else ""
-        raise CorpusError(f"Nothing could be read. {'; '.join(reasons[:_SHOWN])}{more}.")
-    read = tuple(unread), tuple(known), tuple(whole)
-    return LoadedDocuments(documents, tuple(failures), pool.duplicates, *read, folders, tuple(notes))
+            for number, file in enumerate(files, 1):
+                self._read_file(file)
+                if self._progress is not None:
+                    self._progress("reading", number, len(files))
+
+    def _read_file(self, file: SourceFile) -> None:
+        failed: list[Failure] = []
+        ids: list[str] = []
+        notes = len(self._notes)
+        for item in _read_file(file, self._max_bytes):
+            if isinstance(item, Failure):
+                failed.append(item)
+            elif isinstance(item, _Note):
+                self._notes.append(Failure(_location(file), item.words))
+            else:
+                self.pool.add(item.document, item.origin)
+                ids.append(item.document.id)
+        self._failures.extend(_shortened(failed, file))
+        self._unread += [file.name] if failed else []
+        self._whole += [file] if ids == [file.name] and not failed and notes == len(self._notes) else []
+
+    def loaded(self, known: tuple[SourceFile, ...], folders: Mapping[str, str]) -> LoadedDocuments:
+        """Documents that were read, and failures, beside files that an index knows.
+
+        Raises:
+            CorpusError: There is nothing.
+        """
+        documents, failures = self.pool.documents(), tuple(self._failures)
+        if not (documents or known):
+            raise CorpusError(f"Nothing could be read. {_reasons(failures)}.")
+        read = tuple(self._unread), known, tuple(self._whole)
+        return LoadedDocuments(documents, failures, self.pool.duplicates, *read, folders, tuple(self._notes))
+
+
+def _reasons(failures: Sequence[Failure]) -> str:
+    """The first reasons of failures, each with a few of its files."""
+    places: dict[str, list[str]] = {}
+    for failure in failures:
+        places.setdefault(failure.reason.rstrip("."), []).append(failure.where)
+    reasons = [f"{some(names, _NAMED)}: {reason}" for reason, names in places.items()]
+    more = f"; and {count(len(reasons) - _SHOWN, 'other reason')}" if len(reasons) > _SHOWN else ""
+    return f"{'; '.join(reasons[:_SHOWN])}{more}"
 
 
 def _is_document(file: SourceFile) -> bool:
@@ -230,23 +276,6 @@ def _is_document(file: SourceFile) -> bool:
     name = file.path.name
     is_read = file.path.suffix.lower() in _READ or _PLAIN.fullmatch(name) is not None or bool(plugin_suffix(name))
     return file.is_given or is_read
-
-
-def _add_file(
-    file: SourceFile, max_bytes: int, pool: DocumentPool, notes: list[Failure]
-) -> tuple[list[Failure], list[str]]:
-    """Read a file into a pool; return what failed, and the ids of its documents."""
-    failed: list[Failure] = []
-    ids: list[str] = []
-    for item in _read_file(file, max_bytes):
-        if isinstance(item, Failure):
-            failed.append(item)
-        elif isinstance(item, _Note):
-            notes.append(Failure(_location(file), item.words))
-        else:
-            pool.add(item.document, item.origin)
-            ids.append(item.document.id)
-    return failed, ids
 
 
 def _ends_at_boundary(doc_id: str, name: str) -> bool:
