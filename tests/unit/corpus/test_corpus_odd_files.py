@@ -463,7 +463,7 @@ def test_what_our_reader_cannot_read_is_read_by_the_second_with_a_note(tmp_path,
     def broken(path):
         raise ValueError("odd part")
 
-    monkeypatch.setattr("sire_core.files.office.read_docx", broken)
+    monkeypatch.setattr("sire_core.files.word_files.read_docx", broken)
     (tmp_path / "a.docx").write_bytes(word(LAST))
     converted = converters.convert(tmp_path / "a.docx", ".docx", 1_000_000)
     assert converted.text == "Orla stays."
