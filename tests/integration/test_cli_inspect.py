@@ -140,7 +140,7 @@ def test_compare_measures_what_is_delivered_where_gold_is_quoted():
         if d.title
     ]
     result = compare(documents, questions, reranker="")
-    assert [metric.name for metric in result.metrics] == ["R@5", "1,000 tokens", "2,000 tokens"]
+    assert list(result.measures) == ["R@5", "1,000 tokens", "2,000 tokens"]
     names = [name for name, _, _ in result.table()]
     assert names == ["BM25", "vectors", "hybrid (both)", "BM25, pieces", "hybrid, pieces", "sire"]
     assert all(

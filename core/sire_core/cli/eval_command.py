@@ -30,7 +30,8 @@ from sire_core.text.pluralize import count
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.experiment import Experiment
-    from sire_core.evaluate.rows import EvalRow, Gate
+    from sire_core.evaluate.gate import Gate
+    from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.models.usage import Price
     from sire_core.protocols import LanguageModel, Progress
@@ -130,7 +131,7 @@ def eval_(
     The baselines bm25, dense and hybrid over the passages are measured, too. All rows share the vectors of the
     passages, whose time counts in the build of the baselines; with --llm or --to they also share extraction. R@k is
     measured on the passages that a search returns. `vs hybrid` is the difference of R@5 with its 95 % interval over the
-    questions; a star means that the interval excludes zero.
+    questions; a star means that chance is below 5 %, corrected for the number of rows.
 
     With --ablations the rows are those of the recipe's paper. The published answers came from other models; --answer
     adds the EM and F1 of yours.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnswerConfig
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.experiment import Experiment
-    from sire_core.evaluate.rows import Gate
+    from sire_core.evaluate.gate import Gate
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import LanguageModel
 
@@ -428,7 +428,7 @@ class ReportOptions(TableOptions):
     @property
     def gate(self) -> Gate:
         """The conditions that recipes have to meet."""
-        from sire_core.evaluate.rows import Gate
+        from sire_core.evaluate.gate import Gate
 
         return Gate.read(self.fail_under or (), self.baseline)
 

@@ -84,7 +84,7 @@ class Experiment:
             `load_questions`.
         recipes: Names or recipes. With `index`, names of those that it holds; none means all of them.
         baselines: Rankers of `flat` (`bm25`, `dense`, `hybrid`, `tfidf`, `late`) whose rows come first.
-        repeats: Builds with different seeds; rows are those of the first, with means and spread over all.
+        repeats: Builds with different seeds; rows have the means over all builds, and their spread.
         ablations: Measure the rows of each recipe's paper instead of the recipe; see `sire_core.recipes.published`.
         tables: With `ablations` only the rows of these tables of the papers; none means all.
         settings: Settings for every recipe given by name that has them; of a search where `index` is given.
@@ -196,17 +196,24 @@ async def _run_repeats(experiment: Experiment) -> list[EvalRow]:
     if experiment.index is not None:
         raise ConfigurationError("repeats is for recipes that are built, not for an index.")
     runs: list[list[EvalRow]] = []
+    logged: set[str] = set()  # what is left out is left out of every build
+
+    def log(line: str) -> None:
+        if line not in logged:
+            experiment.log(line)
+        logged.add(line)
+
     try:
         for seed in range(experiment.seed, experiment.seed + experiment.repeats):
             folder = None if experiment.folder is None else experiment.folder / f"seed-{seed}"
             runs.append([])
-            run = replace(experiment, folder=folder, seed=seed, repeats=1, on_row=runs[-1].append)
+            run = replace(experiment, folder=folder, seed=seed, repeats=1, log=log, on_row=runs[-1].append)
             runs[-1] = await run.arun()
     except BaseException:
         for row in with_spread(runs):
             experiment.on_row(row)
         raise
-    return with_spread(runs)
+    return with_intervals(with_spread(runs))
 
 
 async def _run_builds(experiment: Experiment) -> list[EvalRow]:

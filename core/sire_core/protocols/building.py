@@ -371,8 +371,8 @@ class Recipe:
     name: str
     summary: str
     paper: str
-    organizers: tuple[Organizer, ...]
-    ranker: Ranker
+    organizers: tuple[Organizer, ...] = ()
+    ranker: Ranker = field(kw_only=True)
     selectors: tuple[Selector, ...] = ()
     context: ContextProvider | None = None
     native: str = "rewrite"

@@ -273,8 +273,8 @@ async def test_every_passage_takes_a_place_and_one_whole_passage_of_a_document_i
     dataset = DataSet("d", documents, (question(question="Bees honey hive?", supporting=["bees", "cats"]),))
     row = await measured(dataset, ks=(5, 10), budget=30)
     assert row.recall_passages(5) == 50
-    assert row.recall(5) == 100
-    assert row.recall_at_budget() == 50
+    assert row.mean("R@5 prov") == 100
+    assert row.mean("R@budget") == 50
 
 
 async def test_questions_to_another_index_are_refused(coast):
