@@ -244,8 +244,8 @@ def text_rows(
         raise CorpusError("Expected a list of texts, not one string.")
     listed = list(texts)
     check_as_many(len(listed), "texts", metadatas=metadatas, ids=ids)
-    own: Sequence[Mapping[str, Any]] = metadatas or [{}] * len(listed)
-    rows = zip(listed, own, ids or [None] * len(listed), strict=True)
+    stated: Sequence[Mapping[str, Any]] = metadatas or [{}] * len(listed)
+    rows = zip(listed, stated, ids or [None] * len(listed), strict=True)
     return [(text, dict(metadata), name) for text, metadata, name in rows]
 
 

@@ -222,7 +222,7 @@ def _best_forms(parts: Sequence[Message[Any, Any]], forms: list[list[_Part]]) ->
         )
         for form in forms
     ]
-    filled = [index for index, found in enumerate(words) if found]
+    filled = [index for index, word in enumerate(words) if word]
     plain = next((index for index in filled if parts[index].get_content_type() == "text/plain"), None)
     richest = max(filled, key=lambda index: (len(words[index]), index), default=len(forms) - 1)
     is_enough = plain is not None and 2 * len(words[plain] & words[richest]) >= len(words[richest])

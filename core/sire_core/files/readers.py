@@ -195,13 +195,12 @@ def read_documents(
         sources = [sources]
     files, left, folders = find_files(sources, roots, _is_document)
     reading = _Reading(max_bytes, progress, left)
-    known = [file for file in files if is_known is not None and is_known(file)]
-    unchanged = set(known)
+    unchanged = dict.fromkeys(file for file in files if is_known is not None and is_known(file))
     reading.read([file for file in files if file not in unchanged])
-    while twins := [file for file in known if file.name in reading.pool]:  # another file has a document of that id
-        known = [file for file in known if file.name not in reading.pool]
+    while twins := [file for file in unchanged if file.name in reading.pool]:  # another file has a document of that id
+        unchanged = dict.fromkeys(file for file in unchanged if file not in twins)
         reading.read(twins)
-    return reading.loaded(tuple(known), folders)
+    return reading.loaded(tuple(unchanged), folders)
 
 
 class _Reading:
@@ -248,16 +247,16 @@ class _Reading:
         self._unread += [file.name] if failed else []
         self._whole += [file] if ids == [file.name] and not failed and notes == len(self._notes) else []
 
-    def loaded(self, known: tuple[SourceFile, ...], folders: Mapping[str, str]) -> LoadedDocuments:
+    def loaded(self, unchanged: tuple[SourceFile, ...], folders: Mapping[str, str]) -> LoadedDocuments:
         """Documents that were read, and failures, beside files that an index knows.
 
         Raises:
             CorpusError: There is nothing.
         """
         documents, failures = self.pool.documents(), tuple(self._failures)
-        if not (documents or known):
+        if not (documents or unchanged):
             raise CorpusError(f"Nothing could be read. {_reasons(failures)}.")
-        read = tuple(self._unread), known, tuple(self._whole)
+        read = tuple(self._unread), unchanged, tuple(self._whole)
         return LoadedDocuments(documents, failures, self.pool.duplicates, *read, folders, tuple(self._notes))
 
 
