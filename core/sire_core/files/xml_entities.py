@@ -45,7 +45,7 @@ def split_doctype(page: str) -> tuple[str, str, str]:
 
 def _prolog_end(page: str) -> int:
     """Position behind white space, comments and instructions that a page begins with."""
-    place = 1 if page.startswith("\ufeff") else 0
+    position = 1 if page.startswith("\ufeff") else 0
     while True:
         position = _SPACE.match(page, position).end()  # type: ignore[union-attr]
         for begin, end in (("<?", "?>"), ("<!--", "-->")):
