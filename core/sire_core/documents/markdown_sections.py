@@ -147,7 +147,7 @@ def with_comments_as_code(text: str, *, headings: bool = True) -> str:
     A line that begins with `#` is a heading where it stands like one, between blank lines or above prose, unless more
     such lines are comments; with `headings=False` none is.
     """
-    from sire_core.documents.markdown_blocks import code_end
+    from sire_core.documents.markdown_lines import code_end
 
     lines = text.split("\n")
     if not any(map(_HEADING.match, lines)):

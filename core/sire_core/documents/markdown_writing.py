@@ -8,7 +8,7 @@ from functools import lru_cache
 from html import unescape
 from html.entities import html5
 
-from sire_core.documents.markdown_blocks import block_runs
+from sire_core.documents.markdown_lines import block_runs
 
 _STRUCTURE = re.compile(r"^( {0,3})(?=#{1,6}[ \t]|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]*$|<a (?:id|name)=)", re.MULTILINE)
 _LINE = re.compile(r"(?<=\n)(?=[^\n])")
