@@ -49,7 +49,8 @@ OTHERS = (
 _WORD = re.compile(r"[^\W_]+")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\n\s*(?=[^\W\d_])")
 _MARKS = re.compile(
-    r"\\[A-Za-z]+|!\[image\]\([^()\s]*\)|\]\([^()\s]*\)|\{[#.][^{}\n]*\}|\b(?:https?|ftp|mailto|file):\S+|\bwww\.\S+"
+    r"\[-- [^\[\]\n]*--\]"
+    r"|\\[A-Za-z]+|!\[image\]\([^()\s]*\)|\]\([^()\s]*\)|\{[#.][^{}\n]*\}|\b(?:https?|ftp|mailto|file):\S+|\bwww\.\S+"
     r"|\b(?:Subject|From|To|B?cc|Date|Sent|Attachments?)\**:",
     re.IGNORECASE,
 )

@@ -43,7 +43,7 @@ _READERS = {
 """Modules and functions that read a format."""
 _LIBRARIES = {
     "pdf": ("pypdfium2",),
-    "old_word": ("olefile", "kreuzberg"),
+    **dict.fromkeys(("old_word", "mail"), ("olefile", "kreuzberg")),
     "word_files": ("docx",),
     "slides": ("pptx",),
     "workbooks": ("openpyxl", "lxml"),

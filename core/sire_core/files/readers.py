@@ -346,7 +346,7 @@ def _unsupported(file: SourceFile, suffix: str) -> Failure:
 
 
 def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:
-    text = read_text(file.path, max_bytes, declares=suffix in _HTML)
+    text = read_text(file.path, max_bytes, declares=suffix in (*_HTML, ".tex"))
     fields: dict[str, Any] = {}
     if suffix in _HTML:
         title, text = html_to_markdown(text)

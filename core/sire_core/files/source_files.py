@@ -27,9 +27,12 @@ from sire_core.text.words import clean_text
 _WITHIN = 1024
 """Browsers look at this many bytes."""
 _CONTENT = re.compile(r"""charset\s*=\s*["']?\s*([^\s"';]+)""", re.IGNORECASE)
+_TEX = re.compile(r"\\usepackage\[([\w-]+)\]\{inputenc\}")
 _XML = re.compile(r"""xml\s[^>]*?\bencoding\s*=\s*["']([^"']+)""")
 
 _LABELS = {
+    "ansinew": "cp1252",
+    "applemac": "mac-roman",
     "dos-874": "cp874",
     "iso-8859-8-e": "iso8859-8",
     "iso-8859-8-i": "iso8859-8",
@@ -107,11 +110,12 @@ _PACKAGES = ("node_modules", "__pycache__", "site-packages")
 
 
 def declared_encoding(raw: bytes) -> str:
-    """Encoding that a page declares in a `meta` tag, else in the XML declaration; empty if none."""
+    """Encoding that a page declares in a `meta` tag, else in the XML declaration or for TeX; empty if none."""
     head = _Head()
     with suppress(AssertionError):  # of Python's parser, for markup that it does not know: nothing is read behind it
         head.feed(raw[:_WITHIN].decode("latin-1"))
-    return head.meta or head.xml
+    tex = _TEX.search(raw[:_LOOKED_AT].decode("latin-1"))
+    return head.meta or head.xml or (tex[1] if tex else "")
 
 
 def decode_as(raw: bytes, declared: str) -> str | None:
