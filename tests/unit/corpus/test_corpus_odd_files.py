@@ -508,6 +508,7 @@ OLD = {
     "d.eml": ("From: a@b.example\nSubject: Gate\n\nOrla stays.".encode("utf-16-le"), "From: a@b.example Orla stays."),
     "e.eml": ("From: a@b.example\nSubject: Gate\n\nOrla stays.".encode("utf-16"), "From: a@b.example Orla stays."),
     "f.rtf": (rb"{\pard Orla {\b st}ays.\par}", "Orla **st**ays."),
+    "j.tex": ("\\documentclass{article}\n\\usepackage[latin2]{inputenc}\n\\begin{document}\nOrla spi, źle.\n\\end{document}".encode("iso8859-2"), r"\documentclass{article} \usepackage[latin2]{inputenc} \begin{document} Orla spi, źle. \end{document}"),
     "g.rtf": (rb"{\rtf1{\*\generator x}\pard{\loch\f2\*\cs7\cf0 Orla stays.}\par}", "Orla stays."),
     "h.html": (b"<body><nav><ol><li><a href='a'>Orla</a></li><li><a href='b'>stays</a></li></ol></nav>", "1. Orla 2. stays"),
     "i.doc": (b"\x31\xbe\0\0\0\xab".ljust(14, b"\0") + (139).to_bytes(4, "little") + bytes(110) + b"Orla stays.\xff\xff", "Orla stays."),
