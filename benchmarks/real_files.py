@@ -85,7 +85,7 @@ _COMMANDS: Mapping[str, Sequence[str]] = {
 }
 """Commands by format; one without a name of a file reads it from its standard input."""
 _SECONDS, _BATCH = 60, 25
-_FETCH_SECONDS = 900
+_FETCH_SECONDS, _FEW_PAGES = 900, 2
 _PAGED = ("pdf", "pptx", "ppt", "odp")
 """Formats that other readers give page by page."""
 _MARKUP = (".xml", ".xhtml", ".html", ".htm", ".opf", ".ncx")
@@ -334,7 +334,7 @@ def _once_a_page(text: str) -> str:
         for row, line in enumerate(page):
             form = re.sub(r"\d+", "0", line)
             is_edge = (row < 3 or row >= len(page) - 3) and (forms[form] > 2 or form == "0")
-            if not (is_edge and (form in seen or form == "0")):
+            if not (is_edge and (form in seen or (form == "0" and len(pages) > _FEW_PAGES))):
                 lines.append(line)
             seen.add(form)
     return "\n".join(lines)
