@@ -474,7 +474,9 @@ def test_an_open_document_keeps_its_words(tmp_path):
         '<text:h text:outline-level="2">First &amp; only</text:h><text:p>No.<text:tab/>4<text:s/>is &lt;50<text:line-break/>now'
         "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Noted.</text:p></text:note-body></text:note>.</text:p>"
         f"<text:list><text:list-item><text:p>one</text:p></text:list-item></text:list><table:table><table:table-row>{cells}"
-        "</table:table-row></table:table></office:text></office:body></office:document-content>"
+        f"<table:table-cell><table:table><table:table-row>{cells}</table:table-row></table:table></table:table-cell>"
+        "</table:table-row></table:table><text:p>Boxes<draw><text-box><text:p>outer<draw><text-box><text:p>inner</text:p></text-box></draw>"
+        "</text:p></text-box></draw></text:p></office:text></office:body></office:document-content>"
     )
     with zipfile.ZipFile(tmp_path / "a.odt", "w") as packed:
         packed.writestr("content.xml", content)
@@ -482,7 +484,8 @@ def test_an_open_document_keeps_its_words(tmp_path):
             "meta.xml", f"<office:document-meta {names}><dc:title>Lease &amp; pool</dc:title></office:document-meta>"
         )
     (document,) = read_documents(tmp_path / "a.odt").documents
-    expected = "## First & only No. 4 is <50 now. Noted. - one | a\\|b | R&D | | --- | --- |"
+    table = "| a\\|b | R&D | a\\|b R&D | | --- | --- | --- |"
+    expected = f"## First & only No. 4 is <50 now. Noted. - one {table} Boxes outer inner"
     assert (document.title, " ".join(document.text.split())) == ("Lease & pool", expected)
 
 
