@@ -14,7 +14,8 @@ A word is lost if every other reader that finds words in the file has it more of
 more often than each of them and than the file itself (of a mail, its decoded parts). Words that are only cut in another
 way (`10^6`, hyphens), numbers with other decimals or leading zeros, and midnight count as equal; addresses, commands of
 TeX and labels of mail headers do not count; lines at the edges of pages and slides count once. Menus of web pages are
-left out on purpose: a word of a page is lost only if trafilatura, which leaves them out, too, keeps it.
+left out on purpose: a word of a page is lost only if trafilatura, which leaves them out, too, keeps it. A cell that
+repeats the one above, as merged cells do on purpose, does not count as added.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email import message_from_bytes
+from itertools import zip_longest
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -311,7 +313,8 @@ def _compared(
         return Reading(file, "", counts)
     with_heads, ours = _plain(f"{heads}\n{body}"), _plain(body)
     lost = _in_all(_more(other, with_heads) for other in others)
-    added = _in_all(_more(ours, other) for other in (*others, _plain(content)))
+    once = _plain(_without_repeats_above(body))
+    added = _in_all(_more(once, other) for other in (*others, _plain(content)))
     total = max(len(_WORD.findall(text)) for text in (*others, ours))
     return Reading(file, "", counts, lost, added, max(lost.total(), added.total()) / max(1, total))
 
@@ -337,6 +340,18 @@ def _once_a_page(text: str) -> str:
             if not (is_edge and (form in seen or (form == "0" and len(pages) > _FEW_PAGES))):
                 lines.append(line)
             seen.add(form)
+    return "\n".join(lines)
+
+
+def _without_repeats_above(text: str) -> str:
+    """Markdown whose tables have no cell that repeats the one above, as we write merged cells."""
+    lines: list[str] = []
+    above: list[str] = []
+    for line in text.split("\n"):
+        cells = line.split("|")
+        repeats = (cell == before for cell, before in zip_longest(cells, above[: len(cells)]))
+        lines.append("|".join("" if repeated else cell for cell, repeated in zip(cells, repeats, strict=True)))
+        above = cells if len(cells) > 1 else []
     return "\n".join(lines)
 
 

@@ -61,6 +61,16 @@ def code_block(code: str, language: str = "") -> str:
     return f"{fence}{language}\n{code}\n{fence}"
 
 
+def cell_text(block: str) -> str:
+    """A block for a cell: without marks of a heading, and a table within it as words."""
+    if block.startswith("|"):
+        lines = [line for line in block.split("\n") if line.strip("|- ")]
+        return "\n".join(" ".join(line.replace("\\|", "\0").replace("|", " ").split()) for line in lines).replace(
+            "\0", "|"
+        )
+    return block.lstrip("#").lstrip() if block.startswith("#") else block
+
+
 def table(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:
     """A table; columns and rows in which nothing stands are left out. Empty for a table without words."""
     used = sorted({number for row in rows for number, cell in enumerate(row) if cell.strip()})

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sire_core.documents.markdown_writing import list_item, plain_text, table
+from sire_core.documents.markdown_writing import cell_text, list_item, plain_text, table
 from sire_core.files.charts import graphics_of
 from sire_core.files.conversion import spend
 from sire_core.files.formulas import office_math
@@ -343,17 +343,7 @@ class _Reader:
         outer, self._blocks = self._blocks, []
         self._read(cell)
         inner, self._blocks = self._blocks, outer
-        return "\n".join(_cell_text(block) for _, block in inner)
-
-
-def _cell_text(block: str) -> str:
-    """A block for a cell: without marks of a heading, and a table within it as words."""
-    if block.startswith("|"):
-        lines = [line for line in block.split("\n") if line.strip("|- ")]
-        return "\n".join(" ".join(line.replace("\\|", "\0").replace("|", " ").split()) for line in lines).replace(
-            "\0", "|"
-        )
-    return block.lstrip("#").lstrip() if block.startswith("#") else block
+        return "\n".join(cell_text(block) for _, block in inner)
 
 
 def _children(parent: Any, tag: str) -> Iterator[Any]:
