@@ -390,8 +390,13 @@ def _content(path: Path) -> str:
 def _mail_text(raw: bytes) -> str:
     """Headers and decoded parts of a mail; the standard library leaves what is wrong with them to its caller."""
     message = message_from_bytes(raw)
-    parts = [part.get_payload(decode=True) for part in message.walk()]
-    texts = [part.decode("utf-8", "replace") for part in parts if isinstance(part, bytes)]
+    texts = []
+    for part in message.walk():
+        content = part.get_payload(decode=True)
+        if isinstance(content, bytes):
+            with suppress(LookupError):
+                content = content.decode(part.get_content_charset("utf-8"), "replace")
+            texts.append(content if isinstance(content, str) else content.decode("latin-1"))
     return "\n".join((*(str(value) for value in message.values()), *map(_without_tags, texts)))
 
 
