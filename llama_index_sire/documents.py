@@ -29,7 +29,7 @@ from llama_index.core.schema import Document as LlamaIndexDocument
 
 from llama_index_sire.calls import call, overrides
 from sire_core.documents.chunker import SentenceChunker, Slice
-from sire_core.documents.markdown_sections import title_of
+from sire_core.documents.heading_paths import title_of
 from sire_core.documents.titles import header_title
 from sire_core.documents.validation import check_as_many, require_json, text_rows, warn_of_long_passages
 from sire_core.errors import ConfigurationError, CorpusError

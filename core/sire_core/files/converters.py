@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _READERS = {
     ".pdf": ("pdf", "read_pdf"),
     ".doc": ("old_word", "read_doc"),
-    ".docx": ("office", "read_docx"),
-    ".pptx": ("office", "read_pptx"),
+    ".docx": ("word_files", "read_docx"),
+    ".pptx": ("slides", "read_pptx"),
     ".xlsx": ("workbooks", "read_xlsx"),
     ".epub": ("xml_files", "read_epub"),
     **dict.fromkeys((".odt", ".odp", ".ods"), ("xml_files", "read_odt")),
@@ -43,8 +43,9 @@ _READERS = {
 """Modules and functions that read a format."""
 _LIBRARIES = {
     "pdf": ("pypdfium2",),
-    "old_word": ("olefile", "kreuzberg"),
-    "office": ("docx", "pptx"),
+    **dict.fromkeys(("old_word", "mail"), ("olefile", "kreuzberg")),
+    "word_files": ("docx",),
+    "slides": ("pptx",),
     "workbooks": ("openpyxl", "lxml"),
     **dict.fromkeys(("xml_files", "source_code"), ()),
 }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from sire_core.changes.derivation import Derivation
 from sire_core.changes.step import Context, Step
 from sire_core.changes.step_rows import Entry, Group, Item, Output, Row, StoredOutput, document_of
-from sire_core.documents.markdown_sections import naming_title
+from sire_core.documents.heading_paths import naming_title
 from sire_core.extraction.headings import base_title
 from sire_core.knowledge import MENTIONS, RELATES
 from sire_core.knowledge.same_names import CLAIMS, VALUE, NameMerging

@@ -16,7 +16,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from nicegui import app, ui
 
-from sire_core.documents.markdown_sections import SEPARATOR
+from sire_core.documents.heading_paths import joined_path, title_path
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.explore import browse, neighbourhood
 from sire_core.explore.corpus_map import CorpusMap
@@ -597,10 +597,10 @@ async def _document(explorer: Explorer, name: str, recipe: str) -> None:
     if not units:
         show_html(render("explorer", "missing", "Document", f"There is no document {name!r}, or you may not see it."))
         return
-    title = short_title(snapshot, units[0].title.partition(SEPARATOR)[0]) or name
+    title = short_title(snapshot, title_path(units[0].title)[0]) or name
 
     def repeats(heading: str) -> bool:
-        return short_title(snapshot, f"{title}{SEPARATOR}{heading}") == title
+        return short_title(snapshot, joined_path([title, heading])) == title
 
     show_html(fragments.document_html(name, title, units, recipe, fragments.link_target(snapshot, recipe), repeats))
 
