@@ -1,33 +1,19 @@
 """A newcomer's day with LangChain, in the order of the guide: drop-in, filters, updates, streams, agents, MCP, a skill."""
 
 import json
-import os
-import re
-import shlex
-import sys
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage, ToolMessage
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from typer.testing import CliRunner
 
 from langchain_sire import SireMiddleware, SireRetriever, create_ircot_chain, create_sire_tool
-from sire_core.cli.app import app
 from sire_core.data import demo_documents
 from support.agent_server import AgentServer, ToolRequest
+from support.command import run
 from support.langchain_demo import chats_over_http
+from support.newcomer import ANSWER, NEEDED, QUESTION, STEPS, mcp_client, skill_commands
 from support.scripted_server import ScriptedServer
-
-QUESTION = "Where was the director of the film The Salt Lantern born?"
-NEEDED = {"salt-lantern", "petra-quillon"}
-STEPS = (
-    '{"reasoning": "The Salt Lantern was directed by Petra Quillon.", "search": "Where was Petra Quillon born?"}',
-    '{"reasoning": "She was born in Varn Harbour.", "search": "DONE"}',
-    '{"answer": "She was born in Varn Harbour, in the room above the smokehouse [1].", "citations": [1], "sufficient": true}',
-)
 
 
 @pytest.fixture
@@ -62,7 +48,7 @@ async def test_streamed_ircot_with_citations(retriever, chat):
         chunks = [chunk async for chunk in create_ircot_chain(retriever, chat(server)).astream(QUESTION)]
         assert server.received == 3
     pieces = [chunk["answer"] for chunk in chunks if chunk.get("answer")]
-    assert "".join(pieces) == "She was born in Varn Harbour, in the room above the smokehouse [1]."
+    assert "".join(pieces) == ANSWER
     assert len(pieces) > 1  # tokens, as the model writes them
     kinds = [step["type"] for chunk in chunks for step in chunk["steps"]]
     assert kinds[:4] == ["retrieved", "thought", "sub_question", "retrieved"]
@@ -84,9 +70,7 @@ async def test_an_agent_searches_by_tool_and_by_middleware(retriever, chat):
 
 
 async def test_an_agent_searches_over_mcp(retriever, folder):
-    words = ["-c", "from sire_core.cli import main; main()", "mcp", str(folder)]
-    server = stdio_client(StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ)))
-    async with Client(server) as client:
+    async with mcp_client(folder) as client:
         assert [tool.name for tool in (await client.list_tools()).tools][:2] == ["search", "ask"]
         found = (await client.call_tool("search", {"query": QUESTION, "k": 3})).structured_content
         assert {name for hit in found["hits"] for name in hit["doc_ids"]} >= NEEDED
@@ -95,14 +79,7 @@ async def test_an_agent_searches_over_mcp(retriever, folder):
 
 
 def test_an_agent_follows_the_skill(retriever, folder):
-    def run(*words):
-        result = CliRunner().invoke(app, [*words])
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    commands = re.findall(r"^sire (.+)$", run("skill", str(folder)), re.MULTILINE)
-    search = [QUESTION if word == "QUESTION" else word for word in shlex.split(commands[0])]
-    hits = json.loads(run(*search))
+    search, show, *_ = skill_commands(folder)
+    hits = json.loads(run(*search).stdout)
     assert {name for hit in hits[:3] for name in hit["doc_ids"]} >= NEEDED
-    shown = run(*[word.replace("DOC_ID", "petra-quillon") for word in shlex.split(commands[1])])
-    assert "Varn Harbour" in shown
+    assert "Varn Harbour" in run(*show).stdout

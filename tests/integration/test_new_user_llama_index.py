@@ -1,14 +1,17 @@
-"""A newcomer's day with LlamaIndex, in the order of the guide: drop-in, filters, updates, streams, an agent."""
+"""A newcomer's day with LlamaIndex, in the order of the guide: drop-in, filters, updates, streams, an agent by tool, MCP and skill."""
 
 import httpx
 import pytest
 from llama_index.core import Document
 from llama_index.core.agent.workflow import FunctionAgent, ToolCallResult
+from llama_index.core.tools import FunctionTool
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from llama_index_sire import IRCoTQueryEngine, SireRetriever, create_sire_tool
 from sire_core.data import demo_documents
 from support.agent_server import AgentServer, ToolRequest
+from support.command import run
+from support.newcomer import ANSWER, NEEDED, QUESTION, STEPS, mcp_client, skill_commands
 from support.scripted_server import ScriptedServer
 
 openai = pytest.importorskip("llama_index.llms.openai", reason="llama-index-llms-openai is a development dependency")
@@ -18,13 +21,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20"),
     pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince211"),
 ]
-QUESTION = "Where was the director of the film The Salt Lantern born?"
-NEEDED = {"salt-lantern", "petra-quillon"}
-STEPS = (
-    '{"reasoning": "The Salt Lantern was directed by Petra Quillon.", "search": "Where was Petra Quillon born?"}',
-    '{"reasoning": "She was born in Varn Harbour.", "search": "DONE"}',
-    '{"answer": "She was born in Varn Harbour, in the room above the smokehouse [1].", "citations": [1], "sufficient": true}',
-)
 
 
 class InWords(openai.OpenAI):
@@ -77,18 +73,52 @@ async def test_streamed_ircot_with_citations(retriever, client):
         response = await IRCoTQueryEngine(retriever, llm=client(server, InWords), streaming=True).aquery(QUESTION)
         pieces = [piece async for piece in response.async_response_gen()]
         assert server.received == 3
-    assert "".join(pieces) == "She was born in Varn Harbour, in the room above the smokehouse [1]."
+    assert "".join(pieces) == ANSWER
     assert len(pieces) > 1
     assert response.source_nodes[0].node.ref_doc_id in NEEDED
 
 
-async def test_an_agent_searches_by_tool(retriever, client):
-    script = [ToolRequest("search_documents", {"query": QUESTION, "k": 3}), "Varn Harbour"]
-    with AgentServer(script) as server:
-        agent = FunctionAgent(
-            tools=[create_sire_tool(retriever)], llm=client(server), system_prompt="Use tools.", streaming=False
-        )
+async def outputs_of(tools, script, client):
+    """What tools gave an agent whose model follows a script."""
+    with AgentServer([*script, "Varn Harbour"]) as server:
+        agent = FunctionAgent(tools=tools, llm=client(server), system_prompt="Use tools.", streaming=False)
         handler = agent.run(QUESTION)
-        results = [event async for event in handler.stream_events() if isinstance(event, ToolCallResult)]
-        await handler
-    assert all(name in str(results[0].tool_output) for name in NEEDED)
+        outputs = [str(e.tool_output) async for e in handler.stream_events() if isinstance(e, ToolCallResult)]
+        assert "Varn Harbour" in str(await handler)
+    return outputs
+
+
+async def test_an_agent_searches_by_tool(retriever, client):
+    script = [ToolRequest("search_documents", {"query": QUESTION, "k": 3})]
+    [found] = await outputs_of([create_sire_tool(retriever)], script, client)
+    assert all(name in found for name in NEEDED)
+
+
+async def test_an_agent_searches_over_mcp(retriever, folder, client):
+    async with mcp_client(folder) as mcp:
+
+        async def call(name: str, arguments: dict) -> str:
+            return (await mcp.call_tool(name, arguments)).content[0].text
+
+        def tool(spec):
+            async def run_tool(**arguments) -> str:
+                return await call(spec.name, arguments)
+
+            return FunctionTool.from_defaults(async_fn=run_tool, name=spec.name, description=spec.description)
+
+        tools = [tool(spec) for spec in (await mcp.list_tools()).tools]
+        script = [ToolRequest("search", {"query": QUESTION, "k": 3}), ToolRequest("open", {"doc_id": "petra-quillon"})]
+        found, opened = await outputs_of(tools, script, client)
+    assert all(name in found for name in NEEDED)
+    assert "Petra Quillon" in opened
+
+
+async def test_an_agent_follows_the_skill(retriever, folder, client):
+    def shell(words: list[str]) -> str:
+        """Runs the command sire."""
+        return run(*words).stdout
+
+    script = [ToolRequest("shell", {"words": command}) for command in skill_commands(folder)[:2]]
+    found, shown = await outputs_of([FunctionTool.from_defaults(shell)], script, client)
+    assert all(name in found for name in NEEDED)
+    assert "Varn Harbour" in shown
