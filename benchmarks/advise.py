@@ -2,9 +2,9 @@
 
     python benchmarks/advise.py [--data DIR] [--sets NAME...] [--passages 1000] [--json FILE]
 
-Of every set a part: passages that some of its odd-numbered questions need, and as many others by chance. `advise` sees
-the passages alone; then every recipe that it may recommend is built from them and asked the set's own questions. R@5 is
-of the passages that a search returns. Each set that has titles is taken with them and without.
+Of every set a part: passages that some of its questions of the part `odd` need, and as many others by chance. `advise`
+sees the passages alone; then every recipe that it may recommend is built from them and asked the set's own questions.
+R@5 is of the passages that a search returns. Each set that has titles is taken with them and without.
 
 Nothing of a set may have told `advise` which recipe it prefers when several find as much, so each set is left out in
 turn: the order of preference is that of the recipes' mean R@5 on all the other sets. Weights of `sire` were learned on
@@ -43,8 +43,8 @@ Row = dict[str, Any]
 
 
 def part(dataset: DataSet, passages: int, seed: int = 0) -> DataSet:
-    """Passages that some odd-numbered questions need, filled up by chance; a small set stays whole."""
-    asked = dataset.half("odd")
+    """Passages that some questions of the part `odd` need, filled up by chance; a small set stays whole."""
+    asked = dataset.part("odd")
     if len(dataset.documents) <= passages:
         return asked
     rng = np.random.default_rng(seed)

@@ -1,11 +1,11 @@
 """Recall of required evidence within budgets of tokens of what is delivered; what is judged took no part in learning.
 
-The weights of `search/context.toml` are learned for each set on the even-numbered questions of the others (listwise
-softmax over the pieces of the first passages; a need's share is the sum over the pieces that hold its quote), and
-judged on all questions of that set: whole passages of BM25 and of `sire`, BM25 over pieces of 450 characters, the
-context that is chosen from passages of `sire`, and the same over chunks of LangChain's splitters and nodes of
-LlamaIndex. Labels and headings count. The last lines are what contexts gain over the best row that is not ours, with a
-95 % interval of paired bootstrap.
+The weights of `search/context.toml` are learned for each set on the part `even` of the questions of the others
+(listwise softmax over the pieces of the first passages; a need's share is the sum over the pieces that hold its quote),
+and judged on the parts `even` and `odd` of that set, on the part `test` only by `release.py`: whole passages of BM25
+and of `sire`, BM25 over pieces of 450 characters, the context that is chosen from passages of `sire`, and the same over
+chunks of LangChain's splitters and nodes of LlamaIndex. Labels and headings count. The last lines are what contexts
+gain over the best row that is not ours, with a 95 % interval of paired bootstrap.
 
     python benchmarks/evidence.py [--rerank MODEL] [--embedder NAME] [--work FOLDER] [--learn] [SET ...]
 
@@ -151,9 +151,9 @@ def gain(found: np.ndarray, best: np.ndarray) -> str:
 class Measured:
     """A set: rankings of all ways in, and what to learn from."""
 
-    def __init__(self, name: str, work: Path, embedder: str | None = None) -> None:
+    def __init__(self, name: str, work: Path, part: str, embedder: str | None = None) -> None:
         self.files: DataSet = load_dataset(DATA / name)
-        self.questions = self.files.questions
+        self.questions = self.files.part("develop" if part == "odd" else part).questions
         self.rows: dict[str, np.ndarray] = {}
         self.passages: dict[str, Ranked] = {}
         documents: list[Document] = []
@@ -179,8 +179,9 @@ class Measured:
                 for row, search in searches.items():
                     found = [search(question.question) for question in self.questions]
                     self.rows[row] = whole_recalls(self.questions, found)
-        even = list(zip(self.questions, self.passages["passages"], strict=True))[::2]
-        self.examples = [example(question, passages) for question, passages in even]
+        even = self.files.part("even").questions
+        with opened(work, name, (), "sire", whole=self.files.whole) as index:
+            self.examples = [example(*pair) for pair in zip(even, passages_of(index, even)[1], strict=True)]
 
 
 def main() -> None:
@@ -190,9 +191,13 @@ def main() -> None:
     parser.add_argument("--embedder", default=None, help="also measure what the frameworks offer, over this embedder")
     parser.add_argument("--work", type=Path, default=None, help="a folder that keeps the indexes")
     parser.add_argument("--learn", action="store_true")
+    parser.add_argument("--questions", default="odd", choices=("odd", "test"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        measured = {name: Measured(name, options.work or Path(temporary), options.embedder) for name in options.sets}
+        measured = {
+            name: Measured(name, options.work or Path(temporary), options.questions, options.embedder)
+            for name in options.sets
+        }
     if options.learn:
         print(learn([one for own in measured.values() for one in own.examples]))
         return

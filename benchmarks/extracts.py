@@ -3,9 +3,9 @@
     python benchmarks/extracts.py [--learn] SET...
 
 A set is a folder of SIRE_DATA. Where questions have `needs`, a need is met if a quote has most of the words of its
-quotation; else a question is if they have its answer (odd questions that are answered by no yes or no). Left out are
-weights learned on the other sets of the kind (parts of documents with `needs`, whole ones without).
-`--learn` prints those of all sets given, as `search/extracts.toml` has them.
+quotation; else a question is if they have its answer (those of the part `odd` that are answered by no yes or no). The
+test part is not read. Left out are weights learned on the other sets of the kind (parts of documents with `needs`,
+whole ones without). `--learn` prints those of all sets given, as `search/extracts.toml` has them.
 """
 
 from __future__ import annotations
@@ -65,10 +65,14 @@ def asked(name: str) -> list[Asked]:
     dataset = load_dataset(DATA / name)
     with Index(recipe="sire") as index:
         index.build(dataset.documents)
+        questions = [question for question in dataset.part("develop").questions if question.needs] or [
+            question
+            for question in dataset.part("odd").questions
+            if question.answers and question.answers[0].lower() not in ("yes", "no")
+        ]
         return [
             (number, question, index.search(question.question, extracts.PASSAGES))
-            for number, question in enumerate(dataset.questions[:QUESTIONS])
-            if question.needs or (number % 2 and question.answers and question.answers[0].lower() not in ("yes", "no"))
+            for number, question in enumerate(questions[:QUESTIONS])
         ]
 
 

@@ -1,20 +1,21 @@
 """Left-out table of `sire` on documents of several passages: what is judged took no part in learning the weights.
 
-The weights of passages that longer documents were cut into (`DocumentWeights`) are learned for each corpus on the
-even-numbered questions of all others but `JUDGED_ONLY` (listwise softmax over the candidates; a need's share is the sum
-over the passages that meet it), and judged on the odd-numbered questions of that corpus, beside BM25, vectors, hybrid
-and the weights that ship. The last columns are what the left-out weights gain over the best of BM25, vectors and
-hybrid, with a 95 % interval of paired bootstrap; the last row is that of `ops`, `frameworks` and `manuals` together.
+The weights of passages that longer documents were cut into (`DocumentWeights`) are learned for each corpus on the part
+`even` of the questions of all others but `JUDGED_ONLY` (listwise softmax over the candidates; a need's share is the sum
+over the passages that meet it), and judged on the part `odd` of that corpus, beside BM25, vectors, hybrid and the
+weights that ship; `release.py` judges on the part `test`, once a release. The last columns are what the left-out
+weights gain over the best of BM25, vectors and hybrid, with a 95 % interval of paired bootstrap; the last row is that
+of `ops`, `frameworks` and `manuals` together.
 The other weights of `sire` were learned on encyclopaedias and on `cloud` by `evidence_weights.py`, on none of the
 others.
 
     python benchmarks/left_out.py [--manuals FOLDER] [--embedder NAME] [--rerank MODEL] [--work FOLDER] [--learn]
-                                  [SET[@CHUNKS] ...]
+                                  [--questions odd|test] [SET[@CHUNKS] ...]
 
 A set is a folder of SIRE_DATA; `@langchain` and `@llama-index` cut its files by the framework's splitters. Sets of one
 folder are left out together. `--manuals FOLDER` adds twelve manuals of newcomers (`tried_manuals.py`): each is judged
-on all of its twelve questions, and the weights of the others are learned from those of the first eight, too.
-`--rerank colbert:FOLDER` adds hybrid search and `sire` with their first 20 hits read again by that model; the gain is
+on its part `develop`, and the weights of the others are learned from that of the first eight, too.
+`--rerank colbert:FOLDER` adds hybrid search and `sire` with their first 20 hits reranked by that model; the gain is
 over the best of all other rows then. `--learn` prints the weights that all sets give, and judges nothing.
 """
 
@@ -34,6 +35,8 @@ from tried_manuals import LAST, MANUALS, load_manual
 
 from sire_core import Index
 from sire_core.evaluate import Experiment, load_dataset
+from sire_core.evaluate.bootstrap import interval_of
+from sire_core.evaluate.row_list import holm, randomization_p
 from sire_core.evaluate.rows import passages_by_need
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.models.lexical_embedder import is_lexical
@@ -58,7 +61,9 @@ DOCUMENTATION = ("ops", "frameworks", "manuals")
 SETS = (*DOCUMENTATION, "web", "cloud")
 JUDGED_ONLY = ("cloud", *LAST)
 """Chunks without titles and the last manuals, which the weights that ship were not learned from either."""
-BASELINES = ("bm25", "dense", "hybrid")
+BASELINES, HEADS = ("bm25", "dense", "hybrid"), ("BM25", "vectors", "hybrid")
+LEFT_OUT, SHIPPED = "`sire`, weights of the other sets", "as shipped"
+SIGNIFICANCE = 0.05
 CONFIG = EvalConfig(ks=(5,), budget=None, returns="passages")
 FEATURES = ("words", "fused", "coverage", "sentence", "phrases", "heading", "alike", "path", "step")
 PENALTY = 0.02
@@ -68,14 +73,14 @@ STEP_SHARE = 2 / 3
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question: its candidates' features, `[passages, features]`, and for each need the rows that meet it."""
+    """A question: each feature of its candidates, `[passages]`, and for each need the rows that meet it."""
 
-    features: np.ndarray
+    features: dict[str, np.ndarray]
     needs: list[np.ndarray]
 
 
-def gold(index: Index, dataset: DataSet, arrays: EvidenceIndex, part: slice) -> dict[str, list[np.ndarray]]:
-    """By question of a part, for each of its needs the passages that meet it."""
+def gold(index: Index, dataset: DataSet, arrays: EvidenceIndex) -> dict[str, list[np.ndarray]]:
+    """By question, for each of its needs the passages that meet it."""
     view = index.snapshot().view
     blank = ScoredRanking(np.zeros(view.size, dtype=np.float32), None, lambda _: ())
     hits = view.hits(arrays.chunks, np.zeros(len(arrays.chunks), dtype=np.float32), blank)
@@ -85,20 +90,26 @@ def gold(index: Index, dataset: DataSet, arrays: EvidenceIndex, part: slice) -> 
         for name in {hit.unit.id, *hit.doc_ids}:
             of_name.setdefault(name, []).append(row)
     found: dict[str, list[np.ndarray]] = {}
-    for question in dataset.questions[part]:
+    for question in dataset.questions:
         needs = quoted.get(question.id) or [{name} for name in question.supporting]
         found[question.id] = [np.array(sorted(row for name in need for row in of_name.get(name, ()))) for need in needs]
     return found
 
 
-def examples(index: Index, dataset: DataSet, features: Sequence[str]) -> Iterator[Example]:
+def features_of(index: Index) -> tuple[str, ...]:
+    """The features whose weights are learned; cosines by themselves only of a neural embedder."""
+    return FEATURES if is_lexical(index.snapshot().view.embedder_fingerprint) else ("vector", *FEATURES)
+
+
+def examples(index: Index, dataset: DataSet) -> Iterator[Example]:
     """What `DocumentWeights` see of the questions to learn from, of passages that documents were cut into."""
     view, ranker = index.snapshot().view, EvidencePaths()
     arrays = EvidenceIndex.of(view)
     weights = shipped.Weights.of(view, arrays)
-    needs = gold(index, dataset, arrays, halves(dataset.name)[0])
+    needs = gold(index, dataset, arrays)
     unit_steps = replace(weights.document, step=1.0)
-    for question in dataset.questions[halves(dataset.name)[0]]:
+    features = features_of(index)
+    for question in dataset.questions:
         cosines = run_sync(view.similarities(question.question, run_sync(view.embed_query(question.question)), None))
         among = KnownSimilarities(np.asarray(cosines.all())[arrays.chunks])
         evidence = QueryFeatures(question.question, arrays, among, view.matrix, None, ranker.pool, weights.vector_share)
@@ -109,18 +120,20 @@ def examples(index: Index, dataset: DataSet, features: Sequence[str]) -> Iterato
         cut = evidence.is_cut(passages)
         rows = [np.flatnonzero(cut & np.isin(passages, need)) for need in needs[question.id]]
         if any(map(len, rows)):
-            columns = [extra[name] if name in extra else own[:, OWN.index(name)] for name in features]
-            yield Example(np.array(columns).T, [row for row in rows if len(row)])
+            columns = {name: extra[name] if name in extra else own[:, OWN.index(name)] for name in features}
+            yield Example(columns, [row for row in rows if len(row)])
 
 
-def learn(questions: Sequence[Example], features: Sequence[str]) -> dict[str, float]:
+def learn(questions: Sequence[Example]) -> dict[str, float]:
     """Weights that maximise the share of what meets a need in the sum over the candidates, every question alike."""
-    spread = np.concatenate([question.features for question in questions]).std(axis=0) + 1e-9
+    features = list(questions[0].features)
+    tables = [np.array(list(question.features.values())).T for question in questions]
+    spread = np.concatenate(tables).std(axis=0) + 1e-9
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         total, slope = PENALTY * weights @ weights, 2 * PENALTY * weights
-        for question in questions:
-            columns = question.features / spread
+        for question, table in zip(questions, tables, strict=True):
+            columns = table / spread
             scores = columns @ weights
             whole = np.logaddexp.reduce(scores)
             pull = np.exp(scores - whole)
@@ -151,16 +164,11 @@ def with_weights(found: Mapping[str, float]) -> Iterator[None]:
         shipped.weights_for = before
 
 
-def halves(name: str) -> tuple[slice, slice]:
-    """Which questions of a set the weights of the others are learned from, and on which its own are judged."""
-    return (slice(None), slice(None)) if name in MANUALS else (slice(0, None, 2), slice(1, None, 2))
-
-
-def recalls(row: EvalRow, name: str) -> np.ndarray:
-    """R@5 of a set's judged questions: all, on one document, on several, 0..100 or nan, `[3, questions]`."""
+def recalls(row: EvalRow) -> np.ndarray:
+    """R@5 of each question: all, on one document, on several, 0..100 or nan, `[3, questions]`."""
     every = np.array([100.0 * result.recall_passages(5) if result.wanted else np.nan for result in row.results])
     several = np.array([result.several for result in row.results])
-    return np.stack([every, np.where(several, np.nan, every), np.where(several, every, np.nan)])[:, halves(name)[1]]
+    return np.stack([every, np.where(several, np.nan, every), np.where(several, every, np.nan)])
 
 
 def means(found: np.ndarray) -> str:
@@ -169,25 +177,87 @@ def means(found: np.ndarray) -> str:
     return f"{every:.1f} ({one:.1f} / {several:.1f})"
 
 
-def gain(found: np.ndarray, best: np.ndarray | float) -> str:
+def gain(differences: np.ndarray, star: str = "") -> str:
     """Mean difference of paired questions, with a 95 % interval."""
-    difference = (found - best)[~np.isnan(found)]
-    drawn = np.random.default_rng(0).integers(len(difference), size=(2000, len(difference)))
-    low, high = np.percentile(difference[drawn].mean(axis=1), [2.5, 97.5])
-    return f"{difference.mean():+.1f} [{low:.1f}, {high:.1f}]"
+    interval = interval_of(differences)
+    return f"{interval.difference:+.1f} [{interval.low:.1f}, {interval.high:.1f}]{star}"
 
 
-def print_row(title: str, *sets: Sequence[np.ndarray]) -> None:
-    """Means of the rows of sets, and what the last that was left out gains over the best of those before it."""
-    cells = [means(np.concatenate(rows, axis=1)) for rows in zip(*sets, strict=True)]
-    for part in (0, 2):
-        differences = []
-        for shown in sets:
-            again = len(shown) > len(BASELINES) + len(("left out", "shipped"))
-            own, others = (shown[-1], shown[:-1]) if again else (shown[-2], shown[:-2])
-            differences.append(own[part] - max((row[part] for row in others), key=np.nanmean))
-        cells.append(gain(np.concatenate(differences), 0.0))
-    print(f"| {title} | {' | '.join(cells)} |", flush=True)
+def over_best(rows: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """What the last left-out row of a set gains over the best of the rows before it: all questions, on several."""
+    *others, ours = [found for name, found in rows.items() if name != SHIPPED]
+    return [
+        differences[~np.isnan(differences)]
+        for part in (0, 2)
+        for differences in [ours[part] - max((row[part] for row in others), key=np.nanmean)]
+    ]
+
+
+def print_table(tables: Mapping[str, Sequence[Mapping[str, np.ndarray]]]) -> None:
+    """A row for each group of sets; stars where a gain is more than chance, corrected for all gains of the table."""
+    heads = list(next(iter(tables.values()))[0])
+    gains = {
+        title: [np.concatenate(parts) for parts in zip(*map(over_best, sets), strict=True)]
+        for title, sets in tables.items()
+    }
+    p_values = holm([randomization_p(differences) for pair in gains.values() for differences in pair])
+    stars = iter("*" if p < SIGNIFICANCE else "" for p in p_values)
+    print(f"| set | questions | {' | '.join(heads)} | gain | on several |\n|---|--:|{'---|' * (len(heads) + 2)}")
+    for title, sets in tables.items():
+        together = [np.concatenate([rows[head] for rows in sets], axis=1) for head in heads]
+        cells = [*map(means, together), *(gain(differences, next(stars)) for differences in gains[title])]
+        print(f"| {title} | {together[0].shape[1]} | {' | '.join(cells)} |")
+    print(f"\n*: more than chance at 5 %, {len(p_values)} comparisons (paired randomisation, Holm)")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSet:
+    """A set whose questions are learned from in part, and judged in part.
+
+    Attributes:
+        dataset: With the questions that are judged.
+        examples: Of the questions that other sets learn from.
+        family: Name of its folder; sets of one folder are left out together.
+    """
+
+    dataset: DataSet
+    examples: list[Example]
+    family: str
+    folder: Path
+    embedder: str | None
+
+    @classmethod
+    def read(cls, name: str, options: argparse.Namespace, work: Path) -> JudgedSet:
+        """Build the index of a set and collect what it teaches."""
+        family, _, chunks = name.partition("@")
+        is_manual = name in MANUALS
+        dataset = load_manual(options.manuals, name) if is_manual else load_dataset(DATA / family, chunks or None)
+        parts = ("develop", "develop") if is_manual and options.questions == "odd" else ("even", options.questions)
+        chunker = "sentences" if dataset.whole else None
+        with Index(work / name, recipe="sire", embedder=options.embedder, chunker=chunker) as index:
+            index.build(dataset.documents)
+            found = list(examples(index, dataset.part(parts[0])))
+        return cls(dataset.part(parts[1]), found, family, work / name, options.embedder)
+
+    def rows(self, recipes: Sequence[Recipe | str], baselines: Sequence[str] = ()) -> list[np.ndarray]:
+        """Recalls of recipes, the baselines first."""
+        rows = Experiment(
+            self.dataset, recipes, baselines, embedder=self.embedder, folder=self.folder, config=CONFIG
+        ).run()
+        return [recalls(row) for row in rows]
+
+    def judge(self, weights: Mapping[str, float], reranker: str | None) -> dict[str, np.ndarray]:
+        """Recalls of the baselines, and of `sire` by weights that have not seen the set and by those that ship."""
+        *baselines, shipped_row = self.rows(["sire"], BASELINES)
+        with with_weights(weights):
+            found = [*baselines, *self.rows(["sire"]), shipped_row]
+        table = dict(zip((*HEADS, LEFT_OUT, SHIPPED), found, strict=True))
+        if reranker:
+            again = {"rerank": "cross_encoder", "cross_encoder": reranker}
+            table["hybrid, reranked"] = self.rows([recipe_by_name("flat", ranker="hybrid", **again)])[-1]
+            with with_weights(weights):
+                table["`sire`, reranked"] = self.rows([recipe_by_name("sire", **again)])[-1]
+        return table
 
 
 def main() -> None:
@@ -198,63 +268,26 @@ def main() -> None:
     parser.add_argument("--rerank", default=None)
     parser.add_argument("--work", default=None, help="a folder that keeps the indexes, so that another run is short")
     parser.add_argument("--learn", action="store_true")
+    parser.add_argument("--questions", default="odd", choices=("odd", "test"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        work = options.work or temporary
-        datasets, learned_from, judged = {}, {}, {}
-        features: tuple[str, ...] = FEATURES
-        names = [*options.sets, *(MANUALS if options.manuals else ())]
-        for name in names:
-            folder, _, chunks = name.partition("@")
-            is_set = name not in MANUALS
-            datasets[name] = (
-                load_dataset(DATA / folder, chunks or None) if is_set else load_manual(options.manuals, name)
-            )
+        work = Path(options.work or temporary)
+        sets = {
+            name: JudgedSet.read(name, options, work) for name in (*options.sets, *(MANUALS if options.manuals else ()))
+        }
 
-            def rows(name: str, baselines: Sequence[str] = (), recipe: Recipe | str = "sire") -> list[EvalRow]:
-                return Experiment(
-                    datasets[name],
-                    recipes=[recipe],
-                    baselines=baselines,
-                    embedder=options.embedder,
-                    folder=Path(work) / name,
-                    config=CONFIG,
-                ).run()
+        def weights_without(family: str) -> dict[str, float]:
+            return learn([one for s in sets.values() if s.family not in (family, *JUDGED_ONLY) for one in s.examples])
 
-            judged[name] = {row.setup.recipe: recalls(row, name) for row in rows(name, BASELINES)}
-            chunker = "sentences" if datasets[name].whole else None
-            with Index(Path(work) / name, recipe="sire", embedder=options.embedder, chunker=chunker) as index:
-                if not is_lexical(index.snapshot().view.embedder_fingerprint):
-                    features = ("vector", *FEATURES)
-                learned_from[name] = list(examples(index, datasets[name], features))
         if options.learn:
-            teaching = [name for name in names if name not in JUDGED_ONLY]
-            print(learn([example for name in teaching for example in learned_from[name]], features))
+            print(weights_without(""))
             return
-        print("R@5, odd-numbered questions: all (one document / several)\n")
-        again = {"rerank": "cross_encoder", "cross_encoder": options.rerank} if options.rerank else None
-        heads = ["set", "BM25", "vectors", "hybrid", "`sire`, weights of the other sets", "as shipped"]
-        heads += ["hybrid, read again", "`sire`, read again"] if again else []
-        print(f"| {' | '.join(heads)} | gain | on several |\n|{'---|' * (len(heads) + 2)}")
-        tables: dict[str, list[np.ndarray]] = {}
-        for name in names:
-            others = [n for n in names if n.partition("@")[0] not in (name.partition("@")[0], *JUDGED_ONLY)]
-            weights = learn([example for n in others for example in learned_from[n]], features)
-            with with_weights(weights):
-                left_out = recalls(rows(name)[-1], name)
-            shown = [*(judged[name][recipe] for recipe in BASELINES), left_out, judged[name]["sire"]]
-            if again:
-                shown.append(recalls(rows(name, recipe=recipe_by_name("flat", ranker="hybrid", **again))[-1], name))
-                with with_weights(weights):
-                    shown.append(recalls(rows(name, recipe=recipe_by_name("sire", **again))[-1], name))
-            tables[name] = shown
-            if name not in MANUALS:
-                print_row(name, shown)
-        first = [name for name in MANUALS if name not in LAST]
-        groups = {"eight manuals of newcomers": first, "four more, judged only": LAST, "documentation": DOCUMENTATION}
-        for title, together in groups.items():
-            if found := [tables[name] for name in together if name in tables]:
-                print_row(title, *found)
+        rows = {name: judged.judge(weights_without(judged.family), options.rerank) for name, judged in sets.items()}
+    eight = [name for name in MANUALS if name not in LAST]
+    groups = {name: [name] for name in sets if name not in MANUALS}
+    groups |= {"eight manuals of newcomers": eight, "four more, judged only": LAST, "documentation": DOCUMENTATION}
+    together = {title: [rows[name] for name in names if name in rows] for title, names in groups.items()}
+    print_table({title: found for title, found in together.items() if found})
 
 
 if __name__ == "__main__":

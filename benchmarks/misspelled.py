@@ -1,6 +1,6 @@
 """Recall of `sire` and of hybrid search on questions whose longer words are misspelled.
 
-`python benchmarks/misspelled.py FOLDER...`: the first 150 odd-numbered questions of each data set that have gold
+`python benchmarks/misspelled.py FOLDER...`: the first 150 questions of the part `odd` of each data set that have gold
 passages, as they are and with two neighboring letters swapped in half and in all of the words of five letters or more;
 default embedder. R@5, and questions with a gold passage in the first place.
 """
@@ -34,7 +34,7 @@ def main(folders: list[str]) -> None:
     """Print a row per data set and share of misspelled words."""
     for folder in folders:
         dataset = load_dataset(folder)
-        questions = [question for question in dataset.questions[1::2] if question.supporting][:_QUESTIONS]
+        questions = [question for question in dataset.part("odd").questions if question.supporting][:_QUESTIONS]
         for name, recipe in (("hybrid", flat(ranker="hybrid")), ("sire", sire())):
             with Index(recipe=recipe, chunker=None) as index:
                 index.build(dataset.documents)

@@ -22,7 +22,7 @@ from typing import Any
 
 from sire_core.atomic_files import replacing
 from sire_core.evaluate import DataSet, Experiment, load_dataset
-from sire_core.evaluate.datasets import HALVES
+from sire_core.evaluate.datasets import PARTS
 
 SETS = ("2wikimultihopqa", "hotpotqa", "musique", "musique-more", "cloud")
 RECIPES = ("dense", "hybrid", "pagerank", "iier", "sirerag", "sire")
@@ -77,12 +77,12 @@ def _plain(name: str) -> str:
     return name.replace(" ", "-")
 
 
-def measure(data: Path, names: Sequence[str], recipes: Sequence[str], half: str, embedder: str, work: Work) -> Found:
+def measure(data: Path, names: Sequence[str], recipes: Sequence[str], part: str, embedder: str, work: Work) -> Found:
     """Every row, from the work folder or made now."""
     found: Found = {}
     for name in names:
         for variant, dataset in variants_of(load_dataset(data / name)).items():
-            asked = dataset.half(half)
+            asked = dataset.part(part)
             for recipe in recipes:
                 row = work.row(name, variant, recipe)
                 if row is None:
@@ -158,7 +158,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=default, help="folder of the sets; default: SIRE_DATA")
     parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="SET")
     parser.add_argument("--recipes", nargs="+", default=list(RECIPES), metavar="RECIPE")
-    parser.add_argument("--questions", default="odd", choices=HALVES)
+    parser.add_argument("--questions", default="odd", choices=PARTS)
     parser.add_argument("--embedder", default="lexical", help="as `sire index --embedder` takes it")
     parser.add_argument("--work", type=Path, default=root / "build" / "quality", help="where finished rows are kept")
     options = parser.parse_args()

@@ -138,7 +138,7 @@ def main() -> None:
     config = AnswerConfig(options.via, k=options.k, workers=1, reader=ReaderConfig("paper", options.context_tokens))
     begun = time.monotonic()
     with ExitStack() as stack:
-        sets = {name: load_dataset(options.data / name).half("odd") for name in options.sets}
+        sets = {name: load_dataset(options.data / name).part("odd") for name in options.sets}
         sets = {
             name: replace(data, questions=tuple(q for q in data.questions if q.answers)) for name, data in sets.items()
         }

@@ -78,7 +78,7 @@ class Kept:
 
 def candidates(dataset: DataSet, questions: int, each: int) -> DataSet:
     """The pool of a few questions: their gold passages and what vectors find for them."""
-    asked = dataset.half("odd").sample(questions)
+    asked = dataset.part("odd").sample(questions)
     index = Index(recipe="flat", chunker=None)
     index.build(dataset.documents)
     wanted: dict[str, None] = {}

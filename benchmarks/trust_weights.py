@@ -6,9 +6,9 @@ A set is a folder with `corpus.jsonl` or `docs/` and questions (also of `benchma
 documents as `sire index` does. Sets whose names begin alike up to `@` or a digit are left out together. The tables of
 `weights.toml` are learned by themselves: `trust_words` from sets with the default embedder, `trust_vectors` and
 `trust_document_vectors` from those with a neural one, the latter from documents that were cut. They minimise, by
-Powell's method on the even-numbered questions, the mean over ranks 1, 2, 5 and 10 of a smooth step in the distance of
-the best passage that meets a need from that rank; a set counts as much as its WEIGHT says (1). Printed: the tables
-that all sets give, and R@2, R@5 and R@10 of the odd-numbered questions by BM25, by vectors, without trust, and with the
+Powell's method on the part `even` of the questions, the mean over ranks 1, 2, 5 and 10 of a smooth step in the
+distance of the best passage that meets a need from that rank; a set counts as much as its WEIGHT says (1). Printed: the
+tables that all sets give, and R@2, R@5 and R@10 of the part `odd` by BM25, by vectors, without trust, and with the
 trust that the other sets give. All other weights are those that ship.
 """
 
@@ -92,7 +92,7 @@ def examples(index: Index, dataset: DataSet, *, by_rank: bool) -> Iterator[Examp
     view, ranker = index.snapshot().view, EvidencePaths()
     arrays = EvidenceIndex.of(view)
     weights = replace(Weights.of(view, arrays), trust=NO_TRUST)
-    needs = gold(index, dataset, arrays, slice(None))
+    needs = gold(index, dataset, arrays)
     column = OWN.index("words" if is_lexical(view.embedder_fingerprint) else "vector")
     for question in dataset.questions:
         if not needs.get(question.id):
@@ -121,7 +121,7 @@ def learn(sets: Sequence[Sequence[Example]], shares: Sequence[float]) -> np.ndar
         return np.append(point[:-1] / spreads, point[-1] - (point[:-1] * means / spreads).sum())
 
     def loss(point: np.ndarray) -> float:
-        losses = [np.mean([example.loss(table(point)) for example in questions[::2]]) for questions in sets]
+        losses = [np.mean([example.loss(table(point)) for example in questions]) for questions in sets]
         return float(np.average(losses, weights=shares) + PENALTY * point @ point)
 
     start = np.array([-1.0, 0.8, 0.5, 0.5])
@@ -134,14 +134,15 @@ def table_of(embedder: str | None, index: Index) -> str:
     arrays = EvidenceIndex.of(index.snapshot().view)
     if embedder is None:
         return "trust_words"
-    return "trust_document_vectors" if len(arrays.members) < len(arrays.chunks) else "trust_vectors"
+    return "trust_document_vectors" if len(arrays.source_sizes) < len(arrays.chunks) else "trust_vectors"
 
 
-def report(sets: Mapping[str, Sequence[Example]], shares: Mapping[str, float]) -> None:
-    """Print the weights that all sets give, and recall with each left out."""
+def report(parts: Mapping[str, tuple[list[Example], list[Example]]], shares: Mapping[str, float]) -> None:
+    """Print the weights that the first parts of all sets give, and recall of the second with each set left out."""
+    sets = {name: even for name, (even, _) in parts.items()}
     learned = learn(list(sets.values()), [shares[name] for name in sets])
     print({gate: round(weight, 2) for gate, weight in zip(GATES, learned, strict=True)})
-    for name, questions in sets.items():
+    for name, (_, odd) in parts.items():
         family = re.split(r"[@\d]", name)[0]
         others = [other for other in sets if re.split(r"[@\d]", other)[0] != family]
         left_out = np.zeros(len(GATES))
@@ -150,8 +151,7 @@ def report(sets: Mapping[str, Sequence[Example]], shares: Mapping[str, float]) -
         cells = []
         for way in range(4):
             rows = [
-                example.recall((*example.baselines, example.scores, example.ranking(left_out))[way])
-                for example in questions[1::2]
+                example.recall((*example.baselines, example.scores, example.ranking(left_out))[way]) for example in odd
             ]
             cells.append(" / ".join(f"{100 * share:.1f}" for share in np.mean(rows, axis=0)))
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("sets", nargs="+", metavar="SET[,xWEIGHT][,EMBEDDER]")
     parser.add_argument("--work", type=Path, required=True, help="a folder that keeps the indexes")
     options = parser.parse_args()
-    tables: dict[str, dict[str, list[Example]]] = {}
+    tables: dict[str, dict[str, tuple[list[Example], list[Example]]]] = {}
     shares: dict[str, float] = {}
     for argument in options.sets:
         path, *choices = argument.split(",")
@@ -181,7 +181,9 @@ def main() -> None:
             index.build(dataset.documents)
             table = table_of(embedder, index)
             by_rank = table == "trust_document_vectors"
-            tables.setdefault(table, {})[name] = list(examples(index, dataset, by_rank=by_rank))
+            tables.setdefault(table, {})[name] = tuple(
+                list(examples(index, dataset.part(part), by_rank=by_rank)) for part in ("even", "odd")
+            )
             shares[name] = share
     for table, sets in tables.items():
         print(f"\n[{table}]\n\n| set | BM25 | vectors | without trust | left out |\n|{'---|' * 5}")

@@ -77,7 +77,7 @@ def prepare(data: Path, passages: int, questions: int, folder: Path) -> None:
     from sire_core.models.lexical_embedder import LexicalEmbedder
 
     found = load_dataset(data / "musique-more")
-    asked = [question for question in found.half("odd").questions if question.supporting][:questions]
+    asked = [question for question in found.part("odd").questions if question.supporting][:questions]
     gold = {passage for question in asked for passage in question.supporting}
     if len(gold) > passages - 10:
         raise SystemExit(f"{len(gold)} gold passages do not fit into {passages}: ask fewer --questions.")

@@ -1,106 +1,119 @@
-"""Figures of the documentation agree: one value per row, set and measure; prose repeats tables; claims name cells."""
+"""Figures of README and of the documentation are those of `benchmarks/results`, agree, and are of today's embedder."""
 
+import importlib.util
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from sire_core.models.embedders import same_model
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = sorted((ROOT / "docs" / "results").glob("*.md"))
-FIGURE = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?: \(.*\))?")
-MEASURE = re.compile(r"(R|all|nDCG|answer)@[\d, k]+|MRR|BM25|hybrid|`?sire`?.*|dense|bm25|match")
-COMMAND = re.compile(r"`((?:sire|python) [^`]*)`")
+_spec = importlib.util.spec_from_file_location("release", ROOT / "benchmarks" / "release.py")
+release = importlib.util.module_from_spec(_spec)
+sys.modules["release"] = release
+_spec.loader.exec_module(release)
+
+TABLES = release.stored_tables()
+PAGES = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in release.PAGES}
+RESULTS = {name: text for name, text in PAGES.items() if name.startswith("docs/results/")}
+NUMBER = re.compile(r"(?<![\w.])\d+\.\d(?![\w.])")
+MAX_LOOSE_FIGURES = 382
+MAX_WITHOUT_COMMAND = 64
+"""Figures of prose that no table of its page, or of a page that it links to, has, and tables that no command prints: may only fall."""
 
 
-def tables(text):
-    """Yield heading, command above, head and rows of every table; the command is that of the section, or empty."""
-    heading = command = ""
-    table = None
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if not line.startswith("|"):
-            if table:
-                yield table
-            table = None
-            if line.startswith("#"):
-                heading, command = line, ""
-            command = (COMMAND.findall(line) or [command])[-1]
-        elif table is None:
-            table = (heading, command, cells, [])
-        elif not set("".join(cells)) <= set("-: "):
-            table[3].append(cells)
-    if table:
-        yield table
+def unmarked(text):
+    """A page without its tables of `benchmarks/results`."""
+    return release._SHOWN.sub("", text)
 
 
-def figures(text):
-    """Yield a key of heading, command, labels of the row and column, and the value, for every figure."""
-    for heading, command, head, rows in tables(text):
-        first = ""
-        for row in rows:
-            first = row[0] or first
-            labels = [first, *(cell for cell in row[1:] if re.match(r"[`*\w]", cell) and not FIGURE.fullmatch(cell))]
-            for column, value in zip(head[1:], row[1:], strict=False):
-                if MEASURE.fullmatch(column) and FIGURE.fullmatch(value):
-                    yield (heading, command, head[0], *labels, column), value
+def disagreements(tables):
+    """What has more than one figure."""
+    figures = {}
+    for table in tables:
+        for what, figure in table.figures():
+            figures.setdefault(what, set()).add(figure.strip("*"))
+    return {what: values for what, values in figures.items() if len(values) > 1}
 
 
-def contradictions(text):
-    """Keys with more than one value."""
-    values = {}
-    for key, value in figures(text):
-        values.setdefault(key, set()).add(value)
-    return {key: found for key, found in values.items() if len(found) > 1}
+def numbers(text):
+    """Figures with one decimal of the prose of a text: without code, links and tables."""
+    prose = re.sub(r"```.*?```|`[^`\n]*`|\]\([^)\s]*\)|^\|.*$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return NUMBER.findall(prose)
 
 
-@pytest.mark.parametrize("page", [*RESULTS, ROOT / "README.md"], ids=lambda page: page.name)
-def test_a_row_has_one_value_per_set_and_measure(page):
-    assert contradictions(page.read_text(encoding="utf-8")) == {}
-
-
-def test_a_table_changed_by_hand_is_noticed():
-    table = "## T\n`sire eval X`\n| row | R@5 |\n|---|--:|\n| a | 50.0 |\n\nand again\n\n| row | R@5 |\n|---|--:|\n| a | 51.0 |\n"
-    assert list(contradictions(table).values()) == [{"50.0", "51.0"}]
-    assert contradictions(table.replace("51.0", "50.0")) == {}
-
-
-def test_figures_in_the_prose_of_readme_and_limits_stand_in_a_table():
+def loose_figures(page, text):
+    """Figures of a page's prose that are neither in its tables nor in those of pages that it links to."""
+    links = {(ROOT / page).parent / link for link in re.findall(r"\]\(([^)\s#]+\.md)", text)}
+    texts = [text, *(PAGES.get(str(link.resolve().relative_to(ROOT)), "") for link in links)]
     shown = {
         number
-        for page in (*RESULTS, ROOT / "README.md")
-        for *_, rows in tables(page.read_text(encoding="utf-8"))
-        for row in rows
-        for cell in row
-        for number in re.findall(r"\d+\.\d+", cell)
+        for one in texts
+        for line in one.splitlines()
+        if line[:1] == "|"
+        for number in re.findall(r"\d+\.\d+", line)
     }
-    for page in (ROOT / "README.md", ROOT / "docs" / "limits.md"):
-        prose = "\n".join(line for line in page.read_text(encoding="utf-8").splitlines() if not line.startswith("|"))
-        assert [number for number in re.findall(r"(?<![\w.])\d+\.\d(?![\w.])", prose) if number not in shown] == []
+    return [number for number in numbers(unmarked(text)) if number not in shown]
 
 
-def test_claims_name_rows_and_columns_of_their_pages():
-    claims = tomllib.loads((ROOT / "benchmarks" / "claims.toml").read_text(encoding="utf-8"))["claims"]
-    for claim in claims:
-        found = [
-            (head, rows)
-            for heading, _, head, rows in tables((ROOT / claim["page"]).read_text(encoding="utf-8"))
-            if heading.startswith(claim["heading"])
-        ]
-        for row, column, *_ in claim["figures"]:
-            assert any(column in head and row in [cells[0] for cells in rows] for head, rows in found), (claim, row)
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_of_pages_are_those_of_the_results(page):
+    assert release.rendered(PAGES[page]) == PAGES[page], (
+        "Run python benchmarks/release.py; a table is changed in its TOML."
+    )
 
 
-STAMP = re.compile(r"^\*Tables of commit `[0-9a-f]{7,10}`, 20\d\d-\d\d-\d\d(; .*)?\.\*$", re.MULTILINE)
-MOST_UNSTAMPED = 3
-"""Pages of results that may lack the line `*Tables of commit ..., DATE; ...*`: it may only fall, to the index alone."""
+def test_a_table_changed_by_hand_is_noticed_and_written_again():
+    name, text = next((name, text) for name, text in RESULTS.items() if release._SHOWN.search(text))
+    table = release._SHOWN.search(text)
+    changed = text.replace(table[0], re.sub(r"\d", "7", table[0].replace(table[1], "KEEP")).replace("KEEP", table[1]))
+    assert changed != text
+    assert release.rendered(changed) == text, name
 
 
-def test_pages_of_results_say_of_which_commit_and_day_they_are():
-    unstamped = [page.name for page in RESULTS if STAMP.search(page.read_text(encoding="utf-8")) is None]
-    assert len(unstamped) <= MOST_UNSTAMPED, f"End with `*Tables of commit COMMIT, DATE.*`: {unstamped}"
+@pytest.mark.parametrize("page", RESULTS)
+def test_pages_of_results_have_no_other_tables_with_figures(page):
+    cells = [cell for _, rows in release.parsed(unmarked(RESULTS[page])) for row in rows for cell in row[1:]]
+    assert [cell for cell in cells if re.match(r"[-+]?\d+\.\d", cell)] == []
+
+
+def test_rows_of_readme_are_rows_of_the_results():
+    measured = [set(row) for table in TABLES.values() for row in table.rows]
+    for _, rows in release.parsed(unmarked(PAGES["README.md"])):
+        for row in rows:
+            figures = {cell for cell in row if re.match(r"[-+]?\d+\.\d", cell)}
+            assert any(figures <= cells for cells in measured), row
+
+
+def test_two_rows_of_one_thing_agree():
+    assert disagreements(TABLES.values()) == {}
+    one = next(table for table in TABLES.values() if table.rows)
+    rows = [[one.rows[0][0], *("99.9" for _ in one.rows[0][1:])]]
+    assert disagreements([one, release.replace(one, rows=rows)])
+
+
+def test_tables_carry_commit_date_and_embedder_and_are_of_todays_vectors():
+    today = release.default_fingerprint()
+    for table in TABLES.values():
+        assert re.fullmatch(r"[0-9a-f]{7,10}", table.commit), table.name
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", table.date), table.name
+        assert bool(table.fingerprint) == (table.embedder == release.DEFAULT), table.name
+        assert not table.fingerprint or same_model(table.fingerprint, today), (
+            f"{table.name} is of other vectors: measure"
+        )
+    assert sum(not table.command for table in TABLES.values()) <= MAX_WITHOUT_COMMAND
+
+
+def test_tables_name_what_prints_them_or_say_why_not():
+    assert [table.name for table in TABLES.values() if not (table.command or table.note)] == []
+    shown = {name for text in PAGES.values() for name, _ in release._SHOWN.findall(text)}
+    used = {column.partition(":")[0] for view in release.stored_views().values() for column in view.columns}
+    assert {*TABLES, *release.stored_views()} == shown | used
+
+
+def test_figures_of_prose_stand_in_tables():
+    loose = {page: loose_figures(page, text) for page, text in PAGES.items()}
+    assert {page: loose[page] for page in ("README.md", "docs/limits.md", "docs/recipes/which.md") if loose[page]} == {}
+    assert sum(map(len, loose.values())) <= MAX_LOOSE_FIGURES

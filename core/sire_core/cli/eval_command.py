@@ -215,7 +215,7 @@ def _dataset(folder: Path, asking: QuestionOptions, compared: ComparisonOptions)
         return asking.of(load_dataset(folder, asking.chunks))
     with open_index(IndexOptions(folder=folder, embedder=compared.embedder)) as index:
         documents = index.documents()
-    return load_questions(asking.file, documents, folder.resolve().name).half(asking.half)
+    return load_questions(asking.file, documents, folder.resolve().name).part(asking.part)
 
 
 def _tables_of(experiment: Experiment, names: Sequence[str]) -> list[Experiment]:

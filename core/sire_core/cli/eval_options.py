@@ -23,7 +23,7 @@ from sire_core.cli.options import (
 )
 from sire_core.cli.output import check_writable, note
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.datasets import HALVES
+from sire_core.evaluate.datasets import PARTS
 from sire_core.protocols.building import extraction_by_preset
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ DataSetOrIndex = Annotated[
 
 
 def read_questions_option(values: Sequence[str] | None) -> tuple[str, Path | None]:
-    """Split `--questions` into a half and a file."""
-    halves = [word for word in values or () if word in HALVES]
-    files = [word for word in values or () if word not in HALVES]
-    if len(halves) > 1 or len(files) > 1:
-        raise ConfigurationError(f"--questions takes one of {', '.join(HALVES)} and, for an index, one file.")
-    return halves[0] if halves else "all", Path(files[0]) if files else None
+    """Split `--questions` into a part and a file."""
+    parts = [word for word in values or () if word in PARTS]
+    files = [word for word in values or () if word not in PARTS]
+    if len(parts) > 1 or len(files) > 1:
+        raise ConfigurationError(f"--questions takes one of {', '.join(PARTS)} and, for an index, one file.")
+    return parts[0] if parts else "all", Path(files[0]) if files else None
 
 
 def check_index(folder: Path, options: QuestionOptions, *, builds: bool) -> None:
@@ -61,7 +61,7 @@ def check_index(folder: Path, options: QuestionOptions, *, builds: bool) -> None
     if options.file is not None and not existing:
         raise ConfigurationError(
             f"{options.file}: --questions is for an index folder, and {folder} is none; of a data set it takes "
-            f"{', '.join(HALVES)}."
+            f"{', '.join(PARTS)}."
         )
     if existing and (builds or options.untitled or options.titles_in_text or options.chunks):
         raise ConfigurationError(
@@ -93,9 +93,10 @@ class QuestionOptions:
     questions: Annotated[
         list[str] | None,
         option(
-            "--questions even|odd|all|FILE",
-            "Use only the questions at even or odd positions, counted from 0: develop on one half, report on the "
-            "other. For an index folder, the file of questions, with one JSON object per line: "
+            "--questions even|odd|test|develop|all|FILE",
+            "Use only a part of the questions: `test` is a third, chosen by a hash of their ids, to be kept for a last "
+            "look; of the others `even` and `odd` are those at such positions, to learn from and to choose by, and "
+            "`develop` is both. For an index folder, the file of questions, with one JSON object per line: "
             '{"id", "question", "answers", "supporting"}; supporting lists ids of documents or passages; in its place '
             '"needs" lists quotes: [[{"doc", "quote"}, ...alternatives], ...].',
         ),
@@ -127,8 +128,8 @@ class QuestionOptions:
             raise ConfigurationError("Give --untitled or --titles-in-text, not both.")
 
     @property
-    def half(self) -> str:
-        """The half of the questions: `even`, `odd` or `all`."""
+    def part(self) -> str:
+        """The part of the questions, one of `PARTS`."""
         return read_questions_option(self.questions)[0]
 
     @property
@@ -142,7 +143,7 @@ class QuestionOptions:
             dataset = dataset.untitled()
         if self.titles_in_text:
             dataset = dataset.with_titles_in_text()
-        return dataset.half(self.half)
+        return dataset.part(self.part)
 
 
 @dataclass(frozen=True, slots=True)

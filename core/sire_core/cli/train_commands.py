@@ -73,16 +73,17 @@ def run_training(folder: Path, source: TrainingData, config: TrainingConfig, pro
     from sire_core.papers.iier.training import measure_scorer, prepare_questions, train_scorer
 
     rates: dict[str, Mapping[str, float]] = {}
-    half, file = read_questions_option(source.questions)
+    part, file = read_questions_option(source.questions)
     opened = _in_memory(source, folder, source.extractions, progress) if file is None else _index(folder, source, file)
     with opened as (index, dataset):
-        training = [question for question in dataset.half(half).questions if question.supporting]
+        training = [question for question in dataset.part(part).questions if question.supporting]
         ids = {question.id for question in training}
-        held_out = [question for question in dataset.questions if question.supporting and question.id not in ids]
+        others = dataset.part("all" if part == "all" else "develop").questions  # a test part is for a last look
+        held_out = [question for question in others if question.supporting and question.id not in ids]
         prepared = run_sync(prepare_questions(run_sync(index.asnapshot()), training, held_out))
         if prepared.left_out:
             note(f"{count(prepared.left_out, 'question')} left out: a held-out question has a gold passage of theirs.")
-        data = {"name": dataset.name, "part": half, "left_out": prepared.left_out}
+        data = {"name": dataset.name, "part": part, "left_out": prepared.left_out}
         trained = run_sync(train_scorer(prepared.view, prepared.training, config, data, progress))
         if prepared.held_out:
             name = f"{dataset.name}, {len(prepared.held_out)} held out"

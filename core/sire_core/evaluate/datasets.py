@@ -18,7 +18,7 @@ from sire_core.files.readers import read_documents
 from sire_core.files.source_files import DEFAULT_MAX_BYTES, find_files, read_text
 from sire_core.questions import Question
 from sire_core.text.pluralize import count
-from sire_core.types import Document, Failure, Passage
+from sire_core.types import Document, Failure, Passage, digest
 
 CHUNKINGS = ("files", "langchain", "llama-index", "none")
 """Ways to cut documents: as `sire index` does, by a framework's splitters, or not at all."""
@@ -27,8 +27,9 @@ _HEADERS = [("#" * level, f"Header {level}") for level in (1, 2, 3)]
 _MARKDOWN = (".md", ".markdown", ".mdx")
 _HTML = (".html", ".htm")
 
-HALVES = ("even", "odd", "all")
-"""Parts of the questions by position: develop on even ones, report odd ones."""
+PARTS = ("even", "odd", "test", "develop", "all")
+"""Parts of the questions. `test` is about a third, chosen by a hash of their ids, to be read once a release; the others
+are `even` and `odd` by position, to learn from and to choose by; `develop` is both of these."""
 
 _MAX_LISTED = 3
 _MIN_WHOLE_LETTERS = (
@@ -87,13 +88,15 @@ class DataSet:
             same.setdefault(" ".join(text.split()), set()).add(name)
         return {name: frozenset(names) for names in same.values() if len(names) > 1 for name in names}
 
-    def half(self, name: str) -> DataSet:
-        """Keep the questions at even or odd positions. The corpus stays whole."""
-        if name not in HALVES:
-            raise ConfigurationError(f"A half of the questions is one of {', '.join(HALVES)}, not {name!r}.")
+    def part(self, name: str) -> DataSet:
+        """Keep the questions of a part, one of `PARTS`. The corpus stays whole."""
+        if name not in PARTS:
+            raise ConfigurationError(f"A part of the questions is one of {', '.join(PARTS)}, not {name!r}.")
         if name == "all":
             return self
-        return replace(self, name=f"{self.name}, {name} questions", questions=self.questions[HALVES.index(name) :: 2])
+        parts = {"even", "odd"} if name == "develop" else {name}
+        questions = (q for number, q in enumerate(self.questions) if _part_of(number, q) in parts)
+        return replace(self, name=f"{self.name}, {name} questions", questions=tuple(questions))
 
     def untitled(self) -> DataSet:
         """Leave out the documents' titles; a title that is also written in a text stays there."""
@@ -124,6 +127,11 @@ class DataSet:
 
         chosen = np.sort(np.random.default_rng(seed).permutation(len(questions))[:limit])
         return replace(self, questions=tuple(questions[i] for i in chosen))
+
+
+def _part_of(number: int, question: Question) -> str:
+    """The part of the question at a position: whether it is of the test part does not depend on the others."""
+    return "test" if int(digest(question.id), 16) % 3 == 0 else ("even", "odd")[number % 2]
 
 
 def document_text(document: Document) -> str:

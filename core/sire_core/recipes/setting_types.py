@@ -95,13 +95,14 @@ class RecipeSettings(TypedDict, total=False):
     phrases: int
     polish: int
     pool: int
-    preset: Literal["ours", "published", "chains", "workable", "musique", "graph", "code"]
+    preset: Literal["ours", "published", "chains", "workable", "musique", "code", "graph"]
     ranker: Literal["dense", "bm25", "tfidf", "hybrid", "late"]
     rarity: float
     read_steps: int
     recognition: Literal["model", "none"]
     relation_hops: int
     relations: int
+    repeated: Literal["highest", "sum"]
     report_tokens: int
     rerank: str
     rerank_characters: int

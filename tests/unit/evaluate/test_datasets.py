@@ -12,7 +12,7 @@ import pytest
 
 from sire_core import Document, Index, Passage
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.evaluate.datasets import DataSet, load_dataset
+from sire_core.evaluate.datasets import PARTS, DataSet, load_dataset
 from sire_core.evaluate.question_files import question_from_record
 from sire_core.evaluate.report import format_table
 from sire_core.evaluate.retrieval import all_at_k, evidence_match, ndcg_at_k, recall_at_k, reciprocal_rank
@@ -119,12 +119,18 @@ def test_halves_are_by_position_over_all_question_files(folder):
     )
     write(folder / "questions_retrieval_only.jsonl", [{**QUESTION, "id": f"b{i}", "answers": []} for i in range(2)])
     dataset = load_dataset(folder)
-    halves = {name: [question.id for question in dataset.half(name).questions] for name in ("even", "odd", "all")}
-    assert halves == {"even": ["a0", "x", "b1"], "odd": ["a1", "b0"], "all": ["a0", "a1", "x", "b0", "b1"]}
-    assert dataset.half("odd").name == "toy, odd questions"
-    assert len(dataset.half("odd").documents) == 4
-    with pytest.raises(ConfigurationError, match="even, odd, all"):
-        dataset.half("third")
+    parts = {name: [question.id for question in dataset.part(name).questions] for name in PARTS}
+    assert parts == {
+        "even": ["a0", "x"],
+        "odd": ["a1", "b0"],
+        "test": ["b1"],
+        "develop": ["a0", "a1", "x", "b0"],
+        "all": ["a0", "a1", "x", "b0", "b1"],
+    }
+    assert dataset.part("odd").name == "toy, odd questions"
+    assert len(dataset.part("odd").documents) == 4
+    with pytest.raises(ConfigurationError, match="even, odd, test"):
+        dataset.part("third")
 
 
 def test_titles_go_away_or_into_the_text(folder):

@@ -14,56 +14,15 @@ from sire_core.extraction.record import RecordedExtractor
 from sire_core.papers.hipporag2.rank import PhraseGraph
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.doubles import HashEmbedder
-
-FIRST, LAST = ("Ansel", "Brida", "Corin", "Dagny", "Elwin", "Fenna"), ("Marsh", "Tarn", "Voss", "Lund", "Hale")
-VERBS = ("met", "taught", "followed")
-
-
-def corpus(seed):
-    """Documents without titles, and per document its triples; ends are names or common nouns."""
-    rng = np.random.default_rng(seed)
-    names = [f"{first} {last}" for first in FIRST for last in LAST]
-    nouns = ["glass maker", "harbour pilot", "bell tower"]
-    rows, seen = [], []
-    for number in range(14):
-        triples = []
-        for _ in range(int(rng.integers(1, 4))):
-            head, tail = (names[i] for i in rng.choice(len(names), 2, replace=False))
-            triple = [head, str(rng.choice(VERBS)), tail if rng.random() < 0.8 else str(rng.choice(nouns))]
-            if sorted(triple) not in seen:  # statements of equal words have equal vectors, and their order is no matter
-                triples.append(triple)
-                seen.append(sorted(triple))
-        listed = dict.fromkeys(end for head, _, tail in triples for end in (head, tail) if end in names)
-        rows.append((f"d{number}", [" ".join(triple) + "." for triple in triples], triples, list(listed)))
-    return rows
-
-
-def questions(seed):
-    rng = np.random.default_rng(100 + seed)
-    for _ in range(6):
-        one, other = (f"{rng.choice(FIRST)} {rng.choice(LAST)}" for _ in range(2))
-        yield f"Whom did {one} meet after {other} taught the glass maker?"
+from support.stated_triples import opener, questions_about, stated_triples
 
 
 @pytest.fixture(scope="module", params=range(3))
 def world(request, tmp_path_factory):
     """Triples and a function that opens a recipe over them."""
-    folder = tmp_path_factory.mktemp("world")
-    rows = corpus(request.param)
-    file = folder / "recorded.jsonl"
-    lines = [{"id": i, "entities": listed, "triples": triples} for i, _, triples, listed in rows]
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-
-    def opened(name, **settings):
-        index = Index(
-            recipe=recipe_by_name(name, **settings),
-            embedder=HashEmbedder(192),
-            extractor=RecordedExtractor(file, link_titles=False),
-        )
-        index.build([Document(i, " ".join(sentences)) for i, sentences, *_ in rows])
-        return index
-
-    return rows, opened, list(questions(request.param))
+    rows = stated_triples(request.param)
+    file = tmp_path_factory.mktemp("world") / "recorded.jsonl"
+    return rows, opener(rows, file), list(questions_about(request.param))
 
 
 def vectors_of(index, kind):
@@ -119,7 +78,8 @@ def test_hipporag2_scores_are_those_of_the_paper(world):
             weights[sorted(passages), number[phrase]] = 0.5
         for one, other in combinations(phrases, 2):
             cosine = float(names[one] @ names[other])
-            weights[number[one], number[other]] += cosine if cosine >= 0.4 else 0
+            if cosine >= 0.4:  # takes the place of triples
+                weights[number[one], number[other]], weights[number[other], number[one]] = cosine, 0
         triples, compared = [tuple(triple) for _, _, own, _ in rows for triple in own], 0
         for question in asked:
             vector = question_vector(index, question)

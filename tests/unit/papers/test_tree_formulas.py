@@ -5,6 +5,7 @@ import json
 import sys
 import types
 from collections import Counter, defaultdict
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -12,10 +13,12 @@ import pytest
 from sklearn.mixture import GaussianMixture
 
 from sire_core import Document, Index
-from sire_core.extraction.record import RecordedExtractor
+from sire_core.extraction.record import ExtractionRecord, RecordedExtractor
 from sire_core.papers.trees.clustering import soft_clusters
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.doubles import HashEmbedder
+from sire_core.types import Passage
+from support.stated_triples import DistinctVectors
 
 
 def projected(vectors, dimensions):
@@ -204,3 +207,93 @@ def test_algorithm_1_takes_from_the_first_twenty_at_most_three_bridges(spread):
             sizes.append(len(hits))
         assert sizes[0] == 5
         assert min(sizes[1:]) < 19  # what the algorithm leaves empty stays empty
+
+
+class KeywordExtractor:
+    """Gives passages the five keywords that a table has for them."""
+
+    fingerprint = "five-keywords"
+    links_titles = False
+
+    def __init__(self, keywords):
+        self._keywords = keywords
+
+    async def extract(self, chunks):
+        yield [
+            ExtractionRecord(item.chunk.hash, self.fingerprint, "1", keywords=self._keywords[item.chunk.text])
+            for item in chunks
+        ]
+
+
+def linked_passages(seed):
+    """Documents of three passages each, and the keywords of every passage by its text."""
+    rng = np.random.default_rng(seed)
+    words = [
+        f"{first} {last}" for first in ("salt", "iron", "clay", "wool") for last in ("mill", "pier", "barn", "ford")
+    ]
+    documents, keywords = [], {}
+    for number in range(9):
+        texts = []
+        for _ in range(3):
+            own = tuple(words[i] for i in sorted(rng.choice(16, 5, replace=False)))
+            texts.append(f"Near the {', the '.join(own)} stands house {len(keywords)} of {rng.choice(words)}.")
+            keywords[texts[-1]] = own
+        documents.append(Document(f"d{number}", chunks=tuple(map(Passage, texts))))
+    return words, documents, keywords
+
+
+def next_score(chain, node, edge, vectors, similar, asked, own):
+    """The heuristic scorer's value of a passage behind a chain."""
+    structural, semantic, shared = edge
+    mean = vectors[chain].sum(axis=0)
+    still = set(asked).difference(*(own[i] for i in chain))
+    near = 0.5 * similar[node] + 0.2 * vectors[node] @ mean / np.linalg.norm(mean)
+    new = len(still & own[node]) / max(1, len(still))
+    return near + 0.2 * new + 0.05 * structural + 0.05 * semantic + 0.4 * min(shared, 5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_iier_chains_are_those_of_the_definition(seed):
+    words, documents, keywords = linked_passages(seed)
+    rng = np.random.default_rng(50 + seed)
+    embedder = DistinctVectors(96)
+    with Index(
+        recipe=recipe_by_name("iier", preset="workable"), embedder=embedder, extractor=KeywordExtractor(keywords)
+    ) as index:
+        index.build(documents)
+        texts, own = list(keywords), [set(words) for words in keywords.values()]
+        vectors = asyncio.run(embedder.embed(texts)).astype(np.float64)
+        cosines = vectors @ vectors.T
+        edges = {}
+        for one, other in combinations(range(len(texts)), 2):
+            shared = len(own[one] & own[other])
+            near = [sum(cosines[i] > cosines[i, j]) - 1 < 5 for i, j in ((one, other), (other, one))]
+            edge = (
+                one // 3 == other // 3 and other - one == 1,
+                max(near) * max(0, cosines[one, other]),
+                shared * (shared > 2),
+            )
+            if any(edge):
+                edges[one, other] = edges[other, one] = edge
+        for _ in range(6):
+            asked = [words[i] for i in rng.choice(16, 4, replace=False)]
+            question = f"What joins the {', the '.join(asked)}?"
+            similar = vectors @ asyncio.run(embedder.embed([question]))[0]
+            left, seeds, chains = set(asked), [], []
+            while left & set().union(*own):
+                best = max(range(len(texts)), key=lambda i: (len(left & own[i]), similar[i]))
+                seeds.append(best)
+                left -= own[best]
+            for first in seeds:
+                chain = [first]
+                while len(chain) < 5:
+                    scores = {
+                        node: next_score(chain, node, edge, vectors, similar, asked, own)
+                        for (last, node), edge in edges.items()
+                        if last == chain[-1] and node not in chain
+                    }
+                    if not scores:
+                        break
+                    chain.append(max(scores, key=scores.get))
+                chains += chain
+            assert [texts.index(hit.unit.text) for hit in index.search(question, 27)] == list(dict.fromkeys(chains))

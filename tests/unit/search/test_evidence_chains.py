@@ -15,7 +15,7 @@ from sire_core.filters import parse_filter
 from sire_core.papers.iier.rank import EvidenceChains
 from sire_core.recipes import flat, iier
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
-from sire_core.recipes.sire.question import OWN, QueryFeatures
+from sire_core.recipes.sire.question import QueryFeatures
 from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Passage
@@ -376,29 +376,8 @@ def test_passages_of_one_source_know_each_other() -> None:
         view = index.view()
         found = EvidenceIndex.of(view)
         names = [unit.text for unit in view.units(found.chunks)]
-    [members] = [found.members.of(i) for i in range(len(found.members)) if len(found.members.of(i)) > 1]
-    assert [names[passage] for passage in members] == texts
-    assert [int(found.place[passage]) for passage in members] == [0, 1, 2, 3]
-
-
-def test_neighbours_that_a_filter_hides_say_nothing() -> None:
-    texts = ["Page 0 of the album.", "The brass valve opens at nine bar.", "Page 2 of the album.", "A mill."]
-    pages = [Document(f"c{i}", text, metadata={"source": "lamp.md", "start_index": i}) for i, text in enumerate(texts)]
-    with Index(recipe="sire", chunker=None) as index:
-        index.build([*pages, Document("x", "A brass band.")])
-        view = index.view()
-        found = EvidenceIndex.of(view)
-        place = {unit.text: place for place, unit in enumerate(view.units(found.chunks))}
-    valve, page = place[texts[1]], np.array([place[texts[2]]])
-    cosines = np.zeros(len(place), dtype=np.float32)
-    cosines[valve] = 0.9
-    columns = [place for place, name in enumerate(OWN) if name.split(" ")[-2:-1] in (["near"], ["source"])]
-    for hidden in (False, True):
-        allowed = np.arange(len(place)) != valve if hidden else None
-        evidence = QueryFeatures(
-            "Where is the brass valve?", found, KnownSimilarities(cosines), view.matrix, allowed, 10
-        )
-        assert evidence.own(page)[0, columns].any() == (not hidden)
+    [source] = np.flatnonzero(found.source_sizes > 1)
+    assert sorted(names[passage] for passage in np.flatnonzero(found.source == source)) == texts
 
 
 @pytest.mark.parametrize("filtered", [False, True])

@@ -90,6 +90,9 @@ class PhraseGraph:
         if allowed is not None:
             facts &= allowed[self.triples]
         alike = (frequency[self.synonyms] > 0).all(axis=1)
+        # As in the released code, the likeness of two phrases takes the place of their triples.
+        pairs = np.sort(self.ends, axis=1) @ (len(self.phrases), 1)
+        facts &= ~np.isin(pairs, np.sort(self.synonyms[alike], axis=1) @ (len(self.phrases), 1))
         edges = [
             (size + self.ends[facts], self.stated[facts].astype(np.float64)),
             (size + self.synonyms[alike], self.likeness[alike]),

@@ -121,9 +121,10 @@ def _neighbours(view: View, positions: IntArray) -> IntArray:
 class Active:
     """An active entity."""
 
-    score: float  # the highest score that it was reached with
+    score: float  # the highest score that it was reached with, or the last one
     tier: int  # in which round, 1 for the entities of the question
     reason: str  # for the path
+    weight: float  # its starting weight: the score, or the sum of all scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,8 @@ class SentenceWalk:
         rounds: Rounds of activation, the entities of the question included.
         threshold: Minimum score of an entity that is activated or activates others (the paper's delta).
         sentences: Number of an active entity's sentences, those most similar to the question, that activate others.
+        repeated: Score of an entity that is reached again: `highest`, its highest one, as in the paper; or `sum`, the
+            sum of all in its own starting weight and the last one in those of passages, as in the released code.
         passage_ratio: Weight of the cosine in a passage's starting weight, where that of its active entities is 1 (the
             paper's lambda).
         passage_weight: What the starting weights of passages are multiplied by.
@@ -151,6 +154,7 @@ class SentenceWalk:
     rounds: int = setting(3, low=1, high=20)
     threshold: float = setting(0.1, low=0.0)
     sentences: int = setting(4, low=1)
+    repeated: str = setting("highest", choices=("highest", "sum"))
     passage_ratio: float = setting(1.5, low=0.0)
     passage_weight: float = setting(0.05, low=0.0)
     damping: float = setting(0.5, low=0.0, high=0.99)
@@ -188,7 +192,7 @@ class SentenceWalk:
             _nearest(graph, view, *names, allowed)
             if self.seeds == "nearest"
             else {
-                entity: Active(1.0, 1, f"the question names {name}")
+                entity: Active(1.0, 1, f"the question names {name}", 1.0)
                 for entity, name in graph.mentions.link(query, allowed_passages).items()
             }
         )
@@ -197,7 +201,7 @@ class SentenceWalk:
         mass = np.zeros(walk.graph.size)
         if active:
             numbers = np.fromiter(active, dtype=np.int64)
-            starts[numbers] = [entry.score for entry in active.values()]
+            starts[numbers] = [entry.weight for entry in active.values()]
             mass = walk.mass(starts, self._passages(graph, active, cosines[passages], allowed_passages), self.damping)
         similarities = KnownSimilarities(cosines)
         reasons = {entity: entry.reason for entity, entry in active.items()}
@@ -234,8 +238,11 @@ class SentenceWalk:
                         continue
                     reason = f"{entry.reason}; cosine {similar[row]:.3f} of the question with a sentence of both"
                     for other in _row(by_sentence, row):
-                        if score > reached.get(other, active.get(other, _NONE)).score:
-                            reached[other] = Active(score, tier, reason)
+                        before = reached.get(other, active.get(other, _NONE))
+                        if self.repeated == "sum":
+                            reached[other] = Active(score, tier, reason, before.weight + score)
+                        elif score > before.score:
+                            reached[other] = Active(score, tier, reason, score)
             active |= reached
             front = reached
         return active
@@ -255,7 +262,7 @@ class SentenceWalk:
         return weights if allowed is None else np.where(allowed, weights, 0.0)
 
 
-_NONE = Active(0.0, 0, "")
+_NONE = Active(0.0, 0, "", 0.0)
 
 
 def _nearest(
@@ -279,7 +286,9 @@ def _nearest(
     similar = view.matrix[positions[entities]] @ vectors.T
     best = similar.argmax(axis=0)
     return {
-        int(entities[row]): Active(float(similar[row, column]), 1, f"the entity most similar to {name}")
+        int(entities[row]): Active(
+            float(similar[row, column]), 1, f"the entity most similar to {name}", float(similar[row, column])
+        )
         for column, (row, name) in enumerate(zip(best.tolist(), names, strict=True))
     }
 

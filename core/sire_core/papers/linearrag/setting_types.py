@@ -16,7 +16,8 @@ class LinearragSettings(TypedDict, total=False):
     max_names: int | None
     passage_ratio: float
     passage_weight: float
-    preset: Literal["ours", "published", "musique"]
+    preset: Literal["ours", "published", "musique", "code"]
+    repeated: Literal["highest", "sum"]
     rounds: int
     seeds: Literal["named", "nearest"]
     sentences: int

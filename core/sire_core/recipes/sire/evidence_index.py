@@ -50,10 +50,8 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-_DERIVED_NAME = "evidence-17"
+_DERIVED_NAME = "evidence-18"
 _K1, _B = 1.5, 0.75
-MAX_START_INDEX = 2**63 - 1
-"""As many letters as `start_index` may say: the largest number of an array."""
 _GATHERED_PIECES = 1 << 16
 MIN_RECURRING_DOCUMENTS, MIN_MENU_LINES, MIN_LONE_WORD_DOCUMENTS = 3, 5, 10
 """A short line recurs in so many documents; so many such lines in a row are a menu; a word alone recurs in so many."""
@@ -86,8 +84,7 @@ class EvidenceIndex:
     source: Ints  # what each passage was cut from
     copied: Ints  # the first passage with the text of each, whatever its title
     contents: BoolArray  # whether a passage is a table of contents
-    members: Lists  # passages of a source, in their order there
-    place: Ints  # place of each passage among those of its source
+    source_sizes: Ints  # passages of each source
     path_words: Lists  # stems of the path, file name or address of each source
     title_words: Lists  # stems of what the passage is about
     names: Keys  # sorted keys of names (see `phrase_keys`), in other languages than English of their stems, too
@@ -215,7 +212,6 @@ class _Sources:
     """Sources of passages: their documents, or the `source` that a splitter left in the metadata."""
 
     source: Ints  # source of each passage, `[passages]`
-    start: Ints  # where in its source each passage begins, or its number, `[passages]`
     path_words: list[Keys]  # hashes of the stems of each source's path, in a list by source
 
     @classmethod
@@ -224,10 +220,10 @@ class _Sources:
         pointers, chunks = view.chunk_pointers
         first = chunks[pointers[positions]]  # all chunks of a passage have the same metadata
         number, metadata = view.chunk_metadata
-        source, start = _cuts(metadata, number[first], view.chunk_documents[first])
+        source = _sources(metadata, number[first], view.chunk_documents[first])
         _, one_of = np.unique(source, return_index=True)
         paths = [_path(metadata[n]) for n in number[first[one_of]].tolist()]
-        return cls(source, start, list(map(_path_words, paths, languages_of_passages[one_of].tolist())))
+        return cls(source, list(map(_path_words, paths, languages_of_passages[one_of].tolist())))
 
 
 def _path(metadata: Mapping[str, Any]) -> str:
@@ -243,28 +239,26 @@ def _path_words(path: str, code: str) -> Keys:
     return distinct(stem_keys(spoken.words(path.replace("_", " ").replace("&", " and ")), spoken))
 
 
-def _cuts(metadata: Sequence[Mapping[str, Any]], number: Ints, documents: Ints) -> tuple[Ints, Ints]:
-    """Source and start of passages with some metadata and documents, `[passages]` each."""
+def _sources(metadata: Sequence[Mapping[str, Any]], number: Ints, documents: Ints) -> Ints:
+    """Source of passages with some metadata and documents, `[passages]`."""
     shared = np.bincount(number, minlength=len(metadata)) > 1
     shared[number[np.bincount(documents)[documents] > 1]] = True  # passages of one document may say on which page
-    cuts = [_cut(own_metadata, is_shared) for own_metadata, is_shared in zip(metadata, shared.tolist(), strict=True)]
-    names = {cut[0]: number_of_source for number_of_source, cut in enumerate(cuts) if cut}
-    named = np.array([names[cut[0]] if cut else -1 for cut in cuts], dtype=np.int64)[number]
-    begins = np.array([cut[1] if cut else 0 for cut in cuts], dtype=np.int64)[number]
-    source, _ = by_appearance(np.where(named < 0, len(cuts) + documents, named))
-    return source, np.where(named < 0, np.arange(len(number)), begins)
+    sources = [
+        _source(own_metadata, is_shared) for own_metadata, is_shared in zip(metadata, shared.tolist(), strict=True)
+    ]
+    numbers = {source: position for position, source in enumerate(sources)}
+    named = np.array([-1 if source is None else numbers[source] for source in sources], dtype=np.int64)[number]
+    return by_appearance(np.where(named < 0, len(sources) + documents, named))[0]
 
 
-def _cut(metadata: Mapping[str, Any], is_shared: bool) -> tuple[str, int] | None:
-    """The text that a splitter cut a passage from, and where it begins there; None if the metadata do not tell."""
+def _source(metadata: Mapping[str, Any], is_shared: bool) -> str | None:
+    """The text that a splitter cut a passage from; None if the metadata do not tell."""
     source = metadata.get("source")
     if not isinstance(source, str):
         return None
-    if "start_index" not in metadata:
-        return (source, 0) if is_shared or path_of(metadata) else None
-    start = metadata["start_index"]
-    # A bool is an int, too; and an offset that no array holds is none.
-    return (source, start) if type(start) is int and 0 <= start <= MAX_START_INDEX else None
+    if "start_index" in metadata:
+        return source if type(metadata["start_index"]) is int else None  # a bool is an int, too
+    return source if is_shared or path_of(metadata) else None
 
 
 def _made(
@@ -284,11 +278,7 @@ def _made(
     postings, impacts, idf = _bm25(text.passages[stem_numbers >= 0], stem_numbers[stem_numbers >= 0], size, len(words))
     inside = (stem_numbers >= 0) & (text.sentences >= 0)
     source = sources.source
-    in_order = np.lexsort((sources.start, source))
     paths = _numbers(sources.path_words, words)
-    members = Lists.of_runs(source[in_order], in_order, int(source.max(initial=-1)) + 1)
-    rank_in_source = np.empty(size, dtype=np.int64)
-    rank_in_source[in_order] = np.arange(size) - members.starts[source[in_order]]
     sentences = int(passages.parts["sentences"].counts.sum())
     mentions, graph_pairs = _without_boilerplate(text, recurring, inflected.mentions, graph, sentences)
     entities = names.entities(text, graph_pairs, mentions)
@@ -315,8 +305,7 @@ def _made(
         source=source,
         copied=_copied(passages.parts["fragments"]),
         contents=contents,
-        members=members,
-        place=rank_in_source,
+        source_sizes=np.bincount(source),
         path_words=paths,
         title_words=_known(passages.name_words, number),
         names=all_names[by_key],

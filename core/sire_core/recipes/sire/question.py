@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Bits = NDArray[np.unsignedinteger[Any]]
-    from collections.abc import Callable, Sequence
-
-    Score = Callable[[Ints], Floats]
     from sire_core.protocols import FloatArray, Similarities
 
 _MOST_WORDS = 64
@@ -250,56 +247,6 @@ def _confidence(words: list[str], capitals: list[bool], *, first: bool, lowered:
     return _LOWERED if proper or about else 0.0
 
 
-def near_scores(
-    index: EvidenceIndex, passages: Ints, scores: Sequence[Score], allowed: BoolArray | None
-) -> list[Floats]:
-    """The better score of the passages before and behind some passages; at least 0, `[len(passages)]` each."""
-    members = index.members
-    source, position = index.source[passages], index.place[passages]
-    best_scores = [np.zeros(len(passages)) for _ in scores]
-    if len(members) == len(members.values):  # every passage is a source of its own
-        return best_scores
-    for there, other in ((position > 0, position - 1), (position + 1 < members.lengths(source), position + 1)):
-        rows = np.flatnonzero(there)
-        beside = members.values[members.starts[source[rows]] + other[rows]].astype(np.int64)
-        for best, score in zip(best_scores, scores, strict=True):
-            best[rows] = np.maximum(best[rows], _counted(beside, score, allowed))
-    return best_scores
-
-
-def source_scores(
-    index: EvidenceIndex, passages: Ints, scores: Sequence[Score], allowed: BoolArray | None
-) -> list[Floats]:
-    """The best score of the other passages of each one's source; at least 0. See `near_scores`."""
-    members = index.members
-    best_scores = [np.zeros(len(passages)) for _ in scores]
-    if len(members) == len(members.values):
-        return best_scores
-    sources, number = np.unique(index.source[passages], return_inverse=True)
-    shared = members.lengths(sources) > 1
-    which, others = members.take(sources[shared])
-    first = np.searchsorted(which, np.arange(np.count_nonzero(shared)))
-    rows = np.flatnonzero(shared[number])
-    group = (np.cumsum(shared) - 1)[number[rows]]
-    if not len(rows):
-        return best_scores
-    for best, score in zip(best_scores, scores, strict=True):
-        counted = _counted(others, score, allowed)
-        highest = np.maximum.reduceat(counted, first)
-        at_most = counted == highest[which]
-        second = np.maximum.reduceat(np.where(at_most, 0.0, counted), first)
-        alone = np.add.reduceat(at_most.astype(np.int64), first) == 1
-        mine = counted[first[group] + index.place[passages[rows]]]
-        best[rows] = np.where(alone[group] & (mine == highest[group]), second[group], highest[group])
-    return best_scores
-
-
-def _counted(passages: Ints, score: Score, allowed: BoolArray | None) -> Floats:
-    """Scores of some passages, 0 at least; those that are not allowed have none."""
-    scores = np.maximum(score(passages), 0.0)
-    return scores if allowed is None else np.where(allowed[passages], scores, 0.0)
-
-
 STEP = (
     *("from", "sentence", "new words", "both", "to title", "rarity", "asked", "from title", "alike", "single title"),
     *("few names", "new in sentence", "few holders", "bias"),
@@ -330,16 +277,15 @@ NO_HOPS = Hops(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros(0), np.zeros((0,
 
 _ALONE = (
     *("vector", "words", "coverage", "sentence", "titled", "names", "rarest name", "title words", "fused"),
-    *("heading words", "heading", "phrases", "near vector", "near words", "source vector", "source words", "alike"),
+    *("heading words", "heading", "phrases", "alike"),
 )
 OWN = (*_ALONE, *(f"unsure {name}" for name in _ALONE))
 """Evidence of a passage by itself: cosine and BM25 (standard scores among the candidates), share of the question that
 the passage and its best sentence cover (by inverse document frequency), whether the question names what the passage
 is about, rarity of the named entities it mentions (sum, and largest), share of its title's words in the question,
 reciprocal ranks by cosine and by BM25; the largest share of a heading's words that the question has, and that times
-the share of the question which the heading has; share of the question in words that stand side by side in both; the
-better cosine and BM25 of the passages before and behind, and the best of the same source (0 where there are none, or
-below the mean); share of the question in words that it lacks and has others for that mean nearly the same (0 where
+the share of the question which the heading has; share of the question in words that stand side by side in both; share
+of the question in words that it lacks and has others for that mean nearly the same (0 where
 no document has several passages). Then all of these once more, times how unsure it is that the question names what a
 passage is about: where names say little, similarity decides."""
 _CONSTANT, _DEPTH = 61.0, 50  # of reciprocal ranks
@@ -372,10 +318,8 @@ class QueryFeatures:
         self.named = {entity: name for entity, (_, name) in spelled.items()}  # as the question spells them
         self._linked = np.array([*sorted(self.linked), np.iinfo(np.int64).max])
         self.texts = QuestionWords(question, index)
-        lengths = index.members.lengths(np.arange(len(index.members)))
-        self.part_share = float(lengths[lengths > 1].sum()) / max(
-            1, len(index.chunks)
-        )  # of passages, parts of documents
+        sizes = index.source_sizes
+        self.part_share = float(sizes[sizes > 1].sum()) / max(1, len(index.chunks))  # of passages, parts of documents
         self._has_parts = self.part_share > 0
         self._rarity = np.log1p(len(index.chunks)) or 1.0
         self._cosines = cosines
@@ -421,9 +365,9 @@ class QueryFeatures:
     def own(self, passages: Ints) -> Floats:
         """Evidence of passages by themselves, `[len(passages), len(OWN)]`; see `OWN`."""
         texts = self.texts
-        scores = (self._vector, self._bm25)
         columns = (
-            *(score(passages) for score in scores),
+            self._vector(passages),
+            self._bm25(passages),
             texts.share(texts.passages[passages]),
             texts.best_sentence(passages),
             self._titled[passages],
@@ -433,8 +377,6 @@ class QueryFeatures:
             self._fused[passages],
             *texts.headed(passages),
             texts.phrases(passages),
-            *near_scores(self.index, passages, scores, self._allowed),
-            *source_scores(self.index, passages, scores, self._allowed),
             texts.alike(passages) if self._has_parts else np.zeros(len(passages)),
         )
         alone = np.array(columns).T
@@ -459,7 +401,7 @@ class QueryFeatures:
 
     def is_cut(self, passages: Ints) -> BoolArray:
         """True if passages are parts of documents that have several."""
-        return np.asarray(self.index.members.lengths(self.index.source[passages]) > 1)
+        return np.asarray(self.index.source_sizes[self.index.source[passages]] > 1)
 
     def first_places(self, passages: Ints) -> Floats:
         """Reciprocal ranks by cosine, 1 for the first; 0 behind the pool, `[len(passages)]`."""
