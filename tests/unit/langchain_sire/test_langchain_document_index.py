@@ -115,7 +115,6 @@ def test_trap_what_waits_survives_the_process(tmp_path):
     first.delete(["otto"])
     del first  # the process ends without a search; a record manager believes that all is indexed
     second = SireRetriever(index=Index(tmp_path / "i", chunker=None), k=10)
-    second.index.close()
     assert {name for d in second.invoke("Who?") for name in d.metadata["sire"]["doc_ids"]} == {"petra", "lantern"}
     assert not (tmp_path / "i" / "pending").exists()
 
