@@ -652,7 +652,7 @@ class Pools:
         entry = self._open.get(built.pool)
         if entry is not None and entry[0] == files and entry[1].generation == generation and entry[1].intact():
             return entry[1]
-        if files is None or not files.directory.is_dir():
+        if files is None or not files.exists():
             return None
         with suppress(StorageError):  # damaged files are derived again
             pool = Pool.load(files, generation)

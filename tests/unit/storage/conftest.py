@@ -55,9 +55,9 @@ def ids(opened):
 def run():
     """Runs Python in a process of its own; warnings are errors there too."""
 
-    def run_script(script, *arguments, **options):
+    def run_script(script, *arguments, prefix=(), **options):
         return subprocess.run(
-            [sys.executable, "-W", "error", "-c", textwrap.dedent(script), *map(str, arguments)],
+            [*prefix, sys.executable, "-W", "error", "-c", textwrap.dedent(script), *map(str, arguments)],
             capture_output=True,
             text=True,
             timeout=120,
