@@ -100,7 +100,7 @@ def density(dataset: DataSet, embedder: str | None, limit: int | None) -> list[d
                 graph = ChainGraph.of(index.view())
                 row = asyncio.run(evaluate(index, asked, config))
                 match = asyncio.run(evidence_match(index, asked))
-            recall = {f"R@{k}": row.recall(k) for k in (2, 5)}
+            recall = {f"R@{k}": row.mean(f"R@{k} prov") for k in (2, 5)}
             rows.append(
                 {"settings": dict(settings), "degree": len(graph.neighbors) / graph.size, **recall, "match": match}
             )

@@ -35,8 +35,7 @@ from tried_manuals import LAST, MANUALS, load_manual
 
 from sire_core import Index
 from sire_core.evaluate import Experiment, load_dataset
-from sire_core.evaluate.bootstrap import interval_of
-from sire_core.evaluate.row_list import holm, randomization_p
+from sire_core.evaluate.bootstrap import SIGNIFICANCE, holm, interval_of, randomization_p
 from sire_core.evaluate.rows import passages_by_need
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.models.lexical_embedder import is_lexical
@@ -63,7 +62,6 @@ JUDGED_ONLY = ("cloud", *LAST)
 """Chunks without titles and the last manuals, which the weights that ship were not learned from either."""
 BASELINES, HEADS = ("bm25", "dense", "hybrid"), ("BM25", "vectors", "hybrid")
 LEFT_OUT, SHIPPED = "`sire`, weights of the other sets", "as shipped"
-SIGNIFICANCE = 0.05
 CONFIG = EvalConfig(ks=(5,), budget=None, returns="passages")
 FEATURES = ("words", "fused", "coverage", "sentence", "phrases", "heading", "alike", "path", "step")
 PENALTY = 0.02
@@ -202,7 +200,8 @@ def print_table(tables: Mapping[str, Sequence[Mapping[str, np.ndarray]]]) -> Non
     }
     p_values = holm([randomization_p(differences) for pair in gains.values() for differences in pair])
     stars = iter("*" if p < SIGNIFICANCE else "" for p in p_values)
-    print(f"| set | questions | {' | '.join(heads)} | gain | on several |\n|---|--:|{'---|' * (len(heads) + 2)}")
+    gain_heads = [f"{name}{', reranked' * heads[-1].endswith('reranked')}" for name in ("gain", "on several")]
+    print(f"| set | questions | {' | '.join([*heads, *gain_heads])} |\n|---|--:|{'---|' * (len(heads) + 2)}")
     for title, sets in tables.items():
         together = [np.concatenate([rows[head] for rows in sets], axis=1) for head in heads]
         cells = [*map(means, together), *(gain(differences, next(stars)) for differences in gains[title])]

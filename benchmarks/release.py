@@ -141,7 +141,8 @@ class View:
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]], notes: Iterable[str]) -> str:
     columns = list(zip(*rows, strict=True))
     rule = ["--:" if all(map(_NUMBER.fullmatch, column)) else "---" for column in columns]
-    lines = [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in (head, *rows)]
+    escaped = ([cell.replace("|", "\\|") for cell in row] for row in (head, *rows))
+    lines = [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in escaped]
     return "\n".join([lines[0], f"|{'|'.join(rule)}|", *lines[1:], "", "\n\n".join(notes), ""])
 
 

@@ -124,7 +124,7 @@ def run(dataset: DataSet, recipe: str, embedder: str) -> None:
 
 
 def _line(recipe: str, name: str, row: EvalRow) -> str:
-    cells = [f"{value or 0.0:.1f}" for value in (row.recall_passages(2), row.recall_passages(5), row.all_at(5))]
+    cells = [f"{value or 0.0:.1f}" for value in (row.recall_passages(2), row.recall_passages(5), row.mean("all@5"))]
     return f"| {recipe} | {name} | {len(row.with_gold)} | {cells[0]} | {cells[1]} | {cells[2]} | |"
 
 

@@ -10,7 +10,8 @@ from sire_core import Document, Index
 from sire_core.cli.app import app
 from sire_core.data import demo_documents
 from sire_core.evaluate.compare import compare
-from sire_core.questions import Question, Quote
+from sire_core.extend import Question
+from sire_core.questions import Quote
 from sire_core.types import BuildReport, Failure
 from support.tiny_onnx import write_tiny_cross_encoder, write_tiny_embedder
 
@@ -139,7 +140,7 @@ def test_compare_measures_what_is_delivered_where_gold_is_quoted():
         if d.title
     ]
     result = compare(documents, questions, reranker="")
-    assert [metric.name for metric in result.metrics] == ["R@5", "1,000 tokens", "2,000 tokens"]
+    assert list(result.measures) == ["R@5", "1,000 tokens", "2,000 tokens"]
     names = [name for name, _, _ in result.table()]
     assert names == ["BM25", "vectors", "hybrid (both)", "BM25, pieces", "hybrid, pieces", "sire"]
     assert all(

@@ -25,7 +25,18 @@ def test_rows_are_kept_and_a_second_run_prints_the_same_table(tmp_path, monkeypa
     ]
     for name, rows in (("corpus", documents), ("questions", questions)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    words = ["--data", tmp_path / "data", "--sets", "demo", "--recipes", "pagerank", "--work", tmp_path / "work"]
+    words = [
+        "--data",
+        tmp_path / "data",
+        "--sets",
+        "demo",
+        "--recipes",
+        "pagerank",
+        "--work",
+        tmp_path / "work",
+        "--questions",
+        "all",
+    ]
 
     def run():
         monkeypatch.setattr(sys, "argv", ["quality.py", *map(str, words)])
@@ -35,9 +46,9 @@ def test_rows_are_kept_and_a_second_run_prints_the_same_table(tmp_path, monkeypa
 
     table, work = run()
     kept = sorted((tmp_path / "work" / "rows").glob("*.json"))
-    assert len(kept) == 9  # three recipes, three places of the titles
+    assert len(kept) == 12  # four recipes, three places of the titles
     assert not any((tmp_path / "work" / "index").glob("*"))  # indexes are not kept
-    assert "| demo | titled | 4 |" in table
+    assert "| demo | titled | 8 |" in table
     assert "### demo, titles in text" in table
     assert work.count("pagerank") == 3
     kept[0].unlink()
@@ -45,7 +56,7 @@ def test_rows_are_kept_and_a_second_run_prints_the_same_table(tmp_path, monkeypa
     again, work = run()
     assert TIMES.sub("", again) == TIMES.sub("", table)
     lost = [line.rpartition(" ")[2] for line in work.splitlines()]
-    assert lost == ["dense", "pagerank", "dense"]  # the two rows that were lost, and the vectors of the second
+    assert lost == ["bm25", "pagerank", "bm25"]  # the two rows that were lost, and the vectors of the second
     assert run()[1] == ""
     words[3] = "nope"
     with pytest.raises(SystemExit):

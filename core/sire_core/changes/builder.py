@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sire_core.changes.organizing import (
     BuildContext,
@@ -30,6 +30,7 @@ from sire_core.errors import BuildError, ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.extraction.stage import extract_missing
 from sire_core.models.embedders import fit_once, lacks_state, refuse_other_embedder, restore
+from sire_core.models.embedding import IndexTexts
 from sire_core.models.sync import run_shielded
 from sire_core.protocols import Delta
 from sire_core.storage.checksums import stored_values
@@ -456,14 +457,7 @@ def _build_models(
     """Build the model, the usage meter, the extractor and the factory of summarizers; without a model, of rules."""
     model = configuration.language_model
     if model is None:
-        from sire_core.changes.summarizers import ExtractiveSummarizer
-
-        return (
-            None,
-            None,
-            configuration.extractor or RulesExtractor(),
-            lambda max_tokens, progress: ExtractiveSummarizer(max_tokens, progress=progress),
-        )
+        return None, None, configuration.extractor or RulesExtractor(), _extractive_summarizer
     from sire_core.changes.summarizers import ModelSummarizer
     from sire_core.extraction.merged import model_extractor
     from sire_core.models.caching import CachedModel
@@ -492,18 +486,10 @@ def _build_models(
     return cached("organizing"), meter, extractor, summarizer
 
 
-class _Texts(Sequence[str]):
-    """The texts of passages that are embedded, made lazily: mostly they are not needed."""
+def _extractive_summarizer(max_tokens: int, progress: Callable[[int, int], None]) -> Summarizer:
+    from sire_core.changes.summarizers import ExtractiveSummarizer  # few recipes write summaries
 
-    def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self._chunks = chunks
-
-    def __len__(self) -> int:
-        return len(self._chunks)
-
-    def __getitem__(self, index: Any) -> Any:
-        chunks = self._chunks[index]
-        return [chunk.index_text for chunk in chunks] if isinstance(index, slice) else chunks.index_text
+    return ExtractiveSummarizer(max_tokens, progress=progress)
 
 
 def _has_lost_state(files: IndexFiles, update: CorpusUpdate, embedder: Embedder) -> bool:
@@ -518,7 +504,7 @@ def _fit(
     files: IndexFiles, update: CorpusUpdate, recipe: Recipe, embedder: Embedder, extractor: Extractor
 ) -> tuple[Embedder, Extractor]:
     manifest = files.manifest()
-    texts = _Texts(update.after.chunks)
+    texts = IndexTexts(update.after.chunks)
     fitted = fit_once(embedder, "embedder", manifest.embedder, files.calls, texts, refit=bool(update.change))
     if not (recipe.needs_records or any(built.extraction for built in manifest.recipes)):
         return fitted, extractor

@@ -17,15 +17,16 @@ from sire_core.changes.runners import LocalRunner, in_parts
 from sire_core.changes.step import PASSAGES, Context
 from sire_core.changes.step_rows import Entry, Item, OutputChange, PassageInput, StoredOutput, encode, place_of
 from sire_core.changes.step_table import JoinedRows, NewItems, NewOutputs, PackedGroups, PackedRows, Table, group
+from sire_core.extraction.record import read_records
 from sire_core.protocols import Delta
 
 if TYPE_CHECKING:
     from sire_core.changes.step import Step
     from sire_core.changes.step_rows import Output
     from sire_core.changes.step_table import Ints
-    from sire_core.protocols import BuildView, Change
+    from sire_core.protocols import BuildView, Change, RecordDecoder
     from sire_core.storage.step_tables import StepTables
-    from sire_core.types import Failure, Unit
+    from sire_core.types import Chunk, Failure, Unit
 
 _ROWS = 1 << 12  # Places that the rows of an output have behind each row of a passage
 
@@ -45,25 +46,44 @@ def changed_passages(change: Change, view: BuildView, *, everything: bool) -> It
     return ItemChange(_PassageItems(view, units), touched)
 
 
-class _PassageItems(Sequence[Item]):
-    """Passages as items. They are made when they are asked for, so that not all records are held at once."""
+class _PassageItems(Sequence[Any]):
+    """Passages as items, in parts that are made when they are asked for: not all records are held at once."""
 
     def __init__(self, view: BuildView, units: Sequence[Unit]) -> None:
         self._view, self._units = view, units
+
+    def decoder(self) -> RecordDecoder:
+        """Decoder of the records of all parts."""
+        return self._view.record_decoder([unit.id for unit in self._units])
 
     def __len__(self) -> int:
         return len(self._units)
 
     def __getitem__(self, index: Any) -> Any:
-        return self._items(self._units[index]) if isinstance(index, slice) else self._items([self._units[index]])[0]
+        units = self._units[index]
+        return _PassagePart(
+            units,
+            [place_of(*self._view.place(unit.chunk_ids[0])) for unit in units],
+            [tuple(map(self._view.chunk, unit.chunk_ids)) for unit in units],
+            self._view.stored_records([unit.id for unit in units]),
+        )
 
-    def _items(self, units: Sequence[Unit]) -> list[Item]:
-        records = self._view.records({unit.id for unit in units})
-        places = [place_of(*self._view.place(unit.chunk_ids[0])) for unit in units]
-        chunks = [tuple(map(self._view.chunk, unit.chunk_ids)) for unit in units]
+
+@dataclass(frozen=True, slots=True)
+class _PassagePart:
+    """A part of the passages; records are decoded where it is worked on."""
+
+    units: Sequence[Unit]
+    places: Sequence[int]
+    chunks: Sequence[tuple[Chunk, ...]]
+    records: Mapping[str, bytes]  # As they are stored, by id of the unit
+
+    def items(self, decode: RecordDecoder) -> list[Item]:
+        """Return the passages as items."""
+        records = decode(self.records)
         return [
-            Item(unit.id, position, 0, PassageInput(unit, chunks_of_unit, records.get(unit.id)))
-            for unit, position, chunks_of_unit in zip(units, places, chunks, strict=True)
+            Item(unit.id, position, 0, PassageInput(unit, chunks, records.get(unit.id)))
+            for unit, position, chunks in zip(self.units, self.places, self.chunks, strict=True)
         ]
 
 
@@ -147,10 +167,9 @@ async def _passage_rows(steps: Sequence[Step], passages: Sequence[Item], view: B
     """Rows of the steps that read passages, which are gone through once for all of them."""
     rows_by_step: dict[str, PackedRows] = {}
     for portable in (True, False):
-        own = [step for step in steps if step.portable is portable]
-        if own:
-            rows = await _mapped(own, passages, view, partial(view.progress, "reading records"))
-            rows_by_step |= dict(zip([step.name for step in own], rows, strict=True))
+        if mapped_steps := [step for step in steps if step.portable is portable]:
+            rows = await _mapped(mapped_steps, passages, view, partial(view.progress, "reading records"))
+            rows_by_step |= dict(zip([step.name for step in mapped_steps], rows, strict=True))
     return rows_by_step
 
 
@@ -159,9 +178,11 @@ async def _mapped(
 ) -> list[PackedRows]:
     """Rows of some steps, joined as they come."""
     joined = [JoinedRows() for _ in steps]
-    is_near = isinstance(view.runner, ProcessRunner)  # to map items takes no longer than to send them
+    # To map the outputs of a step takes no longer than to send them to a process.
+    is_near = isinstance(view.runner, ProcessRunner) and steps[0].source != PASSAGES
     runner = view.runner if steps[0].portable and not is_near else LocalRunner()
-    async for parts in in_parts(runner, _rows_of_steps, steps, items, progress):
+    decode = await asyncio.to_thread(items.decoder) if isinstance(items, _PassageItems) else read_records
+    async for parts in in_parts(runner, _rows_of_steps, (steps, decode), items, progress):
         for rows, part in zip(joined, parts, strict=True):
             rows.add(part)
     return [rows.finish() for rows in joined]
@@ -180,8 +201,12 @@ def _of_outputs(changes: Iterable[OutputChange]) -> ItemChange:
     return ItemChange(items, {change.key for change in changes})
 
 
-def _rows_of_steps(steps: Sequence[Step], items: Sequence[Item]) -> list[PackedRows]:
+def _rows_of_steps(
+    shared: tuple[Sequence[Step], RecordDecoder], part: _PassagePart | Sequence[Item]
+) -> list[PackedRows]:
     """Rows of one part of the items, by step."""
+    steps, decode = shared
+    items = part.items(decode) if isinstance(part, _PassagePart) else part
     return [PackedRows.of(_rows(step, items)) for step in steps]
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         FloatArray,
         LanguageModel,
         Organizer,
+        RecordDecoder,
         Runner,
         Summarizer,
     )
@@ -167,6 +168,14 @@ class OrganizerView:
     def records(self, chunk_ids: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
         """Return extraction records by chunk id, of some chunks or of all."""
         return self._records(chunk_ids)
+
+    def stored_records(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
+        """Return records of chunks as they are stored."""
+        return self._records.stored(chunk_ids)
+
+    def record_decoder(self, chunk_ids: Sequence[str]) -> RecordDecoder:
+        """Return what decodes the stored records of chunks."""
+        return self._records.decoder(chunk_ids)
 
     def chunk(self, chunk: str) -> Chunk:
         """Return a chunk by its id."""

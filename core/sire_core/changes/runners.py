@@ -20,7 +20,7 @@ S = TypeVar("S")
 P = TypeVar("P")
 R = TypeVar("R")
 
-_PART = 2048  # Items of a part where a runner does not say: so many passages are read at once
+_PART = 256  # Items of a part where a runner does not say: so many passages are read at once
 MIN_LETTERS = 2_000_000
 """Length of all texts of a build from which processes save more time than it takes to start them."""
 _TRIES = 8  # Workers that a part may be lost with before the build gives up

@@ -150,7 +150,7 @@ def compare(
         return
     asked_of = "made from the text" if result.is_made else "yours"
     say(f"{count(result.questions, 'question')} ({asked_of}), {count(len(documents), 'document')}\n")
-    say(f"{'':<16}{''.join(f'{metric.name:>14}  95 % interval' for metric in result.metrics)}  ms/search", "bold")
+    say(f"{'':<16}{''.join(f'{name:>14}  95 % interval' for name in result.measures)}  ms/search", "bold")
     for name, means, milliseconds in result.table():
         cells = "".join(f"{mean.difference:>14.1f}  {f'[{mean.low:.1f}, {mean.high:.1f}]':<13}" for mean in means)
         say(f"{name:<16}{cells}  {milliseconds:>9.1f}")

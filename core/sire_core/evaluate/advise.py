@@ -180,7 +180,7 @@ class Measure:
     def of(cls, candidate: Candidate, row: EvalRow, k: int) -> Measure:
         """Take the figures of a row."""
         shares = tuple(result.recall_passages(k) for result in row.with_gold)
-        recall, both = row.recall_passages(k) or 0.0, row.all_at(k) or 0.0
+        recall, both = row.recall_passages(k) or 0.0, row.mean(f"all@{k}") or 0.0
         return cls(candidate, recall, both, row.setup.pool, row.setup.build_s, row.query_p50_ms(), shares)
 
 

@@ -1,11 +1,10 @@
-"""Comparisons of rows: confidence intervals, spread over builds, rows with equal results."""
+"""Comparisons of rows: intervals, tests of chance, spread over builds, rows with equal results."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
-from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,33 +65,17 @@ def _untimed(answers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answers.items() if name not in ("TPQ", "TPER")}
 
 
-def spread(values: Iterable[float | None]) -> dict[str, float]:
-    """Mean and sample standard deviation (0 of a single value); empty when no value is known."""
-    measured = [value for value in values if value is not None]
-    if not measured:
-        return {}
-    sd = stdev(measured) if len(measured) > 1 else 0.0
-    figures = {"mean": fmean(measured), "sd": sd, "min": min(measured), "max": max(measured)}
-    return {name: round(value, 2) for name, value in figures.items()}
-
-
 def with_spread(runs: Sequence[Sequence[EvalRow]]) -> list[EvalRow]:
-    """The rows of the first run; `EvalRow.repeats` has mean and spread of R@k, and of EM, F1 and Acc, over all runs."""
+    """The rows of the first run, each with those of all runs; see `EvalRow.repeats`."""
     groups = ([row for row in rows if row is not None] for rows in zip_longest(*runs))
-    return [replace(rows[0], repeats=_spreads(rows)) for rows in groups]
-
-
-def _spreads(rows: Sequence[EvalRow]) -> Mapping[str, Any]:
-    recall = {str(k): spread(row.recall_passages(k) for row in rows) for k in rows[0].ks}
-    answers = {
-        name: spread(row.answers.get(name) for row in rows) for name in ("EM", "F1", "Acc") if name in rows[0].answers
-    }
-    return {"builds": len(rows), "recall_passages": {k: values for k, values in recall.items() if values}, **answers}
+    return [replace(rows[0], builds=tuple(rows)) for rows in groups]
 
 
 BASELINE = "hybrid"
 """The row that others are compared with: what most people would use otherwise."""
 
+SIGNIFICANCE = 0.05
+_FLIPS, _BATCH = 10_000, 500
 _K = 5  # Hits whose recall rows are compared by
 _SAMPLES_PER_BATCH = 500
 
@@ -115,16 +98,98 @@ class Interval:
         return {**{name: round(value, 1) for name, value in asdict(self).items()}, "significant": self.significant}
 
 
-def paired_bootstrap(row: EvalRow, baseline: EvalRow, *, k: int = 5) -> Interval:
-    """Compare R@k by passages, the main column, of two rows over the same questions."""
-    ours, theirs = ({result.id: result.recall_passages(k) for result in part.with_gold} for part in (row, baseline))
+def paired_bootstrap(row: EvalRow, other: EvalRow, measure: str = "R@5") -> Interval:
+    """Compare a measure of two rows over the same questions."""
+    return interval_of(paired_differences(row, other, measure))
+
+
+def paired_differences(row: EvalRow, other: EvalRow, measure: str) -> NDArray[np.float64]:
+    """Differences of a measure in points, by question, `[questions]`.
+
+    Raises:
+        ConfigurationError: The rows have other questions, or none.
+    """
+    ours, theirs = row.per_question(measure), other.per_question(measure)
     if not ours or ours.keys() != theirs.keys():
         raise ConfigurationError(
-            f"A paired comparison needs rows over the same questions with gold passages; '{row.setup.recipe}' has "
-            f"{len(ours)} and '{baseline.setup.recipe}' {len(theirs)}, {len(ours.keys() & theirs.keys())} in common. "
-            "Evaluate both with the same data set, limit and seed."
+            f"{row.setup.recipe} and {other.setup.recipe} cannot be compared by {measure}: they have {len(ours)} and "
+            f"{len(theirs)} questions with it, {len(ours.keys() & theirs.keys())} in common. Evaluate both with the "
+            "same data set, limit and seed."
         )
-    return interval_of(np.array([100.0 * (ours[name] - theirs[name]) for name in ours]))
+    return np.array([100.0 * (ours[name] - theirs[name]) for name in ours])
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Difference of one row from another, over the questions of both.
+
+    Attributes:
+        first: Name of the row that is compared.
+        second: Name of the row that it is compared with.
+        measure: What is compared, such as `nDCG@10`.
+        difference: Mean of the first minus mean of the second, in points (0 to 100).
+        low: Lower end of its 95 % interval (paired bootstrap).
+        high: Upper end.
+        p: Probability of a difference as large by chance (paired randomisation test, 10,000 sign flips).
+        p_corrected: The same for all comparisons of the list together (Holm).
+    """
+
+    first: str
+    second: str
+    measure: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_corrected: float
+
+    def __str__(self) -> str:
+        """The difference, its interval, and the corrected probability."""
+        shown = (
+            f"{self.difference:+.1f} [{self.low:.1f}, {self.high:.1f}] of {self.measure}, p = {self.p_corrected:.3f}"
+        )
+        return f"{self.first} against {self.second}: {shown}"
+
+    @property
+    def significant(self) -> bool:
+        """True if the corrected probability is below 5 %."""
+        return self.p_corrected < SIGNIFICANCE
+
+    def as_json(self) -> dict[str, Any]:
+        """Points, rounded to one decimal, and the corrected probability."""
+        points = {name: round(getattr(self, name), 1) for name in ("difference", "low", "high")}
+        return {**points, "p": round(self.p_corrected, 4), "significant": self.significant}
+
+
+def compare_rows(pairs: Sequence[tuple[EvalRow, EvalRow]], measure: str) -> list[Comparison]:
+    """Compare pairs of rows; probabilities are corrected for the number of pairs."""
+    differences = [paired_differences(one, other, measure) for one, other in pairs]
+    p_values = list(map(randomization_p, differences))
+    intervals = map(interval_of, differences)
+    return [
+        Comparison(one.setup.recipe, other.setup.recipe, measure, i.difference, i.low, i.high, p, corrected)
+        for (one, other), i, p, corrected in zip(pairs, intervals, p_values, holm(p_values), strict=True)
+    ]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Correct p-values for the number of tests (Holm 1979): no error among all of them, at the level of each."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    corrected, highest = [0.0] * len(p_values), 0.0
+    for rank, number in enumerate(order):
+        highest = max(highest, min(1.0, (len(order) - rank) * p_values[number]))
+        corrected[number] = highest
+    return corrected
+
+
+def randomization_p(differences: NDArray[np.float64], seed: int = 0) -> float:
+    """Share of random signs of paired differences, `[n]`, with a mean as far from 0 as theirs; at least 1 / 10,001."""
+    rng = np.random.default_rng(seed)
+    seen, extreme = abs(differences.sum()) - 1e-12, 1
+    for start in range(0, _FLIPS, _BATCH):
+        signs = rng.integers(0, 2, size=(min(_BATCH, _FLIPS - start), len(differences))) * 2 - 1
+        extreme += int((np.abs(signs @ differences) >= seen).sum())
+    return extreme / (_FLIPS + 1)
 
 
 def mean_interval(rates: Sequence[float], *, samples: int = 10_000) -> Interval:
@@ -140,10 +205,12 @@ def with_intervals(rows: Sequence[EvalRow]) -> list[EvalRow]:
     if base is None or not base.with_gold:
         return list(rows)
     question_ids = {result.id for result in base.with_gold}
+    others = [row for row in rows if row is not base and {result.id for result in row.with_gold} == question_ids]
+    compared = dict(zip(map(id, others), compare_rows([(row, base) for row in others], f"R@{_K}"), strict=True))
     return [
-        row
-        if row is base or {result.id for result in row.with_gold} != question_ids
-        else replace(row, interval={"baseline": BASELINE, "k": _K, **paired_bootstrap(row, base, k=_K).as_json()})
+        replace(row, interval={"baseline": BASELINE, "k": _K, **compared[id(row)].as_json()})
+        if id(row) in compared
+        else row
         for row in rows
     ]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from sire_core.evaluate.bootstrap import Interval, mean_interval, paired_bootstr
 from sire_core.evaluate.datasets import DataSet
 from sire_core.evaluate.experiment import Experiment
 from sire_core.evaluate.made_questions import LinkedPassages, as_questions, made_questions
+from sire_core.evaluate.row_list import EvalRows
 from sire_core.evaluate.rows import OF_PIECES
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.index import Index
@@ -22,7 +22,6 @@ from sire_core.recipes import sire
 from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.rows import EvalRow
     from sire_core.progress import ProgressLike
     from sire_core.protocols import Embedder
     from sire_core.questions import Question
@@ -38,33 +37,12 @@ _NAMES = {
     f"hybrid{OF_PIECES}": "hybrid, pieces",
 }
 _BUDGETS = (1000, 2000)
+_RECALL = "R@5"
 _MADE = 100
-_RERANKED = "sire, reranked"
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
-    """A column of the comparison."""
-
-    name: str
-    of: Callable[[EvalRow], Sequence[float]]  # A rate (0 to 1) for each question
-
-
-def _delivered(row: EvalRow, budget: int) -> list[float]:
-    """Recall of required evidence within a budget of tokens: of whole passages, and of the contexts of `sire`."""
-    within = (result.within if row.setup.recipe in _NAMES else result.context_within for result in row.results)
-    return [rate for rates in within if (rate := rates.get(budget)) is not None]
-
-
-METRICS = (
-    Metric("R@5", lambda row: [result.recall_passages(5) for result in row.with_gold]),
-    *(Metric(f"{budget:,} tokens", partial(_delivered, budget=budget)) for budget in _BUDGETS),
-)
-"""Columns; those within tokens need quotes as gold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparedSearches:
     """Result of `compare`.
 
     Attributes:
@@ -76,7 +54,7 @@ class Comparison:
         best_baseline: Name of that baseline.
     """
 
-    rows: tuple[EvalRow, ...]
+    rows: EvalRows
     reranker: str
     is_made: bool
     interval: Interval
@@ -87,21 +65,27 @@ class Comparison:
         """Number of questions with gold."""
         return len(self.rows[0].with_gold)
 
+    @property
+    def measures(self) -> dict[str, tuple[str, str]]:
+        """Names of columns, and their measures of baselines and of `sire`; those within tokens need quotes as gold."""
+        within = {
+            f"{n:,} tokens": (f"tokens@{n}", f"context@{n}") for n in _BUDGETS if self.rows[0].mean(f"tokens@{n}")
+        }
+        return {_RECALL: (_RECALL, _RECALL), **within}
+
     def table(self) -> list[tuple[str, list[Interval], float]]:
-        """Return the name, the means by metric (percent) and the median milliseconds of a search of each row."""
+        """Return the name, the means by measure (percent) and the median milliseconds of a search of each row."""
         return [
-            (self._name(row), [mean_interval(metric.of(row)) for metric in self.metrics], row.query_p50_ms())
+            (
+                row.setup.recipe,
+                [
+                    mean_interval(list(row.per_question(pair[row.setup.recipe not in _NAMES.values()]).values()))
+                    for pair in self.measures.values()
+                ],
+                row.query_p50_ms(),
+            )
             for row in self.rows
         ]
-
-    @property
-    def metrics(self) -> list[Metric]:
-        """Columns for which the questions have gold."""
-        return [metric for metric in METRICS if metric.of(self.rows[0])]
-
-    def _name(self, row: EvalRow) -> str:
-        is_reranked = bool(self.reranker) and row is self.rows[-1]
-        return _RERANKED if is_reranked else _NAMES.get(row.setup.recipe, row.setup.recipe)
 
     def verdict(self) -> str:
         """The conclusion, in a sentence."""
@@ -117,7 +101,10 @@ class Comparison:
         rows = [
             {
                 "name": name,
-                **{metric.name: _plain(mean) for metric, mean in zip(self.metrics, means, strict=True)},
+                **{
+                    measure: {"mean": round(mean.difference, 1), "low": round(mean.low, 1), "high": round(mean.high, 1)}
+                    for measure, mean in zip(self.measures, means, strict=True)
+                },
                 "query_p50_ms": round(milliseconds, 1),
             }
             for name, means, milliseconds in self.table()
@@ -133,10 +120,6 @@ class Comparison:
         }
 
 
-def _plain(mean: Interval) -> dict[str, float]:
-    return {"mean": round(mean.difference, 1), "low": round(mean.low, 1), "high": round(mean.high, 1)}
-
-
 def compare(
     documents: Sequence[Document],
     questions: Sequence[Question] = (),
@@ -145,7 +128,7 @@ def compare(
     embedder: Embedder | str | None = None,
     reranker: str | None = None,
     progress: ProgressLike = None,
-) -> Comparison:
+) -> ComparedSearches:
     """Measure BM25, vectors, both fused, and `sire` on documents.
 
     Args:
@@ -173,12 +156,18 @@ def compare(
             embedder=embedder,
             progress=progress,
         ).run()
-    by_name = {row.setup.recipe: row for row in rows}
-    baselines = [by_name[name] for name in _NAMES if name in by_name]
-    ours = [row for row in rows if row.setup.recipe not in _NAMES]
-    best = max(baselines, key=lambda row: row.recall_passages(5) or 0.0)
-    best_name = _NAMES[best.setup.recipe]
-    return Comparison((*baselines, *ours), chosen, not questions, paired_bootstrap(ours[0], best), best_name)
+    baselines = [
+        replace(row, setup=replace(row.setup, recipe=label))
+        for name, label in _NAMES.items()
+        for row in rows
+        if row.setup.recipe == name
+    ]
+    ours, *reranked = (row for row in rows if row.setup.recipe not in _NAMES)
+    reranked = [replace(row, setup=replace(row.setup, recipe="sire, reranked")) for row in reranked]
+    best = max(baselines, key=lambda row: row.mean(_RECALL) or 0.0)
+    return ComparedSearches(
+        EvalRows([*baselines, ours, *reranked]), chosen, not questions, paired_bootstrap(ours, best), best.setup.recipe
+    )
 
 
 def _local_reranker() -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sire_core.arguments import similar_names
 from sire_core.documents.chunker import chunk_document
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.evaluate.official_sets import official_set
+from sire_core.evaluate.official_sets import ir_dataset, official_set
 from sire_core.evaluate.question_files import read_questions
 from sire_core.files.html import html_to_markdown
 from sire_core.files.readers import read_documents
@@ -128,6 +128,18 @@ class DataSet:
         chosen = np.sort(np.random.default_rng(seed).permutation(len(questions))[:limit])
         return replace(self, questions=tuple(questions[i] for i in chosen))
 
+    def around(self, documents: int, seed: int = 0) -> DataSet:
+        """Keep the documents that the questions need and random others, so many in all. Recall is easier then."""
+        import numpy as np
+
+        names = {name for question in self.questions for name in question.supporting}
+        names |= {need[0] for question in self.questions for quotes in question.needs for need in quotes}
+        needed = [bool(names & {one.id, *(passage.id for passage in one.passages)}) for one in self.documents]
+        others = np.random.default_rng(seed).permutation(np.flatnonzero(np.logical_not(needed)))
+        kept = {*np.flatnonzero(needed).tolist(), *others[: max(0, documents - sum(needed))].tolist()}
+        chosen = tuple(document for number, document in enumerate(self.documents) if number in kept)
+        return replace(self, name=f"{self.name}, {len(chosen):,} documents", documents=chosen)
+
 
 def _part_of(number: int, question: Question) -> str:
     """The part of the question at a position: whether it is of the test part does not depend on the others."""
@@ -139,14 +151,15 @@ def document_text(document: Document) -> str:
     return " ".join(passage.text for passage in document.passages) or document.text
 
 
-def load_dataset(path: str | Path, chunks: str | None = None) -> DataSet:
+def load_dataset(path: Any, chunks: str | None = None) -> DataSet:
     """Read a data set.
 
     Args:
         path: A folder with `corpus.jsonl` (or a folder `docs` or `corpus` of files as users have them, which are read
             like `sire index` reads them; a document's id is then its path below it) and one or more `questions*.jsonl`,
             whose questions are pooled in the order of the files' names; or an official HotpotQA, 2WikiMultiHopQA or
-            MuSiQue file, whose passages are pooled; or what `official_set` reads.
+            MuSiQue file, whose passages are pooled; or what `official_set` reads; or `ir_datasets:NAME`, or a data set
+            that `ir_datasets.load` returned.
         chunks: How documents are cut into passages: `files` as `sire index` does, `langchain` or `llama-index` by the
             splitters of these frameworks, `none` not at all. None takes `files` for files and for a corpus.jsonl of
             whole documents (4,000 characters and more in the median), else `none`.
@@ -158,11 +171,12 @@ def load_dataset(path: str | Path, chunks: str | None = None) -> DataSet:
     """
     if chunks is not None and chunks not in CHUNKINGS:
         raise ConfigurationError(f"--chunks is one of {', '.join(CHUNKINGS)}, not {chunks!r}.")
-    path = Path(path)
-    if not path.exists():
-        raise CorpusError(f"Not found: {path}. {_WANTED}")
-    name = path.resolve().name if path.is_dir() else path.stem
-    official = official_set(path)
+    name, official = ir_dataset(path)
+    path = Path(name or path)
+    if not name:
+        if not path.exists():
+            raise CorpusError(f"Not found: {path}. {_WANTED}")
+        name, official = path.resolve().name if path.is_dir() else path.stem, official_set(path)
     folder = _folder_of(path) if official is None else None
     dataset = _own_format(path, folder) if official is None else DataSet("", *official)
     if chunks in ("langchain", "llama-index"):

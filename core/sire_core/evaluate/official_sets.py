@@ -10,8 +10,8 @@ from typing import Any
 
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.documents.validation import clean_metadata
-from sire_core.errors import CorpusError
-from sire_core.evaluate.qrels import read_qrels
+from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.evaluate.qrels import Judgements, read_qrels
 from sire_core.files.html import html_to_markdown
 from sire_core.files.source_files import DEFAULT_MAX_BYTES, json_lines, parse_json, read_text
 from sire_core.questions import Question
@@ -22,6 +22,7 @@ LoadedSet = tuple[tuple[Document, ...], tuple[Question, ...]]
 _Line = Mapping[str, Any]
 _QUALITY_TOKENS = 100
 _NO_CONTEXT = "no context provided"
+_IR_DATASETS = "ir_datasets:"
 _SPLITS = ("test", "dev", "train")
 
 
@@ -74,12 +75,56 @@ def _beir(path: Path) -> LoadedSet:
         )
         for line in _lines(path / "corpus.jsonl")
     )
+    return _judged_set(documents, ((line["_id"], line["text"]) for line in _lines(path / "queries.jsonl")), judged)
+
+
+def _judged_set(documents: Iterable[Document], queries: Iterable[tuple[str, str]], judged: Judgements) -> LoadedSet:
+    """Documents with text, and the queries that are judged."""
     questions = []
-    for line in _lines(path / "queries.jsonl"):
-        if grades := judged.get(str(line["_id"])):
-            gold = (name for name, grade in grades.items() if grade > 0)
-            questions.append(_question(line["_id"], line["text"], (), gold, grades=tuple(grades.items())))
+    for name, text in queries:
+        if grades := judged.get(str(name)):
+            gold = (document for document, grade in grades.items() if grade > 0)
+            questions.append(_question(name, text, (), gold, grades=tuple(grades.items())))
     return tuple(d for d in documents if d.text.strip() or d.title.strip()), tuple(questions)
+
+
+def ir_dataset(source: Any) -> tuple[str, LoadedSet | None]:
+    """Name, passages and graded queries of a data set of ir_datasets; no name for anything else.
+
+    Args:
+        source: `ir_datasets:NAME`, or what `ir_datasets.load` returned.
+
+    Raises:
+        ConfigurationError: ir_datasets is not installed, or has no such data set.
+        CorpusError: The data set has no documents, queries or judgements.
+    """
+    if not hasattr(source, "docs_iter"):
+        name = str(source).removeprefix(_IR_DATASETS)
+        if name == str(source):
+            return "", None
+        try:
+            import ir_datasets
+
+            source = ir_datasets.load(name)
+        except ImportError as error:
+            raise ConfigurationError(f"{source} needs: pip install ir_datasets") from error
+        except KeyError as error:
+            raise ConfigurationError(f"ir_datasets has no {name!r}; ir-datasets.com lists all.") from error
+    name = source.dataset_id() if hasattr(source, "dataset_id") else "ir_datasets"
+    if missing := [part for part in ("docs", "queries", "qrels") if not getattr(source, f"has_{part}")()]:
+        raise CorpusError(f"{name} has no {', '.join(missing)}; take a part with all three, such as beir/scifact/test.")
+    judged: dict[str, dict[str, int]] = {}
+    for judgement in source.qrels_iter():
+        judged.setdefault(judgement.query_id, {})[judgement.doc_id] = int(judgement.relevance)
+    documents = (
+        Document(
+            document.doc_id,
+            clean_text(getattr(document, "text", None) or document.default_text()),
+            clean_text(getattr(document, "title", None) or ""),
+        )
+        for document in source.docs_iter()
+    )
+    return name, _judged_set(documents, ((q.query_id, q.default_text()) for q in source.queries_iter()), judged)
 
 
 def _multihop_rag(path: Path) -> LoadedSet:
@@ -223,6 +268,39 @@ def _pages(entries: Sequence[_Line]) -> LoadedSet:
     return tuple(documents), tuple(questions)
 
 
+_MARKED = ("contexts", "paragraphs", "positive_ctxs", "negative_ctxs", "hard_negative_ctxs")
+
+
+def _is_marked(value: Any) -> bool:
+    first = value[0] if value and isinstance(value, list) and isinstance(value[0], Mapping) else {}
+    passages: Sequence[Any] = next((first[key] for key in _MARKED if first.get(key)), ())
+    return isinstance(first.get("question"), str) and bool(passages) and "text" in passages[0]
+
+
+def _marked(entries: Sequence[_Line]) -> LoadedSet:
+    """Passages that each question marks as supporting or not, pooled: Natural Questions, PopQA and TriviaQA.
+
+    In the form of DPR (`positive_ctxs`, `negative_ctxs`, `hard_negative_ctxs`) or of HippoRAG (`contexts` or
+    `paragraphs` with `is_supporting`).
+    """
+    documents: dict[str, Document] = {}
+    questions = []
+    for number, item in enumerate(entries):
+        gold = []
+        for key in _MARKED:
+            for passage in item.get(key) or ():
+                title, text = clean_text(passage.get("title") or ""), clean_text(passage["text"])
+                name = f"{title}#{digest(title, text, size=6)}"
+                documents.setdefault(name, Document(name, text, title))
+                if passage.get("is_supporting", key == "positive_ctxs"):
+                    gold.append(name)
+        answers = item.get("answers") or item.get("reference") or item.get("possible_answers") or item.get("answer")
+        answers = parse_json(answers) if isinstance(answers, str) and answers.startswith("[") else answers
+        named = [answers] if isinstance(answers, str) else list(answers or ())
+        questions.append(_question(item.get("id", number), item["question"], named, gold, hops=len(set(gold))))
+    return tuple(documents.values()), tuple(questions)
+
+
 _FOLDERS: tuple[tuple[tuple[str, ...], Callable[[Path], LoadedSet]], ...] = (
     (("MultiHopRAG.json", "corpus.json"), _multihop_rag),
     (("queries.jsonl", "corpus.jsonl"), _beir),
@@ -233,5 +311,6 @@ _FOLDERS: tuple[tuple[tuple[str, ...], Callable[[Path], LoadedSet]], ...] = (
 _JSON_FILES: tuple[tuple[Callable[[Any], Any], Callable[[Any], LoadedSet]], ...] = (
     (_asqa_split, _asqa),
     (_is_pages, _pages),
+    (_is_marked, _marked),
 )
 """Formats of JSON files, by what is true of their contents; see also `_quality`, a file of lines."""

@@ -118,7 +118,7 @@ def format_ablations(rows: Sequence[EvalRow]) -> str:
         ours = {name: cell for name, cell in _cells(row, sorted(row.ks)).items() if name not in _HIDDEN_COLUMNS}
         ours |= {name: _rate(row.answers[name]) for name in metrics if name in row.answers}
         literal = [k for k in row.ks if f"R@{k} literal" in metrics]
-        ours |= {f"R@{k} literal": "-" if _unsearched(row) else _rate(row.recall_literal(k)) for k in literal}
+        ours |= {f"R@{k} literal": "-" if _unsearched(row) else _rate(row.mean(f"R@{k} literal")) for k in literal}
         if any(other.setup.perspectives for other in rows):
             ours |= _tree_cells(row)
         if any(other.evidence_match is not None for other in rows):
@@ -153,9 +153,8 @@ def format_comparison(rows: Sequence[EvalRow]) -> str:
     metrics = [name for name in _COMPARED if any(name in figures for _, figures in published)]
     lines = []
     for row in rows:
-        values = {f"R@{k}": row.recall_passages(k) for k in row.ks} | {"MRR": row.mrr()}
-        values |= {f"R@{k} literal": row.recall_literal(k) for k in row.ks}
-        values = {} if _unsearched(row) else values
+        searched = [] if _unsearched(row) else ["MRR", *(f"R@{k}{end}" for k in row.ks for end in ("", " literal"))]
+        values = {name: row.mean(name) for name in searched}
         values |= {name: row.answers.get(name) for name in metrics if name in row.answers}
         pool = f"{len(row.results):,} questions, {corpus_size(row.documents, row.passages)}"
         used = {"pool": pool, "model": row.setup.extraction, "embedder": model_name(row.setup.embedder)}
@@ -255,19 +254,15 @@ def _cells(row: EvalRow, ks: Sequence[int]) -> dict[str, str]:
     focus = 5 if 5 in ks else ks[0]
     deep = 10 if 10 in ks else ks[-1]
     groups = row.by_documents(focus)
+    measures = [f"all@{focus}", f"nDCG@{deep}", "MRR", f"R@{focus} prov", f"R@{focus} literal"]
     cells = {
         **{f"R@{k}": _rate(row.recall_passages(k)) for k in ks},
         **({f"R@{focus} {name}": _rate(value) for name, value in groups.items()} if len(groups) > 1 else {}),
         "vs hybrid": _difference(row),
-        f"all@{focus}": _rate(row.all_at(focus)),
-        f"nDCG@{deep}": _rate(row.ndcg(deep)),
-        "MRR": _rate(row.mrr()),
-        f"R@{focus} prov": _rate(row.recall(focus)),
-        f"R@{focus} literal": _rate(row.recall_literal(focus)),
-        **{f"{budget:,} tokens": _rate(value) for budget, value in row.recall_within().items()},
-        **{f"context {budget:,}": _rate(value) for budget, value in row.context_within().items()},
-        "R@budget": _rate(row.recall_at_budget()),
-        "answer@budget": _rate(row.answer_in_context()),
+        **{name: _rate(row.mean(name)) for name in measures},
+        **{f"{budget:,} tokens": _rate(row.mean(f"tokens@{budget}")) for budget in row.budgets},
+        **{f"context {budget:,}": _rate(row.mean(f"context@{budget}")) for budget in row.budgets},
+        **{name: _rate(row.mean(name)) for name in ("R@budget", "answer@budget")},
     }
     return {
         "recipe": _label(row),

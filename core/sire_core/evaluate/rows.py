@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from statistics import fmean, median
+from dataclasses import dataclass, field
+from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,14 +20,13 @@ from sire_core.evaluate.retrieval import (
     recall_at_k,
     reciprocal_rank,
 )
-from sire_core.text.pluralize import count, shorten, some
+from sire_core.text.pluralize import count, shorten
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.retrieval import Gold
-    from sire_core.evaluate.runner import EvalConfig
     from sire_core.index import Index
     from sire_core.questions import Question
     from sire_core.search.view import PoolView
@@ -38,6 +35,12 @@ if TYPE_CHECKING:
 Needs = tuple[frozenset[str], ...]
 """For every need of a question the ids of the passages that meet it; an empty set where no passage does."""
 
+MEASURES = (
+    "R@K, `R@K prov` (units count as all that they were made from), `R@K literal`, nDCG@K, all@K, MRR, "
+    "R@budget, answer@budget, tokens@N and context@N (within budgets of tokens)"
+)
+"""Measures of a question, in words."""
+_MEASURE = re.compile(r"(R|nDCG|all|tokens|context)@(\d{1,6})(?: (prov|literal))?|(MRR|R@budget|answer@budget)")
 BASELINES = ("bm25", "dense", "hybrid")
 """Rankers of the recipe `flat` that every recipe is compared with."""
 OF_PIECES = ", pieces"
@@ -181,19 +184,33 @@ class QuestionResult:
         """The needs that rankings are compared with."""
         return self.needs or self.gold
 
-    def recall(self, k: int) -> float:
-        """R@k by provenance, 0..1."""
-        return recall_at_k(self.documents, self.wanted, k)
-
     def recall_passages(self, k: int) -> float:
         """R@k of the passages that a search returns, 0..1."""
         return recall_at_k(self.passages, self.wanted, k)
 
-    def ndcg(self, k: int) -> float:
-        """nDCG@k of the passages that a search returns, 0..1; by grades where the question has them."""
-        if self.grades:
-            return graded_ndcg_at_k(self.passages, dict(self.grades), k)
-        return ndcg_at_k(self.passages, self.wanted, k)
+    def value(self, measure: str) -> float | None:
+        """A measure of `MEASURES`, 0..1; None where the question has no gold for it.
+
+        Raises:
+            ConfigurationError: There is no such measure.
+        """
+        match = _MEASURE.fullmatch(measure)
+        if match is None:
+            raise ConfigurationError(f"There is no measure {measure!r}: it is {MEASURES}.")
+        name, k, ranking = match[1], int(match[2] or 0), self.passages
+        if name in ("tokens", "context"):
+            return (self.within if name == "tokens" else self.context_within).get(k)
+        if match[4] in ("R@budget", "answer@budget"):
+            return self.recall_at_budget if match[4] == "R@budget" else self.answer_in_context
+        if not self.wanted:
+            return None
+        if match[3]:
+            ranking = self.documents if match[3] == "prov" else self.literal
+        if name is None:
+            return reciprocal_rank(ranking, self.wanted)
+        if name == "nDCG" and self.grades:
+            return graded_ndcg_at_k(ranking, dict(self.grades), k)
+        return {"R": recall_at_k, "nDCG": ndcg_at_k, "all": all_at_k}[name](ranking, self.wanted, k)
 
     def as_json(self, ks: Sequence[int]) -> dict[str, Any]:
         """The question in `sire eval --json`: recall of passages 0..100, and the first rank of a gold passage or 0."""
@@ -204,6 +221,7 @@ class QuestionResult:
             "recall": {str(k): _rounded(100 * self.recall_passages(k)) if self.wanted else None for k in ks},
             "first_rank": round(1 / first) if first else 0,
             "found": [name for name in self.passages[: max(ks)] if name is not None],
+            "scores": [_rounded(score, 4) for score in self.scores[: max(ks)] if score is not None],
             "documents": list(self.sources[: max(ks)]),
         }
 
@@ -217,6 +235,8 @@ class QuestionResult:
 class EvalRow:
     """Results of one recipe on one data set. The means are unrounded, 0..100; None when no question counts.
 
+    Of repeated builds they are means over all builds; `results` are those of the first.
+
     Attributes:
         setup: How the index was made.
         dataset: Name of the data set.
@@ -229,7 +249,7 @@ class EvalRow:
         returns: What the searches returned; see `Index.search`. `recall_passages`, `all_at`, `mrr` and `ndcg` are of
             passages in any case.
         interval: How R@k differs from the baseline's; see `with_intervals`. None for the baseline.
-        repeats: Mean and standard deviation over repeated builds with other seeds; empty for a single one.
+        builds: The rows of repeated builds with other seeds, this one first; empty for a single one.
         answered: The answers themselves.
         analysis: What the modes `missing` and `judge` found, by name.
         same_as: The recipe of an earlier row that found exactly the same; see `mark_same`.
@@ -246,7 +266,7 @@ class EvalRow:
     evidence_match: float | None = None
     returns: str = "units"
     interval: Mapping[str, Any] | None = None
-    repeats: Mapping[str, Any] = field(default_factory=dict)
+    builds: tuple[EvalRow, ...] = field(default=(), repr=False)
     same_as: str = ""
     answered: tuple[AnsweredQuestion, ...] = field(default=(), repr=False)
     analysis: Mapping[str, Any] = field(default_factory=dict)
@@ -262,47 +282,49 @@ class EvalRow:
         """Needs that no passage of the index meets, because their text was not read, or was cut in two."""
         return sum(not passages for result in self.results for passages in result.needs)
 
-    def recall(self, k: int) -> float | None:
-        """Mean R@k by provenance."""
-        return self._mean(lambda result: result.recall(k))
+    @property
+    def repeats(self) -> Mapping[str, Any]:
+        """Mean and spread of R@k, and of EM, F1 and Acc, over repeated builds; empty for a single one."""
+        if not self.builds:
+            return {}
+        recall = {str(k): spread(row.recall_passages(k) for row in self.builds) for k in self.ks}
+        names = (name for name in ("EM", "F1", "Acc") if name in self.answers)
+        answers = {name: spread(row.answers.get(name) for row in self.builds) for name in names}
+        return {
+            "builds": len(self.builds),
+            "recall_passages": {k: values for k, values in recall.items() if values},
+            **answers,
+        }
+
+    def per_question(self, measure: str) -> dict[str, float]:
+        """Values of a measure, 0 to 1, by id of the question; of repeated builds their means.
+
+        Args:
+            measure: One of `MEASURES`, or a rate of answers (`EM`, `F1`, `Acc`). Questions without it are left out.
+
+        Raises:
+            ConfigurationError: There is no such measure.
+        """
+        values: dict[str, list[float]] = {}
+        for row in self.builds or (self,):
+            found = {answer.question.id: answer.rates[measure] for answer in row.answered if measure in answer.rates}
+            for name, value in found.items() or ((result.id, result.value(measure)) for result in row.results):
+                if value is not None:
+                    values.setdefault(name, []).append(value)
+        return {name: fmean(numbers) for name, numbers in values.items()}
+
+    def mean(self, measure: str) -> float | None:
+        """Mean of a measure, 0 to 100; see `per_question`."""
+        return _percent(self.per_question(measure).values())
 
     def recall_passages(self, k: int) -> float | None:
         """Mean R@k of the passages that a search returns: what users of the adapters see."""
-        return self._mean(lambda result: result.recall_passages(k))
+        return self.mean(f"R@{k}")
 
-    def recall_literal(self, k: int) -> float | None:
-        """Mean R@k where synthetic units credit nothing."""
-        return self._mean(lambda result: recall_at_k(result.literal, result.wanted, k))
-
-    def all_at(self, k: int) -> float | None:
-        """Share of questions with every gold passage among the first k passages."""
-        return self._mean(lambda result: all_at_k(result.passages, result.wanted, k))
-
-    def mrr(self) -> float | None:
-        """Mean reciprocal rank of the first gold passage among the passages, times 100."""
-        return self._mean(lambda result: reciprocal_rank(result.passages, result.wanted))
-
-    def ndcg(self, k: int) -> float | None:
-        """Mean nDCG@k of the passages, times 100."""
-        return self._mean(lambda result: result.ndcg(k))
-
-    def recall_at_budget(self) -> float | None:
-        """Mean share of gold passages whose text is inside the budget."""
-        return _percent(result.recall_at_budget for result in self.results)
-
-    def answer_in_context(self) -> float | None:
-        """Share of questions whose answer stands inside the budget."""
-        return _percent(result.answer_in_context for result in self.results)
-
-    def recall_within(self) -> dict[int, float | None]:
-        """Mean recall of required evidence within each budget of tokens, of whole passages in rank order."""
-        budgets = self.results[0].within if self.results else ()
-        return {budget: _percent(result.within[budget] for result in self.results) for budget in budgets}
-
-    def context_within(self) -> dict[int, float | None]:
-        """Mean recall of required evidence within each budget of tokens, of contexts; see `Index.context`."""
-        budgets = self.results[0].context_within if self.results else ()
-        return {budget: _percent(result.context_within[budget] for result in self.results) for budget in budgets}
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        """Tokens within which recall of required evidence was measured."""
+        return tuple(self.results[0].within) if self.results else ()
 
     def query_p50_ms(self) -> float:
         """Median wall milliseconds of a search, the embedding of the question included."""
@@ -336,6 +358,10 @@ class EvalRow:
         optional = {name: getattr(self, name) for name in ("answers", "analysis", "repeats", "same_as")}
         of_setup = ("paper", "calls", "storage", "perspectives", "settings", "note")
         optional |= {name: getattr(self.setup, name) for name in of_setup}
+
+        def rates(measure: str, ks: Iterable[int]) -> dict[str, float | None]:
+            return {str(k): _rounded(self.mean(measure.format(k))) for k in ks}
+
         return {
             "recipe": self.setup.recipe,
             "embedder": self.setup.embedder,
@@ -343,20 +369,20 @@ class EvalRow:
             "questions": len(self.results),
             "passages": self.passages,
             "pool": self.setup.pool,
-            "recall": {str(k): _rounded(self.recall(k)) for k in self.ks},
-            "recall_passages": {str(k): _rounded(self.recall_passages(k)) for k in self.ks},
-            "recall_literal": {str(k): _rounded(self.recall_literal(k)) for k in self.ks},
+            "recall": rates("R@{} prov", self.ks),
+            "recall_passages": rates("R@{}", self.ks),
+            "recall_literal": rates("R@{} literal", self.ks),
             "returns": self.returns,
             "interval": None if self.interval is None else dict(self.interval),
-            "all": {str(k): _rounded(self.all_at(k)) for k in self.ks},
-            "mrr": _rounded(self.mrr()),
-            "recall_at_budget": _rounded(self.recall_at_budget()),
-            "answer_in_context": _rounded(self.answer_in_context()),
+            "all": rates("all@{}", self.ks),
+            "mrr": _rounded(self.mean("MRR")),
+            "recall_at_budget": _rounded(self.mean("R@budget")),
+            "answer_in_context": _rounded(self.mean("answer@budget")),
             "build_s": round(self.setup.build_s, 1),
             "query_p50_ms": round(self.query_p50_ms(), 2),
             "dataset": self.dataset,
             "budget": self.budget,
-            "ndcg": {str(k): _rounded(self.ndcg(k)) for k in self.ks},
+            "ndcg": rates("nDCG@{}", self.ks),
             "documents": self.documents,
             **{name: value for name, value in optional.items() if value},
             **({} if self.evidence_match is None else {"evidence_match": round(self.evidence_match, 1)}),
@@ -364,11 +390,8 @@ class EvalRow:
                 name: {group: _rounded(value) for group, value in getattr(self, name)().items()}
                 for name in ("by_hops", "by_type", "by_documents")
             },
-            **{
-                name: {str(budget): _rounded(value) for budget, value in values.items()}
-                for name, values in (("recall_within", self.recall_within()), ("context_within", self.context_within()))
-                if values
-            },
+            **({"recall_within": rates("tokens@{}", self.budgets)} if self.budgets else {}),
+            **({"context_within": rates("context@{}", self.budgets)} if self.budgets else {}),
             **({"unmet": self.unmet} if self.unmet else {}),
             "by_kind": {
                 name: {key: round(value, 2) for key, value in counts.items()} for name, counts in self.by_kind().items()
@@ -383,7 +406,17 @@ class EvalRow:
         return {name: 100.0 * fmean(groups[name]) for name in sorted(groups)}
 
     def _mean(self, metric: Callable[[QuestionResult], float]) -> float | None:
-        return _percent(metric(result) for result in self.with_gold)
+        return _percent(metric(result) for row in self.builds or (self,) for result in row.with_gold)
+
+
+def spread(values: Iterable[float | None]) -> dict[str, float]:
+    """Mean and sample standard deviation (0 of a single value); empty when no value is known."""
+    measured = [value for value in values if value is not None]
+    if not measured:
+        return {}
+    sd = stdev(measured) if len(measured) > 1 else 0.0
+    figures = {"mean": fmean(measured), "sd": sd, "min": min(measured), "max": max(measured)}
+    return {name: round(value, 2) for name, value in figures.items()}
 
 
 def _credit_of(kind: str, k: int) -> Callable[[QuestionResult], float]:
@@ -399,111 +432,5 @@ def _percent(values: Iterable[float | None]) -> float | None:
     return 100.0 * fmean(measured) if measured else None
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 1)
-
-
-_CONDITION = re.compile(r"\s*(recall|all|ndcg|mrr)(?:@(\d{1,4}))?\s*(?:>=|=)\s*(\d{1,3}(?:\.\d+)?)\s*")
-_METRICS: Mapping[str, Callable[[EvalRow, int], float | None]] = {
-    "recall": lambda row, k: row.recall_passages(k),
-    "all": lambda row, k: row.all_at(k),
-    "ndcg": lambda row, k: row.ndcg(k),
-    "mrr": lambda row, _: row.mrr(),
-}
-_ROUNDING = 0.1  # Rates in files are rounded to one decimal
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """The least value of a metric of passages, 0..100; `k` is 0 for `mrr`."""
-
-    metric: str
-    k: int
-    least: float
-
-    @classmethod
-    def parse(cls, text: str) -> Condition:
-        """Read a condition such as `recall@5=80`."""
-        match = _CONDITION.fullmatch(text)
-        if match is None or (match[2] is None) != (match[1] == "mrr") or match[2] == "0" or float(match[3]) > 100:
-            raise ConfigurationError(
-                f"--fail-under {text}: write METRIC@K=PERCENT, such as recall@5=80, all@5=60, ndcg@10=70, or mrr=75."
-            )
-        return cls(match[1], int(match[2] or 0), float(match[3]))
-
-    def failure(self, row: EvalRow) -> str:
-        """Say by how much a row fails; empty if it does not."""
-        value = _METRICS[self.metric](row, self.k)
-        if value is not None and value >= self.least:
-            return ""
-        name = f"{self.metric}@{self.k}" if self.k else self.metric
-        shown = "not measured: no question has gold" if value is None else f"{value:.1f}"
-        return f"{row.setup.recipe}: {name} is {shown}, below {self.least:g}."
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Conditions that an evaluation has to meet; baselines (`bm25`, `dense`, `hybrid`) are exempt."""
-
-    conditions: tuple[Condition, ...] = ()  # Least values
-    # Rows of an earlier evaluation, as `sire eval --json` writes them: no recall may be below theirs
-    baseline: tuple[Mapping[str, Any], ...] = ()
-
-    @classmethod
-    def read(cls, conditions: Sequence[str], baseline: Path | None) -> Gate:
-        """Read conditions, and the file of an earlier evaluation."""
-        rows: object = []
-        if baseline is not None:
-            try:
-                rows = json.loads(baseline.read_text(encoding="utf-8"))
-            except (OSError, ValueError) as error:
-                why = getattr(error, "strerror", None) or error
-                raise ConfigurationError(f"--baseline {baseline}: {why}. Write it with sire eval --json.") from error
-        if not isinstance(rows, list) or not all(isinstance(row, dict) and "recall_passages" in row for row in rows):
-            raise ConfigurationError(
-                f"--baseline {baseline}: not rows of an evaluation. Write it with sire eval --json."
-            )
-        return cls(tuple(map(Condition.parse, conditions)), tuple(rows))
-
-    def widen(self, config: EvalConfig) -> EvalConfig:
-        """Add the cut-offs of the conditions to what is measured."""
-        ks = {*config.ks, *(condition.k for condition in self.conditions if condition.k)}
-        if config.depth is not None and max(ks) > config.depth:
-            raise ConfigurationError(f"--fail-under looks at {max(ks)} hits: give -k {max(ks)} or more, or no -k.")
-        return replace(config, ks=tuple(sorted(ks)))
-
-    def failures(self, rows: Sequence[EvalRow]) -> list[str]:
-        """Say what is not met; empty if all is."""
-        held = [row for row in rows if row.setup.recipe.removesuffix(OF_PIECES) not in BASELINES]
-        messages = [condition.failure(row) for row in held for condition in self.conditions]
-        messages += [message for row in held if self.baseline for message in self._losses(row)]
-        return list(filter(None, messages))
-
-    def _losses(self, row: EvalRow) -> list[str]:
-        """Recall that is below that of the row of the same recipe; of several, the one with the same settings."""
-        now = row.as_json()
-        rows = [each for each in self.baseline if each["recipe"] == now["recipe"]]
-        same = [each for each in rows if each.get("settings", {}) == now.get("settings", {})]
-        before = next(iter(same or rows[: len(rows) == 1]), None)
-        if before is None:
-            rest = "no row of this recipe" if not rows else "several rows of this recipe, none with these settings"
-            return [f"{row.setup.recipe}: the baseline has {rest}; measure it again."]
-        if before.get("questions") != now["questions"]:
-            numbers = f"{before.get('questions')} questions, this run on {now['questions']}"
-            return [f"{row.setup.recipe}: the baseline was measured on {numbers}; measure it again."]
-        measured = {result["id"] for result in before.get("results", now["results"])}
-        if other := [result["id"] for result in now["results"] if result["id"] not in measured]:
-            return [f"{row.setup.recipe}: the baseline was measured on other questions, without {some(other)}."]
-        return [
-            f"{row.setup.recipe}: recall@{k} is {value:.1f}, and was {before['recall_passages'][k]:.1f}"
-            f"{_lost(before, now, k)}."
-            for k, value in now["recall_passages"].items()
-            if value is not None and value < (before["recall_passages"].get(k) or 0.0) - _ROUNDING / 2
-        ]
-
-
-def _lost(before: Mapping[str, Any], now: Mapping[str, Any], k: str) -> str:
-    """Questions that found more before."""
-    earlier = {result["id"]: result["recall"].get(k) for result in before.get("results", ())}
-    worse = [result["id"] for result in now["results"] if (earlier.get(result["id"]) or 0.0) > result["recall"][k]]
-    return f"; worse: {some(worse)}" if worse else ""
+def _rounded(value: float | None, digits: int = 1) -> float | None:
+    return None if value is None else round(value, digits)

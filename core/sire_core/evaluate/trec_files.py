@@ -47,14 +47,16 @@ def read_run(path: str | Path) -> dict[str, list[tuple[str, float]]]:
     }
 
 
-def write_run(path: str | Path, run: Run, tag: str) -> None:
-    """Write a run, a line per document: `question Q0 document rank score tag`.
+def write_run(path: str | Path, run: Run | EvalRow, tag: str = "") -> None:
+    """Write a run, or what the searches of a row returned, a line per document: `question Q0 document rank score tag`.
 
     Programs of TREC sort by score alone, in single precision: a score that is not below the one before is lowered by as
     little as that has.
     """
     lines = []
-    for question, ranked in run.items():
+    if isinstance(run, EvalRow):
+        tag = tag or run.setup.recipe
+    for question, ranked in (run_of(run) if isinstance(run, EvalRow) else run).items():
         before = math.inf
         for rank, (document, score) in enumerate(ranked, start=1):
             single = float(np.float32(score))

@@ -17,6 +17,7 @@ from sire_core.extraction.headings import base_title
 from sire_core.extraction.rules import keyphrases
 from sire_core.extraction.spans import sentences_of
 from sire_core.protocols import ChunkInContext
+from sire_core.storage.derived import inflate
 from sire_core.text.words import name_key, phrase_words
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, digest
 
@@ -42,6 +43,22 @@ class StoredRecord(NamedTuple):
     def of(cls, record: ExtractionRecord) -> StoredRecord:
         """Encode a record."""
         return cls(record.hash, record.status, record.reason, zlib.compress(to_json(record).encode(), 1))
+
+
+def stored_json(body: bytes) -> bytes:
+    """Return the JSON of a stored record, UTF-8."""
+    try:
+        return inflate(body)
+    except zlib.error as error:
+        raise StorageError(
+            "calls.sqlite is damaged: a record is not what was written. Restore the file from a backup. Without one, "
+            "move it away and keep it: what is in there is extracted, and paid for, again."
+        ) from error
+
+
+def read_records(bodies: Mapping[str, bytes]) -> dict[str, ExtractionRecord]:
+    """Decode stored records."""
+    return {key: from_json(stored_json(body).decode()) for key, body in bodies.items()}
 
 
 def to_json(record: ExtractionRecord) -> str:

@@ -150,6 +150,9 @@ class Delta:
     failures: tuple[Failure, ...] = ()
 
 
+RecordDecoder = Callable[[Mapping[str, bytes]], Mapping[str, "ExtractionRecord"]]
+
+
 class BuildView(Protocol):
     """Input of an organizer: the corpus after the change, and what it stored before."""
 
@@ -183,6 +186,12 @@ class BuildView(Protocol):
         Args:
             chunk_ids: Whose; None reads all.
         """
+
+    def stored_records(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
+        """Records of chunks as they are stored, for `record_decoder`."""
+
+    def record_decoder(self, chunk_ids: Sequence[str]) -> RecordDecoder:
+        """Function that decodes the stored records of these chunks, or of some of them, in any process."""
 
     def chunk(self, chunk: str) -> Chunk:
         """A chunk by its id."""
@@ -362,8 +371,8 @@ class Recipe:
     name: str
     summary: str
     paper: str
-    organizers: tuple[Organizer, ...]
-    ranker: Ranker
+    organizers: tuple[Organizer, ...] = ()
+    ranker: Ranker = field(kw_only=True)
     selectors: tuple[Selector, ...] = ()
     context: ContextProvider | None = None
     native: str = "rewrite"

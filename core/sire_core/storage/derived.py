@@ -129,16 +129,16 @@ MAX_INFLATED = 1 << 26
 """Bytes that a compressed value may unpack to."""
 
 
-def inflate(body: bytes | memoryview) -> bytes:
-    """Return decompressed bytes, at most `MAX_INFLATED`.
+def inflate(body: bytes | memoryview, max_bytes: int = MAX_INFLATED) -> bytes:
+    """Return decompressed bytes, up to a limit.
 
     Raises:
         zlib.error: They are more, or not what was compressed.
     """
     stream = zlib.decompressobj()
-    content = stream.decompress(body, MAX_INFLATED)
+    content = stream.decompress(body, max_bytes)
     if not stream.eof:
-        raise zlib.error(f"it is cut off, or unpacks to more than {MAX_INFLATED:,} bytes")
+        raise zlib.error(f"it is cut off, or unpacks to more than {max_bytes:,} bytes")
     return content
 
 

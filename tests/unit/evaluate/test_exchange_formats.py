@@ -9,9 +9,18 @@ import pytest
 import pytrec_eval
 
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.evaluate import Experiment, load_dataset, read_qrels, read_run, row_of_run, write_qrels, write_run
+from sire_core.evaluate import (
+    EvalRows,
+    Experiment,
+    load_dataset,
+    read_qrels,
+    read_run,
+    row_of_run,
+    write_qrels,
+    write_run,
+)
+from sire_core.evaluate.bootstrap import holm, randomization_p
 from sire_core.evaluate.retrieval import graded_ndcg_at_k
-from sire_core.evaluate.row_list import EvalRows, holm, per_question, randomization_p
 from support.command import run as run_command
 
 WORDS = ("harbour", "glass", "bell", "tower", "salt", "lantern", "ferry", "orchard", "anvil", "quarry")
@@ -58,6 +67,24 @@ def test_a_beir_folder_is_a_data_set_with_the_grades_of_its_test_split(beir):
         assert set(question.supporting) == {name for name, grade in judged[question.id].items() if grade > 0}
 
 
+def test_a_data_set_of_ir_datasets_is_read_like_its_files(beir, tmp_path):
+    with pytest.raises(ConfigurationError, match=r"pip install ir_datasets|ir-datasets\.com"):
+        load_dataset("ir_datasets:no/such/set")
+    ir_datasets = pytest.importorskip("ir_datasets")
+    files = load_dataset(beir)
+    texts = {"docs": files.documents, "queries": files.questions}
+    for name, items in texts.items():
+        lines = [f"{one.id}\t{one.text if name == 'docs' else one.question}\n" for one in items]
+        (tmp_path / f"{name}.tsv").write_text("".join(lines))
+    write_qrels(tmp_path / "qrels", {question.id: dict(question.grades) for question in files.questions})
+    made = {"docs_tsv": str(tmp_path / "docs.tsv"), "queries_tsv": str(tmp_path / "queries.tsv")}
+    dataset = load_dataset(ir_datasets.create_dataset(**made, qrels_trec=str(tmp_path / "qrels")))
+    assert dataset.questions == files.questions
+    assert [(d.id, d.text) for d in dataset.documents] == [(d.id, d.text) for d in files.documents]
+    with pytest.raises(CorpusError, match="has no qrels; take a part with all three"):
+        load_dataset(ir_datasets.create_dataset(**made))
+
+
 def test_runs_and_judgements_give_trec_eval_what_the_rows_say(rows, tmp_path):
     files = rows.export(tmp_path / "paper")
     assert [file.name for file in files] == [
@@ -73,7 +100,7 @@ def test_runs_and_judgements_give_trec_eval_what_the_rows_say(rows, tmp_path):
             ("R@5", "recall_5"),
             ("MRR", "recip_rank"),
         ):
-            ours = per_question(row, measure)
+            ours = row.per_question(measure)
             assert ours == pytest.approx({question: values[name] for question, values in found.items()}), measure
 
 
@@ -91,7 +118,7 @@ def test_a_run_of_another_system_is_a_row_beside_ours(beir, rows, tmp_path):
     assert re.fullmatch(r"q0 Q0 p\d+ 1 1\.0 BM25-of-ours", text[0])
     assert float(text[1].split()[4]) < 1.0  # scores fall, so that sorting by them keeps the order
     row = row_of_run(dataset, read_run(tmp_path / "same.run"), "theirs", (5, 10))
-    assert per_question(row, "nDCG@10") == per_question(rows[0], "nDCG@10")
+    assert row.per_question("nDCG@10") == rows[0].per_question("nDCG@10")
     (equal,) = EvalRows([rows[0], row]).compare("nDCG@10")
     assert (equal.difference, equal.p, equal.significant) == (0.0, 1.0, False)
     with pytest.raises(ConfigurationError, match="has no question of"):
@@ -101,15 +128,31 @@ def test_a_run_of_another_system_is_a_row_beside_ours(beir, rows, tmp_path):
 def test_the_table_as_csv_latex_and_pandas(rows, tmp_path, monkeypatch):
     table = list(csv.DictReader(rows.to_csv(tmp_path / "rows.csv").splitlines()))
     assert [line["row"] for line in table] == ["bm25", "dense", "sire"]
-    assert float(table[2]["nDCG@10"]) == pytest.approx(rows[2].ndcg(10), abs=1e-4)
+    assert float(table[2]["nDCG@10"]) == pytest.approx(rows[2].mean("nDCG@10"), abs=1e-4)
     latex = rows.to_latex(measures=("R@5", "answer@budget"))
     assert latex.count(r"\\") == 4
     assert r"\textbf{" in latex
     assert "bm25 & " in latex
     assert latex.splitlines()[4].endswith(r"& -- \\")  # no question has an answer
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    with pytest.raises(ConfigurationError, match="pip install matplotlib"):
+        rows.plot()
     with pytest.raises(ConfigurationError, match="pip install pandas"):
         rows.to_pandas()
+
+
+def test_rows_are_a_frame_and_lines_of_a_plot(rows, tmp_path):
+    frame = pytest.importorskip("pandas") and rows.to_pandas(["R@5"])
+    assert list(frame["R@5"]) == pytest.approx([row.recall_passages(5) for row in rows])
+    pytest.importorskip("matplotlib")
+    axes = rows.plot(path=tmp_path / "recall.svg")
+    assert [line.get_label() for line in axes.lines] == ["bm25", "dense", "sire"]
+    assert list(axes.lines[2].get_ydata()) == [rows[2].recall_passages(k) for k in rows[2].ks]
+    assert (tmp_path / "recall.svg").stat().st_size > 1000
+    assert [list(line.get_xdata()) for line in rows.plot("cost").lines] == [[row.query_p50_ms()] for row in rows]
+    with pytest.raises(ConfigurationError, match="measured over 'tokens'"):
+        rows.plot("tokens")
 
 
 def test_comparisons_are_of_any_two_rows_and_measures_and_corrected(rows):

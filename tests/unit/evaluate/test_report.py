@@ -7,6 +7,7 @@ import pytest
 
 from sire_core.cli.output import write_rows
 from sire_core.errors import ConfigurationError
+from sire_core.evaluate import EvalRow, EvalRows
 from sire_core.evaluate.bootstrap import mark_same, mean_interval, paired_bootstrap, with_intervals, with_spread
 from sire_core.evaluate.report import (
     format_ablations,
@@ -15,7 +16,7 @@ from sire_core.evaluate.report import (
     format_table,
     published_rows,
 )
-from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
+from sire_core.evaluate.rows import QuestionResult, Setup
 from sire_core.recipes.published import ablations_of
 
 
@@ -51,7 +52,7 @@ def test_bootstrap_interval_matches_the_normal_approximation():
 
 
 def test_bootstrap_refuses_rows_over_different_questions():
-    with pytest.raises(ConfigurationError, match="same questions"):
+    with pytest.raises(ConfigurationError, match="2 and 3 questions with it, 2 in common"):
         paired_bootstrap(row([1, 0]), row([1, 0, 1]))
 
 
@@ -95,7 +96,8 @@ def test_rows_whose_switch_had_no_effect_are_marked():
 def test_repeated_builds_show_their_spread():
     (made,) = with_spread([[row([1, 0, 1, 0])], [row([1, 1, 1, 0])], [row([1, 1, 1, 1])]])
     assert made.as_json()["repeats"]["recall_passages"]["5"] == {"mean": 75.0, "sd": 25.0, "min": 50.0, "max": 100.0}
-    assert made.recall_passages(5) == 50
+    assert made.recall_passages(5) == 75
+    assert r"75.0} $\pm$ 25.0 \\" in EvalRows([made]).to_latex(measures=("R@5",))
     assert "flat (3 builds)" in format_table([made])
     assert "sd 25.0" in format_table([made])
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core import Document, Index
+from sire_core import Document, Hit, Index
 from sire_core.errors import ConfigurationError, QueryError
+from sire_core.extend import count_tokens
 from sire_core.search.context import Context, ContextOptions, Evidence, ranked, select_context
-from sire_core.text.words import count_tokens
-from sire_core.types import Hit, PathStep, Unit, UnitKind
+from sire_core.types import PathStep, Unit, UnitKind
 
 POOLS = """# Pools
 

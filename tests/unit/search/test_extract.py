@@ -2,13 +2,13 @@
 
 import pytest
 
-from sire_core import Index
+from sire_core import Hit, Index
 from sire_core.data import demo_documents, demo_questions
+from sire_core.extend import count_tokens
 from sire_core.reason import extract_answer
 from sire_core.search.extracts import extract_sentences
 from sire_core.search.unanswered import unanswered_note
-from sire_core.text.words import count_tokens
-from sire_core.types import Hit, Unit, UnitKind
+from sire_core.types import Unit, UnitKind
 
 pytestmark = pytest.mark.filterwarnings("error")
 
