@@ -1,12 +1,12 @@
 """What an agent reads until it has seen all required quotes: one search tool against another, and against grep.
 
-    python benchmarks/agents.py [--calls N] [--work FOLDER] [--json FILE] [SET ...]
+    python benchmarks/agents.py [--tokens N] [--work FOLDER] [--json FILE] [SET ...]
 
 The agent is a script, the same for all tools, so that only these differ. It asks the search tool the question, then the
 question with a name of what it read: the rarest that no query has had. With grep it looks for the rarest word of the
 question, reads the file with most matches around the first of them, and goes on to the next word; then to names. How
 rare a word is, it knows from the corpus: it never wastes a call on a common one. It stops when all quotes of a question
-that needs two documents were in an output, or after `--calls`. Tokens are those of all outputs.
+that needs two documents were in an output, or when it has read `--tokens`. Tokens are those of all outputs.
 """
 
 from __future__ import annotations
@@ -52,14 +52,17 @@ NAME = re.compile(r"\w+[A-Z0-9_./:-]\w")
 class Corpus:
     """Documents by id, and the number of documents that have each word."""
 
-    documents: dict[str, str]
+    lines: dict[str, list[str]]
+    lower_lines: dict[str, list[str]]
     frequency: Counter[str]
 
     @classmethod
     def of(cls, documents: Sequence[Document]) -> Corpus:
         """Count the words of documents."""
-        texts = {document.id: document.text for document in documents}
-        return cls(texts, Counter(word for text in texts.values() for word in set(WORD.findall(text.lower()))))
+        lines = {document.id: document.text.splitlines() for document in documents}
+        lower = {name: [line.lower() for line in some] for name, some in lines.items()}
+        words = (set(WORD.findall("\n".join(some))) for some in lower.values())
+        return cls(lines, lower, Counter(word for some in words for word in some))
 
     def rarest(self, words: Sequence[str], without: set[str]) -> str:
         """The rarest of some words that documents have, the first of equals; empty if none is left."""
@@ -69,19 +72,21 @@ class Corpus:
 
 @dataclass(slots=True)
 class Agent:
-    """A question, what the agent read so far, and the words that it has used up."""
+    """A question, the names that the agent has read, and the words that it has used up."""
 
     question: str
     corpus: Corpus
-    outputs: list[str] = field(default_factory=list)
+    names: dict[str, None] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+
+    def read(self, output: str) -> None:
+        """Note the names of an output."""
+        self.names.update(dict.fromkeys(word.lower() for word in WORD.findall(output) if NAME.search(word)))
 
     def next_name(self) -> str:
         """The rarest name that was read and not used yet; empty if there is none."""
         self.used.update(WORD.findall(self.question.lower()))
-        words = (word for output in self.outputs for word in WORD.findall(output))
-        names = dict.fromkeys(word.lower() for word in words if NAME.search(word))
-        name = self.corpus.rarest([*names], self.used)
+        name = self.corpus.rarest([*self.names], self.used)
         self.used.add(name)
         return name
 
@@ -105,17 +110,17 @@ def grepping(agent: Agent) -> Iterator[str]:
         agent.used.add(word)
         matches: dict[str, list[int]] = {}
         lines = []
-        for name, text in agent.corpus.documents.items():
-            for number, line in enumerate(text.splitlines(), 1):
-                if word in line.lower():
+        for name, lower_lines in agent.corpus.lower_lines.items():
+            for number, line in enumerate(lower_lines):
+                if word in line:
                     matches.setdefault(name, []).append(number)
-                    lines.append(f"{name}:{number}:{line[:LINE_CHARS]}")
+                    lines.append(f"{name}:{number + 1}:{agent.corpus.lines[name][number][:LINE_CHARS]}")
         yield "\n".join(lines[:GREP_LINES])
         best = max((name for name in matches if name not in read), key=lambda name: len(matches[name]), default="")
         if best:
             read.add(best)
             first = max(0, matches[best][0] - READ_LINES // 3)
-            yield "\n".join(agent.corpus.documents[best].splitlines()[first : first + READ_LINES])
+            yield "\n".join(agent.corpus.lines[best][first : first + READ_LINES])
 
 
 def tool_of(index: Index, **arguments: int) -> Tool:
@@ -127,23 +132,25 @@ def tool_of(index: Index, **arguments: int) -> Tool:
     return searching(lambda query: asyncio.run(tools.call("search", {"query": query, **arguments}, tell)).text)
 
 
-def run(question: Question, corpus: Corpus, tool: Tool, max_calls: int) -> list[tuple[int, float]]:
+def run(question: Question, corpus: Corpus, tool: Tool, max_tokens: int) -> list[tuple[int, float]]:
     """Tokens read and share of the needs seen, after each call."""
     agent = Agent(question.question, corpus)
     needs = [[fold(quote.text) for quote in need] for need in question.needs]
     seen, tokens, history = [False] * len(needs), 0, list[tuple[int, float]]()
     for output in tool(agent):
-        agent.outputs.append(output)
+        agent.read(output)
         tokens += count_tokens(output)
+        if tokens > max_tokens and history:
+            break
         text = fold(output)
         seen = [was or any(quote in text for quote in need) for was, need in zip(seen, needs, strict=True)]
         history.append((tokens, fmean(seen)))
-        if all(seen) or len(history) == max_calls:
+        if all(seen):
             break
     return history
 
 
-def measure(dataset: DataSet, work: Path, max_calls: int) -> list[dict[str, object]]:
+def measure(dataset: DataSet, work: Path, max_tokens: int) -> list[dict[str, object]]:
     """A row per tool."""
     corpus = Corpus.of(dataset.documents)
     questions = [question for question in dataset.questions if len(question.needs) > 1]
@@ -164,7 +171,7 @@ def measure(dataset: DataSet, work: Path, max_calls: int) -> list[dict[str, obje
     }
     rows = []
     for name, tool in tools.items():
-        runs = [run(question, corpus, tool, max_calls) for question in questions]
+        runs = [run(question, corpus, tool, max_tokens) for question in questions]
         done = [history for history in runs if history[-1][1] == 1]
         rows.append(
             {
@@ -187,14 +194,14 @@ def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=SETS)
-    parser.add_argument("--calls", type=int, default=8)
+    parser.add_argument("--tokens", type=int, default=10_000)
     parser.add_argument("--work", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
         for name in options.sets:
-            rows += measure(load_dataset(DATA / name), (options.work or Path(temporary)) / name, options.calls)
+            rows += measure(load_dataset(DATA / name), (options.work or Path(temporary)) / name, options.tokens)
     print("| set | tool | needs seen after 1 call | 3 calls | all | all seen | calls | tokens | tokens of all |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
     for row in rows:

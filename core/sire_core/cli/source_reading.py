@@ -119,8 +119,8 @@ def _list_skipped(failures: Sequence[Failure], *, strict: bool) -> None:
     attachments, others, generated = ([one for one in failures if one.reason.startswith(sign)] for sign in signs)
     failed = [one for one in failures if not one.reason.startswith(signs)]
     lines = [one for one in failed if _LINE.search(one.where)]
-    files = [one for one in failed if one not in lines]
-    list_failures(files, "file could not be read and was skipped", "files could not be read and were skipped")
+    whole = [one for one in failed if one not in lines]
+    list_failures(whole, "file could not be read and was skipped", "files could not be read and were skipped")
     list_failures(lines, "record could not be read and was skipped", "records could not be read and were skipped")
     if others:
         suffix_of_each = (PurePath(failure.where).suffix for failure in others)  # `.gimp-help-en` is none

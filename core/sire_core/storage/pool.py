@@ -212,7 +212,10 @@ class Pool:
 
     def document_ids(self) -> list[str]:
         """Return ids of all documents by number, including those without text."""
-        return list(map(self.shown_id, self._listed("documents", self.chunk_documents, str)))
+        stored_ids = self._listed("documents", self.chunk_documents, str)
+        scoped = {name: shown for name in stored_ids if (shown := self.shown_id(name)) != name}
+        hidden = set(scoped.values())  # whose ids others have here
+        return [scoped.get(name, f"{name} #hidden" if name in hidden else name) for name in stored_ids]
 
     def _listed(self, name: str, numbers: NDArray[np.int64], form: type[T]) -> list[T]:
         """Return a list of JSON values that chunks have the numbers of."""
