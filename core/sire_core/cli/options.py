@@ -35,6 +35,7 @@ class ReadingOptions:
 
     embedder: option_groups.Embedder = None
     media: option_groups.Media = False
+    language: option_groups.Language = ""
     extractions: option_groups.Extractions = None
     strict: option_groups.Strict = False
     max_failure_ratio: option_groups.MaxFailureRatio = 0.1
@@ -77,6 +78,7 @@ class IndexOptions:
     no_chunking: bool = False  # Takes documents as they are
     media: bool = False  # Whether Markdown tables and images are passages of their own
     strict: bool = False  # Whether a file that cannot be read is an error
+    language: str = ""  # Language of documents that state none; found in their text if empty
     language_model: LanguageModel | None = None  # Extracts and summarizes
     native: bool = False  # Whether it extracts in the paper's separate steps
     seed: int | None = None  # Seed of every random choice
@@ -138,6 +140,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         embedder=None if embedder is None else resolve_embedder(embedder),
         extractor=extractor_of(options),
         chunker=chunker_of(options) if options.cuts else "folder",
+        language=options.language,
         seed=options.seed or 0,
         workers=options.workers,
         max_failure_ratio=options.max_failure_ratio,
