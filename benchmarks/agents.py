@@ -1,6 +1,6 @@
 """What an agent reads until it has seen all required quotes: one search tool against another, and against grep.
 
-    python benchmarks/agents.py [--tokens N] [--work FOLDER] [--json FILE] [SET ...]
+    python benchmarks/agents.py [--tokens N] [--questions PART] [--work FOLDER] [--json FILE] [SET ...]
 
 The agent is a script, the same for all tools, so that only these differ. It asks the search tool the question, then the
 question with a name of what it read: the rarest that no query has had. With grep it looks for the rarest word of the
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from sire_core import Index
 from sire_core.evaluate import load_dataset
+from sire_core.evaluate.datasets import PARTS
 from sire_core.evaluate.rows import fold
 from sire_core.recipes import recipe_by_name
 from sire_core.serve.tools import IndexTools
@@ -195,13 +196,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--tokens", type=int, default=10_000)
+    parser.add_argument("--questions", default="odd", choices=PARTS)
     parser.add_argument("--work", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
         for name in options.sets:
-            rows += measure(load_dataset(DATA / name), (options.work or Path(temporary)) / name, options.tokens)
+            dataset = load_dataset(DATA / name).part(options.questions)
+            rows += measure(dataset, (options.work or Path(temporary)) / name, options.tokens)
     print("| set | tool | needs seen after 1 call | 3 calls | all | all seen | calls | tokens | tokens of all |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
     for row in rows:
