@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import Progress
 
-_LINE = re.compile(r":\d+$")
+_RECORD_PLACE = re.compile(r":\d+$")
 """End of the place of a record in a file."""
 _MAX_LISTED_FILES, MAX_NAMED_FILES, _FEW_FILES, _SHOWN_HEADINGS = 20, 3, 20, 8
 
@@ -119,7 +119,7 @@ def _list_skipped(failures: Sequence[Failure], *, strict: bool) -> None:
     signs = ("an attachment", UNSUPPORTED, GENERATED)
     attachments, others, generated = ([one for one in failures if one.reason.startswith(sign)] for sign in signs)
     failed = [one for one in failures if not one.reason.startswith(signs)]
-    lines = [one for one in failed if _LINE.search(one.where)]
+    lines = [one for one in failed if _RECORD_PLACE.search(one.where)]
     whole = [one for one in failed if one not in lines]
     list_failures(whole, "file could not be read and was skipped", "files could not be read and were skipped")
     list_failures(lines, "record could not be read and was skipped", "records could not be read and were skipped")

@@ -85,8 +85,8 @@ async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int 
     names = Names.of(snapshot)
     position, unit = names.position(passage), names.unit(passage)
     if position is None or unit is None:
-        where = "" if snapshot.where is None else f" {filter_text(snapshot.where)}"
-        return WhyNot(passage, 0, (("filter", f"No passage that passes the filter{where} has this id."),))
+        condition = "" if snapshot.where is None else f" {filter_text(snapshot.where)}"
+        return WhyNot(passage, 0, (("filter", f"No passage that passes the filter{condition} has this id."),))
     inside = snapshot.positions()
     ranked = await snapshot.rank(question, k)
     selected = await snapshot.selected(question, ranked, k)
