@@ -86,7 +86,7 @@ async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int 
     position, unit = names.position(passage), names.unit(passage)
     if position is None or unit is None:
         condition = "" if snapshot.where is None else f" {filter_text(snapshot.where)}"
-        return WhyNot(passage, 0, (("filter", f"No passage that passes the filter{condition} has this id."),))
+        return WhyNot(passage, 0, (("filter", f"The passage does not pass the filter{condition}."),))
     inside = snapshot.positions()
     ranked = await snapshot.rank(question, k)
     selected = await snapshot.selected(question, ranked, k)
