@@ -29,7 +29,7 @@ from llama_index.core.schema import (
 from llama_index.core.schema import Document as LlamaIndexDocument
 
 from llama_index_sire.calls import call, overrides
-from sire_core.documents.chunker import SentenceChunker, cut_document
+from sire_core.documents.chunker import SentenceChunker, Slice
 from sire_core.documents.markdown_sections import title_of
 from sire_core.documents.titles import header_title
 from sire_core.documents.validation import check_as_many, require_json, text_rows, warn_of_long_passages
@@ -201,6 +201,8 @@ def to_documents(
 
 
 def _whole(node: LlamaIndexDocument, title_key: str | Sequence[str], chunker: SentenceChunker | None) -> Document:
+    from sire_core.documents.chunker import cut_document
+
     text, metadata = node.get_content(metadata_mode=MetadataMode.NONE), _metadata(node)
     about, title = _about(node), title_of(metadata, title_key) or header_title(text)
     document = Document(node.node_id, text, title, metadata)
@@ -209,25 +211,26 @@ def _whole(node: LlamaIndexDocument, title_key: str | Sequence[str], chunker: Se
     passages: list[Passage] = []
     end = 0
     for passage in cut_document(document, chunker).passages:
-        start, end = _place(text, passage, end)
-        fields = about if start < 0 else {**about, "start_char_idx": start, "end_char_idx": end}
-        metadata_ = {**passage.metadata, NODE_KEY: json.dumps(fields, sort_keys=True)}
-        passages.append(replace(passage, metadata=metadata_))
+        piece = _place(text, passage, end)
+        fields = about if piece is None else {**about, "start_char_idx": piece.start, "end_char_idx": piece.end}
+        end = end if piece is None else piece.end
+        node_fields = {NODE_KEY: json.dumps(fields, sort_keys=True)}
+        passages.append(replace(passage, metadata={**passage.metadata, **node_fields}))
     return replace(document, text="", chunks=tuple(passages))
 
 
-def _place(text: str, passage: Passage, before: int) -> tuple[int, int]:
-    """Start and end of a passage in the text that it was cut from, without a repeated head; `before` is the last end.
+def _place(text: str, passage: Passage, before: int) -> Slice | None:
+    """A passage in the text that it was cut from, without a repeated head; `before` is the end of the last one.
 
-    The start is -1, and the end `before`, where the passage was cleaned of what no reader needs.
+    None where the passage was cleaned of what no reader needs.
     """
     for body, since in (
         (passage.text, before - passage.repeated),
         (passage.text[passage.repeated :].removeprefix("\n"), before),
     ):
         if (start := text.find(body, max(0, since))) >= 0:
-            return start, start + len(body)
-    return -1, before
+            return Slice(start, start + len(body), body, passage.repeated)
+    return None
 
 
 def _pieced(name: str, group: Sequence[BaseNode], title_key: str | Sequence[str], mark: str) -> Document:
