@@ -179,4 +179,5 @@ def with_extra(suffix: str, read: Callable[[], _Content]) -> _Content:
         raise
     except Exception as error:  # every format has errors of its own; one bad file must not stop a folder
         advice = f"; save it as {_NEWER[suffix]} and read that" if suffix in _NEWER else ""
-        raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300].rstrip('.')}{advice}") from error
+        words = " ".join(str(error).split())[:300].rstrip(".")
+        raise CorpusError(f"cannot be converted: damaged, or no {suffix} file ({words}){advice}") from error

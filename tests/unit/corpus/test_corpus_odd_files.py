@@ -468,7 +468,7 @@ def test_what_our_reader_cannot_read_is_read_by_the_second_with_a_note(tmp_path,
     converted = converters.convert(tmp_path / "a.docx", ".docx", 1_000_000)
     assert converted.text == "Orla stays."
     assert converted.notes == (
-        "read by kreuzberg, which may lose more of it; our reader: cannot be converted: odd part",
+        "read by kreuzberg, which may lose more of it; our reader: cannot be converted: damaged, or no .docx file (odd part)",
     )
 
 

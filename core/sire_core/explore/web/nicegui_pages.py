@@ -194,9 +194,8 @@ def heading(text: str, level: int = 2) -> None:
 
 def asked_html(result: QueryResult, snapshot: SearchSnapshot, heading: str = "") -> Markup:
     """HTML of a result whose hits link to their pages, and their relative links to documents of the index."""
-    return parts(
-        result, partial(fragments.address, result.recipe), fragments.link_target(snapshot, result.recipe), heading
-    )
+    addresses = partial(fragments.address, result.recipe), fragments.link_target(snapshot, result.recipe)
+    return parts(result, *addresses, heading, fills=not heading)
 
 
 async def guarded(show: Callable[[], Awaitable[None]]) -> None:
