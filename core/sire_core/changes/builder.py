@@ -144,9 +144,8 @@ class Builder:
             for entry in work.following
             if entry[1].owners != work.target.owners and (changed or work.again.intersection(entry[1].owners))
         ]
-        owners = [owner for built in self._before.recipes for owner in built.owners]
         recipes = [*following, (self._context.recipe, work.target)]
-        return jobs_for(recipes, owners, self._corpus, repaired, work.again, self._context.forgotten)
+        return jobs_for(recipes, self._before.owners, self._corpus, repaired, work.again, self._context.forgotten)
 
     def _plan(self) -> _Work:
         context, before, change = self._context, self._before, self._corpus.change
@@ -283,8 +282,7 @@ class Builder:
         stored = (next((new for old, new in new_entries if old is built), built) for built in before.recipes)
         recipes = replace(before, recipes=tuple(stored)).with_recipe(work.target).recipes
         manifest = replace(manifest, recipes=tuple(built for built in recipes if built in updated))
-        gone = {owner for built in before.recipes for owner in built.owners}
-        gone = gone.difference(*(built.owners for built in manifest.recipes)).union(deltas)
+        gone = {*before.owners}.difference(manifest.owners).union(deltas)
         failures = {key: texts for key, texts in before.failed.items() if key not in gone}
         failures |= {owner: [failure.where for failure in delta.failures] for owner, delta in deltas.items()}
         if work.needs_records:

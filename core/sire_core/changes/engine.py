@@ -10,8 +10,6 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sire_core.changes.processes import ProcessRunner
 from sire_core.changes.runners import LocalRunner, in_parts
 from sire_core.changes.step import PASSAGES, Context
@@ -23,7 +21,6 @@ from sire_core.protocols import Delta
 if TYPE_CHECKING:
     from sire_core.changes.step import Step
     from sire_core.changes.step_rows import Output
-    from sire_core.changes.step_table import Ints
     from sire_core.protocols import BuildView, Change, RecordDecoder
     from sire_core.storage.step_tables import StepTables
     from sire_core.types import Chunk, Failure, Unit
@@ -311,32 +308,8 @@ async def reduce_dirty(
 
 
 def _all_groups(step: Step, table: Table, context: Context) -> PackedGroups:
-    rows = table.packed(())
-    if not step.merged_by:
-        return PackedGroups(rows, list(rows.keys), np.arange(len(rows.keys)), np.zeros(len(rows.keys), dtype=np.int64))
-    merged = context.tables[step.merged_by].merged
-    names, groups = list(rows.keys), np.arange(len(rows.keys))
-    more: dict[str, int] = {}
-    for number, key in enumerate(names):
-        if (name := step.group_of(key, merged)) != key:
-            known = rows.keys.get(name)
-            groups[number] = len(groups) + more.setdefault(name, len(more)) if known is None else known
-    names += more
-    return PackedGroups(rows, names, groups, _places_in_groups(step, rows.keys, names, groups, merged))
-
-
-def _places_in_groups(
-    step: Step, keys: Mapping[str, int], names: Sequence[str], groups: Ints, merged: Mapping[str, str]
-) -> Ints:
-    """Place of every key among those of its group, in the order of `Step.keys_of`."""
-    members = _members(merged)
-    places = np.zeros(len(keys), dtype=np.int64)
-    for shared in np.flatnonzero(np.bincount(groups, minlength=len(names)) > 1).tolist():
-        for place, key in enumerate(step.keys_of(names[shared], members)):
-            number = keys.get(key)
-            if number is not None and groups[number] == shared:
-                places[number] = place
-    return places
+    merged = context.tables[step.merged_by].merged if step.merged_by else {}
+    return _groups(step, table, {step.group_of(key, merged) for key in table.packed(()).keys}, merged)
 
 
 def _members(merged: Mapping[str, str]) -> dict[str, list[str]]:
@@ -353,12 +326,17 @@ def _dirty_groups(step: Step, table: Table, dirty: set[str], context: Context) -
     while more:
         more = set(step.dependents(more, table, context)) - dirty
         dirty |= more
-    raw: dict[str, Sequence[str]] = {}
-    if step.merged_by:
-        merged = context.tables[step.merged_by].merged
-        members = _members(merged)
-        raw = {key: [k for k in step.keys_of(key, members) if step.group_of(k, merged) == key] for key in dirty}
-    return group(table, dirty, raw)
+    return _groups(step, table, dirty, context.tables[step.merged_by].merged if step.merged_by else {})
+
+
+def _groups(step: Step, table: Table, names: Collection[str], merged: Mapping[str, str]) -> PackedGroups:
+    """Groups of these names, each with the rows of its keys in the order of `Step.keys_of`."""
+    members = _members(merged) if step.merged_by else {}
+    raw = {
+        name: [key for key in step.keys_of(name, members) if step.group_of(key, merged) == name]
+        for name in (names if step.merged_by else ())
+    }
+    return group(table, names, raw)
 
 
 def _put_all(

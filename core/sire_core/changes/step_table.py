@@ -269,8 +269,8 @@ class PackedOutputs:
 
     def keys_in_order(self) -> list[str]:
         """Keys of those that have data, in corpus order of their first rows."""
-        given = [key for key, row in self._rows.items() if not self._bodies.startswith(_NOTHING, self._ends[row])]
-        return sorted(given, key=lambda key: (self._places[row := self._rows[key]], self._numbers[row], key))
+        keys = [key for key, row in self._rows.items() if not self._bodies.startswith(_NOTHING, self._ends[row])]
+        return sorted(keys, key=lambda key: (self._places[row := self._rows[key]], self._numbers[row], key))
 
     def _body(self, row: int) -> bytes:
         return bytes(self._bodies[self._ends[row] : self._ends[row + 1]])
@@ -477,7 +477,7 @@ class Table:
 def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str]]) -> PackedGroups:
     """Groups that have rows, in corpus order of their first rows."""
     wanted = {key: raw_keys.get(key, (key,)) for key in keys}
-    return PackedGroups.of(table.packed({raw for found in wanted.values() for raw in found}), wanted)
+    return PackedGroups.of(table.packed({raw for group_keys in wanted.values() for raw in group_keys}), wanted)
 
 
 def _output(row: Sequence[Any]) -> StoredOutput:

@@ -340,19 +340,9 @@ class RecordedExtractor:
     def __init__(self, path: str | Path, *, link_titles: bool = True) -> None:
         text = _read(Path(path))
         self._rows = _parse(text, Path(path))
-        self._links_titles = link_titles
+        self.links_titles = link_titles
         models = dict.fromkeys(row["model"] for row in self._rows.values() if row["model"])
-        self._fingerprint = "+".join((_RECORDED_VERSION, *models, digest(text, size=6)))
-
-    @property
-    def fingerprint(self) -> str:
-        """The recorded models and a digest of the file."""
-        return self._fingerprint
-
-    @property
-    def links_titles(self) -> bool:
-        """See `link_titles`."""
-        return self._links_titles
+        self.fingerprint = "+".join((_RECORDED_VERSION, *models, digest(text, size=6)))
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
         """Yield one record per chunk, 256 at a time; failed ones for documents that are not in the file."""
@@ -368,7 +358,7 @@ class RecordedExtractor:
         row = self._rows.get(chunk.doc_id)
         if row is None:
             reason = f"The recording has no document {chunk.doc_id!r}; record it or leave it out of the corpus."
-            return ExtractionRecord(chunk.hash, self._fingerprint, _RECORDED_VERSION, status="failed", reason=reason)
+            return ExtractionRecord(chunk.hash, self.fingerprint, _RECORDED_VERSION, status="failed", reason=reason)
         names: dict[str, str] = {}
         for name in row["entities"]:
             names.setdefault(name_key(name), name)

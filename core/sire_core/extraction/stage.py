@@ -103,14 +103,14 @@ class RecordReader:
         self._all: Mapping[str, ExtractionRecord] | None = None
         self._linked = 0
 
-    def __call__(self, only: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
+    def read(self, chunk_ids: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
         """Records of some chunks, or of all (cached for the next request)."""
         if self._all is not None:
             return self._all
-        chunks = self._update.after.chunks if only is None else self._update.after.in_order(only)
+        chunks = self._update.after.chunks if chunk_ids is None else self._update.after.in_order(chunk_ids)
         ids = [chunk.id for chunk in chunks]
         records = self.decoder(ids)(self.stored(ids))
-        if only is None:
+        if chunk_ids is None:
             self._all = records
         return records
 

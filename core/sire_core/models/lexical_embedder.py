@@ -326,16 +326,8 @@ class LexicalEmbedder:
     def __init__(self, state: LexicalState | None = None) -> None:
         self._state = state
         self.fingerprint = _MODEL_NAME if state is None else f"{_MODEL_NAME}:{state.digest()}"
-
-    @property
-    def fitted(self) -> bool:
-        """True if it can embed."""
-        return self._state is not None
-
-    @property
-    def fitted_on(self) -> int:
-        """Number of texts given to `fit`; 0 before."""
-        return 0 if self._state is None else self._state.fitted_on
+        self.fitted = state is not None  # Whether it can embed
+        self.fitted_on = 0 if state is None else state.fitted_on  # Number of texts given to `fit`
 
     def fit(self, texts: Sequence[str]) -> LexicalEmbedder:
         """Return a fitted copy. Takes seconds for thousands of texts: call it in a worker thread."""

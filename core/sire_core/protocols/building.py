@@ -80,10 +80,6 @@ class Extractor(Protocol):
 class Summarizer(Protocol):
     """Writes the text of a summary unit."""
 
-    @property
-    def fingerprint(self) -> str:
-        """Names the method, its settings and its model."""
-
     async def summarize(self, clusters: Sequence[Sequence[Unit]]) -> Sequence[tuple[str, tuple[str, ...]]]:
         """Summarise each cluster of units.
 

@@ -162,6 +162,9 @@ class PoolView(DerivedCache):
         super().__init__(pool.files, before)
         self._model_records = model_records
         self.pool = pool
+        self.generation, self.size, self.matrix = pool.generation, len(pool.ids), pool.matrix  # See `View`
+        self.ids, self.kinds, self.kind_names = pool.ids, pool.kinds, pool.kind_names
+        self.chunk_pointers, self.chunk_documents = (pool.indptr, pool.indices), pool.chunk_documents
         self._load_edges = load_edges
         self._load_notes = load_notes
         self._embedder = embedder
@@ -174,46 +177,6 @@ class PoolView(DerivedCache):
         """Ids of entities in paths, by their stored ids, where `allow` hides passages."""
         self._questions: dict[str, FloatArray] = {}
         self._cosines: dict[str, FloatArray] = {}
-
-    @property
-    def generation(self) -> int:
-        """Generation of the index this snapshot shows."""
-        return self.pool.generation
-
-    @property
-    def size(self) -> int:
-        """Number of units."""
-        return len(self.pool.ids)
-
-    @property
-    def matrix(self) -> FloatArray:
-        """Unit-length vectors, `[size, dimension]`."""
-        return self.pool.matrix
-
-    @property
-    def kinds(self) -> NDArray[np.uint8]:
-        """Codes into `kind_names`, `[size]`."""
-        return self.pool.kinds
-
-    @property
-    def kind_names(self) -> Sequence[str]:
-        """`UnitKind` values by code."""
-        return self.pool.kind_names
-
-    @property
-    def ids(self) -> NDArray[np.bytes_]:
-        """Unit ids, `[size]`."""
-        return self.pool.ids
-
-    @property
-    def chunk_pointers(self) -> tuple[IntArray, IntArray]:
-        """CSR of provenance over chunk numbers."""
-        return self.pool.indptr, self.pool.indices
-
-    @property
-    def chunk_documents(self) -> IntArray:
-        """Number of each chunk's document, `[chunks]`."""
-        return self.pool.chunk_documents
 
     @property
     def chunk_metadata(self) -> tuple[IntArray, Sequence[Mapping[str, Any]]]:

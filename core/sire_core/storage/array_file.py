@@ -1,4 +1,4 @@
-"""Arrays by name in one form: as bytes, as a memory-mapped file, as a compressed file."""
+"""Arrays by name in one form: as bytes, as a memory-mapped file, as a compressed file; `ArrayNote`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
+from sire_core.arrays.lists import arrays_of, record_of
 from sire_core.storage.derived import inflate
 
 _ALIGNED = 64
@@ -98,3 +100,23 @@ def _unzipped(note: bytes) -> dict[str, NDArray[Any]]:
             raise ValueError(f"the arrays unpack to more than {len(note):,} bytes")
     with np.load(io.BytesIO(note), allow_pickle=False) as arrays:
         return dict(arrays)
+
+
+class ArrayNote:
+    """A dataclass of arrays, texts, and records of arrays, as bytes for the store and back."""
+
+    __slots__ = ()
+
+    def to_note(self) -> bytes:
+        """Serialize for the store."""
+        return pack_arrays(arrays_of(self))
+
+    @classmethod
+    def from_note(cls, note: bytes | None) -> Self:
+        """Read what `to_note` wrote; `empty` if there is no note."""
+        return cls.empty() if note is None else record_of(cls, unpack_arrays(note))
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Make the record of an organizer that has stored none."""
+        return cls()

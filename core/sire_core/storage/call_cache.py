@@ -142,13 +142,9 @@ class CallStore(Database):
 
     # --- model answers ----------------------------------------------------------------------------------------------
 
-    def answer(self, key: str) -> str | None:
-        """Return a validated answer, or None."""
-        return next((str(row[1]) for row in self._read(_ANSWERS, "key=?", [key])), None)
-
-    def tokens(self, key: str) -> tuple[int, int]:
-        """Return the tokens of a prompt and its answer."""
-        return next(((int(row[3]), int(row[4])) for row in self._read(_ANSWERS, "key=?", [key])), (0, 0))
+    def answer(self, key: str) -> tuple[str, int, int] | None:
+        """Return a validated answer and the tokens of its prompt and its own, or None."""
+        return next(((row[1], row[3], row[4]) for row in self._read(_ANSWERS, "key=?", [key])), None)
 
     def put_answer(
         self,

@@ -192,6 +192,20 @@ class Manifest:
         others.insert(len(others) if is_default else len(others) - 1, built)
         return replace(self, recipes=tuple(others))
 
+    @property
+    def owners(self) -> dict[str, None]:
+        """Build fingerprints of the organizers of all recipes, each once, in order."""
+        return dict.fromkeys(owner for built in self.recipes for owner in built.owners)
+
+    def without_recipe(self, name: str) -> Manifest:
+        """Return the manifest of the next generation, in which a recipe is gone."""
+        remaining = tuple(built for built in self.recipes if built.name != name)
+        if len(remaining) == len(self.recipes):
+            raise ConfigurationError(f"This index does not hold {name!r}; it holds: {', '.join(self.recipe_names)}.")
+        if not remaining:
+            raise ConfigurationError(f"{name!r} is the only recipe of this index. Build another one first.")
+        return replace(self, generation=self.generation + 1, recipes=remaining)
+
     def with_chunker(self, settings: Mapping[str, Any] | None) -> Manifest:
         """Return a manifest in which the folder's documents are cut by another chunker from now on."""
         return replace(self, chunker=settings)

@@ -47,19 +47,10 @@ class LanceStore:
         self._address = str(address)
         self._db = lancedb.connect(self._address)
         self._name = table
+        self.name, self.description = f"lance {table}", f"LanceDB, table {table}"
         self._lock = threading.Lock()
         self._stalled = False
         register_after_fork(self)
-
-    @property
-    def name(self) -> str:
-        """Tells the stores of one index apart."""
-        return f"lance {self._name}"
-
-    @property
-    def description(self) -> str:
-        """Its name in `Index.stats`."""
-        return f"LanceDB, table {self._name}"
 
     def table(self) -> Any:
         """LanceDB's own table, None before the first units; for indexes and compaction."""

@@ -49,19 +49,10 @@ class QdrantStore:
         self._opened = client
         self._forked = False
         self._collection = collection
+        self.name, self.description = f"qdrant {collection}", f"Qdrant, collection {collection}"
         self._width = width
         self._checked = 0
         register_after_fork(self)
-
-    @property
-    def name(self) -> str:
-        """Tells the stores of one index apart."""
-        return f"qdrant {self._collection}"
-
-    @property
-    def description(self) -> str:
-        """Its name in `Index.stats`."""
-        return f"Qdrant, collection {self._collection}"
 
     async def put(self, units: Sequence[MirroredUnit]) -> None:
         """Insert units, replacing what is there under their ids."""
