@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sire_core.changes.step import Step
     from sire_core.changes.step_rows import Output
     from sire_core.protocols import BuildView, Change, RecordDecoder
-    from sire_core.storage.step_tables import StepTables
+    from sire_core.storage.step_tables import StepTables, StoredRow
     from sire_core.types import Chunk, Failure, Unit
 
 _ROWS = 1 << 12  # Places that the rows of an output have behind each row of a passage
@@ -207,13 +207,13 @@ def _rows_of_steps(
     return [PackedRows.of(_rows(step, items)) for step in steps]
 
 
-def _rows(step: Step, items: Sequence[Item]) -> Iterator[Entry]:
+def _rows(step: Step, items: Sequence[Item]) -> Iterator[StoredRow]:
     """Rows of some items, in their order; pure, wherever it runs."""
     scale = _ROWS if step.source == PASSAGES else 1
     for item in items:
         for number, row in enumerate(step.map(item)):
             place, inside = row.at or (item.place, item.number + number * scale)
-            yield Entry(place, inside, item.id, row.key, row.body)
+            yield row.key, place, inside, item.id, encode(row.body)
 
 
 def _dirty(step: Step, table: Table, differing: Collection[str], limit: int | None, context: Context) -> set[str]:

@@ -42,12 +42,7 @@ class PackedRows:
     bodies: bytes | bytearray
 
     @classmethod
-    def of(cls, entries: Iterable[Entry]) -> PackedRows:
-        """From rows."""
-        return cls.of_stored((e.key, e.place, e.number, e.item, encode(e.body)) for e in entries)
-
-    @classmethod
-    def of_stored(cls, rows: Iterable[StoredRow]) -> PackedRows:
+    def of(cls, rows: Iterable[StoredRow]) -> PackedRows:
         """From rows as they are stored."""
         keys, places, numbers, items, bodies = tuple(zip(*rows, strict=True)) or ((),) * 5
         key_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
@@ -89,7 +84,7 @@ class PackedRows:
 
     def chosen(self, rows: Ints) -> PackedRows:
         """Some of the rows."""
-        return self if len(rows) == len(self) else PackedRows.of_stored(self.stored(rows))
+        return self if len(rows) == len(self) else PackedRows.of(self.stored(rows))
 
     def sizes(self, keys: Collection[str]) -> dict[str, int]:
         """Number of rows that have a key, of those keys that have any."""
@@ -380,7 +375,7 @@ class Table:
             return self._rows
         rows = (row for row in self.store.rows_of_keys(self.name, list(keys)) if row[3] not in self._gone)
         joined = JoinedRows()
-        joined.add(PackedRows.of_stored(rows))
+        joined.add(PackedRows.of(rows))
         joined.add(self._rows)
         return joined.finish()
 
@@ -399,7 +394,7 @@ class Table:
         wanted = set(items)
         parts = [self._rows.chosen(self._rows.of_items(wanted))]
         if not self.is_new:
-            parts.append(PackedRows.of_stored(self.store.rows_of_items(self.name, sorted(wanted - self._gone))))
+            parts.append(PackedRows.of(self.store.rows_of_items(self.name, sorted(wanted - self._gone))))
         return [entry for part in parts for entry in part.entries()]
 
     def all_entries(self) -> Iterable[Entry]:

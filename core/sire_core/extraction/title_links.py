@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from sire_core.documents.stored_corpus import CorpusUpdate, StoredCorpus
-    from sire_core.types import Chunk, ExtractionRecord
 
 WORD = re.compile(r"\w+|&")
 """A word of a title or a text."""

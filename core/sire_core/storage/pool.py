@@ -26,16 +26,12 @@ from sire_core.storage.store import CORPUS, Store
 from sire_core.types import BUILT_IN_KINDS, Unit, UnitKind
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
     from typing_extensions import Self
 
     from sire_core.documents.stored_corpus import CorpusUpdate, StoredCorpus, StoredDocument
     from sire_core.storage.folder import Folder
     from sire_core.storage.index_tables import Commit
     from sire_core.storage.manifest import BuiltRecipe
-    from sire_core.storage.store import Store
     from sire_core.types import Chunk
 
 

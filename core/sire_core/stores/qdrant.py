@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
 from sire_core.fork_handlers import keep_for_parent, register_after_fork
-from sire_core.stores.client_calls import check_width, in_turn, reconstruct, valid_text
-from sire_core.stores.facts import Has, Joined, facts_of, narrow, numbers_of
+from sire_core.stores.client_calls import check_width, in_turn, payload_of, reconstruct
+from sire_core.stores.facts import Has, Joined, narrow, numbers_of
 from sire_core.types import from_uuid, to_uuid
 
 if TYPE_CHECKING:
@@ -199,15 +199,8 @@ def _store(made: type[QdrantStore], options: dict[str, Any], collection: str, *,
 
 
 def _payload(mirrored: MirroredUnit) -> dict[str, Any]:
-    unit = mirrored.unit
-    return {
-        "kind": unit.kind.value,
-        "title": valid_text(unit.title),
-        "text": valid_text(unit.text),
-        "doc_ids": [valid_text(doc) for doc in mirrored.doc_ids],
-        "facts": facts_of(mirrored.metadata, mirrored.differs),
-        "numbers": {_key(key): value for key, value in numbers_of(mirrored.metadata).items()},
-    }
+    numbers = {_key(key): value for key, value in numbers_of(mirrored.metadata).items()}
+    return {**payload_of(mirrored), "numbers": numbers}
 
 
 def _key(key: str) -> str:
