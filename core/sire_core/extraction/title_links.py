@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sire_core.documents.markdown_sections import naming_title
 from sire_core.extraction.headings import base_title
 from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
-from sire_core.text.words import cached_key, name_key, visible_text
+from sire_core.text.words import FINAL_MARKS, cached_key, name_key, visible_text
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _matches(text: str, word_spans: Sequence[tuple[int, int]], form: _Form, *, q
 def _part_of_name(text: str, start: int, end: int) -> bool:
     """True if a capitalised word opens the sentence or is next to another one, as in `Paris Hilton`."""
     before = text[:start].rstrip(" \"'\u201c(")
-    if not before or before[-1] in ".!?":
+    if not before or before[-1] in FINAL_MARKS:
         return start < 1 or text[start - 1] not in '"\u201c'
     if _continues(text, end):
         return True

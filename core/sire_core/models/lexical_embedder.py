@@ -109,6 +109,14 @@ def gram_keys(words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.uint6
     return np.concatenate(owners).astype(np.int64), np.concatenate(keys)
 
 
+def gram_vectors(words: Sequence[str], width: int = 192) -> FloatArray:
+    """Vectors of length one of the n-grams of words, float32 `[len(words), width]`: the more they share, the nearer."""
+    owners, keys = gram_keys(words)
+    signs = random_signs(keys[np.argsort(owners, kind="stable")], width)
+    starts = np.searchsorted(np.sort(owners), np.arange(len(words)))
+    return _unit(np.add.reduceat(signs, starts) if len(words) else signs)
+
+
 def random_signs(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
     """A pseudo-random vector of +1 and -1 per key, float32 `[len(keys), width]`: a dense sign projection."""
     blocks = -(-width // 64)

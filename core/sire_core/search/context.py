@@ -36,8 +36,9 @@ from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
 from sire_core.settings import read_toml
+from sire_core.text.languages import Language, language, question_language
 from sire_core.text.snippets import stems
-from sire_core.text.words import count_tokens, split_sentences
+from sire_core.text.words import FINAL_MARKS, count_tokens, split_sentences
 from sire_core.types import Hit
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ of the question. Chosen on odd questions of HotpotQA, 2WikiMultiHopQA and MuSiQu
 _ELSEWHERE = 0.3  # How much a word of the question counts for a part of it that does not have the word
 _UNREAD = -2.0  # Standardised score of pieces that the reranker did not read
 _WELL = 0.8  # A document matches well if it has this share of the best value of words
-_ENDS = '.!?:\u201d"'  # Of a line that says something by itself
+_ENDS = FINAL_MARKS + ':\uff1a\u300d\u201d"'  # Of a line that says something by itself
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n")
 
 
@@ -193,18 +194,18 @@ class PassagePieces:
 
 
 @lru_cache(2048)
-def passage_pieces(title: str, text: str, layout: str, *, by_sentence: bool = False) -> PassagePieces:
-    """Cut a passage into pieces, or into sentences, rows and pieces of code, and read their words."""
+def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_sentence: bool = False) -> PassagePieces:
+    """Cut a passage into pieces, or into sentences, rows and pieces of code, and read their words in a language."""
     blocks = stored_blocks(text, layout)
     pieces = tuple(_sentences(text, blocks, title) if by_sentence else _joined(_cut(text, blocks, title), text))
-    of_title = stems(title)
+    of_title = stems(title, spoken)
     spans = [text[piece.start : piece.end] for piece in pieces]
     heads = [(*piece.headings, piece.header) if by_sentence else piece.headings for piece in pieces]
-    above = {spans_: of_title.union(*(stems(text[s:e]) for s, e in spans_)) for spans_ in set(heads)}
+    above = {spans_: of_title.union(*(stems(text[s:e], spoken) for s, e in spans_)) for spans_ in set(heads)}
     return PassagePieces(
         text,
         pieces,
-        tuple(map(stems, spans)),
+        tuple(stems(span, spoken) for span in spans),
         tuple(map(above.__getitem__, heads)),
         tuple(map(count_tokens, spans)),
         tuple(span.count("](") for span in spans),
@@ -314,7 +315,7 @@ def _goes_with(last: Piece, piece: Piece, text: str) -> bool:
         is_header = last.end == piece.header[1]
         return is_header or piece.end - last.start <= _PIECE_CHARS
     is_short = last.end - last.start < _MIN_PIECE_CHARS and ROW not in (last.kind, piece.kind)
-    return is_short and (text[last.end - 1] not in ".!?" or piece.end - last.start <= _PIECE_CHARS)
+    return is_short and (text[last.end - 1] not in FINAL_MARKS or piece.end - last.start <= _PIECE_CHARS)
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------
@@ -333,6 +334,7 @@ class Candidates:
 
     Attributes:
         question: The question.
+        spoken: Its language, in which all words are compared.
         passages: The passages.
         read: Their pieces.
         owner: Number of each piece's passage, `[pieces]`.
@@ -341,6 +343,7 @@ class Candidates:
     """
 
     question: str
+    spoken: Language
     passages: Sequence[RankedPassage]
     read: Sequence[PassagePieces]
     owner: Sequence[int]
@@ -356,10 +359,12 @@ class Candidates:
         Words of the question outside a `part` of it count less.
         """
         units = [passage.hit.unit for passage in passages]
-        read = [passage_pieces(unit.title, unit.text, unit.layout, by_sentence=by_sentence) for unit in units]
+        spoken = language(question_language(question, (unit.language for unit in units)))
+        read = [passage_pieces(unit.title, unit.text, unit.layout, spoken, by_sentence=by_sentence) for unit in units]
         owner = [row for row, each in enumerate(read) for _ in each.pieces]
         number = [candidate for each in read for candidate in range(len(each.pieces))]
-        return cls(question, passages, read, owner, number, _features(question, part, passages, read))
+        features = _features(question, part, spoken, passages, read)
+        return cls(question, spoken, passages, read, owner, number, features)
 
     def pieces(self) -> list[Piece]:
         """All pieces, in order."""
@@ -429,9 +434,9 @@ def score_function(rerank: Reranker, milliseconds: int = 0) -> ScoreTexts | None
 
 
 def _features(
-    question: str, part: str, passages: Sequence[RankedPassage], read: Sequence[PassagePieces]
+    question: str, part: str, spoken: Language, passages: Sequence[RankedPassage], read: Sequence[PassagePieces]
 ) -> NDArray[np.float64]:
-    question_stems = sorted(stems(question))
+    question_stems = sorted(stems(question, spoken))
     rows = [
         (passage, each.words[number], each, number)
         for passage, each in enumerate(read)
@@ -449,7 +454,7 @@ def _features(
     beside[:-1] |= inside[1:] & same[:, None]
     counts = inside.sum(axis=0)
     weights = np.log(1 + (len(rows) - counts + 0.5) / (counts + 0.5))
-    part_stems = stems(part) if part else question_stems
+    part_stems = stems(part, spoken) if part else question_stems
     weights *= [1.0 if word in part_stems else _ELSEWHERE for word in question_stems]
     weights /= weights.sum() or 1.0
     columns = np.zeros((len(rows), len(FEATURES)))
@@ -658,8 +663,10 @@ class _Filling:
         if room < _MIN_CUT_TOKENS and (self._taken or room < 1):
             return none
         spans = _sentence_spans(text, piece)
-        wanted, count = stems(self._candidates.question), self._options.count
-        best = max(range(len(spans)), key=lambda number: (len(stems(text[slice(*spans[number])]) & wanted), -number))
+        spoken, count = self._candidates.spoken, self._options.count
+        wanted = stems(self._candidates.question, spoken)
+        shared = [len(stems(text[slice(*span)], spoken) & wanted) for span in spans]
+        best = max(range(len(spans)), key=lambda number: (shared[number], -number))
         first, last = best, best
         if count(text[slice(*spans[best])]) > room:
             start = spans[best][0]

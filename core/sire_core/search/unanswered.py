@@ -8,12 +8,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from sire_core.extraction.headings import is_everyday
-from sire_core.text.languages import UNDETERMINED, find_language, language
+from sire_core.text.languages import ENGLISH, find_language, language, question_language
 from sire_core.text.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.text.snippets import identifiers, stem
 from sire_core.text.words import find_words, is_plain
 
 if TYPE_CHECKING:
+    from sire_core.text.languages import Language
     from sire_core.types import Hit
 
 MAX_TOKENS, NEAREST_TOKENS = 280, 80
@@ -39,25 +40,29 @@ def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
     texts = [f"{hit.unit.title}\n{hit.unit.text}\n{way}" for hit, way in zip(hits, ways, strict=True)]
     texts = [f"{text}\n{text.replace('_', ' ')}" if "_" in text else text for text in texts]
     question = _DEGREE.sub("", question)
-    codes = [find_language(question), *(hit.unit.language for hit in hits)]
-    idle = _function_words(codes[:2])
+    spoken = language(question_language(question, (hit.unit.language for hit in hits)))
+    idle = FUNCTION_WORDS | spoken.listed_words | language(find_language(question)).listed_words
     exact = not question.isupper()
-    every = _whole_stems(question, idle, exact=exact)
+    every = _whole_stems(question, spoken, idle, exact=exact)
     asked = every - _vague_stems() or every
     if not hits or not is_plain(question):  # scripts without spaces have no words to compare
         return "", MAX_TOKENS
     if not asked:
         return "The question has no word to search for; these are only the nearest passages.", NEAREST_TOKENS
-    keywords = every - _whole_stems(question, idle)
-    shares = [every & (_whole_stems(text) | keywords.intersection(map(str.lower, find_words(text)))) for text in texts]
-    if least := max(language(code).min_part for code in codes):
-        shares = [share | every & _compounded(question, text, least) for share, text in zip(shares, texts, strict=True)]
+    keywords = every - _whole_stems(question, spoken, idle)
+    shares = [
+        every & (_whole_stems(text, spoken) | keywords.intersection(map(str.lower, find_words(text)))) for text in texts
+    ]
+    if spoken.min_part:
+        shares = [
+            share | every & _compounded(question, text, spoken) for share, text in zip(shares, texts, strict=True)
+        ]
     if not any(shares):
         return "No hit shares a word with the question; these are only the nearest.", 0
     missing = asked.difference(*shares)
     hardly = len(missing) * _SHARED >= len(asked)
     first, *_ = spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
-    lacking = [word for word in spelled if _whole_stems(word, idle, exact=exact) & missing]
+    lacking = [word for word in spelled if _whole_stems(word, spoken, idle, exact=exact) & missing]
     if lacking:
         every_word = [word for text in texts for word in find_words(text)]
         lacking = [word for word in lacking if not any(_begins(word, other) for other in every_word)]
@@ -76,8 +81,9 @@ def _begins(word: str, other: str) -> bool:
     return other[len(word) :][:1].isupper() and other.lower().startswith(word.lower())
 
 
-def _compounded(question: str, text: str, least: int) -> frozenset[str]:
-    """Stems of words with which, or behind which, so many letters or more make a word of a text: `Haftpflicht`."""
+def _compounded(question: str, text: str, spoken: Language) -> frozenset[str]:
+    """Stems of words with which, or behind which, other parts make a word of a text: `Haftpflicht`."""
+    least = spoken.min_part
     whole = [word.lower() for word in find_words(text)]
     parts = [
         part
@@ -85,23 +91,19 @@ def _compounded(question: str, text: str, least: int) -> frozenset[str]:
         if len(part) >= least
         and any(len(word) - len(part) >= least and (word.startswith(part) or word.endswith(part)) for word in whole)
     ]
-    return _whole_stems(" ".join(parts))
+    return _whole_stems(" ".join(parts), spoken)
 
 
-def _function_words(codes: Sequence[str]) -> frozenset[str]:
-    """Function words of English and of the first language that is determined."""
-    code = next((code for code in codes if code != UNDETERMINED), "")
-    return FUNCTION_WORDS | language(code).function_words
-
-
-def _whole_stems(text: str, idle: Collection[str] = FUNCTION_WORDS, *, exact: bool = False) -> frozenset[str]:
+def _whole_stems(
+    text: str, spoken: Language, idle: Collection[str] = FUNCTION_WORDS, *, exact: bool = False
+) -> frozenset[str]:
     """As `stems`, but words that only begin alike are told apart (`Tonga`, `Tongann`); if exact, keywords are whole."""
     words = [word for word in find_words(text) if word.lower() not in idle]
     is_whole = [exact and word.isupper() and len(word) >= _KEYWORD for word in words]
     lower = zip(map(str.lower, words), is_whole, strict=True)
-    return frozenset(word if whole else stem(word) for word, whole in lower) | identifiers(text)
+    return frozenset(word if whole else stem(word, spoken) for word, whole in lower) | identifiers(text)
 
 
 @cache
 def _vague_stems() -> frozenset[str]:
-    return _whole_stems(" ".join(VAGUE_NOUNS) + f" {_VAGUE}")
+    return _whole_stems(" ".join(VAGUE_NOUNS) + f" {_VAGUE}", language(ENGLISH))
