@@ -337,6 +337,7 @@ class Reader:
         allow = self._configuration.allow
         pool = pool if allow is None else replace(pool, shown_id=partial(shown_id, allow=allow))
         view = PoolView(pool, embedder, model, lazy.edges, lazy.notes, store, before, wrap, records)
+        view.paraphrase_score = manifest.paraphrase_score
         view.shown_entities = None if allow is None else partial(shown_entities, view, allow)
         return view, recipe
 
@@ -456,6 +457,7 @@ class Reader:
             "recipes": manifest.recipe_names,
             "embedder": manifest.embedder,
             "dimension": manifest.dimension,
+            "paraphrase_score": manifest.paraphrase_score,
             "extraction": built.extraction,
             "language_model": built.language_model,
             "failed": 0 if limited else manifest.failed_count(built),

@@ -31,8 +31,9 @@ from sire_core.extraction.rules import RulesExtractor
 from sire_core.extraction.stage import extract_missing
 from sire_core.models.embedders import fit_once, lacks_state, refuse_other_embedder, restore
 from sire_core.models.embedding import IndexTexts
+from sire_core.models.paraphrases import paraphrase_score
 from sire_core.models.sync import run_shielded
-from sire_core.protocols import Delta
+from sire_core.protocols import Delta, Fittable
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.index_tables import Commit, to_json
 from sire_core.storage.manifest import FORGOTTEN, VECTORS, BuiltRecipe, Manifest
@@ -66,6 +67,8 @@ def trim_memory() -> None:
 
 
 _logger = logging.getLogger(__name__)
+MIN_SCORED_PASSAGES = 32
+"""Passages below which it does not matter what their embedder knows."""
 Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
 """Maps stored documents and their passages to a change."""
 
@@ -96,6 +99,7 @@ class Builder:
         self._calls = context.files.calls
         self._seconds: dict[str, float] = {}
         self._large = len(context.update.change.put_chunks) > LARGE
+        self._paraphrase_score = context.before.paraphrase_score
 
     async def run(self) -> BuildReport:
         """Extract, organize, embed and commit; without any change nothing is written."""
@@ -198,6 +202,7 @@ class Builder:
         context, passages = self._context, self._corpus.passages.delta
         with self._timed("embedding"):
             await context.vectors.by_id(self._corpus.after.units if context.refitted else passages.put_units)
+            self._paraphrase_score = await self._embedder_score()
         with self._timed("organizing"):
             deltas = dict(await organize_all(jobs, context))
         _log_failures([failure for delta in deltas.values() for failure in delta.failures])
@@ -221,6 +226,17 @@ class Builder:
             revectors=revectors,
             drop_owners=dropped,
         )
+
+    async def _embedder_score(self) -> float | None:
+        """Score of the embedder, measured once, as soon as there are passages enough to be ranked by it."""
+        embedder, score = self._context.embedder, self._paraphrase_score
+        if score is not None or isinstance(embedder, Fittable) or len(self._corpus.after.chunks) < MIN_SCORED_PASSAGES:
+            return score
+        try:
+            return await paraphrase_score(embedder)
+        except Exception as error:  # noqa: BLE001 - vectors of a file, say, which has none of other texts
+            _logger.info("what the embedder knows of paraphrases was not measured: %s", error)
+            return None
 
     @property
     def _without_vectors(self) -> list[str]:
@@ -272,6 +288,7 @@ class Builder:
             embedder=embedder.fingerprint if self._corpus.after.chunks else before.embedder,
             embedder_spec=str(getattr(embedder, "spec", "")),
             dimension=context.vectors.dimension if self._corpus.after.chunks else before.dimension,
+            paraphrase_score=self._paraphrase_score,
             extractor=extractor if work.needs_records else before.extractor,
             chunker=chunker,
             seed=context.seed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -13,6 +13,7 @@ import numpy as np
 
 from sire_core.errors import SireError
 from sire_core.models.model_files import model_folders, short_name
+from sire_core.models.paraphrases import paraphrase_score
 
 Purpose = Literal["embedder", "cross-encoder", "late interaction"]
 
@@ -104,7 +105,8 @@ async def _embedding_test(model: LocalModel) -> ModelTest:
     for _ in range(_REPEATS):
         sentences = await embedder.embed([_RELEVANT_SENTENCE, _OTHER_SENTENCE], "document")
     spent = 1000 * (time.perf_counter() - started) / (2 * _REPEATS)
-    return _judged(np.asarray(sentences @ question), f"{embedder.dimension} dimensions, cosines", spent)
+    test = _judged(np.asarray(sentences @ question), f"{embedder.dimension} dimensions, cosines", spent)
+    return replace(test, detail=f"{test.detail}; paraphrases in English {await paraphrase_score(embedder):.2f}")
 
 
 async def _reranking_test(model: LocalModel) -> ModelTest:

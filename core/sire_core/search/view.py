@@ -173,6 +173,8 @@ class PoolView(DerivedCache):
         self._named_models = wrap_model
         self._vectors = vectors
         self.runner: Runner | None = None
+        self.paraphrase_score: float | None = None
+        """Score of the embedder that the vectors are of, see `models.paraphrases`; None if it was not measured."""
         self.shown_entities: Callable[[], Mapping[str, str]] | None = None
         """Ids of entities in paths, by their stored ids, where `allow` hides passages."""
         self._questions: dict[str, FloatArray] = {}

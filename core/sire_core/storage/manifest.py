@@ -85,6 +85,7 @@ class Manifest:
     embedder: str = ""
     embedder_spec: str = ""
     dimension: int = 0
+    paraphrase_score: float | None = None  # of the embedder; None if it was not measured
     extractor: str = ""
     chunker: Mapping[str, Any] | None = None
     seed: int = 0
@@ -108,7 +109,12 @@ class Manifest:
         return {
             "format": FORMAT,
             "generation": self.generation,
-            "embedder": {"fingerprint": self.embedder, "spec": self.embedder_spec, "dimension": self.dimension},
+            "embedder": {
+                "fingerprint": self.embedder,
+                "spec": self.embedder_spec,
+                "dimension": self.dimension,
+                "paraphrase_score": self.paraphrase_score,
+            },
             "extractor": self.extractor,
             "chunker": self.chunker,
             "seed": self.seed,
@@ -139,6 +145,7 @@ class Manifest:
                 embedder=_typed(embedder["fingerprint"], str),
                 embedder_spec=UntrustedText(_typed(embedder["spec"], str)),
                 dimension=_typed(embedder["dimension"], int),
+                paraphrase_score=None if (score := embedder.get("paraphrase_score")) is None else _typed(score, float),
                 extractor=_typed(data["extractor"], str),
                 chunker=None if data["chunker"] is None else _typed(data["chunker"], dict),
                 seed=_typed(data["seed"], int),

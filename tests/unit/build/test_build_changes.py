@@ -328,7 +328,7 @@ def test_recipes_of_older_extraction_rules_are_built_again_with_the_next_change(
         for recipe in recipes:
             with Index(tmp_path / "index", recipe=recipe) as index:
                 index.build(documents)
-                assert index.stats()["extraction"] == "rules/1"
+                assert index.stats()["extraction"] == ("" if recipe == "raptor" else "rules/1")  # it needs no records
     added = Document("g", "Kites rise over Hull.")
     with Index(tmp_path / "index") as index:
         assert index.build(documents).dropped == ()  # nothing changes: nothing is lost either
