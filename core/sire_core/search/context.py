@@ -35,6 +35,7 @@ from sire_core.documents.document_names import documents_of
 from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
+from sire_core.search.validity import version
 from sire_core.settings import read_toml
 from sire_core.text.languages import Language, language, question_language
 from sire_core.text.snippets import stems
@@ -57,19 +58,20 @@ Label = Callable[[int, "Hit"], str]
 GAP = "\u2026"  # one token; `[...]` is five, which cost one to two points of recall
 POOL = 30
 """Passages whose blocks are looked at."""
-FEATURES = ("words", "title", "near", "rank", "furniture", "code", "links", "rerank")
+FEATURES = ("words", "title", "near", "rank", "document", "furniture", "code", "links", "opening", "rerank")
 """Features of a piece: share of the question's words in it, only in the title and headings above it, only in the pieces
-beside it, rare words counting more; logarithm of its passage's rank, negative; whether it is furniture or code; links
-per 20 tokens; the reranker's score, in standard deviations of the others. Density, length, identifiers, rows, items,
-linking sentences and word vectors gave nothing more on left-out sets."""
+beside it, rare words counting more; logarithms of the rank of its passage, and of its document among the documents,
+negative; whether it is furniture or code; links per 20 tokens; logarithm of its number in the passage, negative; the
+reranker's score, in standard deviations of the others. Density, length, identifiers, rows, items, linking sentences,
+word vectors and words of the rest of the passage gave nothing more on left-out sets."""
 _PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
 SMALL_PASSAGE_CHARS = 1_200
 """Passages up to this length are joined with their neighbors in the document."""
 _MIN_CUT_TOKENS = 12  # Less room is not worth a part of a block
 _RERANKED = 40  # Pieces that a reranker scores
-_RANK_OF_WHOLE = 6.0
-"""Weight of the rank where passages are documents by themselves: one may be the second step of a chain, without a word
-of the question. Chosen on odd questions of HotpotQA, 2WikiMultiHopQA and MuSiQue."""
+_OF_WHOLE = {"rank": 9.0, "opening": 4.0}
+"""Weights where passages are documents by themselves: one may be the second step of a chain, without a word of the
+question, and it opens with what it is about. Chosen on odd questions of HotpotQA, 2WikiMultiHopQA and MuSiQue."""
 _ELSEWHERE = 0.3  # How much a word of the question counts for a part of it that does not have the word
 _UNREAD = -2.0  # Standardised score of pieces that the reranker did not read
 _WELL = 0.8  # A document matches well if it has this share of the best value of words
@@ -379,19 +381,18 @@ class Candidates:
         """Score of every piece without a reranker, `[pieces]`."""
         weights = learned_weights() if weights is None else weights
         if not self._are_parts():
-            weights = {**weights, "rank": _RANK_OF_WHOLE}
+            weights = {**weights, **_OF_WHOLE}
         return np.asarray(self.features @ np.array([weights.get(name, 0.0) for name in FEATURES]))
 
     def _are_parts(self) -> bool:
         """True if more than a quarter of the passages share a title or a source, or have a heading path or no title."""
         hits = [passage.hit for passage in self.passages]
-        titles = Counter(hit.unit.title for hit in hits)
-        sources = Counter(str(hit.metadata.get("source") or hit.doc_ids) for hit in hits)
+        titles, sources = Counter(hit.unit.title for hit in hits), Counter(map(source_of, hits))
         parts = [
             not hit.unit.title
             or SEPARATOR in hit.unit.title
             or titles[hit.unit.title] > 1
-            or sources[str(hit.metadata.get("source") or hit.doc_ids)] > 1
+            or sources[source_of(hit)] > 1
             for hit in hits
         ]
         return 4 * sum(parts) > len(parts)
@@ -457,6 +458,9 @@ def _features(
     part_stems = stems(part, spoken) if part else question_stems
     weights *= [1.0 if word in part_stems else _ELSEWHERE for word in question_stems]
     weights /= weights.sum() or 1.0
+    sources = [source_of(passage.hit) for passage in passages]
+    by_rank = sorted(range(len(passages)), key=lambda passage: passages[passage].rank)
+    documents = {source: place for place, source in enumerate(dict.fromkeys(sources[one] for one in by_rank))}
     columns = np.zeros((len(rows), len(FEATURES)))
     columns[:, 0] = inside @ weights
     columns[:, 1] = (above & ~inside) @ weights
@@ -464,7 +468,8 @@ def _features(
     for row, (passage, _, each, number) in enumerate(rows):
         kind, tokens = each.pieces[number].kind, each.tokens[number]
         links = 20 * each.links[number] / (20 + tokens)
-        columns[row, 3:7] = (-np.log1p(passages[passage].rank), kind in (HEADING, FURNITURE), kind == CODE, links)
+        rank, document, order = -np.log1p([passages[passage].rank, documents[sources[passage]], number])
+        columns[row, 3:9] = rank, document, kind in (HEADING, FURNITURE), kind == CODE, links, order
     return columns
 
 
@@ -493,7 +498,7 @@ def context_text(evidence: Sequence[Evidence], label: Label = number_label) -> s
     """Evidence as one text, each part behind its label and heading path; a path is not repeated."""
     parts, last = [], ("", "")
     for number, one in enumerate(evidence, 1):
-        source = (next(iter(one.doc_ids), ""), one.title)
+        source = (source_of(one.hit), one.title)
         title = one.title if source != last else ""
         parts.append(f"{label(number, one.hit)} {title}".rstrip() + f"\n{one.text}")
         last = source
@@ -590,6 +595,11 @@ def _within_budget(
     return {candidate: taken[candidate] for candidate in chosen}
 
 
+def source_of(hit: Hit) -> str:
+    """Document that a passage is a part of; where a splitter made it one by itself, the source in its metadata."""
+    return version(hit.metadata)[0] or next(iter(hit.doc_ids), hit.unit.id)
+
+
 def ranked(hits: Iterable[Hit], starts: Sequence[int | None] = ()) -> list[RankedPassage]:
     """Hits of any retriever, best first, each once; `starts` are their chosen in their documents, where known."""
     passages: dict[str, RankedPassage] = {}
@@ -623,7 +633,7 @@ class _Filling:
         candidates = self._candidates
         row = candidates.owner[candidate]
         hit, each = candidates.passages[row].hit, candidates.read[row]
-        document, piece = next(iter(hit.doc_ids), hit.unit.id), each.pieces[candidates.number[candidate]]
+        document, piece = source_of(hit), each.pieces[candidates.number[candidate]]
         text = " ".join(each.text[piece.start : piece.end].split())
         if any(text in taken for taken in self._texts.get(document, ())):
             return  # passages of a document overlap
@@ -714,7 +724,7 @@ def _evidence(candidates: Candidates, taken: dict[int, tuple[int, int]]) -> list
     for candidate in taken:  # best first
         row = candidates.owner[candidate]
         hit = candidates.passages[row].hit
-        rows = documents.setdefault(next(iter(hit.doc_ids), hit.unit.id), [])
+        rows = documents.setdefault(source_of(hit), [])
         rows += [row] if row not in rows else []
         by_passage.setdefault(row, []).append(candidate)
     evidence = []

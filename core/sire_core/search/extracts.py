@@ -20,7 +20,7 @@ from sire_core.documents.blocks import CODE, ITEM, ROW, stored_blocks
 from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.search.alike_words import AlikeWords
 from sire_core.search.context import Candidates, ranked
-from sire_core.search.unanswered import MAX_TOKENS, judge_hits
+from sire_core.search.unanswered import judge_hits
 from sire_core.settings import read_toml
 from sire_core.text.asking import AskingRules, asking_rules
 from sire_core.text.languages import language, question_language
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 PASSAGES = 24
 """Hits that sentences are chosen from."""
+MAX_TOKENS = 280
+"""Tokens of all quotes."""
 FEATURES = tuple("words title near rank alike share tokens short code kind time leads reached via".split())
 """Features of a sentence: the first four are those of `context`; share of the question in words that only mean nearly
 the same; share of its own words in the question, rare words counting more; logarithm of its tokens; whether it has few;
@@ -99,10 +101,9 @@ def extract_sentences(question: str, hits: Sequence[Hit], max_tokens: int = MAX_
 
     Hits are read without those to which a passage leads that only mentions what the question names and is not about it,
     unless there are no others. Each part of a question gets its best sentences in turn; what fits much less than the
-    best is left out. Hits that hardly answer give a few quotes, those without what is asked about none.
+    best is left out. Hits that do not answer give none, see `judge_hits`.
     """
-    max_tokens = min(max_tokens, judge_hits(question, hits)[1])
-    if not max_tokens:
+    if not judge_hits(question, hits)[1]:
         return []
     scored = ScoredSentences.of(question, hits)
     kind = "parts" if are_parts(hits) else "whole"

@@ -16,6 +16,7 @@ from sire_core.arrays.grouping import ranges
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
+from sire_core.search.validity import version
 from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities, sq_pays
 from sire_core.search.vectors.vector_store import store_scores
 from sire_core.storage.array_file import map_arrays, save_arrays
@@ -294,11 +295,16 @@ class PoolView(DerivedCache):
         return places
 
     def neighbors(self, position: int, allowed: BoolArray | None) -> tuple[int, list[int]]:
-        """Chunk number of a passage, and positions of the allowed passages before and after it in its document."""
+        """Chunk number of a passage, and positions of the allowed passages before and after it.
+
+        They are of its document, or documents themselves with the same source in their metadata, as splitters leave it.
+        """
         pool = self.pool
         number = int(pool.indices[pool.indptr[position]])
-        beside = [n for n in (number - 1, number + 1) if 0 <= n < len(pool.chunk_ids)]
-        same = [n for n in beside if pool.chunk_documents[n] == pool.chunk_documents[number]]
+        numbers, metadata = self.chunk_metadata
+        around = [n for n in (number - 1, number, number + 1) if 0 <= n < len(pool.chunk_ids)]
+        sources = {n: version(metadata[numbers[n]])[0] or pool.chunk_documents[n] for n in around}
+        same = [n for n in around if n != number and sources[n] == sources[number]]
         places: IntArray = self.derived("units of chunks", self._units_of_chunks)[same]
         return number, [place for place in places.tolist() if allowed is None or allowed[place]]
 

@@ -93,7 +93,7 @@ def test_query_for_people(index):
 
 def test_a_question_about_something_else_is_told_so(index):
     warned = run("query", index, "xyzzy qwfp")
-    assert "No hit shares a word with the question; these are only the nearest." in warned.stderr
+    assert "The documents do not seem to answer this. No hit shares a word with the question." in warned.stderr
     asked = run("ask", index, "xyzzy qwfp")
     assert asked.stdout.split("\n\n") == [warned.stderr.strip(), "No sentence of the hits answers the question.\n"]
     assert run("ask", index, "Where did Brackwater Press stand?").stderr.splitlines()[-1] == (
