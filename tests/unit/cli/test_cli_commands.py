@@ -450,3 +450,14 @@ def test_query_prints_evidence_within_a_number_of_tokens(index):
     assert ["m-2"] in [one["doc_ids"] for one in json.loads(printed)]
     for wrong in (["--more"], ["--max-tokens", 9, "--explain"], ["--max-tokens", 9, "--json", "--more"]):
         assert run("query", index, question, *wrong, code=1).stderr
+
+
+def test_an_index_that_was_never_finished_is_no_place_for_changes(tmp_path, source):
+    from sire_core.storage.index_files import IndexFiles
+
+    begun = IndexFiles(tmp_path / "begun", create=True)
+    assert begun.store.documents() == {}  # opened: the tables are there
+    begun.close()
+    said = run("add", tmp_path / "begun", source, code=1).stderr
+    assert "never finished" in said
+    assert f"sire index SRC... --to {tmp_path / 'begun'}" in said
