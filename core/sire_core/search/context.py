@@ -389,10 +389,7 @@ class Candidates:
         hits = [passage.hit for passage in self.passages]
         titles, sources = Counter(hit.unit.title for hit in hits), Counter(map(source_of, hits))
         parts = [
-            not hit.unit.title
-            or is_path(hit.unit.title)
-            or titles[hit.unit.title] > 1
-            or sources[source_of(hit)] > 1
+            not hit.unit.title or is_path(hit.unit.title) or titles[hit.unit.title] > 1 or sources[source_of(hit)] > 1
             for hit in hits
         ]
         return 4 * sum(parts) > len(parts)
