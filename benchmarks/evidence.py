@@ -1,6 +1,6 @@
 """Recall of required evidence within budgets of tokens of what is delivered; what is judged took no part in learning.
 
-The weights of `search/context.toml` are learned for each set on the part `even` of the questions of the others
+The weights of `search/context.toml` are learned for each set on the questions of the others outside the test part
 (listwise softmax over the pieces of the first passages; a need's share is the sum over the pieces that hold its quote),
 and judged on the parts `even` and `odd` of that set, on the part `test` only by `release.py`: whole passages of BM25
 and of `sire`, BM25 over pieces of 450 characters, the context that is chosen from passages of `sire`, and the same over
@@ -180,9 +180,9 @@ class Measured:
                 for row, search in searches.items():
                     found = [search(question.question) for question in self.questions]
                     self.rows[row] = whole_recalls(self.questions, found)
-        even = self.files.part("even").questions
+        develop = self.files.part("develop").questions
         with opened(work, name, (), "sire", whole=self.files.whole) as index:
-            self.examples = [example(*pair) for pair in zip(even, passages_of(index, even)[1], strict=True)]
+            self.examples = [example(*pair) for pair in zip(develop, passages_of(index, develop)[1], strict=True)]
 
 
 def main() -> None:
