@@ -51,8 +51,9 @@ WAYS_IN = {"passages": "", "LangChain's chunks": "langchain", "LlamaIndex's node
 BUDGETS = (300, 1000, 2000, 4000)
 HITS = 100
 PENALTY = 0.02
-LEARNED = FEATURES[:-1]
-"""All features but the reranker's, whose weight is 1: as much as the others together say."""
+LEARNED = FEATURES[:-2]
+"""All features but the place in the passage, which parts of documents do not need, and the reranker's, whose weight is
+1: as much as the others together say."""
 
 
 @dataclass(frozen=True, slots=True)

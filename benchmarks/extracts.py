@@ -1,11 +1,12 @@
 """How often the sentences of an answer without a model hold what was asked for.
 
-    python benchmarks/extracts.py [--learn] SET...
+    python benchmarks/extracts.py [--learn | --refused] SET...
 
 A set is a folder of SIRE_DATA. Where questions have `needs`, a need is met if a quote has most of the words of its
 quotation; else a question is if they have its answer (those of the part `odd` that are answered by no yes or no). The
 test part is not read. Left out are weights learned on the other sets of the kind (parts of documents with `needs`,
-whole ones without). `--learn` prints those of all sets given, as `search/extracts.toml` has them.
+whole ones without). `--learn` prints those of all sets given, as `search/extracts.toml` has them. `--refused` prints
+how many of 50 questions of the part `odd` of each set its own documents and those of the other sets do not answer.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from scipy.optimize import minimize
 from sire_core import Index
 from sire_core.evaluate.datasets import load_dataset
 from sire_core.evaluate.rows import fold
-from sire_core.search import extracts
+from sire_core.search import extracts, unanswered
 from sire_core.search.explanation import text_below_title
 from sire_core.text.words import count_tokens, normalize_answer
 
@@ -41,6 +42,8 @@ PRICE = {"parts": 1.0, "whole": 0.5}
 """Taken from the learned weight of the logarithm of a sentence's tokens: what it takes of the budget."""
 MOST, INSIDE, FEWEST = 0.7, 0.9, 5
 """Share of a quote's words in a sentence, or of a sentence's in the quote, that has so many at least."""
+SHARES, REFUSED = (0.35, 0.4, 0.45), 50
+"""Values of `unanswered.MIN_SHARE` that are tried, and questions of each set."""
 HARDLY_THERE = {"parts": ("leads", "reached", "via"), "whole": ("time", "short", "code")}
 """Features whose weights are set by hand: too few sentences of the sets have them."""
 
@@ -126,11 +129,33 @@ def share(rows: Sequence[Asked], weights: dict[str, float]) -> tuple[float, floa
     return 100 * fmean(values), fmean(map(len, texts)), fmean(map(count_tokens, texts))
 
 
+def refused(names: Sequence[str]) -> None:
+    """Print the percentage of the questions of each set that the documents of each set are said not to answer."""
+    sets = {name: load_dataset(DATA / name) for name in names}
+    texts = {name: [one.question for one in dataset.part("odd").questions[:REFUSED]] for name, dataset in sets.items()}
+    print(
+        f"| documents | questions | {' | '.join(f'{share:.2f}' for share in SHARES)} |\n|---|---|{'--:|' * len(SHARES)}"
+    )
+    for name, dataset in sets.items():
+        with Index(recipe="sire") as index:
+            index.build(dataset.documents)
+            for other in sets:
+                found = list(zip(texts[other], index.search_many(texts[other], extracts.PASSAGES), strict=True))
+                values = []
+                for unanswered.MIN_SHARE in SHARES:
+                    values.append(100 * fmean(not unanswered.judge_hits(*one)[1] for one in found))
+                print(f"| {name} | {other} | {' | '.join(f'{value:.0f}' for value in values)} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="+", metavar="SET")
     parser.add_argument("--learn", action="store_true", help="print the weights that all sets give")
+    parser.add_argument("--refused", action="store_true", help="print how many questions are refused")
     options = parser.parse_args()
+    if options.refused:
+        refused(options.sets)
+        return
     rows = {name: asked(name) for name in options.sets}
     print("| set | needs or answers | five hits whole | met | left out | characters | tokens |")
     print("|---|--:|--:|--:|--:|--:|--:|")

@@ -21,24 +21,25 @@ from typing import TYPE_CHECKING, Any
 from sire_core import Document, Index
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 DATA = Path(os.environ.get("SIRE_DATA", "../shared/data")) / "languages"
-STEMMERS = {"ar": "arabic", "de": "german", "en": "english", "es": "spanish", "ru": "russian", "tr": "turkish"}
+_NAMES = "ar:arabic de:german en:english es:spanish fr:french it:italian ru:russian tr:turkish"
+STEMMERS = dict(pair.split(":") for pair in _NAMES.split())
 UNSPACED = re.compile("([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+|[\u3040-\u30ff\u3400-\u9fff]+)")
 K1, B = 1.5, 0.75
 RANKS = 10
 
 
-def tokenizer(language: str) -> Callable[[str], list[str]]:
-    """What cuts a text of a language into the terms of BM25."""
+def tokenizer(language: str, function_words: Collection[str] = ()) -> Callable[[str], list[str]]:
+    """What cuts a text of a language into the terms of BM25, without some words."""
     import Stemmer
 
     stemmer = Stemmer.Stemmer(STEMMERS[language]) if language in STEMMERS else None
 
     def terms(text: str) -> list[str]:
         words = re.findall(r"[\w\u0300-\u036f\u0e31-\u0e4e]+", unicodedata.normalize("NFKC", text).lower())
-        parts = [part for word in words for part in UNSPACED.split(word) if part]
+        parts = [part for word in words for part in UNSPACED.split(word) if part and part not in function_words]
         spaced = [part for part in parts if not UNSPACED.fullmatch(part)]
         pairs = [p[i : i + 2] for p in parts if UNSPACED.fullmatch(p) for i in range(max(1, len(p) - 1))]
         return (stemmer.stemWords(spaced) if stemmer else spaced) + pairs

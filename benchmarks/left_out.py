@@ -35,8 +35,7 @@ from tried_manuals import LAST, MANUALS, load_manual
 
 from sire_core import Index
 from sire_core.evaluate import Experiment, load_dataset
-from sire_core.evaluate.bootstrap import interval_of
-from sire_core.evaluate.row_list import holm, randomization_p
+from sire_core.evaluate.bootstrap import SIGNIFICANCE, holm, interval_of, randomization_p
 from sire_core.evaluate.rows import passages_by_need
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.models.lexical_embedder import is_lexical
@@ -63,7 +62,6 @@ JUDGED_ONLY = ("cloud", *LAST)
 """Chunks without titles and the last manuals, which the weights that ship were not learned from either."""
 BASELINES, HEADS = ("bm25", "dense", "hybrid"), ("BM25", "vectors", "hybrid")
 LEFT_OUT, SHIPPED = "`sire`, weights of the other sets", "as shipped"
-SIGNIFICANCE = 0.05
 CONFIG = EvalConfig(ks=(5,), budget=None, returns="passages")
 FEATURES = ("words", "fused", "coverage", "sentence", "phrases", "heading", "alike", "path", "step")
 PENALTY = 0.02

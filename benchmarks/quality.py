@@ -26,8 +26,8 @@ import numpy as np
 
 from sire_core.atomic_files import replacing
 from sire_core.evaluate import DataSet, Experiment, load_dataset, load_questions
+from sire_core.evaluate.bootstrap import SIGNIFICANCE, holm, randomization_p
 from sire_core.evaluate.datasets import PARTS
-from sire_core.evaluate.row_list import holm, randomization_p
 from sire_core.files.readers import read_documents
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ SETS = ("2wikimultihopqa", "hotpotqa", "musique", "musique-more", "cloud")
 RECIPES = ("bm25", "dense", "hybrid", "pagerank", "iier", "sirerag", "sire")
 BASELINES = ("bm25", "dense", "hybrid")
 HEADS = {"bm25": "BM25", "dense": "vectors"}
-SIGNIFICANCE = 0.05
 VARIANTS = ("titled", "untitled", "titles in text")
 
 Found = dict[tuple[str, str, str], dict[str, Any]]

@@ -127,7 +127,7 @@ from sire_core.settings import need_torch as need_torch
 from sire_core.settings import refuse_unused as refuse_unused
 from sire_core.settings import setting as setting
 from sire_core.settings import untrusted_error as untrusted_error
-from sire_core.storage.array_notes import ArrayNote as ArrayNote
+from sire_core.storage.array_file import ArrayNote as ArrayNote
 from sire_core.storage.checksums import stored_values as stored_values
 from sire_core.storage.edge_notes import register_edge_note as register_edge_note
 from sire_core.text.lexicon import FUNCTION_WORDS as FUNCTION_WORDS

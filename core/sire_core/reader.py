@@ -337,6 +337,7 @@ class Reader:
         allow = self._configuration.allow
         pool = pool if allow is None else replace(pool, shown_id=partial(shown_id, allow=allow))
         view = PoolView(pool, embedder, model, lazy.edges, lazy.notes, store, before, wrap, records)
+        view.paraphrase_score = manifest.paraphrase_score
         view.shown_entities = None if allow is None else partial(shown_entities, view, allow)
         return view, recipe
 
@@ -456,6 +457,7 @@ class Reader:
             "recipes": manifest.recipe_names,
             "embedder": manifest.embedder,
             "dimension": manifest.dimension,
+            "paraphrase_score": manifest.paraphrase_score,
             "extraction": built.extraction,
             "language_model": built.language_model,
             "failed": 0 if limited else manifest.failed_count(built),
@@ -463,18 +465,18 @@ class Reader:
             "vectors": "own scan" if self.vectors is None else self.vectors.description,
             **({"pending": len(pending)} if pending else {}),
             **({} if limited else self._waiting(built.owners)),
-            **({} if limited else {"languages": files.languages()}),
+            **({} if limited else {"languages": files.store.languages()}),
             **({} if limited else files.figures(built)),
         }
 
     def _waiting(self, owners: Sequence[str]) -> dict[str, Any]:
         """Number of units that were not sent yet to each of the user's stores, and the ids of the first of them."""
-        from sire_core.storage.index_files import pending_unit_ids
+        from sire_core.storage.store import CORPUS
 
         store, names = self.files().store, [mirror.name for mirror in self._configuration.mirrors]
         if not names:
             return {}
-        waiting = {name: list(pending_unit_ids(store, name, owners)) for name in names}
+        waiting = {name: store.outbox(name).pending_of([CORPUS, *owners]) for name in names}
         listed = {name: ids[:20] for name, ids in waiting.items() if ids}
         counts = {name: len(ids) for name, ids in waiting.items()}
         return {"waiting": counts, **({"waiting_ids": listed} if listed else {})}

@@ -163,8 +163,39 @@ class Document:
         return tuple(Passage(chunk) if isinstance(chunk, str) else chunk for chunk in self.chunks)
 
 
+class _Text:
+    """The text of a passage or unit, with its structure and language."""
+
+    __slots__ = ()
+    text: str
+    title: str
+    layout: str
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Structure of the text."""
+        from sire_core.documents.blocks import stored_blocks
+
+        return stored_blocks(self.text, self.layout)
+
+    @property
+    def language(self) -> str:
+        """Code of its language (ISO 639-1), `und` if nothing tells; that of its document, if it was stored."""
+        from sire_core.documents.blocks import language_of
+        from sire_core.text.languages import find_language
+
+        return language_of(self.layout) or find_language(self.index_text)
+
+    @property
+    def index_text(self) -> str:
+        """The text that is searched and embedded, without the addresses of links. Only passages include their title."""
+        text = without_link_targets(self.text)
+        is_passage = getattr(self, "kind", UnitKind.CHUNK) is UnitKind.CHUNK
+        return f"{self.title}\n{text}" if self.title and is_passage else text
+
+
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(_Text):
     """A passage of a document, the smallest source that is tracked.
 
     Attributes:
@@ -188,30 +219,9 @@ class Chunk:
     layout: str = field(default="", repr=False)
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
-        """Structure of the text."""
-        from sire_core.documents.blocks import stored_blocks
-
-        return stored_blocks(self.text, self.layout)
-
-    @property
-    def language(self) -> str:
-        """Code of its language (ISO 639-1), `und` if nothing tells; that of its document, if it was stored."""
-        from sire_core.documents.blocks import language_of
-        from sire_core.text.languages import find_language
-
-        return language_of(self.layout) or find_language(self.index_text)
-
-    @property
     def hash(self) -> str:
         """`content_hash` of title and text: the key of extraction records."""
         return content_hash(self.title, self.text)
-
-    @property
-    def index_text(self) -> str:
-        """The text that is searched and embedded: title, then text without the addresses of links."""
-        text = without_link_targets(self.text)
-        return f"{self.title}\n{text}" if self.title else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +282,7 @@ class ExtractionRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(_Text):
     """Anything that a search can find: a passage, or a text derived from passages.
 
     Attributes:
@@ -302,30 +312,9 @@ class Unit:
     layout: str = field(default="", repr=False)
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
-        """Structure of the text."""
-        from sire_core.documents.blocks import stored_blocks
-
-        return stored_blocks(self.text, self.layout)
-
-    @property
-    def language(self) -> str:
-        """Code of its language (ISO 639-1), `und` if nothing tells; that of its document, if it was stored."""
-        from sire_core.documents.blocks import language_of
-        from sire_core.text.languages import find_language
-
-        return language_of(self.layout) or find_language(self.index_text)
-
-    @property
     def source_id(self) -> str:
         """Your id of a passage; the unit's id if there is none."""
         return next(filter(None, self.source_ids), self.id)
-
-    @property
-    def index_text(self) -> str:
-        """The text that is searched and embedded, without the addresses of links. Only passages include their title."""
-        text = without_link_targets(self.text)
-        return f"{self.title}\n{text}" if self.title and self.kind is UnitKind.CHUNK else text
 
 
 @dataclass(frozen=True, slots=True)

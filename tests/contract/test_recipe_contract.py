@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sire_core.recipes import REGISTRY
-from sire_core.recipes.registry import recipe_by_name
+from sire_core.recipes import REGISTRY, recipe_by_name
 from sire_core.testing.contracts import (
     RECIPE_CHECKS,
     broken_promises,
@@ -57,7 +56,7 @@ def test_recipe_keeps(name, check):
     assert broken_promises(REGISTRY[name], [check]) == {}
 
 
-@pytest.mark.quick(variant=VARIANTS[::3])
+@pytest.mark.quick(variant=VARIANTS[::5])
 @pytest.mark.parametrize("check", ABOUT_SETTINGS, ids=label)
 @pytest.mark.parametrize("variant", VARIANTS, ids=label)
 def test_recipe_with_settings_keeps(variant, check):

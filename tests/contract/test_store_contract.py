@@ -8,14 +8,13 @@ from llama_index.core.schema import Document as LlamaIndexDocument
 
 from langchain_sire import SireRetriever as LangChainRetriever
 from llama_index_sire import SireRetriever as LlamaIndexRetriever
-from sire_core import Index
+from sire_core import Document, Index
 from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.filters import parse_filter
 from sire_core.recipes import REGISTRY
 from sire_core.testing.contracts import two_tenants
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document
 from support.langchain_demo import Hashed
 
 pytestmark = pytest.mark.default_recipe

@@ -29,10 +29,10 @@ from langchain_sire import (
     create_self_ask_graph,
 )
 from llama_index_sire import IRCoTQueryEngine, ReasoningWorkflow, SelfAskQueryEngine, SingleQueryEngine
+from sire_core import Document as SireDocument
+from sire_core import Index
 from sire_core.errors import ConfigurationError, CorpusError, ModelError
-from sire_core.index import Index
 from sire_core.recipes import recipe_of
-from sire_core.types import Document as SireDocument
 
 DOCUMENTS = [Document(page_content="Petra Quillon sails."), Document(page_content="Otto Brack walks.", id="own")]
 

@@ -9,11 +9,10 @@ from llama_index.core.schema import TextNode
 
 import langchain_sire
 import llama_index_sire
+from sire_core import Document, Index
 from sire_core.documents.document_names import check_cite_key, cited_names
 from sire_core.errors import ConfigurationError, QueryError
-from sire_core.index import Index
 from sire_core.serve.tools import IndexTools
-from sire_core.types import Document
 
 HASH = "0123456789abcdef" * 8
 

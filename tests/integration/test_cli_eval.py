@@ -282,3 +282,39 @@ def test_modes_with_a_model_are_tables_of_their_own(dataset, tmp_path, monkeypat
     assert seen == {"m", "big"}
     assert "give --answer" in run("eval", dataset, "--judge", "big", "--llm", "m", code=1).stderr
     assert "needs --llm" in run("eval", dataset, "--missing-edges", 3, code=1).stderr
+
+
+def test_a_papers_main_table_says_its_price_first_and_asks_nothing_twice(dataset, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.chdir(tmp_path)
+    set_folder = dataset.rename(tmp_path / "musique-demo")
+
+    def script(call):
+        if "passage" not in call.fields:
+            return "0"
+        first, last = call.fields["passage"].split()[:2]
+        return json.dumps({"names": [first, last], "triples": [[first, "meets", last]], "aliases": []})
+
+    with ScriptedServer(script) as server:
+        model = ("--llm", "gpt-4o-mini", "--base-url", server.base_url)
+        words = ("reproduce", "hipporag2", set_folder, *model, "--questions", 3, "--passages", 12)
+        refused = run(*words, code=2).stderr
+        assert "3 questions, 12 documents" in refused
+        assert "Expected in all: " in refused
+        assert "$" in refused
+        assert not server.log
+        assert not (tmp_path / "hipporag2-musique-demo").exists()
+        first = run(*words, "--yes", "--json", "rows.json")
+        calls = len(server.log)
+        again = run(*words, "--yes")
+        assert len(server.log) == calls
+    expected = int(refused.partition("Expected in all: ")[2].split(" call")[0].split()[-1].replace(",", ""))
+    assert 0.5 * calls <= expected <= 2 * calls
+    rows = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
+    assert [row["recipe"] for row in rows] == ["dense", "hybrid", "HippoRAG 2", "passages alone"]
+    assert rows[2]["settings"]["preset"] == "published"
+    assert rows[2]["answers"]["reader"] == "paper"
+    assert "74.7" in first.stdout  # the paper's R@5
+    assert "74.7" in again.stdout
+    assert "has no main table" in run("reproduce", "sire", set_folder, *model, code=1).stderr
+    assert "give --llm" in run("reproduce", "hipporag2", set_folder, code=1).stderr

@@ -10,7 +10,8 @@ from sire_core import Document, Index
 from sire_core.cli.app import app
 from sire_core.data import demo_documents
 from sire_core.evaluate.compare import compare
-from sire_core.questions import Question, Quote
+from sire_core.extend import Question
+from sire_core.questions import Quote
 from sire_core.types import BuildReport, Failure
 from support.tiny_onnx import write_tiny_cross_encoder, write_tiny_embedder
 

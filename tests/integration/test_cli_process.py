@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.command import run_python
+
 SIRE = [sys.executable, "-c", "from sire_core.cli import main; main()"]
 
 
@@ -42,14 +44,13 @@ def test_help_loads_nothing_heavy():
         "heavy = {'numpy', 'scipy', 'sklearn', 'faiss', 'torch', 'sqlite3', 'asyncio'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
+    done = run_python(code)
     assert "demo" in done.stdout
 
 
 def test_without_typer_one_line_says_what_to_install():
     code = "import sys; sys.modules['typer'] = None\nfrom sire_core.cli import main\nmain()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    done = run_python(code, check=False)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert 'pip install "sire-rag[cli]"' in done.stderr

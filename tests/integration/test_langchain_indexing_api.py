@@ -10,7 +10,7 @@ from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sire import SireDocumentTransformer, SireRetriever, SireVectorStore
-from sire_core.index import Index
+from sire_core import Index
 
 
 def _doc(source, text):

@@ -4,7 +4,6 @@ import asyncio
 
 import httpx
 import pytest
-from langchain_core.callbacks import UsageMetadataCallbackHandler, get_usage_metadata_callback
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 from langchain_sire import LangChainChat, SireRetriever
@@ -80,17 +79,3 @@ def test_trap_sync_calls_leave_no_connection_behind_that_another_loop_would_use(
 
     assert asyncio.run(on_the_users_loop()) == expected
     assert retriever.invoke("Who commanded the ship?") == expected
-
-
-def test_usage_callbacks_see_every_call_of_a_build(server):
-    with get_usage_metadata_callback() as usage:
-        _build(server, _documents(4))
-    told = sum(entry["total_tokens"] for entry in usage.usage_metadata.values())
-    assert told > 0
-    seen = UsageMetadataCallbackHandler()
-    bridge = LangChainChat(_chat(server, callbacks=[seen]))
-    texts = [text for text, _, _ in _documents(4)]
-    SireRetriever.from_texts(texts, _embeddings(server), llm=bridge)
-    total = bridge.meter.report().total
-    assert total.calls > 4
-    assert sum(e["total_tokens"] for e in seen.usage_metadata.values()) == total.input_tokens + total.output_tokens

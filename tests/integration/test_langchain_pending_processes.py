@@ -10,9 +10,9 @@ from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
 from langchain_sire import SireRetriever
+from sire_core import Document as SireDocument
+from sire_core import Index
 from sire_core.errors import StorageError
-from sire_core.index import Index
-from sire_core.types import Document as SireDocument
 
 
 def doc(name, text, **metadata):

@@ -13,8 +13,8 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import SimpleVectorStore
 
 from llama_index_sire import SireNodeParser
+from sire_core import Index
 from sire_core.data import demo_documents
-from sire_core.index import Index
 from sire_core.recipes import REGISTRY
 from sire_core.types import to_uuid
 
@@ -93,18 +93,6 @@ def test_second_run_with_one_changed_document_leaves_no_stale_summary(tmp_path, 
     assert world.parser.retired_ids == []
     assert world.run(corpus()) == []
     assert world.ids == world.index_ids()
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.quick(recipe=["iier", "sire", "sirerag"])
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_a_deleted_document_takes_its_summaries_along(tmp_path, recipe, is_async):
-    """Nothing but a deletion: the pipeline hands no document to its transformations."""
-    world = World(tmp_path, recipe, DocstoreStrategy.UPSERTS_AND_DELETE, is_async=is_async)
-    world.run(corpus(canary=True))
-    world.run([d for d in corpus(canary=True) if d.id_ != "bruno-hask"])
-    assert world.ids == world.index_ids()
-    assert CANARY not in world.stored_text
 
 
 def test_a_parser_that_cannot_learn_of_deletions_says_so(tmp_path, caplog):

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from sire_core import Document, Index
 from sire_core.cli.app import app
+from support.command import run_python
 from support.scripted_server import ScriptedServer
 
 SIRE = ["-c", "from sire_core.cli import main; main()"]
@@ -325,7 +326,7 @@ def test_it_listens_on_loopback_alone(served):
 
 def test_without_the_sdk_one_line_says_what_to_install(folder):
     code = "import sys; sys.modules['mcp'] = None\n" + SIRE[1]
-    done = subprocess.run([sys.executable, "-c", code, "mcp", str(folder)], capture_output=True, text=True, check=False)
+    done = run_python(code, "mcp", folder, check=False)
     assert done.returncode == 1
     assert done.stderr.strip() == 'error: The MCP server needs the MCP SDK, version 2: pip install "sire-rag[mcp]"'
 

@@ -10,15 +10,13 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from sire_core import Document, Index, UsageLimits
 from sire_core.errors import LimitExceededError, ModelError
-from sire_core.index import Index
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.faults import RetryPolicy
-from sire_core.models.usage import UsageLimits
 from sire_core.storage.call_cache import CallStore
 from sire_core.storage.check import check_folder
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document
 from support.http_server import HttpRequest, HttpResponse, LoopbackServer
 
 RETRY = RetryPolicy(max_retries=1, base=0.001, cap=0.002, seed=0)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document, Index, UsageLimits
 from sire_core.errors import LimitExceededError
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.faults import RetryPolicy
-from sire_core.models.usage import Price, UsageLimits
+from sire_core.models.usage import Price
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
 from support.faults import replay

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sire_core import UsageLimits
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
 from sire_core.extraction.model_extractor import ModelExtractor
 from sire_core.extraction.stage import extract_missing
@@ -15,7 +16,6 @@ from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.faults import RetryPolicy
-from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import ChunkInContext, Embedder, Prompt
 from sire_core.storage.call_cache import CallStore

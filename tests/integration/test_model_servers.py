@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import logging
+import time
 import zlib
 from base64 import b64encode
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from pydantic import BaseModel
 
+from sire_core import UsageLimits
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.faults import RetryPolicy
-from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Prompt
 from sire_core.storage.call_cache import CallStore
 from support.http_server import HttpRequest, HttpResponse, LoopbackServer
 
-pytestmark = pytest.mark.usefixtures("transport")
+# What a body says is read alike over both clients; how it travels is tried over both.
+pytestmark = [pytest.mark.usefixtures("transport"), pytest.mark.quick(transport=["default"])]
+over_both = pytest.mark.quick(transport=["default", "httpx"])
 
 RETRY = RetryPolicy(max_retries=2, base=0.001, cap=0.002, seed=0)
 PROMPT = Prompt("Say it.", "Alma lives in Drava.")
@@ -81,6 +86,12 @@ async def ask(server: Server, schema=None, **settings):
             return await model.complete(PROMPT, schema=schema, max_tokens=100)
 
 
+async def ask_twice(server: Server) -> list:
+    with LoopbackServer(server) as running:
+        async with client(running) as model:
+            return [await model.complete(PROMPT, schema=Town) for _ in range(2)]
+
+
 async def streamed(server: Server, **settings) -> str:
     with LoopbackServer(server) as running:
         async with client(running, **settings) as model:
@@ -136,6 +147,46 @@ async def test_stepping_down_from_any_form_of_error(form, status):
     server = Server(answer)
     assert (await ask(server, Town)).parsed == Town(town="Drava")
     assert [body.get("response_format", {}).get("type") for body in server.bodies] == ["json_schema", "json_object"]
+
+
+@pytest.mark.parametrize("message", ["", "the backend is unavailable", "structured output is not supported"])
+async def test_a_schema_that_is_refused_with_503_is_given_up(message):
+    no = refused(503, {"error": {"message": message}} if message else "")
+    server = Server(lambda body: no if "response_format" in body else whole('{"town": "D"}'))
+    assert [answer.parsed for answer in await ask_twice(server)] == [Town(town="D")] * 2
+    assert "response_format" not in server.bodies[-1]
+
+
+async def test_a_server_that_is_only_busy_keeps_its_schema():
+    server = Server(lambda _: refused(503, "") if len(server.bodies) in (2, 3) else whole('{"town": "D"}'))
+    assert [answer.parsed for answer in await ask_twice(server)] == [Town(town="D")] * 2
+    assert server.bodies[-1]["response_format"]["type"] == "json_schema"
+
+
+NO_SYSTEM = [
+    (400, "System role not supported"),
+    (500, "Jinja Exception: System role not supported"),
+    (400, "Conversation roles must alternate user/assistant/user/assistant/..."),
+    (422, "Only user and assistant roles are supported!"),
+    (400, "Developer instruction is not enabled for models/gemma-3-27b-it"),
+    (500, "Only user, assistant and tool roles are supported"),
+]
+
+
+@pytest.mark.parametrize(("status", "message"), NO_SYSTEM)
+async def test_instructions_go_into_the_user_s_message_where_there_is_no_role_for_them(status, message):
+    def answer(body):
+        has_system = any(said["role"] == "system" for said in body["messages"])
+        return refused(status, {"error": {"message": message}}) if has_system else whole('{"town": "D"}')
+
+    server = Server(answer)
+    await ask_twice(server)
+    assert len(server.bodies) == 3  # seen once, and remembered
+    (only,) = server.bodies[-1]["messages"]
+    assert only["role"] == "user"
+    assert only["content"].startswith("Say it.")
+    assert "Alma lives in Drava." in only["content"]
+    assert server.bodies[-1]["response_format"]["type"] == "json_schema", "the schema was not what was refused"
 
 
 @pytest.mark.parametrize("body", ["", "Bad Request", "<html>502 Bad Gateway</html>", "Internal Server Error"])
@@ -216,6 +267,7 @@ BROKEN = {
     "null choices": {"choices": None, "error": {"message": "upstream gave up"}},
     "no choices": {"error": "upstream gave up"},
     "null choices without a word": {"choices": None},
+    "choices that are none": {"choices": []},
     "null choices and words of its own": {"choices": None, "base_resp": {"status_msg": "upstream gave up"}},
     "text": "upstream gave up",
     "a list": [{"detail": "upstream gave up"}],
@@ -246,6 +298,13 @@ ENDS = {
 }
 
 
+async def test_a_stream_without_an_end_is_not_passed_for_an_answer():
+    event = b'data: {"choices": [{"delta": {"content": "Dra"}}]}\n\n'
+    with pytest.raises(ModelError, match="broke off after 3 characters"):
+        await streamed(Server(lambda _: HttpResponse(headers={"content-type": "text/event-stream"}, body=event)))
+
+
+@over_both
 @pytest.mark.parametrize("kind", ENDS)
 async def test_streams_that_break_off(kind):
     def answer(_):
@@ -347,6 +406,7 @@ def packed(text: bytes, how: str) -> HttpResponse:
     return HttpResponse(200, body, {"content-encoding": how})
 
 
+@over_both
 @pytest.mark.parametrize("how", ["gzip", "deflate"])
 async def test_what_is_unpacked_is_bounded(how, monkeypatch):
     assert (await ask(Server(lambda _: packed(json.dumps(whole()).encode(), how)))).text == "Drava"
@@ -374,6 +434,7 @@ async def test_what_cannot_be_unpacked_up_to_a_bound_is_refused(how):
     assert server.requests[0].headers["accept-encoding"] == "gzip, deflate"
 
 
+@over_both
 async def test_half_of_a_packed_body_is_asked_for_again():
     whole_body = gzip.compress(json.dumps(whole()).encode())
 
@@ -457,6 +518,7 @@ async def test_an_address_that_is_none_or_has_two_keys_is_refused_at_once():
     assert "secret" not in str(unreachable.value)
 
 
+@over_both
 async def test_redirects_compare_the_port_and_send_no_credentials():
     other = Server(lambda _: whole())
     with LoopbackServer(other) as elsewhere:
@@ -473,6 +535,9 @@ async def test_redirects_compare_the_port_and_send_no_credentials():
                 ):
                     await ask(server, api_key=KEY)
     assert other.requests == []
+    moved = HttpResponse(status=307, headers={"location": "/v2/chat/completions"})
+    server = Server(lambda _: moved if server.requests[-1].path.startswith("/v1/chat") else whole())
+    assert (await ask(server)).text == "Drava"
 
     def same(body):
         if len(server.bodies) == 1:
@@ -487,3 +552,77 @@ async def test_redirects_compare_the_port_and_send_no_credentials():
             with suppress(ModelError):
                 await model.complete(PROMPT)
     assert not any("ZXZl" in request.headers.get("authorization", "") for request in server.requests)
+
+
+async def drip(part: bytes, pause: float, times: int = 10_000):
+    for _ in range(times):
+        yield part
+        await asyncio.sleep(pause)
+
+
+@over_both
+@pytest.mark.parametrize("how", [ask, streamed])
+async def test_a_server_that_sends_a_byte_now_and_then_is_left_at_the_deadline(how):
+    server = Server(lambda _: HttpResponse(headers={"content-type": "application/json"}, parts=drip(b" ", 0.05)))
+    started = time.monotonic()
+    with pytest.raises(ModelError, match="not complete after"):
+        await how(server, deadline=0.6)
+    assert time.monotonic() - started < 10
+    assert len(server.bodies) == 1  # the next answer would drip as well
+
+
+async def test_an_endless_stream_of_events_ends_at_the_deadline():
+    server = Server(lambda _: HttpResponse(parts=drip(b": still here\n\n", 0.02)))
+    with pytest.raises(ModelError, match="not complete after"):
+        await streamed(server, deadline=0.6)
+
+
+@over_both
+@pytest.mark.parametrize("how", [ask, streamed])
+async def test_a_body_without_end_is_refused(how, monkeypatch):
+    monkeypatch.setattr("sire_core.models.openai.client._MAX_BYTES", 100_000)
+    server = Server(lambda _: HttpResponse(headers={"content-type": "application/json"}, parts=drip(b"1" * 5000, 0)))
+    with pytest.raises(ModelError, match="longer than 100,000 bytes"):
+        await how(server)
+    assert len(server.bodies) == 1
+
+
+NESTED = b'{"choices": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [NESTED, b'{"choices": ' + b"1" * 10_000 + b"}", b"\xff\xfe{}", b'{"choices": 5}', b'{"choices": [5]}', b"[]"],
+)
+@pytest.mark.parametrize("how", [ask, streamed])
+async def test_answers_that_no_parser_takes_are_one_clear_error(how, body):
+    with pytest.raises(ModelError):
+        await how(Server(lambda _: HttpResponse(body=body)))
+
+
+@pytest.mark.parametrize("nested", [NESTED, b'{"choices": [5]}', b'{"choices": [{"delta": 5}]}', b'{"choices": 5}'])
+async def test_events_that_no_parser_takes_are_one_clear_error(nested):
+    with pytest.raises(ModelError):
+        await streamed(Server(lambda _: HttpResponse(parts=drip(b"data: " + nested + b"\n\n", 0, 2))))
+
+
+@over_both
+async def test_a_slow_model_is_asked_for_a_stream_and_its_answer_is_kept():
+    """Three tokens a second take longer than one waits for news, but there is always news."""
+
+    async def slowly():
+        for piece in ("Alma ", "lives ", "in ", "Drava"):
+            await asyncio.sleep(0.15)
+            yield f"data: {json.dumps({'choices': [{'delta': {'content': piece}}]})}\n\n".encode()
+        yield b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+
+    async def silence():
+        await asyncio.sleep(5)
+        yield b"{}"
+
+    server = Server(lambda body: HttpResponse(parts=slowly() if body.get("stream") else silence()))
+    with LoopbackServer(server) as running:
+        async with client(running, timeout=0.4, retry=replace(RETRY, max_retries=1)) as model:
+            for _ in range(2):
+                assert (await model.complete(PROMPT)).text == "Alma lives in Drava"
+    assert [bool(body.get("stream")) for body in server.bodies] == [False, True, True]

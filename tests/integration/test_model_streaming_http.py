@@ -10,11 +10,11 @@ import re
 import pytest
 from pydantic import BaseModel
 
+from sire_core import UsageLimits
 from sire_core.errors import LimitExceededError, ModelError, RefusalError, UnusableAnswerError
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.faults import RetryPolicy
-from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import Completion, Prompt, StreamingModel
 from sire_core.storage.call_cache import CallStore

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document, Index, Passage
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.model_extractor import NATIVE, ModelExtractor
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.protocols import ChunkInContext
 from sire_core.recipes import REGISTRY, recipe_by_name
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
-from sire_core.types import Chunk, Passage
+from sire_core.types import Chunk
 from support.scripted_server import ScriptedServer
 
 ONE = "Mira Vale paints in Port Amber. She signs as M. Vale."

@@ -21,14 +21,13 @@ from langchain_sire import (
 )
 from langchain_sire import SireRetriever as LangChainRetriever
 from llama_index_sire import SireRetriever as LlamaIndexRetriever
+from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
 from sire_core.explore.export import to_networkx
-from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.recipes import REGISTRY
 from sire_core.serve.tools import IndexTools
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
-from sire_core.types import Document
 
 CANARY = "Zorbleflux"
 RECIPES = sorted(REGISTRY)

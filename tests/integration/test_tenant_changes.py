@@ -14,9 +14,8 @@ from llama_index.core import Document as LlamaIndexDocument
 from langchain_sire import SireRetriever as LangChainRetriever
 from langchain_sire import SireVectorStore
 from llama_index_sire import SireRetriever as LlamaIndexRetriever
-from sire_core import Document, Index
+from sire_core import Document, Index, Passage
 from sire_core.errors import ConfigurationError, CorpusError, KnownDocumentError
-from sire_core.types import Passage
 from support.command import run
 
 A, B = {"tenant": "a"}, {"tenant": "b"}

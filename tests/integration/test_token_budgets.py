@@ -14,9 +14,9 @@ import langchain_sire
 import llama_index_sire
 from sire_core import Document, Index
 from sire_core.cli.app import app
+from sire_core.extend import count_tokens
 from sire_core.serve.mcp_server import make_server
 from sire_core.testing.doubles import ScriptedModel
-from sire_core.text.words import count_tokens
 
 QUESTION = "Which lever opens the lock of Orr, and when?"
 TITLES = ("", "Locks > Orr", "a > b, c; (d) - " * 6)

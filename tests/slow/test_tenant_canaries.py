@@ -7,10 +7,9 @@ from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from langchain_sire import SireRetriever as LangChainRetriever
 from llama_index_sire import SireRetriever as LlamaIndexRetriever
-from sire_core.index import Index
+from sire_core import Document, Index
 from sire_core.recipes import REGISTRY
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document
 
 pytestmark = pytest.mark.slow
 

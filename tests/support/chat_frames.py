@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sire_core.models.usage import estimate_tokens
+from sire_core.extend import estimate_tokens
 from support.http_server import HttpResponse
 
 __all__ = ["content_text", "error_response", "events", "json_response", "whole_answer"]

@@ -1,4 +1,8 @@
-"""`run`: the command line inside the test's own process."""
+"""`run`: the command line inside the test's own process; `run_python`: Python in another."""
+
+import subprocess
+import sys
+import textwrap
 
 import pytest
 
@@ -12,3 +16,11 @@ def run(*words, code=0, given=None):
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
     return result
+
+
+def run_python(script, *arguments, flags=(), check=True, **options):
+    """Python in a process of its own, with its output as text; with `check` it has to end well."""
+    command = [sys.executable, *flags, "-c", textwrap.dedent(script), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **{"timeout": 120, **options})
+    assert done.returncode == 0 or not check, done.stderr
+    return done

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from sire_core.changes.engine import ItemChange, derive
 from sire_core.changes.runners import LocalRunner
-from sire_core.changes.step import Step
-from sire_core.changes.step_rows import Item, PassageInput, StoredOutput
+from sire_core.changes.step_rows import StoredOutput
+from sire_core.extend import Item, PassageInput, Step
 from sire_core.types import ExtractionRecord, Unit
 
 

@@ -15,7 +15,7 @@ from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
-from sire_core.models.usage import estimate_tokens
+from sire_core.extend import estimate_tokens
 from sire_core.testing.doubles import HashEmbedder, Script, ScriptedCall, default_script
 from sire_core.types import digest
 from support.chat_frames import content_text, error_response, events, json_response, whole_answer

@@ -6,10 +6,10 @@ import zlib
 import numpy as np
 
 from sire_core import Document, Index
+from sire_core.extend import tokenize
 from sire_core.extraction.record import RecordedExtractor
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.text.words import tokenize
 
 FIRST, LAST = ("Ansel", "Brida", "Corin", "Dagny", "Elwin", "Fenna"), ("Marsh", "Tarn", "Voss", "Lund", "Hale")
 VERBS = ("met", "taught", "followed")

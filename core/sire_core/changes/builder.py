@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sire_core.changes.organizing import (
     BuildContext,
@@ -30,8 +30,10 @@ from sire_core.errors import BuildError, ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.extraction.stage import extract_missing
 from sire_core.models.embedders import fit_once, lacks_state, refuse_other_embedder, restore
+from sire_core.models.embedding import IndexTexts
+from sire_core.models.paraphrases import paraphrase_score
 from sire_core.models.sync import run_shielded
-from sire_core.protocols import Delta
+from sire_core.protocols import Delta, Fittable
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.index_tables import Commit, to_json
 from sire_core.storage.manifest import FORGOTTEN, VECTORS, BuiltRecipe, Manifest
@@ -65,6 +67,8 @@ def trim_memory() -> None:
 
 
 _logger = logging.getLogger(__name__)
+MIN_SCORED_PASSAGES = 32
+"""Passages below which it does not matter what their embedder knows."""
 Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
 """Maps stored documents and their passages to a change."""
 
@@ -95,6 +99,7 @@ class Builder:
         self._calls = context.files.calls
         self._seconds: dict[str, float] = {}
         self._large = len(context.update.change.put_chunks) > LARGE
+        self._paraphrase_score = context.before.paraphrase_score
 
     async def run(self) -> BuildReport:
         """Extract, organize, embed and commit; without any change nothing is written."""
@@ -143,9 +148,8 @@ class Builder:
             for entry in work.following
             if entry[1].owners != work.target.owners and (changed or work.again.intersection(entry[1].owners))
         ]
-        owners = [owner for built in self._before.recipes for owner in built.owners]
         recipes = [*following, (self._context.recipe, work.target)]
-        return jobs_for(recipes, owners, self._corpus, repaired, work.again, self._context.forgotten)
+        return jobs_for(recipes, self._before.owners, self._corpus, repaired, work.again, self._context.forgotten)
 
     def _plan(self) -> _Work:
         context, before, change = self._context, self._before, self._corpus.change
@@ -198,6 +202,7 @@ class Builder:
         context, passages = self._context, self._corpus.passages.delta
         with self._timed("embedding"):
             await context.vectors.by_id(self._corpus.after.units if context.refitted else passages.put_units)
+            self._paraphrase_score = await self._embedder_score()
         with self._timed("organizing"):
             deltas = dict(await organize_all(jobs, context))
         _log_failures([failure for delta in deltas.values() for failure in delta.failures])
@@ -221,6 +226,17 @@ class Builder:
             revectors=revectors,
             drop_owners=dropped,
         )
+
+    async def _embedder_score(self) -> float | None:
+        """Score of the embedder, measured once, as soon as there are passages enough to be ranked by it."""
+        embedder, score = self._context.embedder, self._paraphrase_score
+        if score is not None or isinstance(embedder, Fittable) or len(self._corpus.after.chunks) < MIN_SCORED_PASSAGES:
+            return score
+        try:
+            return await paraphrase_score(embedder)
+        except Exception as error:  # noqa: BLE001 - vectors of a file, say, which has none of other texts
+            _logger.info("what the embedder knows of paraphrases was not measured: %s", error)
+            return None
 
     @property
     def _without_vectors(self) -> list[str]:
@@ -272,6 +288,7 @@ class Builder:
             embedder=embedder.fingerprint if self._corpus.after.chunks else before.embedder,
             embedder_spec=str(getattr(embedder, "spec", "")),
             dimension=context.vectors.dimension if self._corpus.after.chunks else before.dimension,
+            paraphrase_score=self._paraphrase_score,
             extractor=extractor if work.needs_records else before.extractor,
             chunker=chunker,
             seed=context.seed,
@@ -282,8 +299,7 @@ class Builder:
         stored = (next((new for old, new in new_entries if old is built), built) for built in before.recipes)
         recipes = replace(before, recipes=tuple(stored)).with_recipe(work.target).recipes
         manifest = replace(manifest, recipes=tuple(built for built in recipes if built in updated))
-        gone = {owner for built in before.recipes for owner in built.owners}
-        gone = gone.difference(*(built.owners for built in manifest.recipes)).union(deltas)
+        gone = {*before.owners}.difference(manifest.owners).union(deltas)
         failures = {key: texts for key, texts in before.failed.items() if key not in gone}
         failures |= {owner: [failure.where for failure in delta.failures] for owner, delta in deltas.items()}
         if work.needs_records:
@@ -456,14 +472,7 @@ def _build_models(
     """Build the model, the usage meter, the extractor and the factory of summarizers; without a model, of rules."""
     model = configuration.language_model
     if model is None:
-        from sire_core.changes.summarizers import ExtractiveSummarizer
-
-        return (
-            None,
-            None,
-            configuration.extractor or RulesExtractor(),
-            lambda max_tokens, progress: ExtractiveSummarizer(max_tokens, progress=progress),
-        )
+        return None, None, configuration.extractor or RulesExtractor(), _extractive_summarizer
     from sire_core.changes.summarizers import ModelSummarizer
     from sire_core.extraction.merged import model_extractor
     from sire_core.models.caching import CachedModel
@@ -492,18 +501,10 @@ def _build_models(
     return cached("organizing"), meter, extractor, summarizer
 
 
-class _Texts(Sequence[str]):
-    """The texts of passages that are embedded, made lazily: mostly they are not needed."""
+def _extractive_summarizer(max_tokens: int, progress: Callable[[int, int], None]) -> Summarizer:
+    from sire_core.changes.summarizers import ExtractiveSummarizer  # few recipes write summaries
 
-    def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self._chunks = chunks
-
-    def __len__(self) -> int:
-        return len(self._chunks)
-
-    def __getitem__(self, index: Any) -> Any:
-        chunks = self._chunks[index]
-        return [chunk.index_text for chunk in chunks] if isinstance(index, slice) else chunks.index_text
+    return ExtractiveSummarizer(max_tokens, progress=progress)
 
 
 def _has_lost_state(files: IndexFiles, update: CorpusUpdate, embedder: Embedder) -> bool:
@@ -518,7 +519,7 @@ def _fit(
     files: IndexFiles, update: CorpusUpdate, recipe: Recipe, embedder: Embedder, extractor: Extractor
 ) -> tuple[Embedder, Extractor]:
     manifest = files.manifest()
-    texts = _Texts(update.after.chunks)
+    texts = IndexTexts(update.after.chunks)
     fitted = fit_once(embedder, "embedder", manifest.embedder, files.calls, texts, refit=bool(update.change))
     if not (recipe.needs_records or any(built.extraction for built in manifest.recipes)):
         return fitted, extractor

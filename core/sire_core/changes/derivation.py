@@ -101,7 +101,7 @@ class PlainDerivation(OrganizerBase):
         chunks = {chunk.id: chunk for chunk in view.chunks}
         records = view.records() if self.needs_records else {}
         passages = [
-            PassageInput(unit, tuple(chunks[found] for found in unit.chunk_ids), records.get(unit.id))
+            PassageInput(unit, tuple(chunks[chunk] for chunk in unit.chunk_ids), records.get(unit.id))
             for unit in view.chunk_units
         ]
         made, joined = self.derive(passages)

@@ -10,22 +10,20 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sire_core.changes.processes import ProcessRunner
 from sire_core.changes.runners import LocalRunner, in_parts
 from sire_core.changes.step import PASSAGES, Context
 from sire_core.changes.step_rows import Entry, Item, OutputChange, PassageInput, StoredOutput, encode, place_of
 from sire_core.changes.step_table import JoinedRows, NewItems, NewOutputs, PackedGroups, PackedRows, Table, group
+from sire_core.extraction.record import read_records
 from sire_core.protocols import Delta
 
 if TYPE_CHECKING:
     from sire_core.changes.step import Step
     from sire_core.changes.step_rows import Output
-    from sire_core.changes.step_table import Ints
-    from sire_core.protocols import BuildView, Change
-    from sire_core.storage.step_tables import StepTables
-    from sire_core.types import Failure, Unit
+    from sire_core.protocols import BuildView, Change, RecordDecoder
+    from sire_core.storage.step_tables import StepTables, StoredRow
+    from sire_core.types import Chunk, Failure, Unit
 
 _ROWS = 1 << 12  # Places that the rows of an output have behind each row of a passage
 
@@ -45,25 +43,44 @@ def changed_passages(change: Change, view: BuildView, *, everything: bool) -> It
     return ItemChange(_PassageItems(view, units), touched)
 
 
-class _PassageItems(Sequence[Item]):
-    """Passages as items. They are made when they are asked for, so that not all records are held at once."""
+class _PassageItems(Sequence[Any]):
+    """Passages as items, in parts that are made when they are asked for: not all records are held at once."""
 
     def __init__(self, view: BuildView, units: Sequence[Unit]) -> None:
         self._view, self._units = view, units
+
+    def decoder(self) -> RecordDecoder:
+        """Decoder of the records of all parts."""
+        return self._view.record_decoder([unit.id for unit in self._units])
 
     def __len__(self) -> int:
         return len(self._units)
 
     def __getitem__(self, index: Any) -> Any:
-        return self._items(self._units[index]) if isinstance(index, slice) else self._items([self._units[index]])[0]
+        units = self._units[index]
+        return _PassagePart(
+            units,
+            [place_of(*self._view.place(unit.chunk_ids[0])) for unit in units],
+            [tuple(map(self._view.chunk, unit.chunk_ids)) for unit in units],
+            self._view.stored_records([unit.id for unit in units]),
+        )
 
-    def _items(self, units: Sequence[Unit]) -> list[Item]:
-        records = self._view.records({unit.id for unit in units})
-        places = [place_of(*self._view.place(unit.chunk_ids[0])) for unit in units]
-        chunks = [tuple(map(self._view.chunk, unit.chunk_ids)) for unit in units]
+
+@dataclass(frozen=True, slots=True)
+class _PassagePart:
+    """A part of the passages; records are decoded where it is worked on."""
+
+    units: Sequence[Unit]
+    places: Sequence[int]
+    chunks: Sequence[tuple[Chunk, ...]]
+    records: Mapping[str, bytes]  # As they are stored, by id of the unit
+
+    def items(self, decode: RecordDecoder) -> list[Item]:
+        """Return the passages as items."""
+        records = decode(self.records)
         return [
-            Item(unit.id, position, 0, PassageInput(unit, chunks_of_unit, records.get(unit.id)))
-            for unit, position, chunks_of_unit in zip(units, places, chunks, strict=True)
+            Item(unit.id, position, 0, PassageInput(unit, chunks, records.get(unit.id)))
+            for unit, position, chunks in zip(self.units, self.places, self.chunks, strict=True)
         ]
 
 
@@ -147,10 +164,9 @@ async def _passage_rows(steps: Sequence[Step], passages: Sequence[Item], view: B
     """Rows of the steps that read passages, which are gone through once for all of them."""
     rows_by_step: dict[str, PackedRows] = {}
     for portable in (True, False):
-        own = [step for step in steps if step.portable is portable]
-        if own:
-            rows = await _mapped(own, passages, view, partial(view.progress, "reading records"))
-            rows_by_step |= dict(zip([step.name for step in own], rows, strict=True))
+        if mapped_steps := [step for step in steps if step.portable is portable]:
+            rows = await _mapped(mapped_steps, passages, view, partial(view.progress, "reading records"))
+            rows_by_step |= dict(zip([step.name for step in mapped_steps], rows, strict=True))
     return rows_by_step
 
 
@@ -159,9 +175,11 @@ async def _mapped(
 ) -> list[PackedRows]:
     """Rows of some steps, joined as they come."""
     joined = [JoinedRows() for _ in steps]
-    is_near = isinstance(view.runner, ProcessRunner)  # to map items takes no longer than to send them
+    # To map the outputs of a step takes no longer than to send them to a process.
+    is_near = isinstance(view.runner, ProcessRunner) and steps[0].source != PASSAGES
     runner = view.runner if steps[0].portable and not is_near else LocalRunner()
-    async for parts in in_parts(runner, _rows_of_steps, steps, items, progress):
+    decode = await asyncio.to_thread(items.decoder) if isinstance(items, _PassageItems) else read_records
+    async for parts in in_parts(runner, _rows_of_steps, (steps, decode), items, progress):
         for rows, part in zip(joined, parts, strict=True):
             rows.add(part)
     return [rows.finish() for rows in joined]
@@ -180,18 +198,22 @@ def _of_outputs(changes: Iterable[OutputChange]) -> ItemChange:
     return ItemChange(items, {change.key for change in changes})
 
 
-def _rows_of_steps(steps: Sequence[Step], items: Sequence[Item]) -> list[PackedRows]:
+def _rows_of_steps(
+    shared: tuple[Sequence[Step], RecordDecoder], part: _PassagePart | Sequence[Item]
+) -> list[PackedRows]:
     """Rows of one part of the items, by step."""
+    steps, decode = shared
+    items = part.items(decode) if isinstance(part, _PassagePart) else part
     return [PackedRows.of(_rows(step, items)) for step in steps]
 
 
-def _rows(step: Step, items: Sequence[Item]) -> Iterator[Entry]:
+def _rows(step: Step, items: Sequence[Item]) -> Iterator[StoredRow]:
     """Rows of some items, in their order; pure, wherever it runs."""
     scale = _ROWS if step.source == PASSAGES else 1
     for item in items:
         for number, row in enumerate(step.map(item)):
             place, inside = row.at or (item.place, item.number + number * scale)
-            yield Entry(place, inside, item.id, row.key, row.body)
+            yield row.key, place, inside, item.id, encode(row.body)
 
 
 def _dirty(step: Step, table: Table, differing: Collection[str], limit: int | None, context: Context) -> set[str]:
@@ -286,32 +308,8 @@ async def reduce_dirty(
 
 
 def _all_groups(step: Step, table: Table, context: Context) -> PackedGroups:
-    rows = table.packed(())
-    if not step.merged_by:
-        return PackedGroups(rows, list(rows.keys), np.arange(len(rows.keys)), np.zeros(len(rows.keys), dtype=np.int64))
-    merged = context.tables[step.merged_by].merged
-    names, groups = list(rows.keys), np.arange(len(rows.keys))
-    more: dict[str, int] = {}
-    for number, key in enumerate(names):
-        if (name := step.group_of(key, merged)) != key:
-            known = rows.keys.get(name)
-            groups[number] = len(groups) + more.setdefault(name, len(more)) if known is None else known
-    names += more
-    return PackedGroups(rows, names, groups, _places_in_groups(step, rows.keys, names, groups, merged))
-
-
-def _places_in_groups(
-    step: Step, keys: Mapping[str, int], names: Sequence[str], groups: Ints, merged: Mapping[str, str]
-) -> Ints:
-    """Place of every key among those of its group, in the order of `Step.keys_of`."""
-    members = _members(merged)
-    places = np.zeros(len(keys), dtype=np.int64)
-    for shared in np.flatnonzero(np.bincount(groups, minlength=len(names)) > 1).tolist():
-        for place, key in enumerate(step.keys_of(names[shared], members)):
-            number = keys.get(key)
-            if number is not None and groups[number] == shared:
-                places[number] = place
-    return places
+    merged = context.tables[step.merged_by].merged if step.merged_by else {}
+    return _groups(step, table, {step.group_of(key, merged) for key in table.packed(()).keys}, merged)
 
 
 def _members(merged: Mapping[str, str]) -> dict[str, list[str]]:
@@ -328,12 +326,17 @@ def _dirty_groups(step: Step, table: Table, dirty: set[str], context: Context) -
     while more:
         more = set(step.dependents(more, table, context)) - dirty
         dirty |= more
-    raw: dict[str, Sequence[str]] = {}
-    if step.merged_by:
-        merged = context.tables[step.merged_by].merged
-        members = _members(merged)
-        raw = {key: [k for k in step.keys_of(key, members) if step.group_of(k, merged) == key] for key in dirty}
-    return group(table, dirty, raw)
+    return _groups(step, table, dirty, context.tables[step.merged_by].merged if step.merged_by else {})
+
+
+def _groups(step: Step, table: Table, names: Collection[str], merged: Mapping[str, str]) -> PackedGroups:
+    """Groups of these names, each with the rows of its keys in the order of `Step.keys_of`."""
+    members = _members(merged) if step.merged_by else {}
+    raw = {
+        name: [key for key in step.keys_of(name, members) if step.group_of(key, merged) == name]
+        for name in (names if step.merged_by else ())
+    }
+    return group(table, names, raw)
 
 
 def _put_all(

@@ -110,7 +110,7 @@ async def estimate_build(
     if configuration.language_model is None:
         return Estimate(len(chunks), 0, CostRange(price=(0.0, 0.0)), CostRange(price=(0.0, 0.0)))
     price = price or price_of(configuration.language_model.fingerprint, load_prices())
-    extraction, known, native = CostRange().priced(price), set[str](), ""
+    extraction, extracted, native = CostRange().priced(price), set[str](), ""
     superseded: dict[str, int] = {}
     if recipe.needs_records and configuration.extractor is None:
         way = configuration.extraction_for(recipe)
@@ -118,12 +118,12 @@ async def estimate_build(
         native = recipe.native if way == "native" else ""
         hashes = {chunk.hash for chunk in chunks}
         if files:
-            known = files.calls.known(extractor.fingerprint, hashes)
+            extracted = files.calls.known(extractor.fingerprint, hashes)
             superseded = files.calls.superseded(extractor.fingerprint, hashes)
-        asked = cast("ModelExtractor", getattr(extractor, "asked", extractor))
-        extraction = estimate_extraction(missing_chunks(chunks, known), asked, price=price)
+        by_model = cast("ModelExtractor", getattr(extractor, "asked", extractor))
+        extraction = estimate_extraction(missing_chunks(chunks, extracted), by_model, price=price)
     summaries = await _summaries(old, chunks, files, configuration, recipe)
-    return Estimate(len(chunks), len(known), extraction, summaries.priced(price), native, superseded)
+    return Estimate(len(chunks), len(extracted), extraction, summaries.priced(price), native, superseded)
 
 
 def estimate_extraction(
@@ -179,20 +179,20 @@ async def _summaries(
     old: Sequence[Chunk], new: Sequence[Chunk], files: IndexFiles | None, configuration: Configuration, recipe: Recipe
 ) -> CostRange:
     """Try the change with a model that costs nothing, and count what a real one would be asked."""
-    known = known_recipes(files.manifest(), configuration, recipe) if files else []
-    trial = await dry_run(old, new, known, configuration, recipe)
+    recipes = known_recipes(files.manifest(), configuration, recipe) if files else []
+    trial = await dry_run(old, new, recipes, configuration, recipe)
     cost = CostRange()
     if trial is None:
         return cost
     for kind, spread in _SPREAD.items():
-        sizes = [tokens for found, tokens in trial.below if found == kind]
-        low, high = (factor * trial.scale for factor in (_CHANGE if known else spread))
-        more = _MORE if known else 2 * bool(sizes)
+        sizes = [tokens for summary_kind, tokens in trial.below if summary_kind == kind]
+        low, high = (factor * trial.scale for factor in (_CHANGE if recipes else spread))
+        more = _MORE if recipes else 2 * bool(sizes)
         clusters = (round(low * len(sizes)), round(high * len(sizes)) + more)
         tokens = (round(low * sum(sizes)), round(high * sum(sizes)))
         cost += estimate_summaries(clusters, tokens, max_tokens=int(recipe.config.get("summary_tokens", 200)))
     cost += _organizing(trial.organizing, trial.scale)
-    share = _new_share(old, new, changes=bool(known))
+    share = _new_share(old, new, changes=bool(recipes))
     return CostRange(
         _at_best(cost.calls, share), _at_best(cost.input_tokens, share), _at_best(cost.output_tokens, share)
     )
@@ -210,15 +210,15 @@ def _at_best(pair: tuple[int, int], share: float) -> tuple[int, int]:
     return round(pair[0] * share), pair[1]
 
 
-def _organizing(asked: StageUsage | None, step: int) -> CostRange:
+def _organizing(usage: StageUsage | None, step: int) -> CostRange:
     """Calls of organizers beside summaries of trees: bridging facts, reports, summaries of entities."""
-    if asked is None or not asked.calls:
+    if usage is None or not usage.calls:
         return CostRange()
     low, high = (spread * step for spread in _ORGANIZING)
     return CostRange(
-        (round(low * asked.calls), round(high * asked.calls)),
-        (round(low * asked.input_tokens), round(high * asked.input_tokens)),
-        (round(low * asked.calls) * _ANSWER[0], round(high * asked.calls) * _ANSWER[1]),
+        (round(low * usage.calls), round(high * usage.calls)),
+        (round(low * usage.input_tokens), round(high * usage.input_tokens)),
+        (round(low * usage.calls) * _ANSWER[0], round(high * usage.calls) * _ANSWER[1]),
     )
 
 
@@ -241,24 +241,24 @@ def known_recipes(manifest: Manifest, configuration: Configuration, recipe: Reci
     Empty if the recipe to build is not among them: then it is built from all passages.
     """
     model = configuration.language_model.fingerprint if configuration.language_model else ""
-    known = [built for built in manifest.recipes if built.language_model == model]
-    if not any(built.builds_like(recipe) for built in known):
+    by_model = [built for built in manifest.recipes if built.language_model == model]
+    if not any(built.builds_like(recipe) for built in by_model):
         return []
-    return [same for built in known if (same := recipe_as_built(built, recipe)) is not None]
+    return [same for built in by_model if (same := recipe_as_built(built, recipe)) is not None]
 
 
 async def dry_run(
-    old: Sequence[Chunk], new: Sequence[Chunk], known: Sequence[Recipe], configuration: Configuration, recipe: Recipe
+    old: Sequence[Chunk], new: Sequence[Chunk], recipes: Sequence[Recipe], configuration: Configuration, recipe: Recipe
 ) -> DryRun | None:
     """Build the old passages in memory, change them, and record the model calls of the change; None without any."""
     from sire_core.models.lexical_embedder import LexicalEmbedder
     from sire_core.storage.index_files import IndexFiles
 
-    before, after = _documents(old) if known else {}, _documents(new)
+    before, after = _documents(old) if recipes else {}, _documents(new)
     ids = list({**before, **after})
     changed = [doc for doc in ids if before.get(doc) != after.get(doc)]
-    recipes = (recipe, *known)
-    if not changed or not any(organizer.needs_summaries for one in recipes for organizer in one.organizers):
+    organizers = [organizer for one in (recipe, *recipes) for organizer in one.organizers]
+    if not changed or not any(organizer.needs_summaries for organizer in organizers):
         return None
     unchanged = [doc for doc in ids if before.get(doc) == after.get(doc)]
     scale = _step(changed, _MAX_CHANGED)
@@ -274,7 +274,7 @@ async def dry_run(
         limits=None,
     )
     try:
-        for one in known:
+        for one in recipes:
             await _build(files, [before[doc] for doc in before if doc in sample], replace(free, recipe=one))
         old_summaries = set(_tokens_below(files))
         organizing = await _build(files, [after[doc] for doc in after if doc in sample], free)
@@ -320,15 +320,10 @@ _SUMMARY_WORDS = 100
 class DryRunModel(ModelBase):
     """A `LanguageModel` for trials: summaries are the first words of the input, structured answers are empty."""
 
-    @property
-    def fingerprint(self) -> str:
-        """A fixed name."""
-        return "dry-run"
+    fingerprint = "dry-run"
 
     async def answer(self, request: ModelRequest) -> Completion:
         """Answer at once."""
-        from sire_core.models.prompt_format import render
-
         prompt, schema = request.prompt, request.schema
         messages = render(prompt)
         tokens = estimate_tokens(messages.system) + estimate_tokens(messages.user)
@@ -343,18 +338,18 @@ class DryRunModel(ModelBase):
 
 def least_value(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> Any:
     """The smallest JSON value of the types that a JSON schema asks for; ranges and patterns are not looked at."""
-    known = schema.get("$defs", {}) if definitions is None else definitions
+    schemas = schema.get("$defs", {}) if definitions is None else definitions
     if "$ref" in schema:
-        return least_value(known[schema["$ref"].rsplit("/", 1)[-1]], known)
+        return least_value(schemas[schema["$ref"].rsplit("/", 1)[-1]], schemas)
     for choice in (*schema.get("anyOf", ()), *schema.get("allOf", ())):
-        return least_value(choice, known)
+        return least_value(choice, schemas)
     if "enum" in schema:
         return schema["enum"][0]
     kind = schema.get("type")
     if kind == "object":
         wanted = schema.get("required", ())
         return {
-            name: least_value(value_schema, known)
+            name: least_value(value_schema, schemas)
             for name, value_schema in schema.get("properties", {}).items()
             if name in wanted
         }

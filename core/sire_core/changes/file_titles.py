@@ -39,20 +39,23 @@ class FileTitles:
 
     def put(self, documents: Sequence[Document], keep: Collection[str] | None = None) -> list[Document]:
         """Documents with the titles of their files, then stored ones whose titles change with them."""
-        given, files = {document.id for document in documents}, {file_of(document.metadata) for document in documents}
+        given_ids, files = (
+            {document.id for document in documents},
+            {file_of(document.metadata) for document in documents},
+        )
         self._load()
         dropped = set() if keep is None else self._files.keys() - set(keep)
         staying = {file for name, file in self._files.items() if name not in dropped}
         for name in [name for name in dropped if self._files[name] not in staying]:
             self._drop(name)  # with its file: unread
-        before = self._read([*given, *dropped], files)
+        before = self._read([*given_ids, *dropped], files)
         for name in dropped:
             self._drop(name)
         for document in documents:
             self._note(document)
         shared = self._titles()
         titled = [replace(d, title=title) if (title := self._title(d.id, shared)) else d for d in documents]
-        return [*titled, *self._changed(before, given)]
+        return [*titled, *self._changed(before, given_ids)]
 
     def delete(self, doc_ids: Iterable[str]) -> list[Document]:
         """Stored documents whose titles change when these documents are deleted."""
@@ -121,10 +124,10 @@ class FileTitles:
                 self._used[file] = next(filter(None, parts.values()), "")
         return dict(self._used)
 
-    def _changed(self, before: Mapping[str, str], given: set[str]) -> list[Document]:
+    def _changed(self, before: Mapping[str, str], given_ids: set[str]) -> list[Document]:
         after = self._titles()
         files = [file for file in before.keys() | after.keys() if before.get(file) != after.get(file)]
-        names = [name for file in files for name in self._parts.get(file, ()) if name not in given]
+        names = [name for file in files for name in self._parts.get(file, ()) if name not in given_ids]
         if self._index is None or not names:
             return []
         stored = self._index.documents(names)

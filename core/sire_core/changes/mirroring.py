@@ -125,9 +125,10 @@ async def _look(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *,
     """Compare a store with what was written down of it."""
     outbox = files.store.outbox(mirror.name)
     known = await asyncio.to_thread(outbox.followed)
-    there = {owner for one in files.manifest().recipes for owner in one.owners}
     wanted = () if built is None else (CORPUS, *built.owners)
-    owners = tuple(dict.fromkeys([*wanted, *(owner for owner in known.owners if owner in {CORPUS, *there})]))
+    owners = tuple(
+        dict.fromkeys([*wanted, *(owner for owner in known.owners if owner in {CORPUS, *files.manifest().owners})])
+    )
     table = _owned(mirror)
     mark = "" if table is None else await table.mark()
     index = known.marks[-1].split()[0] if known.marks else secrets.token_hex(8)

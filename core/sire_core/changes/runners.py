@@ -20,7 +20,7 @@ S = TypeVar("S")
 P = TypeVar("P")
 R = TypeVar("R")
 
-_PART = 2048  # Items of a part where a runner does not say: so many passages are read at once
+_PART = 256  # Items of a part where a runner does not say: so many passages are read at once
 MIN_LETTERS = 2_000_000
 """Length of all texts of a build from which processes save more time than it takes to start them."""
 _TRIES = 8  # Workers that a part may be lost with before the build gives up
@@ -48,32 +48,37 @@ async def in_parts(
     shared: S,
     items: Sequence[P],
     progress: Callable[[int, int], None] | None = None,
+    part_size: int | None = None,
 ) -> AsyncGenerator[R, None]:
     """Apply a function to parts of some items; what it gives, in the order of the parts."""
-    size = runner.part_size or _PART
+    size = part_size or runner.part_size or _PART
     parts: Sequence[Sequence[P]] = _Parts(items, size)
     early: dict[int, R] = {}
-    given = 0
+    number_yielded = 0
     say = progress if progress and len(parts) > 1 else lambda _done, _total: None
     say(0, len(items))
     async with aclosing(runner.map(function, shared, parts)) as results:
         async for number, result in results:
             early[number] = result
-            say(min((given + len(early)) * size, len(items)), len(items))
-            while given in early:
-                yield early.pop(given)
-                given += 1
+            say(min((number_yielded + len(early)) * size, len(items)), len(items))
+            while number_yielded in early:
+                yield early.pop(number_yielded)
+                number_yielded += 1
 
 
 def results_of(
-    runner: Runner | None, function: Callable[[S, Sequence[P]], R], shared: S, items: Sequence[P]
+    runner: Runner | None,
+    function: Callable[[S, Sequence[P]], R],
+    shared: S,
+    items: Sequence[P],
+    part_size: int | None = None,
 ) -> list[R]:
     """Results of `in_parts`, for a thread without an event loop; without a runner of that thread itself."""
     if runner is None or isinstance(runner, LocalRunner):
-        return [function(shared, items[start : start + _PART]) for start in range(0, len(items), _PART)]
+        return [function(shared, part) for part in _Parts(items, part_size or _PART)]
 
     async def collect() -> list[R]:
-        return [result async for result in in_parts(runner, function, shared, items)]
+        return [result async for result in in_parts(runner, function, shared, items, part_size=part_size)]
 
     return asyncio.run(collect())
 

@@ -42,12 +42,7 @@ class PackedRows:
     bodies: bytes | bytearray
 
     @classmethod
-    def of(cls, entries: Iterable[Entry]) -> PackedRows:
-        """From rows."""
-        return cls.of_stored((e.key, e.place, e.number, e.item, encode(e.body)) for e in entries)
-
-    @classmethod
-    def of_stored(cls, rows: Iterable[StoredRow]) -> PackedRows:
+    def of(cls, rows: Iterable[StoredRow]) -> PackedRows:
         """From rows as they are stored."""
         keys, places, numbers, items, bodies = tuple(zip(*rows, strict=True)) or ((),) * 5
         key_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
@@ -89,7 +84,7 @@ class PackedRows:
 
     def chosen(self, rows: Ints) -> PackedRows:
         """Some of the rows."""
-        return self if len(rows) == len(self) else PackedRows.of_stored(self.stored(rows))
+        return self if len(rows) == len(self) else PackedRows.of(self.stored(rows))
 
     def sizes(self, keys: Collection[str]) -> dict[str, int]:
         """Number of rows that have a key, of those keys that have any."""
@@ -269,8 +264,8 @@ class PackedOutputs:
 
     def keys_in_order(self) -> list[str]:
         """Keys of those that have data, in corpus order of their first rows."""
-        given = [key for key, row in self._rows.items() if not self._bodies.startswith(_NOTHING, self._ends[row])]
-        return sorted(given, key=lambda key: (self._places[row := self._rows[key]], self._numbers[row], key))
+        keys = [key for key, row in self._rows.items() if not self._bodies.startswith(_NOTHING, self._ends[row])]
+        return sorted(keys, key=lambda key: (self._places[row := self._rows[key]], self._numbers[row], key))
 
     def _body(self, row: int) -> bytes:
         return bytes(self._bodies[self._ends[row] : self._ends[row + 1]])
@@ -380,7 +375,7 @@ class Table:
             return self._rows
         rows = (row for row in self.store.rows_of_keys(self.name, list(keys)) if row[3] not in self._gone)
         joined = JoinedRows()
-        joined.add(PackedRows.of_stored(rows))
+        joined.add(PackedRows.of(rows))
         joined.add(self._rows)
         return joined.finish()
 
@@ -399,7 +394,7 @@ class Table:
         wanted = set(items)
         parts = [self._rows.chosen(self._rows.of_items(wanted))]
         if not self.is_new:
-            parts.append(PackedRows.of_stored(self.store.rows_of_items(self.name, sorted(wanted - self._gone))))
+            parts.append(PackedRows.of(self.store.rows_of_items(self.name, sorted(wanted - self._gone))))
         return [entry for part in parts for entry in part.entries()]
 
     def all_entries(self) -> Iterable[Entry]:
@@ -477,7 +472,7 @@ class Table:
 def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str]]) -> PackedGroups:
     """Groups that have rows, in corpus order of their first rows."""
     wanted = {key: raw_keys.get(key, (key,)) for key in keys}
-    return PackedGroups.of(table.packed({raw for found in wanted.values() for raw in found}), wanted)
+    return PackedGroups.of(table.packed({raw for group_keys in wanted.values() for raw in group_keys}), wanted)
 
 
 def _output(row: Sequence[Any]) -> StoredOutput:

@@ -39,11 +39,6 @@ class ExtractiveSummarizer:
     diversity: float = 0.4  # weight of being different from what is chosen already, in [0, 1]
     progress: Callable[[int, int], None] | None = field(default=None, compare=False, repr=False)
 
-    @property
-    def fingerprint(self) -> str:
-        """Method and settings."""
-        return f"extractive/2:{self.max_tokens}:{self.diversity:g}"
-
     async def summarize(self, clusters: Sequence[Sequence[Unit]]) -> Sequence[tuple[str, tuple[str, ...]]]:
         """Summarise each cluster; see `Summarizer`."""
         progress = self.progress or (lambda *_: None)
@@ -57,9 +52,9 @@ class ExtractiveSummarizer:
         sentences: list[str] = []
         rows_of: dict[str, range] = {}
         for unit in members.values():
-            own = _sentences(unit)
-            rows_of[unit.id] = range(len(sentences), len(sentences) + len(own))
-            sentences += own
+            unit_sentences = _sentences(unit)
+            rows_of[unit.id] = range(len(sentences), len(sentences) + len(unit_sentences))
+            sentences += unit_sentences
         if not sentences:
             return [("", ()) for _ in clusters]
         matrix = _tfidf(sentences)
@@ -117,10 +112,10 @@ def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, dive
         chosen.append(best)
         is_open[best] = False
         budget_left -= int(lengths[best])
-        own = slice(vectors.indptr[best], vectors.indptr[best + 1])
-        row[vectors.indices[own]] = vectors.data[own]
+        chosen_words = slice(vectors.indptr[best], vectors.indptr[best + 1])
+        row[vectors.indices[chosen_words]] = vectors.data[chosen_words]
         redundancy = np.maximum(redundancy, vectors @ row)
-        row[vectors.indices[own]] = 0
+        row[vectors.indices[chosen_words]] = 0
 
 
 def _sentences(unit: Unit) -> list[str]:
@@ -168,7 +163,6 @@ def _truncate(text: str, max_tokens: int) -> str:
     return " ".join(words)
 
 
-_VERSION = "v1"
 _SUMMARY_INSTRUCTIONS = """\
 Summarize the texts of the input together in at most {words} words. Keep as many key details as fit: names, dates, \
 numbers, and who did what to whom. State things directly, do not speak about the texts. Use their language. Answer \
@@ -201,11 +195,6 @@ class ModelSummarizer:
                 "max_tokens and concurrency must be at least 1, and context_tokens at least three times max_tokens, "
                 "so that summaries of parts can be summarised again"
             )
-
-    @property
-    def fingerprint(self) -> str:
-        """Model, prompt version and lengths."""
-        return f"{self.language_model.fingerprint}|summary/{_VERSION}:{self.max_tokens}:{self.context_tokens}"
 
     async def summarize(self, clusters: Sequence[Sequence[Unit]]) -> Sequence[tuple[str, tuple[str, ...]]]:
         """Summarise each cluster; see `Summarizer.summarize`."""

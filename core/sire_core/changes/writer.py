@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,6 +21,7 @@ from sire_core.errors import (
     StorageError,
 )
 from sire_core.filters import Condition, Filter
+from sire_core.models.sync import run_shielded
 from sire_core.reader import Reader
 from sire_core.text.pluralize import count
 
@@ -247,7 +248,6 @@ class IndexWriter:
     async def reextract(self, doc_ids: Iterable[str]) -> BuildReport:
         """Delete what models answered about documents, and ask again."""
         from sire_core.documents.change_plan import CorpusChange, check_known
-        from sire_core.models.sync import run_shielded
         from sire_core.storage.index_tables import Commit
 
         self._configuration.refuse_limited("answers are not separated by it")
@@ -272,30 +272,12 @@ class IndexWriter:
     async def drop_recipe(self, name: str) -> None:
         """Remove a recipe and the units that only it derived."""
         from sire_core.changes.mirroring import sync_mirrors
-        from sire_core.models.sync import run_shielded
-        from sire_core.storage.index_files import require_built
-        from sire_core.storage.index_tables import Commit
 
         self._configuration.refuse_limited("a recipe serves all documents")
-        files = self._reader.files()
-        files.refresh()
-        require_built(files)
-        async with self._writing(files):
-            manifest = files.refresh()
-            remaining = tuple(built for built in manifest.recipes if built.name != name)
-            if len(remaining) == len(manifest.recipes):
-                known = ", ".join(manifest.recipe_names)
-                raise ConfigurationError(f"This index does not hold {name!r}; it holds: {known}.")
-            if not remaining:
-                raise ConfigurationError(f"{name!r} is the only recipe of this index. Build another one first.")
-            needed = {owner for built in remaining for owner in built.owners}
-            dropped = [owner for built in manifest.recipes for owner in built.owners if owner not in needed]
-            after = replace(manifest, generation=manifest.generation + 1, recipes=remaining)
-            commit = Commit(drop_owners=list(dict.fromkeys(dropped)), manifest=after.to_json())
-            await run_shielded(lambda: files.store.commit(commit))
-            await run_shielded(files.publish)
-            self._reader.changed(files.manifest())
-            await sync_mirrors(files, None, self._configuration.mirrors)
+        await self._commit_manifest(
+            lambda manifest: manifest.without_recipe(name),
+            lambda files: sync_mirrors(files, None, self._configuration.mirrors),
+        )
 
     async def set_chunker(self, chunker: SentenceChunker | None) -> None:
         """Make a chunker the one of the folder; nothing is cut again."""
@@ -307,9 +289,12 @@ class IndexWriter:
         self._configuration.refuse_limited("the default recipe is that of all")
         await self._commit_manifest(lambda manifest: manifest.with_default(name))
 
-    async def _commit_manifest(self, change: Callable[[Manifest], Manifest]) -> None:
-        """Store a manifest with a change that concerns no document."""
-        from sire_core.models.sync import run_shielded
+    async def _commit_manifest(
+        self,
+        change: Callable[[Manifest], Manifest],
+        afterwards: Callable[[IndexFiles], Awaitable[object]] | None = None,
+    ) -> None:
+        """Store a manifest with a change that concerns no document, without the units of recipes that it drops."""
         from sire_core.storage.index_files import require_built
         from sire_core.storage.index_tables import Commit
 
@@ -317,16 +302,20 @@ class IndexWriter:
         files.refresh()
         require_built(files)
         async with self._writing(files):
-            commit = Commit(manifest=change(files.refresh()).to_json())
-            await run_shielded(lambda: files.store.commit(commit))
+            before = files.refresh()
+            after = change(before)
+            dropped = [owner for owner in before.owners if owner not in after.owners]
+            await run_shielded(lambda: files.store.commit(Commit(drop_owners=dropped, manifest=after.to_json())))
             await run_shielded(files.publish)
+            self._reader.changed(files.manifest())
+            if afterwards is not None:
+                await afterwards(files)
 
     async def purge(self) -> None:
         """Overwrite what deleted documents left on disk, and delete it from the vector stores."""
         import gc
 
         from sire_core.changes.mirroring import purge
-        from sire_core.models.sync import run_shielded
 
         self._reader.built()
         files = self._reader.files()
@@ -412,7 +401,6 @@ class IndexWriter:
 
     async def _change(self, files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
         from sire_core.changes.builder import LARGE, apply_plan, trim_memory
-        from sire_core.models.sync import run_shielded
 
         report = await apply_plan(files, plan, configuration)
         if large := report.added + report.updated > LARGE:

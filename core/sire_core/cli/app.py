@@ -17,6 +17,7 @@ from sire_core.cli.inspect_commands import doctor, explain, export, models, skil
 from sire_core.cli.option_groups import GroupedCommand
 from sire_core.cli.output import note, on_terminal, say
 from sire_core.cli.query_commands import ask, demo, query
+from sire_core.cli.reproduce_command import reproduce
 from sire_core.cli.serve_commands import explore, mcp
 from sire_core.cli.train_commands import export_training, train_chains
 from sire_core.errors import SireError
@@ -116,7 +117,22 @@ def _root(
 
 for _command in (
     *(demo, index, query, ask, explain, explore, stats, documents, sync, add, update, delete, export, import_, backup),
-    *(check, doctor, reextract, reembed, recipes, models, compare, advise, estimate, questions, eval_, mcp, skill),
+    *(
+        check,
+        doctor,
+        reextract,
+        reembed,
+        recipes,
+        models,
+        compare,
+        advise,
+        estimate,
+        questions,
+        eval_,
+        reproduce,
+        mcp,
+        skill,
+    ),
     *(train_chains, export_training),
 ):
     app.command(_command.__name__.strip("_").replace("_", "-"), cls=GroupedCommand)(_command)

@@ -36,6 +36,7 @@ from sire_core.cli.source_reading import (
 )
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
+from sire_core.text.languages import ENGLISH, LANGUAGES, language
 from sire_core.text.pluralize import count, count_units, some
 from sire_core.types import Failure
 
@@ -75,7 +76,8 @@ def run_change(
                 corpus = timed_reading(sources or (), options, known_files, reading, shown)
             report = change(index, corpus)
             report = replace(report, seconds={**reading, **report.seconds})
-            recipe = str(index.stats()["recipe"])
+            statistics = index.stats()
+            recipe = str(statistics["recipe"])
         if options.folder is not None and sources is not None:
             from sire_core.storage.folder import Folder
 
@@ -94,7 +96,7 @@ def run_change(
         if also:
             say(also)
         if not before.embedder and options.embedder in (None, "semantic"):
-            _note_embedder()
+            _note_embedder(next(iter(statistics.get("languages", ())), ENGLISH))
     if gone:
         are = "document is" if len(gone) == 1 else "documents are"
         note(
@@ -155,13 +157,19 @@ def _changed_settings(recipe: str, before: Manifest, after: Manifest) -> str:
     return ", ".join(f"{name}={json.dumps(has[name])} (was {json.dumps(had[name])})" for name in changed)
 
 
-def _note_embedder() -> None:
-    """Say after a first build which embedder was taken and why, or what a model would add."""
+def _note_embedder(code: str) -> None:
+    """Say after a first build in a language which embedder was taken and why, or what a model would add."""
     from sire_core.models.onnx_embedder import semantic_choice
 
     if choice := semantic_choice():
         spec, why = choice
         note(f"Embedder {spec}: {why}. `--embedder lexical` indexes faster, without a model.")
+    elif not language(code).is_english:
+        note(
+            "Embedder lexical, the default, which compares spellings and knows what words mean in English only. For "
+            f'{LANGUAGES[code].title()} take a multilingual model (120 MB): pip install "sire-rag[onnx]", then '
+            "sire reembed DIR --embedder onnx:Xenova/multilingual-e5-small."
+        )
     else:
         note(
             "Embedder lexical, the default. On questions in people's own words a model of 34 MB finds 11 to 20 points "

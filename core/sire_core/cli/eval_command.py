@@ -17,6 +17,7 @@ from sire_core.cli.eval_options import (
     MeasureOptions,
     QuestionOptions,
     ReportOptions,
+    TableOptions,
     check_index,
     recipe_names,
 )
@@ -39,19 +40,16 @@ if TYPE_CHECKING:
 class Results:
     """Prints and writes the rows of an evaluation; with `ablations`, as the tables of papers."""
 
-    def __init__(self, report: ReportOptions, *, ablations: bool) -> None:
+    def __init__(self, report: TableOptions, *, ablations: bool) -> None:
         self._report = report
         self._ablations = ablations
         self._started: list[list[EvalRow]] = []
 
     def begin(self, dataset: DataSet, rows: int, config: EvalConfig, price: Price | None, *, cut: bool = False) -> None:
         """Say on stderr what is measured on what, and what answers cost."""
-        from sire_core.evaluate.report import check_comparison
         from sire_core.evaluate.rows import corpus_size
 
         measurable = dataset.sample(config.limit, config.seed).measurable
-        if self._report.compare:
-            check_comparison(dataset.name)
         sample = f"{len(measurable):,} of {count(len(dataset.measurable), 'question')}"
         size = corpus_size(len(dataset.documents), 0 if cut else dataset.passages)
         note(f"{dataset.name}: {size}, {sample}.")
@@ -94,18 +92,18 @@ class Results:
         if width is not None and any("\nNot shown: " in block for block in blocks):
             note("--wide shows all columns, and --json FILE writes them.")
 
-    def say_more(self, tables: Sequence[Sequence[EvalRow]]) -> None:
+    def say_more(self, tables: Sequence[Sequence[EvalRow]], report: ReportOptions) -> None:
         """Print the other tables; write the rows again, with the judgements."""
         from sire_core.evaluate.report import format_analysis, format_comparison, format_groups, format_kinds
 
         self._write(tables)
         for text in filter(None, map(format_analysis, tables)):
             say("\n" + text)
-        if self._report.by_type:
+        if report.by_type:
             say("\n" + "\n\n".join(map(format_groups, tables)))
-        if self._report.compare:
+        if report.compare:
             say("\n" + "\n\n".join(map(format_comparison, tables)))
-        if self._report.by_kind:
+        if report.by_kind:
             say("\n" + format_kinds([row for table in tables for row in table]))
 
     def _write(self, tables: Sequence[Sequence[EvalRow]]) -> None:
@@ -133,7 +131,7 @@ def eval_(
     The baselines bm25, dense and hybrid over the passages are measured, too. All rows share the vectors of the
     passages, whose time counts in the build of the baselines; with --llm or --to they also share extraction. R@k is
     measured on the passages that a search returns. `vs hybrid` is the difference of R@5 with its 95 % interval over the
-    questions; a star means that the interval excludes zero.
+    questions; a star means that chance is below 5 %, corrected for the number of rows.
 
     With --ablations the rows are those of the recipe's paper. The published answers came from other models; --answer
     adds the EM and F1 of yours.
@@ -145,6 +143,8 @@ def eval_(
     For an existing index, with your own questions (nothing is built, and the folder is only read): sire eval my-index
     --questions questions.jsonl
     """
+    from sire_core.evaluate.report import check_comparison
+
     report.check(asking, answering, measuring, calls.llm)
     gate = report.gate
     check_index(dataset_dir, asking, builds=compared.builds)
@@ -165,6 +165,8 @@ def eval_(
         with results.shown_on_failure(), reporting() as progress:
             dataset = _dataset(dataset_dir, asking, compared)
             is_cut = compared.chunk_tokens is not None or dataset.whole or asking.sentence_groups
+            if report.compare:
+                check_comparison(dataset.name)
             rows = _row_count(names, ablations=compared.ablations)
             results.begin(dataset, rows, config, calls.price(), cut=is_cut)
             if asking.sentence_groups:
@@ -176,7 +178,7 @@ def eval_(
             tables = [[*replace(one, on_row=results.table()).run(), *others] for one in _tables_of(experiment, names)]
         results.say(tables)
         tables = _judged(tables, names, models.judge)
-        results.say_more(tables)
+        results.say_more(tables, report)
     _exit_below(gate, [row for table in tables for row in table])
 
 

@@ -371,16 +371,11 @@ def _budgets(text: str | None) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportOptions:
-    """Options of the output."""
+class TableOptions:
+    """Options of a printed table."""
 
     group: ClassVar[str] = "Output"
 
-    by_type: Annotated[bool, option("--by-type", "Also show R@5 by number of hops and type of question.")] = False
-    by_kind: Annotated[
-        bool, option("--by-kind", "Also show what each kind of unit contributes: hits and points of recall.")
-    ] = False
-    compare: Annotated[bool, option("--compare", "Also show published figures, and how they were measured.")] = False
     wide: Annotated[
         bool,
         option("--wide", "Show all columns. Default: those that fit the terminal; in a file or pipe, 100 columns."),
@@ -397,6 +392,19 @@ class ReportOptions:
             "programs of TREC qrels.txt and a run per row.",
         ),
     ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions(TableOptions):
+    """Options of the output."""
+
+    group: ClassVar[str] = "Output"
+
+    by_type: Annotated[bool, option("--by-type", "Also show R@5 by number of hops and type of question.")] = False
+    by_kind: Annotated[
+        bool, option("--by-kind", "Also show what each kind of unit contributes: hits and points of recall.")
+    ] = False
+    compare: Annotated[bool, option("--compare", "Also show published figures, and how they were measured.")] = False
     runs: Annotated[
         list[Path] | None,
         option("--run FILE", "Also measure a run of another system, in the format of TREC; repeatable."),

@@ -223,7 +223,7 @@ def stats(
         **({"units": count_units(statistics["kinds"])} if set(statistics["kinds"]) - {UnitKind.CHUNK} else {}),
         **({"languages": some([f"{code} {number:,}" for code, number in spoken.items()])} if spoken else {}),
         "recipe": f"{statistics['recipe']} (the folder holds: {', '.join(statistics['recipes'])})",
-        "embedder": f"{model_name(statistics['embedder'])}, {statistics['dimension']} dimensions",
+        "embedder": f"{model_name(statistics['embedder'])}, {statistics['dimension']} dimensions{_score(statistics)}",
         "extraction": statistics["extraction"] or "none needed",
         "language model": statistics["language_model"] or "none",
         "failed": f"{statistics['failed']:,}",
@@ -237,6 +237,12 @@ def stats(
         say()
         for kind, number in sorted(sizes.items(), key=lambda item: -item[1]):
             say(f"{kind_name(kind):<16} {bar(number / max(1, *sizes.values()))} {number:,}")
+
+
+def _score(statistics: Mapping[str, Any]) -> str:
+    """Score of the embedder for paraphrases, if it was measured."""
+    score = statistics["paraphrase_score"]
+    return "" if score is None else f", paraphrases in English {score:.2f} (see docs/models.md)"
 
 
 def _passages(statistics: Mapping[str, Any]) -> str:

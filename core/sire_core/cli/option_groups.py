@@ -126,6 +126,14 @@ ChunkTokens = Annotated[
     int | None,
     option("--chunk-tokens N", "Maximum passage length, in words and punctuation marks. Default: 512.", min=1),
 ]
+Language = Annotated[
+    str,
+    option(
+        "--language CODE",
+        "Language of all documents that state none as metadata `lang`: a code such as `de`, or its English name. "
+        "Default: found in the text of each. Give it with every change.",
+    ),
+]
 NoChunking = Annotated[bool, option("--no-chunking", "Do not split documents: each one is a passage.")]
 Llm = Annotated[
     str | None,

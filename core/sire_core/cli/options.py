@@ -35,6 +35,7 @@ class ReadingOptions:
 
     embedder: option_groups.Embedder = None
     media: option_groups.Media = False
+    language: option_groups.Language = ""
     extractions: option_groups.Extractions = None
     max_failure_ratio: option_groups.MaxFailureRatio = 0.1
     jobs: option_groups.Jobs = None
@@ -75,6 +76,7 @@ class IndexOptions:
     chunk_tokens: int | None = None  # Longest passage
     no_chunking: bool = False  # Takes documents as they are
     media: bool = False  # Whether Markdown tables and images are passages of their own
+    language: str = ""  # Language of documents that state none; found in their text if empty
     language_model: LanguageModel | None = None  # Extracts and summarizes
     native: bool = False  # Whether it extracts in the paper's separate steps
     seed: int | None = None  # Seed of every random choice
@@ -136,6 +138,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         embedder=None if embedder is None else resolve_embedder(embedder),
         extractor=extractor_of(options),
         chunker=chunker_of(options) if options.cuts else "folder",
+        language=options.language,
         seed=options.seed or 0,
         workers=options.workers,
         max_failure_ratio=options.max_failure_ratio,

@@ -92,6 +92,7 @@ def known_files_of(sources: Sequence[Path] | None, options: IndexOptions) -> Kno
         return KnownFiles(None, "", {})
     cutter = chunker_of(options)
     rules = f"{READING} {__version__} {cutter.fingerprint if cutter else 'whole'} media={options.media}"
+    rules += f" language={options.language}" if options.language else ""
     return KnownFiles(folder, rules, stored_hashes(folder) if is_index(folder) else {})
 
 

@@ -13,9 +13,7 @@ from sire_core.documents.markdown_writing import undo_inline
 SEPARATOR = " > "
 """Separator of the headings of a section path in a title."""
 
-_WORD = re.compile(r"\w+")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
-_UNDERLINE = re.compile(r" {0,3}(=+|-{3,})[ \t]*$")
 _TAG = (
     "a|abbr|b|big|br|center|cite|code|del|details|div|dfn|em|font|h[1-6]|i|img|input|ins|kbd|mark|p|picture|q|s|samp|"
     "small|source|span|strike|strong|sub|summary|sup|svg|tt|u|var|wbr"

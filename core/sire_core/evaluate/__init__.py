@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sire_core.evaluate.bootstrap import Comparison as Comparison
     from sire_core.evaluate.datasets import DataSet as DataSet
     from sire_core.evaluate.datasets import load_dataset as load_dataset
     from sire_core.evaluate.datasets import load_questions as load_questions
     from sire_core.evaluate.experiment import Experiment as Experiment
     from sire_core.evaluate.qrels import read_qrels as read_qrels
     from sire_core.evaluate.qrels import write_qrels as write_qrels
-    from sire_core.evaluate.row_list import Comparison as Comparison
     from sire_core.evaluate.row_list import EvalRows as EvalRows
     from sire_core.evaluate.rows import EvalRow as EvalRow
     from sire_core.evaluate.runner import EvalConfig as EvalConfig
@@ -23,7 +23,8 @@ _MODULES = {
     "experiment": "Experiment",
     "runner": "EvalConfig",
     "rows": "EvalRow",
-    "row_list": "Comparison EvalRows",
+    "bootstrap": "Comparison",
+    "row_list": "EvalRows",
     "qrels": "read_qrels write_qrels",
     "trec_files": "read_run row_of_run write_run",
     "datasets": "DataSet load_dataset load_questions",

@@ -62,13 +62,9 @@ class AnswerFile:
                 raise ConfigurationError(message) from error
         return not text or text.endswith("\n")
 
-    def answer(self, key: str) -> str | None:
-        """A recorded answer."""
-        return self._answers[key][0] if key in self._answers else None
-
-    def tokens(self, key: str) -> tuple[int, int]:
-        """Tokens of the prompt and of a recorded answer."""
-        return self._answers.get(key, ("", 0, 0))[1:]
+    def answer(self, key: str) -> tuple[str, int, int] | None:
+        """A recorded answer, with the tokens of its prompt and its own."""
+        return self._answers.get(key)
 
     def put_answer(
         self,

@@ -1,4 +1,4 @@
-"""Comparisons of rows: confidence intervals, spread over builds, rows with equal results."""
+"""Comparisons of rows: intervals, tests of chance, spread over builds, rows with equal results."""
 
 from __future__ import annotations
 
@@ -74,6 +74,8 @@ def with_spread(runs: Sequence[Sequence[EvalRow]]) -> list[EvalRow]:
 BASELINE = "hybrid"
 """The row that others are compared with: what most people would use otherwise."""
 
+SIGNIFICANCE = 0.05
+_FLIPS, _BATCH = 10_000, 500
 _K = 5  # Hits whose recall rows are compared by
 _SAMPLES_PER_BATCH = 500
 
@@ -117,6 +119,79 @@ def paired_differences(row: EvalRow, other: EvalRow, measure: str) -> NDArray[np
     return np.array([100.0 * (ours[name] - theirs[name]) for name in ours])
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Difference of one row from another, over the questions of both.
+
+    Attributes:
+        first: Name of the row that is compared.
+        second: Name of the row that it is compared with.
+        measure: What is compared, such as `nDCG@10`.
+        difference: Mean of the first minus mean of the second, in points (0 to 100).
+        low: Lower end of its 95 % interval (paired bootstrap).
+        high: Upper end.
+        p: Probability of a difference as large by chance (paired randomisation test, 10,000 sign flips).
+        p_corrected: The same for all comparisons of the list together (Holm).
+    """
+
+    first: str
+    second: str
+    measure: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_corrected: float
+
+    def __str__(self) -> str:
+        """The difference, its interval, and the corrected probability."""
+        shown = (
+            f"{self.difference:+.1f} [{self.low:.1f}, {self.high:.1f}] of {self.measure}, p = {self.p_corrected:.3f}"
+        )
+        return f"{self.first} against {self.second}: {shown}"
+
+    @property
+    def significant(self) -> bool:
+        """True if the corrected probability is below 5 %."""
+        return self.p_corrected < SIGNIFICANCE
+
+    def as_json(self) -> dict[str, Any]:
+        """Points, rounded to one decimal, and the corrected probability."""
+        points = {name: round(getattr(self, name), 1) for name in ("difference", "low", "high")}
+        return {**points, "p": round(self.p_corrected, 4), "significant": self.significant}
+
+
+def compare_rows(pairs: Sequence[tuple[EvalRow, EvalRow]], measure: str) -> list[Comparison]:
+    """Compare pairs of rows; probabilities are corrected for the number of pairs."""
+    differences = [paired_differences(one, other, measure) for one, other in pairs]
+    p_values = list(map(randomization_p, differences))
+    intervals = map(interval_of, differences)
+    return [
+        Comparison(one.setup.recipe, other.setup.recipe, measure, i.difference, i.low, i.high, p, corrected)
+        for (one, other), i, p, corrected in zip(pairs, intervals, p_values, holm(p_values), strict=True)
+    ]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Correct p-values for the number of tests (Holm 1979): no error among all of them, at the level of each."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    corrected, highest = [0.0] * len(p_values), 0.0
+    for rank, number in enumerate(order):
+        highest = max(highest, min(1.0, (len(order) - rank) * p_values[number]))
+        corrected[number] = highest
+    return corrected
+
+
+def randomization_p(differences: NDArray[np.float64], seed: int = 0) -> float:
+    """Share of random signs of paired differences, `[n]`, with a mean as far from 0 as theirs; at least 1 / 10,001."""
+    rng = np.random.default_rng(seed)
+    seen, extreme = abs(differences.sum()) - 1e-12, 1
+    for start in range(0, _FLIPS, _BATCH):
+        signs = rng.integers(0, 2, size=(min(_BATCH, _FLIPS - start), len(differences))) * 2 - 1
+        extreme += int((np.abs(signs @ differences) >= seen).sum())
+    return extreme / (_FLIPS + 1)
+
+
 def mean_interval(rates: Sequence[float], *, samples: int = 10_000) -> Interval:
     """A mean of rates (0..1) in points, and its 95 % interval over the questions."""
     if not rates:
@@ -130,10 +205,12 @@ def with_intervals(rows: Sequence[EvalRow]) -> list[EvalRow]:
     if base is None or not base.with_gold:
         return list(rows)
     question_ids = {result.id for result in base.with_gold}
+    others = [row for row in rows if row is not base and {result.id for result in row.with_gold} == question_ids]
+    compared = dict(zip(map(id, others), compare_rows([(row, base) for row in others], f"R@{_K}"), strict=True))
     return [
-        row
-        if row is base or {result.id for result in row.with_gold} != question_ids
-        else replace(row, interval={"baseline": BASELINE, "k": _K, **paired_bootstrap(row, base, f"R@{_K}").as_json()})
+        replace(row, interval={"baseline": BASELINE, "k": _K, **compared[id(row)].as_json()})
+        if id(row) in compared
+        else row
         for row in rows
     ]
 

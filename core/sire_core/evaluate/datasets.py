@@ -128,6 +128,18 @@ class DataSet:
         chosen = np.sort(np.random.default_rng(seed).permutation(len(questions))[:limit])
         return replace(self, questions=tuple(questions[i] for i in chosen))
 
+    def around(self, documents: int, seed: int = 0) -> DataSet:
+        """Keep the documents that the questions need and random others, so many in all. Recall is easier then."""
+        import numpy as np
+
+        names = {name for question in self.questions for name in question.supporting}
+        names |= {need[0] for question in self.questions for quotes in question.needs for need in quotes}
+        needed = [bool(names & {one.id, *(passage.id for passage in one.passages)}) for one in self.documents]
+        others = np.random.default_rng(seed).permutation(np.flatnonzero(np.logical_not(needed)))
+        kept = {*np.flatnonzero(needed).tolist(), *others[: max(0, documents - sum(needed))].tolist()}
+        chosen = tuple(document for number, document in enumerate(self.documents) if number in kept)
+        return replace(self, name=f"{self.name}, {len(chosen):,} documents", documents=chosen)
+
 
 def _part_of(number: int, question: Question) -> str:
     """The part of the question at a position: whether it is of the test part does not depend on the others."""

@@ -30,7 +30,7 @@ from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.index import Index
 from sire_core.models.embedders import resolve_embedder
 from sire_core.models.sync import run_sync
-from sire_core.models.usage import UsageReport
+from sire_core.models.usage import CostRange, UsageReport
 from sire_core.progress import progress_of
 from sire_core.recipes.published import Ablation, ablations_of, presets_of, published_of
 from sire_core.recipes.registry import factory_of, recipe_by_name, recipe_with, split_settings
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
+    from sire_core.models.usage import Price
     from sire_core.progress import ProgressLike
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Recipe, WrapModel
     from sire_core.search.view import PoolView
@@ -85,6 +86,7 @@ class Experiment:
         baselines: Rankers of `flat` (`bm25`, `dense`, `hybrid`, `tfidf`, `late`) whose rows come first.
         repeats: Builds with different seeds; rows have the means over all builds, and their spread.
         ablations: Measure the rows of each recipe's paper instead of the recipe; see `sire_core.recipes.published`.
+        tables: With `ablations` only the rows of these tables of the papers; none means all.
         settings: Settings for every recipe given by name that has them; of a search where `index` is given.
         config: What is measured.
         budgets: Tokens within which recall of required evidence is measured, too, as `EvalConfig.budgets`; rows of
@@ -110,6 +112,7 @@ class Experiment:
     baselines: Sequence[str] = BASELINES
     repeats: int = 1
     ablations: bool = False
+    tables: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     config: EvalConfig = field(default_factory=EvalConfig)
     budgets: Sequence[int] = ()
@@ -135,6 +138,46 @@ class Experiment:
     async def arun(self) -> EvalRows:
         """Build the baselines and recipes and ask all of them the questions."""
         return EvalRows(await self._rows())
+
+    def planned(self) -> list[PlannedRow]:
+        """Decide on every row before the first is built; those that lack something are left out and logged."""
+        plan = plan_rows(
+            self.recipes,
+            self.settings,
+            baselines=self.baselines,
+            ablations=self.ablations,
+            tables=self.tables,
+            log=self.log,
+        )
+        missing = [_missing(self, row) for row in plan]
+        for row, reason in zip(plan, missing, strict=True):
+            if reason:
+                self.log(f"{row.label}: left out, {reason}")
+        return [row for row, reason in zip(plan, missing, strict=True) if not reason]
+
+    def cost(self, price: Price | None = None) -> CostRange:
+        """See `acost`."""
+        return run_sync(self.acost(price))
+
+    async def acost(self, price: Price | None = None) -> CostRange:
+        """Expect calls, tokens and price of all builds, searches and answers. Asks the model nothing."""
+        from sire_core.evaluate.answer_eval import AnswerConfig, answer_cost
+
+        total, extraction = CostRange().priced(price), dict[str, CostRange]()
+        questions = len(self.dataset.sample(self.config.limit, self.config.seed).measurable)
+        for row in self.planned():
+            with _open(self, row.recipe, self.folder) as index:
+                expected = await index.aestimate(self.dataset.documents, price)
+            before = extraction.get(expected.native, expected.extraction)
+            extraction[expected.native] = max(before, expected.extraction, key=lambda cost: cost.calls)
+            total += expected.summaries
+            config = _config_of(self, row)
+            if config.answer is not None:
+                total += answer_cost(self.dataset, questions, 1, config.answer).priced(price)
+            settings = {} if isinstance(row.recipe, str) else row.recipe.config
+            searching = sum(value == "model" for value in settings.values())  # one call of a search each
+            total += answer_cost(self.dataset, questions, searching, AnswerConfig(k=5)).priced(price)
+        return sum(extraction.values(), total)
 
     async def _rows(self) -> list[EvalRow]:
         if self.budgets:
@@ -175,22 +218,13 @@ async def _run_repeats(experiment: Experiment) -> list[EvalRow]:
 
 async def _run_builds(experiment: Experiment) -> list[EvalRow]:
     """Build and ask every planned row."""
-    plan = plan_rows(
-        experiment.recipes,
-        experiment.settings,
-        baselines=experiment.baselines,
-        ablations=experiment.ablations,
-        log=experiment.log,
-    )
     rows: list[EvalRow] = []
     with temporary_folder(experiment.folder) as folder:
         _refuse_other_corpus(experiment.dataset, folder)
         resolved = replace(experiment, embedder=_embedder(experiment.embedder, folder))
+        plan = resolved.planned()
         flat: Setup | None = None
         for row in plan:
-            if row.ablation is not None and (missing := _missing(resolved, row.ablation)):
-                experiment.log(f"{row.label}: left out, {missing}")
-                continue
             if flat is not None and row.ablation is None and _name(row.recipe) == "flat":
                 setup = replace(flat, recipe=row.label, settings=row.settings)
                 rows.append(await _ask(resolved, row, setup, folder))
@@ -236,7 +270,7 @@ async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:
     return with_intervals(rows)
 
 
-def _open(experiment: Experiment, recipe: Recipe | str, folder: Path, progress: Progress | None = None) -> Index:
+def _open(experiment: Experiment, recipe: Recipe | str, folder: Path | None, progress: Progress | None = None) -> Index:
     chunker: SentenceChunker | str | None = "sentences" if experiment.dataset.whole else None
     if experiment.chunk_tokens is not None:
         chunker = SentenceChunker(experiment.chunk_tokens, overlap_tokens=experiment.chunk_tokens // 8)  # as 64 of 512
@@ -339,8 +373,14 @@ def _config_of(experiment: Experiment, row: PlannedRow) -> EvalConfig:
     return replace(config, answer=replace(config.answer, **{"k": k, **answer}))
 
 
-def _missing(experiment: Experiment, ablation: Ablation) -> str:
+def _missing(experiment: Experiment, row: PlannedRow) -> str:
     """The missing prerequisite of a paper's row, for people; empty when there is none."""
+    ablation = row.ablation
+    if ablation is None:
+        return ""
+    settings = {} if isinstance(row.recipe, str) else row.recipe.config
+    built_with = {"paper": "umap", "neural": "torch"}
+    needs = ablation.needs or built_with.get(settings.get("clustering") or settings.get("abstractor") or "", "")
     if ablation.answer and experiment.config.answer is None:
         return "it is about answers: --answer single --llm MODEL"
     has_tokens, has_model = hasattr(experiment.embedder, "embed_tokens"), experiment.language_model is not None
@@ -349,7 +389,7 @@ def _missing(experiment: Experiment, ablation: Ablation) -> str:
         "model": (has_model, "a language model: --llm MODEL"),
         "torch": (find_spec("torch") is not None, 'torch: pip install "sire-rag[torch]"'),
         "umap": (find_spec("umap") is not None, 'the reference clustering: pip install "sire-rag[paper]"'),
-    }.get(ablation.needs, (True, ""))
+    }.get(needs, (True, ""))
     return "" if is_there else f"it needs {what}"
 
 
@@ -371,13 +411,14 @@ def plan_rows(
     *,
     baselines: Sequence[str] = BASELINES,
     ablations: bool = False,
+    tables: Sequence[str] = (),
     log: Callable[[str], None] = _logger.warning,
 ) -> list[PlannedRow]:
     """Decide on every row before the first is built."""
     by_recipe = split_settings([name for name in recipes if isinstance(name, str)], settings)
     made_recipes = {name: recipe_by_name(name, **values) for name, values in by_recipe.items()}
     if ablations:
-        return _plan_ablations([_name(recipe) for recipe in recipes], settings, log)
+        return _plan_ablations([_name(recipe) for recipe in recipes], settings, tables, log)
     rows = [PlannedRow(name, recipe_by_name("flat", ranker=name)) for name in baselines]
     for recipe in recipes:
         if isinstance(recipe, str):
@@ -389,7 +430,7 @@ def plan_rows(
 
 
 def _plan_ablations(
-    recipes: Sequence[str], settings: Mapping[str, Any], log: Callable[[str], None]
+    recipes: Sequence[str], settings: Mapping[str, Any], tables: Sequence[str], log: Callable[[str], None]
 ) -> list[PlannedRow]:
     def plan(name: str, ablation: Ablation) -> PlannedRow | None:
         try:
@@ -398,7 +439,12 @@ def _plan_ablations(
             log(f"{ablation.label}: left out, {error}")
             return None
 
-    rows = [plan(name, ablation) for name in recipes for ablation in ablations_of(name)]
+    rows = [
+        plan(name, ablation)
+        for name in recipes
+        for ablation in ablations_of(name)
+        if not tables or not set(tables).isdisjoint(ablation.table.split(", "))
+    ]
     baselines = [Ablation("baseline", ranker, "flat", {"ranker": ranker}) for ranker in ("dense", "hybrid")]
     first = published_of(recipes[0]).context if recipes else None
     return [*(replace(_plan_ablation(ablation, {}), k=first) for ablation in baselines), *filter(None, rows)]

@@ -268,6 +268,39 @@ def _pages(entries: Sequence[_Line]) -> LoadedSet:
     return tuple(documents), tuple(questions)
 
 
+_MARKED = ("contexts", "paragraphs", "positive_ctxs", "negative_ctxs", "hard_negative_ctxs")
+
+
+def _is_marked(value: Any) -> bool:
+    first = value[0] if value and isinstance(value, list) and isinstance(value[0], Mapping) else {}
+    passages: Sequence[Any] = next((first[key] for key in _MARKED if first.get(key)), ())
+    return isinstance(first.get("question"), str) and bool(passages) and "text" in passages[0]
+
+
+def _marked(entries: Sequence[_Line]) -> LoadedSet:
+    """Passages that each question marks as supporting or not, pooled: Natural Questions, PopQA and TriviaQA.
+
+    In the form of DPR (`positive_ctxs`, `negative_ctxs`, `hard_negative_ctxs`) or of HippoRAG (`contexts` or
+    `paragraphs` with `is_supporting`).
+    """
+    documents: dict[str, Document] = {}
+    questions = []
+    for number, item in enumerate(entries):
+        gold = []
+        for key in _MARKED:
+            for passage in item.get(key) or ():
+                title, text = clean_text(passage.get("title") or ""), clean_text(passage["text"])
+                name = f"{title}#{digest(title, text, size=6)}"
+                documents.setdefault(name, Document(name, text, title))
+                if passage.get("is_supporting", key == "positive_ctxs"):
+                    gold.append(name)
+        answers = item.get("answers") or item.get("reference") or item.get("possible_answers") or item.get("answer")
+        answers = parse_json(answers) if isinstance(answers, str) and answers.startswith("[") else answers
+        named = [answers] if isinstance(answers, str) else list(answers or ())
+        questions.append(_question(item.get("id", number), item["question"], named, gold, hops=len(set(gold))))
+    return tuple(documents.values()), tuple(questions)
+
+
 _FOLDERS: tuple[tuple[tuple[str, ...], Callable[[Path], LoadedSet]], ...] = (
     (("MultiHopRAG.json", "corpus.json"), _multihop_rag),
     (("queries.jsonl", "corpus.jsonl"), _beir),
@@ -278,5 +311,6 @@ _FOLDERS: tuple[tuple[tuple[str, ...], Callable[[Path], LoadedSet]], ...] = (
 _JSON_FILES: tuple[tuple[Callable[[Any], Any], Callable[[Any], LoadedSet]], ...] = (
     (_asqa_split, _asqa),
     (_is_pages, _pages),
+    (_is_marked, _marked),
 )
 """Formats of JSON files, by what is true of their contents; see also `_quality`, a file of lines."""

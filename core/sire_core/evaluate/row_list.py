@@ -6,62 +6,18 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.bootstrap import interval_of, paired_differences
+from sire_core.evaluate.bootstrap import Comparison, compare_rows
 from sire_core.evaluate.qrels import write_qrels
-from sire_core.evaluate.rows import EvalRow, spread
+from sire_core.evaluate.rows import ANSWER_RATES, EvalRow, spread
 from sire_core.evaluate.trec_files import judgements_of, write_run
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-_FLIPS, _BATCH = 10_000, 500
 _PRINTED_WIDTH = 120
 _LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Difference of one row from another, over the questions of both.
-
-    Attributes:
-        first: Name of the row that is compared.
-        second: Name of the row that it is compared with.
-        measure: What is compared, such as `nDCG@10`.
-        difference: Mean of the first minus mean of the second, in points (0 to 100).
-        low: Lower end of its 95 % interval (paired bootstrap).
-        high: Upper end.
-        p: Probability of a difference as large by chance (paired randomisation test, 10,000 sign flips).
-        p_corrected: The same for all comparisons of the list together (Holm).
-    """
-
-    first: str
-    second: str
-    measure: str
-    difference: float
-    low: float
-    high: float
-    p: float
-    p_corrected: float
-
-    def __str__(self) -> str:
-        """The difference, its interval, and the corrected probability."""
-        shown = (
-            f"{self.difference:+.1f} [{self.low:.1f}, {self.high:.1f}] of {self.measure}, p = {self.p_corrected:.3f}"
-        )
-        return f"{self.first} against {self.second}: {shown}"
-
-    @property
-    def significant(self) -> bool:
-        """True if the corrected probability is below 5 %."""
-        return self.p_corrected < 0.05
 
 
 class EvalRows(list[EvalRow]):
@@ -109,7 +65,11 @@ class EvalRows(list[EvalRow]):
         ks = sorted({k for row in self for k in row.ks})
         names = [f"{name}@{k}" for name in ("R", "nDCG", "all") for k in ks]
         budget = ["R@budget", "answer@budget"] if any(row.budget for row in self) else []
-        return [*names, "MRR", *budget]
+        within = [
+            f"{name}@{n}" for name in ("tokens", "context") for n in sorted({n for row in self for n in row.budgets})
+        ]
+        answers = ANSWER_RATES if any(row.answered for row in self) else ()
+        return [*names, "MRR", *budget, *within, *answers]
 
     def to_csv(self, path: str | Path | None = None, measures: Sequence[str] | None = None) -> str:
         """Return the table as CSV; also written to `path` if there is one."""
@@ -199,14 +159,7 @@ class EvalRows(list[EvalRow]):
         else:
             base = self.row(baseline)
             pairs = [(row, base) for row in self if row is not base]
-        differences = [paired_differences(one, other, measure) for one, other in pairs]
-        p_values = list(map(randomization_p, differences))
-        return [
-            Comparison(one.setup.recipe, other.setup.recipe, measure, *interval, p=p, p_corrected=corrected)
-            for (one, other), interval, p, corrected in zip(
-                pairs, map(_ends, differences), p_values, holm(p_values), strict=True
-            )
-        ]
+        return compare_rows(pairs, measure)
 
     def export(self, folder: str | Path, measure: str = "nDCG@10") -> list[Path]:
         """Write everything for a paper: the table, runs and judgements for programs of TREC, comparisons.
@@ -248,32 +201,6 @@ def _points(row: EvalRow, over: str) -> list[tuple[str, list[tuple[float, float]
         "cost": {"": [(row.query_p50_ms(), row.recall_passages(middle))] if row.query_p50_ms() else []},
     }
     return [(style, [(x, y) for x, y in values if y is not None]) for style, values in curves.get(over, {}).items()]
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values for the number of tests (Holm 1979): no error among all of them, at the level of each."""
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    corrected, highest = [0.0] * len(p_values), 0.0
-    for rank, number in enumerate(order):
-        highest = max(highest, min(1.0, (len(order) - rank) * p_values[number]))
-        corrected[number] = highest
-    return corrected
-
-
-def randomization_p(differences: NDArray[np.float64], seed: int = 0) -> float:
-    """Share of random signs of paired differences, `[n]`, with a mean as far from 0 as theirs; at least 1 / 10,001."""
-    rng = np.random.default_rng(seed)
-    seen, extreme = abs(differences.sum()) - 1e-12, 1
-    for start in range(0, _FLIPS, _BATCH):
-        signs = rng.integers(0, 2, size=(min(_BATCH, _FLIPS - start), len(differences))) * 2 - 1
-        extreme += int((np.abs(signs @ differences) >= seen).sum())
-    return extreme / (_FLIPS + 1)
-
-
-def _ends(differences: NDArray[np.float64]) -> tuple[float, float, float]:
-    """The mean of differences, and both ends of its interval."""
-    interval = interval_of(differences)
-    return interval.difference, interval.low, interval.high
 
 
 def _deviation(row: EvalRow, measure: str) -> str:

@@ -25,7 +25,7 @@ from sire_core.explore.paths import Names
 from sire_core.extraction.headings import is_everyday
 from sire_core.metadata_values import shown_value
 from sire_core.search.explanation import blocks_below_title, without_sessions
-from sire_core.text.languages import ENGLISH, language, main_language
+from sire_core.text.languages import ENGLISH, language, ranked_languages
 from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, HEADING_PARTS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.text.snippets import stem
 from sire_core.types import UnitKind, digest
@@ -301,8 +301,8 @@ def topic_labels(
         members = np.flatnonzero(topics == topic)
         chosen = members[random.choice(len(members), min(_LABEL_DOCUMENTS, len(members)), replace=False)]
         read.append([title_of(at) for at in np.sort(chosen).tolist()])
-        spoken = main_language(map(language_of, chosen[:_LANGUAGE_DOCUMENTS].tolist()))
-        idle_words.append(_OF_NO_TOPIC | language(spoken).function_words)
+        spoken = ranked_languages(map(language_of, chosen[:_LANGUAGE_DOCUMENTS].tolist()))[0]
+        idle_words.append(_OF_NO_TOPIC | language(spoken).listed_words)
     if len(read) == 1:
         return ["all documents"]
     if prose:

@@ -47,7 +47,7 @@ def _parts(span: TextSpan, code: str) -> list[TextSpan]:
 
     Nor has a name there what it belongs to in front: `Spitze der Nordlicht Reederei`.
     """
-    function_words = language(code).function_words
+    function_words = language(code).listed_words
     pieces, start = [(span.start, span.name)], span.start
     if code in CAPITALISED_NOUNS and " und " in span.name:
         pieces = []

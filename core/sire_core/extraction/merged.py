@@ -40,15 +40,12 @@ class MergedExtractor:
         (record,) = self._rules.records([chunk])
         return record.entities
 
+    links_titles = RulesExtractor.links_titles
+
     @property
     def fingerprint(self) -> str:
         """Fingerprint of the model's records and version of the rules."""
         return f"{self.asked.fingerprint}+{self._rules.fingerprint}"
-
-    @property
-    def links_titles(self) -> bool:
-        """As for the rules."""
-        return self._rules.links_titles
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
         """Yield the model's records, each merged with that of the rules."""

@@ -392,15 +392,12 @@ class ModelExtractor:
         if self._workers < 1 or max_chunk_tokens < 1:
             raise ConfigurationError("concurrency and max_chunk_tokens must be at least 1")
 
+    links_titles = False  # A model names the entities of its facts itself
+
     @property
     def fingerprint(self) -> str:
         """Model, prompt version and way of extraction."""
         return f"{self._model.fingerprint}|{self._prompt_name}"
-
-    @property
-    def links_titles(self) -> bool:
-        """A model names the entities of its facts itself."""
-        return False
 
     @property
     def steps(self) -> int:

@@ -168,9 +168,10 @@ def term_spans(sentence: str, terms: Iterable[str]) -> list[TextSpan]:
 IDENTIFIER = "Code"
 """Type of identifiers."""
 
-_IDENTIFIER = re.compile(
-    r"(?P<address>(?:https?|ftp|wss?)://[^\s<>()\"'`]*|www\.[\w.-]+[^\s<>()\"'`]*|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64})"
-    r"|(?<![\w-])(?P<flag>--[a-zA-Z][\w-]*\w)"
+_ADDRESS = r"(?:https?|ftp|wss?)://[^\s<>()\"'`]*|www\.[\w.-]+[^\s<>()\"'`]*"
+_MAIL = r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64}"
+_NAMED = (
+    r"(?<!\w)(?:(?<![\w-])(?P<flag>--[a-zA-Z][\w-]*\w)"
     r"|(?<![\w/.$])(?P<call>[A-Za-z_$][\w$]{0,60}(?:(?:\.|::|->|#)[A-Za-z_$][\w$]{0,60}){0,6})\((?P<arguments>[^()\n]{0,120})\)(?!\w)"
     r"|(?<![\w/.-])(?P<path>(?:~|\.{1,2})?(?:/(?:[\w.{}*:-]|,(?=[^\s{}]{0,40}\})){1,60}){2,12}/?)(?![\w/])"
     r"|(?<![\w.-])(?P<variable>\$?[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8})(?![\w-])"
@@ -178,7 +179,11 @@ _IDENTIFIER = re.compile(
     r"|(?<![\w./-])(?P<snake>[a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8})(?![\w.]\w)"
     r"|(?<![\w./-])(?P<camel>[a-z]{2,30}\d?[A-Z][a-z]\w{0,40})(?![\w.]\w)"
     r"|(?<![\w./-])(?P<code>[A-Z]{2,8}(?:-\d{2,8}){1,3}|[A-Z]{3,8}\d{3,6}[A-Z]?)(?![\w-])"
-    r"|(?<![\w./-])(?P<version>v\d{1,4}(?:\.\d{1,5}){1,3}|\d{1,4}\.\d{1,5}\.\d{1,5}[_-]\w{1,12})(?![\w.]\w)"
+    r"|(?<![\w./-])(?P<version>v\d{1,4}(?:\.\d{1,5}){1,3}|\d{1,4}\.\d{1,5}\.\d{1,5}[_-]\w{1,12})(?![\w.]\w))"
+)
+# An address of mail is looked for at every letter, so only where there is one.
+_IDENTIFIER, _IDENTIFIER_OR_MAIL = (
+    re.compile(f"(?P<address>{address})|{_NAMED}") for address in (_ADDRESS, f"{_ADDRESS}|{_MAIL}")
 )
 # An option in prose: dashes behind a word, a mark or a closing quotation mark are punctuation.
 _OPTION = re.compile(
@@ -227,7 +232,7 @@ def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list
     by_start = {span.start: span for start, end in ticked if (span := _code_name(sentence, start, end))}
     ranges = [(span.start, span.end) for span in by_start.values()]
     addresses = []
-    for match in _IDENTIFIER.finditer(sentence):
+    for match in _identifiers(sentence):
         start, end = match.span()
         if any(start < other and before < end for before, other in ranges):
             continue
@@ -246,12 +251,16 @@ def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list
 def code_terms(code: str) -> Iterator[str]:
     """Identifiers in a code block that prose may mention: flags, member calls, upper-case variables."""
     seen: set[str] = set()
-    for match in _IDENTIFIER.finditer(code):
+    for match in _identifiers(code):
         group = "call" if match["call"] else match.lastgroup
         member = group == "call" and any(mark in match["call"] for mark in (".", "::"))
         if (member or group in ("flag", "variable", "code")) and (name := _name(match, inside=False)) not in seen:
             seen.add(name)
             yield name
+
+
+def _identifiers(text: str) -> Iterator[re.Match[str]]:
+    return (_IDENTIFIER_OR_MAIL if "@" in text else _IDENTIFIER).finditer(text)
 
 
 def _name(match: re.Match[str], *, inside: bool) -> str:
@@ -310,7 +319,6 @@ _LONGEST_SENTENCE = 1_000
 _PLURAL = re.compile(r"[A-Z]{2,6}s|[A-Z][a-z]+(?:ist|ik|ian|ite)s")
 VALUES = frozenset(("Date", "Quantity"))
 """Types of values, as opposed to things."""
-_CERTAIN = VALUES | {"Work", IDENTIFIER, TERM}
 
 
 class Piece(NamedTuple):

@@ -17,6 +17,7 @@ from sire_core.extraction.headings import base_title
 from sire_core.extraction.rules import keyphrases
 from sire_core.extraction.spans import sentences_of
 from sire_core.protocols import ChunkInContext
+from sire_core.storage.derived import inflate
 from sire_core.text.words import name_key, phrase_words
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, digest
 
@@ -42,6 +43,22 @@ class StoredRecord(NamedTuple):
     def of(cls, record: ExtractionRecord) -> StoredRecord:
         """Encode a record."""
         return cls(record.hash, record.status, record.reason, zlib.compress(to_json(record).encode(), 1))
+
+
+def stored_json(body: bytes) -> bytes:
+    """Return the JSON of a stored record, UTF-8."""
+    try:
+        return inflate(body)
+    except zlib.error as error:
+        raise StorageError(
+            "calls.sqlite is damaged: a record is not what was written. Restore the file from a backup. Without one, "
+            "move it away and keep it: what is in there is extracted, and paid for, again."
+        ) from error
+
+
+def read_records(bodies: Mapping[str, bytes]) -> dict[str, ExtractionRecord]:
+    """Decode stored records."""
+    return {key: from_json(stored_json(body).decode()) for key, body in bodies.items()}
 
 
 def to_json(record: ExtractionRecord) -> str:
@@ -323,19 +340,9 @@ class RecordedExtractor:
     def __init__(self, path: str | Path, *, link_titles: bool = True) -> None:
         text = _read(Path(path))
         self._rows = _parse(text, Path(path))
-        self._links_titles = link_titles
+        self.links_titles = link_titles
         models = dict.fromkeys(row["model"] for row in self._rows.values() if row["model"])
-        self._fingerprint = "+".join((_RECORDED_VERSION, *models, digest(text, size=6)))
-
-    @property
-    def fingerprint(self) -> str:
-        """The recorded models and a digest of the file."""
-        return self._fingerprint
-
-    @property
-    def links_titles(self) -> bool:
-        """See `link_titles`."""
-        return self._links_titles
+        self.fingerprint = "+".join((_RECORDED_VERSION, *models, digest(text, size=6)))
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
         """Yield one record per chunk, 256 at a time; failed ones for documents that are not in the file."""
@@ -351,7 +358,7 @@ class RecordedExtractor:
         row = self._rows.get(chunk.doc_id)
         if row is None:
             reason = f"The recording has no document {chunk.doc_id!r}; record it or leave it out of the corpus."
-            return ExtractionRecord(chunk.hash, self._fingerprint, _RECORDED_VERSION, status="failed", reason=reason)
+            return ExtractionRecord(chunk.hash, self.fingerprint, _RECORDED_VERSION, status="failed", reason=reason)
         names: dict[str, str] = {}
         for name in row["entities"]:
             names.setdefault(name_key(name), name)

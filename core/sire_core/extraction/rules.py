@@ -219,29 +219,13 @@ class RulesExtractor:
         tagger: Finds names that patterns miss; its spans win over overlapping ones.
     """
 
+    links_titles = True  # Titles of other documents that a fact names become entities when records are read
+    portable = True  # Nothing is asked, and nothing of other passages is needed
+    verbatim = True  # Every word of a record stands in its passage's title or text
+
     def __init__(self, tagger: Tagger | None = None) -> None:
         self._tagger = tagger
-        self._fingerprint = f"{_RULES_VERSION}+{tagger.fingerprint}" if tagger else _RULES_VERSION
-
-    @property
-    def fingerprint(self) -> str:
-        """Version of the rules, and the tagger."""
-        return self._fingerprint
-
-    @property
-    def links_titles(self) -> bool:
-        """Always: titles of other documents that a fact names become entities when records are read."""
-        return True
-
-    @property
-    def portable(self) -> bool:
-        """Always: nothing is asked, and nothing of other passages is needed."""
-        return True
-
-    @property
-    def verbatim(self) -> bool:
-        """Always: every word of a record stands in its passage's title or text."""
-        return True
+        self.fingerprint = f"{_RULES_VERSION}+{tagger.fingerprint}" if tagger else _RULES_VERSION
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
         """Yield one record per chunk, 256 at a time; the work runs in a thread."""
@@ -274,7 +258,7 @@ class RulesExtractor:
         subject = next((section.subject for section in sections if section.subject), "")
         return ExtractionRecord(
             hash=chunk.hash,
-            model=self._fingerprint,
+            model=self.fingerprint,
             prompt=_RULES_VERSION,
             status="ok" if draft.facts or phrases else "empty",
             entities=entities,

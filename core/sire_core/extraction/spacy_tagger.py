@@ -45,12 +45,7 @@ class SpacyTagger:
         self._batch_size = batch_size
         meta = self._pipeline.meta
         parts = (meta.get("lang", ""), meta.get("name", ""), meta.get("version", ""), *self._pipeline.pipe_names)
-        self._fingerprint = "spacy:" + "-".join(str(part) for part in parts)
-
-    @property
-    def fingerprint(self) -> str:
-        """Language, name, version and components of the pipeline."""
-        return self._fingerprint
+        self.fingerprint = "spacy:" + "-".join(str(part) for part in parts)
 
     def tag(self, sentences: Sequence[str]) -> list[list[TextSpan]]:
         """Named spans per sentence, in order, without overlap; labels mapped to our coarse types."""

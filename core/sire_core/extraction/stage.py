@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from sire_core.errors import BuildError
-from sire_core.extraction.record import StoredRecord
+from sire_core.extraction.record import StoredRecord, read_records, stored_json
 from sire_core.extraction.title_links import (
     PassageTexts,
     TitleIndex,
@@ -26,7 +26,7 @@ from sire_core.types import Failure
 
 if TYPE_CHECKING:
     from sire_core.documents.stored_corpus import CorpusUpdate
-    from sire_core.protocols import Extractor, Progress, Runner
+    from sire_core.protocols import Extractor, Progress, RecordDecoder, Runner
     from sire_core.storage.call_cache import CallStore
     from sire_core.types import Chunk, ExtractionRecord
 
@@ -101,36 +101,44 @@ class RecordReader:
     def __init__(self, update: CorpusUpdate, extractor: Extractor, store: CallStore) -> None:
         self._update, self._extractor, self._store = update, extractor, store
         self._all: Mapping[str, ExtractionRecord] | None = None
-        self._asked = 0
+        self._linked = 0
 
-    def __call__(self, only: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
+    def read(self, chunk_ids: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
         """Records of some chunks, or of all (cached for the next request)."""
         if self._all is not None:
             return self._all
-        corpus = self._update.after
-        wanted = corpus.chunks if only is None else corpus.in_order(only)
-        hashes = corpus.hashes
-        stored = self._store.records(self._extractor.fingerprint, [hashes[chunk.id] for chunk in wanted])
-        records = {chunk.id: stored[hashes[chunk.id]] for chunk in wanted if hashes[chunk.id] in stored}
-        linked = self._link_titles(records, wanted) if self._extractor.links_titles else records
-        if only is None:
-            self._all = linked
-        return linked
+        chunks = self._update.after.chunks if chunk_ids is None else self._update.after.in_order(chunk_ids)
+        ids = [chunk.id for chunk in chunks]
+        records = self.decoder(ids)(self.stored(ids))
+        if chunk_ids is None:
+            self._all = records
+        return records
 
-    def _link_titles(
-        self, records: Mapping[str, ExtractionRecord], wanted: Sequence[Chunk]
-    ) -> Mapping[str, ExtractionRecord]:
-        """Link titles: all of them for many records, those within reach for a few."""
-        self._asked += len(wanted)
+    def stored(self, chunk_ids: Sequence[str]) -> dict[str, bytes]:
+        """Records of chunks as they are stored, for `decoded_records`."""
+        hashes = self._update.after.hashes
+        bodies = self._store.bodies(self._extractor.fingerprint, [hashes[chunk] for chunk in chunk_ids])
+        return {chunk: bodies[hashes[chunk]] for chunk in chunk_ids if hashes[chunk] in bodies}
+
+    def decoder(self, chunk_ids: Sequence[str]) -> RecordDecoder:
+        """Decoder of stored records. It links all titles in many records, and those within reach in few."""
+        if not self._extractor.links_titles:
+            return read_records
+        self._linked += len(chunk_ids)
         corpus = self._update.after
-        if self._asked > len(corpus.chunks) // 32 or not self._update.before.chunks:
-            return self._linker.link(records, wanted)
-        titles = self._update.following(TitleIndex)[1]
-        return TitleLinker(titles.beginning_with(words_of_records(records.values()), corpus)).link(records, wanted)
+        if self._linked > len(corpus.chunks) // 32 or not self._update.before.chunks:
+            return partial(_linked_records, self._full_linker)
+        words = words_of_records(read_records(self.stored(chunk_ids)).values())
+        titles = self._update.following(TitleIndex)[1].beginning_with(words, corpus)
+        return partial(_linked_records, TitleLinker(titles))
 
     @cached_property
-    def _linker(self) -> TitleLinker:
+    def _full_linker(self) -> TitleLinker:
         return TitleLinker(list(map(title_of, self._update.after.chunks)))
+
+
+def _linked_records(linker: TitleLinker, stored: Mapping[str, bytes]) -> dict[str, ExtractionRecord]:
+    return linker.link(read_records(stored))
 
 
 def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: CallStore) -> frozenset[str]:
@@ -153,7 +161,8 @@ def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: C
     else:
         bodies = store.bodies(extractor.fingerprint)
     units_by_hash = after.units_by_hash
-    units = [unit for content_hash in touched_records(bodies, wordings) for unit in units_by_hash.get(content_hash, ())]
+    touched_hashes = touched_records({name: stored_json(body) for name, body in bodies.items()}, wordings)
+    units = [unit for content_hash in touched_hashes for unit in units_by_hash.get(content_hash, ())]
     return frozenset(chunk for unit in units for chunk in after.unit_by_chunk[unit].chunk_ids)
 
 

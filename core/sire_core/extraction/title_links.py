@@ -8,19 +8,18 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sire_core.documents.markdown_sections import naming_title
 from sire_core.extraction.headings import base_title
 from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
-from sire_core.text.words import cached_key, name_key, visible_text
+from sire_core.text.words import FINAL_MARKS, cached_key, name_key, visible_text
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from sire_core.documents.stored_corpus import CorpusUpdate, StoredCorpus
-    from sire_core.types import Chunk, ExtractionRecord
 
 WORD = re.compile(r"\w+|&")
 """A word of a title or a text."""
@@ -54,20 +53,21 @@ class TitleLinker:
     """
 
     def __init__(self, titles: Sequence[str]) -> None:
-        self._trie: dict[str, Any] = {}
+        self._nodes: dict[tuple[int, str], int] = {}  # Of a trie of words: child by parent and word; the root is 0
+        self._forms: dict[int, _Form] = {}
         self._names: dict[str, str] = {}
         for form in title_forms(dict.fromkeys(title for title in titles if title.strip())):
             if not _linkable(form.text):
                 continue
-            node = self._trie
+            node = 0
             for word in _words(form.text):
-                node = node.setdefault(word, {})
-            node.setdefault("", form)
+                node = self._nodes.setdefault((node, word), len(self._nodes) + 1)
+            self._forms.setdefault(node, form)
             self._names.setdefault(cached_key(form.text), form.name)
 
-    def link(self, records: Mapping[str, ExtractionRecord], chunks: Sequence[Chunk]) -> Mapping[str, ExtractionRecord]:
+    def link(self, records: Mapping[str, ExtractionRecord]) -> dict[str, ExtractionRecord]:
         """Add to each fact the titles that occur in its text, as entities of its record."""
-        return {chunk.id: self._link(records[chunk.id]) for chunk in chunks if chunk.id in records}
+        return {chunk: self._link(record) for chunk, record in records.items()}
 
     def mentions(self, text: str) -> dict[str, str]:
         """Titles that a question mentions, in any case, in order, each as it spells it; of a name all titles."""
@@ -121,16 +121,16 @@ class TitleLinker:
             words = [text[start:end].lower() for start, end in word_spans]
         index, count = 0, len(words)
         while index < count:
-            node = self._trie.get(words[index])
+            node = self._nodes.get((0, words[index]))
             after = index + 1
             best: tuple[int, _Form] | None = None
             while node is not None:
-                form = node.get("")
+                form = self._forms.get(node)
                 if form is not None and _matches(
                     text, word_spans[index:after], form, questions=questions, lowered=lowered
                 ):
                     best = (after, form)
-                node = node.get(words[after]) if after < count else None
+                node = self._nodes.get((node, words[after])) if after < count else None
                 after += 1
             if best is None:
                 index += 1
@@ -207,7 +207,7 @@ def _matches(text: str, word_spans: Sequence[tuple[int, int]], form: _Form, *, q
 def _part_of_name(text: str, start: int, end: int) -> bool:
     """True if a capitalised word opens the sentence or is next to another one, as in `Paris Hilton`."""
     before = text[:start].rstrip(" \"'\u201c(")
-    if not before or before[-1] in ".!?":
+    if not before or before[-1] in FINAL_MARKS:
         return start < 1 or text[start - 1] not in '"\u201c'
     if _continues(text, end):
         return True

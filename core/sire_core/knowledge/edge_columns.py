@@ -13,6 +13,7 @@ import numpy as np
 
 from sire_core.arrays.grouping import id_codes, ranges
 from sire_core.arrays.lists import Ragged
+from sire_core.changes.runners import results_of
 from sire_core.extraction.title_links import WORD, title_forms
 from sire_core.knowledge import MENTIONS, RELATES
 from sire_core.storage.array_file import pack_arrays, unpack_arrays
@@ -23,7 +24,7 @@ from sire_core.types import Edge, hash64
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import IntArray, View
+    from sire_core.protocols import IntArray, Runner, View
 
 _FORM = {"keys": np.uint64, "first": np.uint64, "second": np.uint64, "last": np.uint64}
 
@@ -230,7 +231,10 @@ def block_of(kind: str, document: int) -> str:
 
 
 def updated_blocks(
-    kind: str, changes: Iterable[EdgeChange], read: Callable[[Sequence[str]], Mapping[str, bytes]]
+    kind: str,
+    changes: Iterable[EdgeChange],
+    read: Callable[[Sequence[str]], Mapping[str, bytes]],
+    runner: Runner | None = None,
 ) -> dict[str, bytes | None]:
     """Return the changed blocks by key; None for an empty one. `read` loads blocks by key, as far as they exist."""
     waiting: dict[str, list[bytes]] = {}
@@ -242,13 +246,17 @@ def updated_blocks(
         for key, rows in by_block.items():
             waiting.setdefault(key, []).append(marshal.dumps(rows))
     stored = read(sorted(waiting)) if waiting else {}
-    blocks: dict[str, bytes | None] = {}
-    for key in sorted(waiting):
-        block_changes = [EdgeChange(*row) for rows in waiting.pop(key) for row in marshal.loads(rows)]  # noqa: S302 - of this process
-        before = EdgeColumns.from_bytes(stored[key]) if key in stored else EdgeColumns.empty()
-        after = before.updated(block_changes)
-        blocks[key] = after.to_bytes() if len(after.sources) else None
-    return blocks
+    keys = sorted(waiting)
+    blocks = [(stored.get(key), waiting.pop(key)) for key in keys]
+    return dict(zip(keys, results_of(runner, _updated_block, None, blocks, part_size=1), strict=True))
+
+
+def _updated_block(_: None, part: Sequence[tuple[bytes | None, Sequence[bytes]]]) -> bytes | None:
+    """Return a block after its changes, wherever this runs; None for an empty one."""
+    [(stored, changes)] = part
+    before = EdgeColumns.empty() if stored is None else EdgeColumns.from_bytes(stored)
+    after = before.updated([EdgeChange(*row) for rows in changes for row in marshal.loads(rows)])  # noqa: S302 - of this build
+    return after.to_bytes() if len(after.sources) else None
 
 
 def _edge(kind: str, source: str, target: str, names: Sequence[str], title: bool) -> Edge:

@@ -374,7 +374,7 @@ class KnowledgeGraph(Derivation):
         }
         notes: dict[str, bytes | None] = {}
         for kind, make in changes.items():
-            notes |= await asyncio.to_thread(updated_blocks, kind, make(), view.notes)
+            notes |= await asyncio.to_thread(updated_blocks, kind, make(), view.notes, view.runner)
         edges = BlockEdges(_Edges(changes, put=True), _Edges(changes, put=False))
         delta = replace(results.delta, notes=notes, in_blocks=edges)
         if not self.summaries or view.language_model is None:

@@ -27,11 +27,8 @@ if TYPE_CHECKING:
 class AnswerStore(Protocol):
     """Store of answers. Every put commits at once; all methods may be called from any thread."""
 
-    def answer(self, key: str) -> str | None:
-        """A stored answer."""
-
-    def tokens(self, key: str) -> tuple[int, int]:
-        """Tokens of the prompt and of the answer that were stored with it; 0 where they are not known."""
+    def answer(self, key: str) -> tuple[str, int, int] | None:
+        """A stored answer, with the tokens of its prompt and its own; 0 where they are not known."""
 
     def put_answer(
         self,
@@ -167,10 +164,10 @@ class CachedModel(ModelWrapper):
             flight.done.set()
 
     async def _stored(self, key: str, schema: type[Any] | None) -> Completion | None:
-        text = await asyncio.to_thread(self._store.answer, key)
-        if text is None:
+        stored = await asyncio.to_thread(self._store.answer, key)
+        if stored is None:
             return None
-        read, wrote = await asyncio.to_thread(self._store.tokens, key)
+        text, read, wrote = stored
         cut, parsed = text.startswith(_CUT_MARK), None
         if schema is None:
             text = text.removeprefix(_CUT_MARK)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import Embedder, FloatArray, Progress, Runner
     from sire_core.storage.call_cache import CallStore
-    from sire_core.types import Unit
+    from sire_core.types import Chunk, Unit
 
 _MAX_SHOWN_LETTERS = 60
 _MIN_READ_LETTERS = 1000  # Models read at least so many characters
@@ -53,16 +53,17 @@ def check_vectors(
             f"{name} returned {len(vectors)} vectors for {len(texts)} texts; one for each text, in their order, is due."
         )
     width = dimension or (vectors[0].size if vectors else 0)
-    for vector, text in zip(vectors, texts, strict=True):
+    for row, vector in enumerate(vectors):
         problem = _problem(vector, width)
-        if not problem and knows_all and not vector.any() and any(map(str.isalnum, text)):
+        if not problem and knows_all and not vector.any() and any(map(str.isalnum, texts[row])):
             problem = "a zero vector"
         if problem:
-            raise TextError(f"{name} returned {problem} for the text {text[:_MAX_SHOWN_LETTERS]!r}.")
+            raise TextError(f"{name} returned {problem} for the text {texts[row][:_MAX_SHOWN_LETTERS]!r}.")
     matrix = np.stack(vectors) if vectors else np.empty((0, width), dtype=np.float32)
-    different = {" ".join(tokenize(text[:_MIN_READ_LETTERS])) for text in texts}
-    if knows_all and len(different) > 1 and (matrix == matrix[0]).all() and matrix.any():
-        raise BatchError(f"{name} returned the same vector for {len(different)} different texts.")
+    if knows_all and len(matrix) > 1 and matrix.any() and (matrix == matrix[0]).all():
+        different = {" ".join(tokenize(text[:_MIN_READ_LETTERS])) for text in texts}
+        if len(different) > 1:
+            raise BatchError(f"{name} returned the same vector for {len(different)} different texts.")
     return matrix
 
 
@@ -142,9 +143,9 @@ class UnitEmbedder:
         # First what has to be asked for: afterwards the length of vectors is known.
         await self._ask({text: units for text, units in same.items() if text not in stored})
         for part in parts if stored else ():
-            for text, vector in self._usable(self._stored(part)).items():
-                self._made.put([unit.id for unit in same[text]], vector)
-                stored.discard(text)
+            if usable := self._usable(self._stored(part)):
+                self._made.put([_ids(same[text]) for text in usable], np.stack(list(usable.values())))
+                stored.difference_update(usable)
         await self._ask({text: units for text, units in same.items() if text in stored})
 
     def _stored(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
@@ -172,10 +173,9 @@ class UnitEmbedder:
             self._require_different(embedded.vectors[good])
             if self._store is not None:
                 self._store.put_vectors(self._embedder.fingerprint, [part[row] for row in good], embedded.vectors[good])
-            for row, (text, vector) in enumerate(zip(part, embedded.vectors, strict=True)):
-                self._made.put([unit.id for unit in same[text]], vector)
-                if row in failed:
-                    self.failed |= {unit.id: (unit, failed[row]) for unit in same[text]}
+            self._made.put([_ids(same[text]) for text in part], embedded.vectors)
+            for row, reason in failed.items():
+                self.failed |= {unit.id: (unit, reason) for unit in same[part[row]]}
             done += len(part)
             self._progress("embedding", done, len(same))
 
@@ -196,18 +196,18 @@ class UnitEmbedder:
         if self._runner.part_size is not None and getattr(self._embedder, "portable", False):
             async with aclosing(self._runner.map(_embedded, self._embedder, parts)) as batches:
                 async for number, raw in batches:
-                    yield number, _Embedded(self._checked(raw, _texts(parts[number])))
+                    yield number, _Embedded(self._checked(raw, IndexTexts(parts[number])))
             return
 
         async def embed(number: int) -> _Embedded:
-            return await self._halving(_texts(parts[number]))
+            return await self._halving(IndexTexts(parts[number]))
 
         async with aclosing(bounded_map(embed, range(len(parts)), self._workers)) as finished:
             async for some in finished:
                 for result in some:
                     yield result
 
-    async def _halving(self, texts: list[str]) -> _Embedded:
+    async def _halving(self, texts: IndexTexts) -> _Embedded:
         """Vectors of texts; where the embedder fails for some, of the others, found by halving what failed."""
         made: dict[int, FloatArray] = {}
         failed: dict[int, str] = {}
@@ -274,12 +274,21 @@ def _smaller(piece: range, error: Exception) -> list[range]:
 
 def _embedded(embedder: Embedder, units: list[Unit]) -> FloatArray:
     """Vectors of a part, wherever this runs."""
-    return asyncio.run(embedder.embed(_texts(units), "document"))
+    return asyncio.run(embedder.embed(IndexTexts(units)[:], "document"))
 
 
-def _texts(units: Sequence[Unit]) -> list[str]:
-    """Index texts of units, made when needed: they take as much memory as the units."""
-    return [unit.index_text for unit in units]
+class IndexTexts(Sequence[str]):
+    """Texts of passages or units that are embedded, made when they are needed: they take as much memory as these."""
+
+    def __init__(self, sources: Sequence[Chunk] | Sequence[Unit]) -> None:
+        self._sources = sources
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def __getitem__(self, index: Any) -> Any:
+        chosen: Any = self._sources[index]
+        return [source.index_text for source in chosen] if isinstance(index, slice) else chosen.index_text
 
 
 class _Vectors(Mapping[str, "FloatArray"]):
@@ -307,6 +316,10 @@ def _id(unit: Unit | str) -> str:
     return unit if isinstance(unit, str) else unit.id
 
 
+def _ids(units: Iterable[Unit]) -> list[str]:
+    return [unit.id for unit in units]
+
+
 class VectorFile:
     """Vectors of one length, in a file that has no name: it is gone with this object, or with the process.
 
@@ -321,21 +334,21 @@ class VectorFile:
         self._size = 0
         self._lock = threading.Lock()
 
-    def put(self, ids: Iterable[str], vector: FloatArray) -> None:
-        """Add a vector `[dimension]` under some ids."""
-        content = np.ascontiguousarray(vector, dtype=np.float32).tobytes()
+    def put(self, ids: Sequence[Sequence[str]], vectors: FloatArray) -> None:
+        """Add vectors `[len(ids), dimension]`, each under some ids."""
+        content = np.ascontiguousarray(vectors, dtype=np.float32)
         with self._lock:
-            self._size = len(content)
+            self._size = content.shape[1] * content.itemsize
             try:
                 self._file.seek(self._rows * self._size)
-                self._file.write(content)
+                self._file.write(content.tobytes())
             except OSError as error:
                 raise write_error(error)(
-                    f"Vectors cannot be kept until they are written ({error}): {self._rows + 1:,} of {self._size:,} "
-                    "bytes each. Make room on the disk and run again."
+                    f"Vectors cannot be kept until they are written ({error}): {self._rows + len(ids):,} of "
+                    f"{self._size:,} bytes each. Make room on the disk and run again."
                 ) from error
-            self._places.update(dict.fromkeys(ids, self._rows))
-            self._rows += 1
+            self._places.update((name, self._rows + row) for row, names in enumerate(ids) for name in names)
+            self._rows += len(ids)
 
     def __getitem__(self, key: str) -> FloatArray:
         with self._lock:

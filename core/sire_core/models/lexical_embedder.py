@@ -107,6 +107,14 @@ def gram_keys(words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.uint6
     return np.concatenate(owners).astype(np.int64), np.concatenate(keys)
 
 
+def gram_vectors(words: Sequence[str], width: int = 192) -> FloatArray:
+    """Vectors of length one of the n-grams of words, float32 `[len(words), width]`: the more they share, the nearer."""
+    owners, keys = gram_keys(words)
+    signs = random_signs(keys[np.argsort(owners, kind="stable")], width)
+    starts = np.searchsorted(np.sort(owners), np.arange(len(words)))
+    return _unit(np.add.reduceat(signs, starts) if len(words) else signs)
+
+
 def random_signs(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
     """A pseudo-random vector of +1 and -1 per key, float32 `[len(keys), width]`: a dense sign projection."""
     blocks = -(-width // 64)
@@ -326,16 +334,8 @@ class LexicalEmbedder:
     def __init__(self, state: LexicalState | None = None) -> None:
         self._state = state
         self.fingerprint = _MODEL_NAME if state is None else f"{_MODEL_NAME}:{state.digest()}"
-
-    @property
-    def fitted(self) -> bool:
-        """True if it can embed."""
-        return self._state is not None
-
-    @property
-    def fitted_on(self) -> int:
-        """Number of texts given to `fit`; 0 before."""
-        return 0 if self._state is None else self._state.fitted_on
+        self.fitted = state is not None  # Whether it can embed
+        self.fitted_on = 0 if state is None else state.fitted_on  # Number of texts given to `fit`
 
     def fit(self, texts: Sequence[str]) -> LexicalEmbedder:
         """Return a fitted copy. Takes seconds for thousands of texts: call it in a worker thread."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -14,7 +12,8 @@ from typing import Literal
 import numpy as np
 
 from sire_core.errors import SireError
-from sire_core.models.model_files import cached_models
+from sire_core.models.model_files import model_folders, short_name
+from sire_core.models.paraphrases import paraphrase_score
 
 Purpose = Literal["embedder", "cross-encoder", "late interaction"]
 
@@ -36,7 +35,7 @@ class LocalModel:
         spec: What `embedder=` or `rerank=` takes.
         purpose: What the name says that it is for.
         folder: Where it lies.
-        origin: `SIRE_MODELS` or the cache of the hub.
+        origin: `SIRE_MODELS=...` or the cache of the hub.
         megabytes: Size of its graphs.
     """
 
@@ -65,11 +64,11 @@ class ModelTest:
 def local_models() -> list[LocalModel]:
     """List the models in the folders of `SIRE_MODELS` and in the cache of the hub."""
     models: dict[Path, LocalModel] = {}
-    for name, folder, origin in _folders():
+    for name, folder, origin in model_folders():
         graphs = [path for directory in (folder, folder / "onnx") for path in sorted(directory.glob("*.onnx"))]
         if not graphs or not (folder / "tokenizer.json").is_file():
             continue
-        purpose = _purpose(name.lower().replace("_", "-").rstrip("/\\"))
+        purpose = _purpose(short_name(name))
         if purpose is not None:
             form = "colbert" if purpose == "late interaction" else "onnx"
             size = sum(path.stat().st_size for path in graphs) / 1e6
@@ -77,23 +76,12 @@ def local_models() -> list[LocalModel]:
     return list(models.values())
 
 
-def _folders() -> Iterator[tuple[str, Path, str]]:
-    """Name, folder and origin of what may be a model."""
-    setting = os.environ.get("SIRE_MODELS", "")
-    if setting and (root := Path(setting).expanduser()).is_dir():
-        for folder in (root, *sorted(path for path in root.iterdir() if path.is_dir())):
-            yield str(folder.resolve()), folder, "SIRE_MODELS"
-    for name, folder in cached_models():
-        yield name, folder, "the cache of the hub"
-
-
 def _purpose(name: str) -> Purpose | None:
-    short = re.split(r"[/\\]", name)[-1]
-    if "colbert" in short:
+    if "colbert" in name:
         return "late interaction"
-    if _RERANKER.search(short):
+    if _RERANKER.search(name):
         return "cross-encoder"
-    return None if _OTHER.search(short) else "embedder"
+    return None if _OTHER.search(name) else "embedder"
 
 
 async def check_model(model: LocalModel) -> ModelTest:
@@ -117,7 +105,8 @@ async def _embedding_test(model: LocalModel) -> ModelTest:
     for _ in range(_REPEATS):
         sentences = await embedder.embed([_RELEVANT_SENTENCE, _OTHER_SENTENCE], "document")
     spent = 1000 * (time.perf_counter() - started) / (2 * _REPEATS)
-    return _judged(np.asarray(sentences @ question), f"{embedder.dimension} dimensions, cosines", spent)
+    test = _judged(np.asarray(sentences @ question), f"{embedder.dimension} dimensions, cosines", spent)
+    return replace(test, detail=f"{test.detail}; paraphrases in English {await paraphrase_score(embedder):.2f}")
 
 
 async def _reranking_test(model: LocalModel) -> ModelTest:

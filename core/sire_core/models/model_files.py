@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -182,15 +184,23 @@ def _cached_folder(hub: Any, full_name: str, choose: Callable[[Sequence[str]], l
     return folder
 
 
-def cached_models() -> Iterator[tuple[str, Path]]:
-    """Names and folders of the models in the cache of the hub on this machine, by name."""
+def model_folders() -> Iterator[tuple[str, Path, str]]:
+    """Name, folder and origin of what may be a model on this machine: of SIRE_MODELS and of the cache of the hub."""
+    setting = os.environ.get("SIRE_MODELS", "")
+    if setting and (root := Path(setting).expanduser()).is_dir():
+        for folder in (root, *sorted(path for path in root.iterdir() if path.is_dir())):
+            yield str(folder.resolve()), folder, f"SIRE_MODELS={setting}"
     try:
         import huggingface_hub as hub
         from huggingface_hub.constants import HF_HUB_CACHE
     except ImportError:
         return
-    root = Path(HF_HUB_CACHE)
-    for directory in sorted(root.glob("models--*--*")):
+    for directory in sorted(Path(HF_HUB_CACHE).glob("models--*--*")):
         name = directory.name.removeprefix("models--").replace("--", "/")
-        if (folder := _cached_folder(hub, name, list)) is not None:
-            yield name, folder
+        if (cached := _cached_folder(hub, name, list)) is not None:
+            yield name, cached, "the cache of the hub"
+
+
+def short_name(name: str) -> str:
+    """The last part of a name, as patterns of names have it."""
+    return re.split(r"[/\\]", name.rstrip("/\\"))[-1].lower().replace("_", "-")

@@ -10,6 +10,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -23,12 +24,13 @@ from sire_core.errors import ConfigurationError
 from sire_core.fork_handlers import register_after_fork
 from sire_core.models.model_files import (
     MODEL_SETTINGS,
-    cached_models,
     files_digest,
     hub_folder,
     join_options,
     local_folder,
+    model_folders,
     read_json,
+    short_name,
     split_options,
 )
 
@@ -363,35 +365,19 @@ def semantic_embedder() -> OnnxEmbedder:
 
 def _candidates() -> Iterator[tuple[int, int, str, str]]:
     """Rank of the family, size, spec and place of the embedding models of this machine."""
-    setting = os.environ.get("SIRE_MODELS", "")
-    if setting and (root := Path(setting).expanduser()).is_dir():
-        for folder in (root, *sorted(path for path in root.iterdir() if path.is_dir())):
-            yield from _candidate(str(folder.resolve()), folder, f"SIRE_MODELS={setting}")
-    for name, folder in cached_models():
-        yield from _candidate(name, folder, "the cache of the hub")
-
-
-def _candidate(name: str, folder: Path, origin: str) -> Iterator[tuple[int, int, str, str]]:
-    short = _plain(name)
-    rank = next((i for i, family in enumerate(_FAMILIES) if re.search(family.names, short)), None)
-    if rank is None or _OTHER_USE.search(short):
-        return
-    try:
-        graphs = [folder / name for name in _files_of(str(folder), _listed(folder)) if ".onnx" in name]
-    except ConfigurationError:  # in another format, or incomplete
-        return
-    yield rank, sum(path.stat().st_size for path in graphs), f"onnx:{name}", origin
-
-
-def _plain(name: str) -> str:
-    """The last part of a name, as the patterns of families have it."""
-    return re.split(r"[/\\]", name.rstrip("/\\"))[-1].lower().replace("_", "-")
+    for name, folder, origin in model_folders():
+        short = short_name(name)
+        rank = next((i for i, family in enumerate(_FAMILIES) if re.search(family.names, short)), None)
+        if rank is not None and not _OTHER_USE.search(short):
+            with suppress(ConfigurationError):  # in another format, or incomplete
+                graphs = [folder / file for file in _files_of(str(folder), _listed(folder)) if ".onnx" in file]
+                yield rank, sum(path.stat().st_size for path in graphs), f"onnx:{name}", origin
 
 
 def _convention(name: str, folder: Path) -> Convention:
     """Pooling and prompts from a model's files, else by its name."""
     origin = str(read_json(folder / "config.json", {}).get("_name_or_path", ""))
-    names = [_plain(name), _plain(origin)]
+    names = [short_name(name), short_name(origin)]
     families = (family for text in names for family in _FAMILIES if re.search(family.names, text))
     convention = next(families, Convention(""))
     stated = read_json(folder / "1_Pooling" / "config.json", {})

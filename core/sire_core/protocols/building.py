@@ -80,10 +80,6 @@ class Extractor(Protocol):
 class Summarizer(Protocol):
     """Writes the text of a summary unit."""
 
-    @property
-    def fingerprint(self) -> str:
-        """Names the method, its settings and its model."""
-
     async def summarize(self, clusters: Sequence[Sequence[Unit]]) -> Sequence[tuple[str, tuple[str, ...]]]:
         """Summarise each cluster of units.
 
@@ -150,6 +146,9 @@ class Delta:
     failures: tuple[Failure, ...] = ()
 
 
+RecordDecoder = Callable[[Mapping[str, bytes]], Mapping[str, "ExtractionRecord"]]
+
+
 class BuildView(Protocol):
     """Input of an organizer: the corpus after the change, and what it stored before."""
 
@@ -183,6 +182,12 @@ class BuildView(Protocol):
         Args:
             chunk_ids: Whose; None reads all.
         """
+
+    def stored_records(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
+        """Records of chunks as they are stored, for `record_decoder`."""
+
+    def record_decoder(self, chunk_ids: Sequence[str]) -> RecordDecoder:
+        """Function that decodes the stored records of these chunks, or of some of them, in any process."""
 
     def chunk(self, chunk: str) -> Chunk:
         """A chunk by its id."""

@@ -120,6 +120,10 @@ class View(Protocol):
     def embedder_fingerprint(self) -> str:
         """Fingerprint of the embedder that the vectors are of; empty when nothing was ever embedded."""
 
+    @property
+    def paraphrase_score(self) -> float | None:
+        """Score of that embedder for paraphrases, 0 to 1; None if it was not measured, as of few passages."""
+
     async def embed_query(self, query: str) -> FloatArray:
         """Unit-length vector of a question, `[dimension]`."""
 

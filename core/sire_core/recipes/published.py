@@ -2,6 +2,12 @@
 
 context = 20                      # hits that the paper's reader sees; 10 if left out
 
+[main]                            # the paper's main table, for `sire reproduce`
+tables = ["T4"]
+preset = "published"              # of every recipe of the table that has it
+of_set = { musique = "musique" }  # other presets by data set
+answer = "single"                 # how questions are answered; empty where the table has no answers
+
 [presets.published]               # named settings: `recipe(preset="published")`
 singleton_rule = "paper"
 copy_share = "null"               # None, as in `--set copy_share=null`
@@ -96,6 +102,23 @@ class Ablation:
 
 
 @dataclass(frozen=True, slots=True)
+class MainTable:
+    """The main table of a paper.
+
+    Attributes:
+        tables: Its rows are those of these tables.
+        preset: Of every recipe in it that has a preset of this name.
+        of_set: Other presets by the name of a data set.
+        answer: How questions are answered; empty where the table has no answers.
+    """
+
+    tables: Sequence[str]
+    preset: str = "published"
+    of_set: Mapping[str, str] = field(default_factory=dict)
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Published:
     """Figures, presets and elements that the paper of a recipe prints.
 
@@ -105,12 +128,14 @@ class Published:
         context: Hits that the paper's reader sees.
         elements: Every element of the paper: what, where in the paper, how to use it, whether it is as published, and
             the test or command that checks it.
+        main: Its main table.
     """
 
     rows: tuple[Ablation, ...] = ()
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     context: int = 10
     elements: tuple[tuple[str, str, str, str, str], ...] = ()
+    main: MainTable | None = None
 
 
 def data_set_name(dataset: str) -> str:
@@ -207,9 +232,10 @@ def _read(recipe: str, package: str) -> Published:
         elements = tuple(
             (what, section, use, published, check) for what, section, use, published, check in rows_of_elements
         )
+        main = MainTable(**content["main"]) if "main" in content else None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(f"published.toml of {package} cannot be used: {error!r}.") from error
-    return Published(rows, presets, content.get("context", 10), elements)
+    return Published(rows, presets, content.get("context", 10), elements, main)
 
 
 def _row(recipe: str, row: Mapping[str, Any], presets: Mapping[str, Any]) -> Ablation:

@@ -35,9 +35,11 @@ from sire_core.documents.document_names import documents_of
 from sire_core.documents.markdown_sections import SEPARATOR
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
+from sire_core.search.validity import version
 from sire_core.settings import read_toml
+from sire_core.text.languages import Language, language, question_language
 from sire_core.text.snippets import stems
-from sire_core.text.words import count_tokens, split_sentences
+from sire_core.text.words import FINAL_MARKS, count_tokens, split_sentences
 from sire_core.types import Hit
 
 if TYPE_CHECKING:
@@ -56,23 +58,24 @@ Label = Callable[[int, "Hit"], str]
 GAP = "\u2026"  # one token; `[...]` is five, which cost one to two points of recall
 POOL = 30
 """Passages whose blocks are looked at."""
-FEATURES = ("words", "title", "near", "rank", "furniture", "code", "links", "rerank")
+FEATURES = ("words", "title", "near", "rank", "document", "furniture", "code", "links", "opening", "rerank")
 """Features of a piece: share of the question's words in it, only in the title and headings above it, only in the pieces
-beside it, rare words counting more; logarithm of its passage's rank, negative; whether it is furniture or code; links
-per 20 tokens; the reranker's score, in standard deviations of the others. Density, length, identifiers, rows, items,
-linking sentences and word vectors gave nothing more on left-out sets."""
+beside it, rare words counting more; logarithms of the rank of its passage, and of its document among the documents,
+negative; whether it is furniture or code; links per 20 tokens; logarithm of its number in the passage, negative; the
+reranker's score, in standard deviations of the others. Density, length, identifiers, rows, items, linking sentences,
+word vectors and words of the rest of the passage gave nothing more on left-out sets."""
 _PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
 SMALL_PASSAGE_CHARS = 1_200
 """Passages up to this length are joined with their neighbors in the document."""
 _MIN_CUT_TOKENS = 12  # Less room is not worth a part of a block
 _RERANKED = 40  # Pieces that a reranker scores
-_RANK_OF_WHOLE = 6.0
-"""Weight of the rank where passages are documents by themselves: one may be the second step of a chain, without a word
-of the question. Chosen on odd questions of HotpotQA, 2WikiMultiHopQA and MuSiQue."""
+_OF_WHOLE = {"rank": 9.0, "opening": 4.0}
+"""Weights where passages are documents by themselves: one may be the second step of a chain, without a word of the
+question, and it opens with what it is about. Chosen on odd questions of HotpotQA, 2WikiMultiHopQA and MuSiQue."""
 _ELSEWHERE = 0.3  # How much a word of the question counts for a part of it that does not have the word
 _UNREAD = -2.0  # Standardised score of pieces that the reranker did not read
 _WELL = 0.8  # A document matches well if it has this share of the best value of words
-_ENDS = '.!?:\u201d"'  # Of a line that says something by itself
+_ENDS = FINAL_MARKS + ':\uff1a\u300d\u201d"'  # Of a line that says something by itself
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n")
 
 
@@ -193,18 +196,18 @@ class PassagePieces:
 
 
 @lru_cache(2048)
-def passage_pieces(title: str, text: str, layout: str, *, by_sentence: bool = False) -> PassagePieces:
-    """Cut a passage into pieces, or into sentences, rows and pieces of code, and read their words."""
+def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_sentence: bool = False) -> PassagePieces:
+    """Cut a passage into pieces, or into sentences, rows and pieces of code, and read their words in a language."""
     blocks = stored_blocks(text, layout)
     pieces = tuple(_sentences(text, blocks, title) if by_sentence else _joined(_cut(text, blocks, title), text))
-    of_title = stems(title)
+    of_title = stems(title, spoken)
     spans = [text[piece.start : piece.end] for piece in pieces]
     heads = [(*piece.headings, piece.header) if by_sentence else piece.headings for piece in pieces]
-    above = {spans_: of_title.union(*(stems(text[s:e]) for s, e in spans_)) for spans_ in set(heads)}
+    above = {spans_: of_title.union(*(stems(text[s:e], spoken) for s, e in spans_)) for spans_ in set(heads)}
     return PassagePieces(
         text,
         pieces,
-        tuple(map(stems, spans)),
+        tuple(stems(span, spoken) for span in spans),
         tuple(map(above.__getitem__, heads)),
         tuple(map(count_tokens, spans)),
         tuple(span.count("](") for span in spans),
@@ -314,7 +317,7 @@ def _goes_with(last: Piece, piece: Piece, text: str) -> bool:
         is_header = last.end == piece.header[1]
         return is_header or piece.end - last.start <= _PIECE_CHARS
     is_short = last.end - last.start < _MIN_PIECE_CHARS and ROW not in (last.kind, piece.kind)
-    return is_short and (text[last.end - 1] not in ".!?" or piece.end - last.start <= _PIECE_CHARS)
+    return is_short and (text[last.end - 1] not in FINAL_MARKS or piece.end - last.start <= _PIECE_CHARS)
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------
@@ -333,6 +336,7 @@ class Candidates:
 
     Attributes:
         question: The question.
+        spoken: Its language, in which all words are compared.
         passages: The passages.
         read: Their pieces.
         owner: Number of each piece's passage, `[pieces]`.
@@ -341,6 +345,7 @@ class Candidates:
     """
 
     question: str
+    spoken: Language
     passages: Sequence[RankedPassage]
     read: Sequence[PassagePieces]
     owner: Sequence[int]
@@ -356,10 +361,12 @@ class Candidates:
         Words of the question outside a `part` of it count less.
         """
         units = [passage.hit.unit for passage in passages]
-        read = [passage_pieces(unit.title, unit.text, unit.layout, by_sentence=by_sentence) for unit in units]
+        spoken = language(question_language(question, (unit.language for unit in units)))
+        read = [passage_pieces(unit.title, unit.text, unit.layout, spoken, by_sentence=by_sentence) for unit in units]
         owner = [row for row, each in enumerate(read) for _ in each.pieces]
         number = [candidate for each in read for candidate in range(len(each.pieces))]
-        return cls(question, passages, read, owner, number, _features(question, part, passages, read))
+        features = _features(question, part, spoken, passages, read)
+        return cls(question, spoken, passages, read, owner, number, features)
 
     def pieces(self) -> list[Piece]:
         """All pieces, in order."""
@@ -374,19 +381,18 @@ class Candidates:
         """Score of every piece without a reranker, `[pieces]`."""
         weights = learned_weights() if weights is None else weights
         if not self._are_parts():
-            weights = {**weights, "rank": _RANK_OF_WHOLE}
+            weights = {**weights, **_OF_WHOLE}
         return np.asarray(self.features @ np.array([weights.get(name, 0.0) for name in FEATURES]))
 
     def _are_parts(self) -> bool:
         """True if more than a quarter of the passages share a title or a source, or have a heading path or no title."""
         hits = [passage.hit for passage in self.passages]
-        titles = Counter(hit.unit.title for hit in hits)
-        sources = Counter(str(hit.metadata.get("source") or hit.doc_ids) for hit in hits)
+        titles, sources = Counter(hit.unit.title for hit in hits), Counter(map(source_of, hits))
         parts = [
             not hit.unit.title
             or SEPARATOR in hit.unit.title
             or titles[hit.unit.title] > 1
-            or sources[str(hit.metadata.get("source") or hit.doc_ids)] > 1
+            or sources[source_of(hit)] > 1
             for hit in hits
         ]
         return 4 * sum(parts) > len(parts)
@@ -429,9 +435,9 @@ def score_function(rerank: Reranker, milliseconds: int = 0) -> ScoreTexts | None
 
 
 def _features(
-    question: str, part: str, passages: Sequence[RankedPassage], read: Sequence[PassagePieces]
+    question: str, part: str, spoken: Language, passages: Sequence[RankedPassage], read: Sequence[PassagePieces]
 ) -> NDArray[np.float64]:
-    question_stems = sorted(stems(question))
+    question_stems = sorted(stems(question, spoken))
     rows = [
         (passage, each.words[number], each, number)
         for passage, each in enumerate(read)
@@ -449,9 +455,12 @@ def _features(
     beside[:-1] |= inside[1:] & same[:, None]
     counts = inside.sum(axis=0)
     weights = np.log(1 + (len(rows) - counts + 0.5) / (counts + 0.5))
-    part_stems = stems(part) if part else question_stems
+    part_stems = stems(part, spoken) if part else question_stems
     weights *= [1.0 if word in part_stems else _ELSEWHERE for word in question_stems]
     weights /= weights.sum() or 1.0
+    sources = [source_of(passage.hit) for passage in passages]
+    by_rank = sorted(range(len(passages)), key=lambda passage: passages[passage].rank)
+    documents = {source: place for place, source in enumerate(dict.fromkeys(sources[one] for one in by_rank))}
     columns = np.zeros((len(rows), len(FEATURES)))
     columns[:, 0] = inside @ weights
     columns[:, 1] = (above & ~inside) @ weights
@@ -459,7 +468,8 @@ def _features(
     for row, (passage, _, each, number) in enumerate(rows):
         kind, tokens = each.pieces[number].kind, each.tokens[number]
         links = 20 * each.links[number] / (20 + tokens)
-        columns[row, 3:7] = (-np.log1p(passages[passage].rank), kind in (HEADING, FURNITURE), kind == CODE, links)
+        rank, document, order = -np.log1p([passages[passage].rank, documents[sources[passage]], number])
+        columns[row, 3:9] = rank, document, kind in (HEADING, FURNITURE), kind == CODE, links, order
     return columns
 
 
@@ -488,7 +498,7 @@ def context_text(evidence: Sequence[Evidence], label: Label = number_label) -> s
     """Evidence as one text, each part behind its label and heading path; a path is not repeated."""
     parts, last = [], ("", "")
     for number, one in enumerate(evidence, 1):
-        source = (next(iter(one.doc_ids), ""), one.title)
+        source = (source_of(one.hit), one.title)
         title = one.title if source != last else ""
         parts.append(f"{label(number, one.hit)} {title}".rstrip() + f"\n{one.text}")
         last = source
@@ -585,6 +595,11 @@ def _within_budget(
     return {candidate: taken[candidate] for candidate in chosen}
 
 
+def source_of(hit: Hit) -> str:
+    """Document that a passage is a part of; where a splitter made it one by itself, the source in its metadata."""
+    return version(hit.metadata)[0] or next(iter(hit.doc_ids), hit.unit.id)
+
+
 def ranked(hits: Iterable[Hit], starts: Sequence[int | None] = ()) -> list[RankedPassage]:
     """Hits of any retriever, best first, each once; `starts` are their chosen in their documents, where known."""
     passages: dict[str, RankedPassage] = {}
@@ -618,7 +633,7 @@ class _Filling:
         candidates = self._candidates
         row = candidates.owner[candidate]
         hit, each = candidates.passages[row].hit, candidates.read[row]
-        document, piece = next(iter(hit.doc_ids), hit.unit.id), each.pieces[candidates.number[candidate]]
+        document, piece = source_of(hit), each.pieces[candidates.number[candidate]]
         text = " ".join(each.text[piece.start : piece.end].split())
         if any(text in taken for taken in self._texts.get(document, ())):
             return  # passages of a document overlap
@@ -658,8 +673,10 @@ class _Filling:
         if room < _MIN_CUT_TOKENS and (self._taken or room < 1):
             return none
         spans = _sentence_spans(text, piece)
-        wanted, count = stems(self._candidates.question), self._options.count
-        best = max(range(len(spans)), key=lambda number: (len(stems(text[slice(*spans[number])]) & wanted), -number))
+        spoken, count = self._candidates.spoken, self._options.count
+        wanted = stems(self._candidates.question, spoken)
+        shared = [len(stems(text[slice(*span)], spoken) & wanted) for span in spans]
+        best = max(range(len(spans)), key=lambda number: (shared[number], -number))
         first, last = best, best
         if count(text[slice(*spans[best])]) > room:
             start = spans[best][0]
@@ -707,7 +724,7 @@ def _evidence(candidates: Candidates, taken: dict[int, tuple[int, int]]) -> list
     for candidate in taken:  # best first
         row = candidates.owner[candidate]
         hit = candidates.passages[row].hit
-        rows = documents.setdefault(next(iter(hit.doc_ids), hit.unit.id), [])
+        rows = documents.setdefault(source_of(hit), [])
         rows += [row] if row not in rows else []
         by_passage.setdefault(row, []).append(candidate)
     evidence = []

@@ -18,12 +18,14 @@ import numpy as np
 
 from sire_core.documents.blocks import CODE, ITEM, ROW, stored_blocks
 from sire_core.documents.markdown_sections import SEPARATOR
-from sire_core.search.asked import AlikeWords, asks_code, has_kind_asked, has_time_asked, question_parts
+from sire_core.search.alike_words import AlikeWords
 from sire_core.search.context import Candidates, ranked
-from sire_core.search.unanswered import MAX_TOKENS, judge_hits
+from sire_core.search.unanswered import judge_hits
 from sire_core.settings import read_toml
+from sire_core.text.asking import AskingRules, asking_rules
+from sire_core.text.languages import language, question_language
 from sire_core.text.snippets import Sentence, cut_around, identifiers, read_sentences, stems
-from sire_core.text.words import count_tokens
+from sire_core.text.words import UNSPACED, count_tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 PASSAGES = 24
 """Hits that sentences are chosen from."""
+MAX_TOKENS = 280
+"""Tokens of all quotes."""
 FEATURES = tuple("words title near rank alike share tokens short code kind time leads reached via".split())
 """Features of a sentence: the first four are those of `context`; share of the question in words that only mean nearly
 the same; share of its own words in the question, rare words counting more; logarithm of its tokens; whether it has few;
@@ -53,7 +57,8 @@ _CELL = 40  # Characters of a cell that needs the head of its column
 _CODE_MARGIN = "    "
 _MARKS_BEFORE = re.compile(r"(?:[>*+-]\s+)*")
 _FRAGMENT = re.compile(
-    r"[?]$|^[^.!?]{0,30}:$|^\W*\d*\W*$|^[\])}>;,%\u2013\u2014]|^\([a-z]|^\. |(?: \.){3}|^\W*\w+\W*$"
+    rf"[?\uff1f]$|^[^.!?]{{0,30}}:$|^\W*\d*\W*$|^[\])}}>;,%\u2013\u2014]|^\([a-z]|^\. |(?: \.){{3}}"
+    rf"|^\W*[^\W{UNSPACED}]+\W*$"
     r"|^(?:Figure|Fig\.|Table|Listing|Section) [\dA-Z][\d.-]*[.:,] |^\d+(?:\.\d+)+\.? [^.!?]*$"
     r"|^(?:Section|[Ss]ee) [^.!?]*\.?$|^(?:Copyright|\(c\)|\u00a9) |^\[(?:[^\]]*\d\d:\d\d|\d{1,3}\])"
 )
@@ -96,10 +101,9 @@ def extract_sentences(question: str, hits: Sequence[Hit], max_tokens: int = MAX_
 
     Hits are read without those to which a passage leads that only mentions what the question names and is not about it,
     unless there are no others. Each part of a question gets its best sentences in turn; what fits much less than the
-    best is left out. Hits that hardly answer give a few quotes, those without what is asked about none.
+    best is left out. Hits that do not answer give none, see `judge_hits`.
     """
-    max_tokens = min(max_tokens, judge_hits(question, hits)[1])
-    if not max_tokens:
+    if not judge_hits(question, hits)[1]:
         return []
     scored = ScoredSentences.of(question, hits)
     kind = "parts" if are_parts(hits) else "whole"
@@ -125,6 +129,7 @@ class ScoredSentences:
 
     Attributes:
         question: The question.
+        asking: Rules of its language.
         numbers: Number of each hit that is read, from 1.
         candidates: The sentences.
         parts: Features for each part of the question, `[sentences, len(FEATURES)]`.
@@ -132,6 +137,7 @@ class ScoredSentences:
     """
 
     question: str
+    asking: AskingRules
     numbers: Sequence[int]
     candidates: Candidates
     parts: Sequence[NDArray[np.float64]]
@@ -143,13 +149,14 @@ class ScoredSentences:
         numbers = [number for number, hit in enumerate(hits, 1) if not _follows_a_mention(hit)]
         numbers = numbers or list(range(1, len(hits) + 1))
         passages = ranked(hits[number - 1] for number in numbers)
-        every = [Candidates.of(question, passages, by_sentence=True, part=part) for part in question_parts(question)]
-        own = _own_features(question, every[0])
+        asking = asking_rules(language(question_language(question, (hit.unit.language for hit in hits))))
+        every = [Candidates.of(question, passages, by_sentence=True, part=part) for part in asking.parts(question)]
+        own = _own_features(question, asking, every[0])
         parts = [np.concatenate([one.features[:, :4], own], axis=1) for one in every]
         for columns in parts:  # a row says nothing about the next
             columns[[each.kind == ROW for each in every[0].pieces()], FEATURES.index("near")] = 0.0
         read = [numbers[passage.rank] for passage in passages]
-        return cls(question, read, every[0], parts, _may_answer(question, every[0]))
+        return cls(question, asking, read, every[0], parts, _may_answer(question, every[0]))
 
     def piece(self, place: int) -> tuple[int, Piece]:
         """Number of a sentence's passage, and where it stands there."""
@@ -159,12 +166,12 @@ class ScoredSentences:
     def share_paragraph(self, place: int, beside: int) -> bool:
         """True if two sentences side by side stand in one paragraph or table, or one leads to code or to a list."""
         (row, first), (_, second) = sorted((self.piece(place), self.piece(beside)))
-        is_asked_code = first.kind != CODE == second.kind and asks_code(self.question)
+        is_asked_code = first.kind != CODE == second.kind and self.asking.asks_code(self.question)
         return bool(is_asked_code) or "\n\n" not in self.candidates.read[row].text[first.end : second.start]
 
     def linked_rows(self, place: int) -> list[int]:
         """Rows of other passages with a rare word of a sentence that the question lacks, such as a name."""
-        names = self.words(place) - stems(self.question)
+        names = self.words(place) - stems(self.question, self.candidates.spoken)
         matches = {name: [other for other in range(len(self.is_open)) if name in self.words(other)] for name in names}
         others = {other for places in matches.values() if len(places) <= _MAX_NAMED for other in places}
         return [
@@ -178,24 +185,25 @@ class ScoredSentences:
         return self.candidates.read[self.candidates.owner[place]].words[self.candidates.number[place]]
 
 
-def _own_features(question: str, candidates: Candidates) -> NDArray[np.float64]:
+def _own_features(question: str, asking: AskingRules, candidates: Candidates) -> NDArray[np.float64]:
     """Features that a context does not have, `[sentences, len(FEATURES) - 4]`."""
-    asked, names = stems(question), identifiers(question)
+    spoken = candidates.spoken
+    asked, names = stems(question, spoken), identifiers(question)
     counts = Counter(word for each in candidates.read for words in each.words for word in words)
     weight = {word: log(1 + len(candidates.owner) / count) for word, count in counts.items()}
     hits = [passage.hit for passage in candidates.passages]
     steps = [step for hit in hits[:_FOLLOWED] for step in hit.path if step.step == "entity" and step.sentence]
     leading = [(step.ids[0], step.sentence.strip(". ")[:_PREFIX]) for step in steps]
-    alike = AlikeWords(question, weight)
+    alike = AlikeWords(question, spoken, weight)
     rows = []
     for row, number in zip(candidates.owner, candidates.number, strict=True):
         each, hit = candidates.read[row], hits[row]
         words, tokens, piece = each.words[number], each.tokens[number], each.pieces[number]
         text, via = (
             each.text[piece.start : piece.end],
-            stems(hit.led_by if row < _FOLLOWED and piece.kind != ROW else ""),
+            stems(hit.led_by if row < _FOLLOWED and piece.kind != ROW else "", spoken),
         )
-        is_asked_code = asks_code(question) or names & identifiers(text)
+        is_asked_code = asking.asks_code(question) or names & identifiers(text)
         rows.append(
             (
                 alike.share(text, words | each.headings[number]),
@@ -203,8 +211,8 @@ def _own_features(question: str, candidates: Candidates) -> NDArray[np.float64]:
                 log(1 + tokens),
                 tokens < _SHORT_TOKENS,
                 piece.kind == CODE and not is_asked_code,
-                has_kind_asked(question, asked, text),
-                has_time_asked(question, text),
+                asking.has_kind_asked(question, asked, text),
+                asking.has_time_asked(question, text),
                 piece.kind != ROW and any(source == hit.unit.id and begin in text for source, begin in leading),
                 bool(via),
                 len(via & words) / (len(via) or 1),
@@ -310,7 +318,7 @@ def _quote(scored: ScoredSentences, run: Sequence[int]) -> Extract:
     for one in (one for one in sentences if one.kind != "head"):
         words = _with_heads(one, sentences)
         if len(words) > _MAX_SENTENCE_LETTERS:
-            words = cut_around(words, stems(scored.question), _MAX_SENTENCE_LETTERS)
+            words = cut_around(words, scored.question, _MAX_SENTENCE_LETTERS, scored.candidates.spoken)
         is_line = one.kind in ("row", CODE) or before in ("row", CODE)
         gap = "\n" if is_line else "; " if before == one.kind == ITEM and text[-1].isalnum() else " "
         text += f"{gap if text else ''}{_CODE_MARGIN + ' ' * one.indent if one.kind == CODE else ''}{words}"

@@ -1,25 +1,28 @@
-"""Words of a question that hits lack: a warning, and how much of them is worth quoting."""
+"""Refuse to quote hits that have too little of a question, and warn of words of it that they lack."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sire_core.extraction.headings import is_everyday
-from sire_core.text.languages import UNDETERMINED, find_language, language
+from sire_core.extraction.headings import is_everyday, rarity
+from sire_core.text.languages import ENGLISH, find_language, language, question_language
 from sire_core.text.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.text.snippets import identifiers, stem
 from sire_core.text.words import find_words, is_plain
 
 if TYPE_CHECKING:
+    from sire_core.text.languages import Language
     from sire_core.types import Hit
 
-MAX_TOKENS, NEAREST_TOKENS = 280, 80
-"""Tokens of all quotes; and of those from hits that hardly answer."""
+MIN_SHARE, MAX_RARITY = 0.4, 60.0
+"""Share of a question that the best hit must have to be quoted. Words that are rare in English count more, names that
+no hit has twice, and of long questions only so much, about seven rare words; see `benchmarks/extracts.py --refused`."""
 _MARKS = "?!.,;:()[]{}<>\"'`\u2018\u2019\u201c\u201d"  # Around words of a question
-_SHARED = 3  # Where no hit has one of so many words of a question, hits are about something else
+_MAX_NAMED = 3  # Missing words that a warning names
+_MANY = 3  # Everyday words are named, too, where no hit has one of so many words of the question
 _KEYWORD = 3  # Letters of a word in capitals that is no form of another: `RETURNING`
 _DEGREE = re.compile(r"(?i)(?<=\bhow )(?:long|far|old|tall|high|deep|large|big|fast|soon)\b")
 _VAGUE = (
@@ -29,55 +32,60 @@ _VAGUE = (
 
 
 def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
-    """A warning if hits lack words of the question, or none has two, and are only the nearest; else empty."""
+    """A warning if hits hardly answer a question or lack names of it; else empty."""
     return judge_hits(question, hits)[0]
 
 
-def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, int]:
-    """The warning, and how many tokens are worth quoting: hits may lack a name and tell the rest."""
-    ways = ("\n".join(step.sentence for step in hit.path) for hit in hits)
-    texts = [f"{hit.unit.title}\n{hit.unit.text}\n{way}" for hit, way in zip(hits, ways, strict=True)]
-    texts = [f"{text}\n{text.replace('_', ' ')}" if "_" in text else text for text in texts]
-    question = _DEGREE.sub("", question)
-    codes = [find_language(question), *(hit.unit.language for hit in hits)]
-    idle = _function_words(codes[:2])
-    exact = not question.isupper()
-    every = _whole_stems(question, idle, exact=exact)
-    asked = every - _vague_stems() or every
+def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, bool]:
+    """The warning, and whether a hit has enough of the question to be quoted; it may lack a name."""
     if not hits or not is_plain(question):  # scripts without spaces have no words to compare
-        return "", MAX_TOKENS
+        return "", True
+    question = _DEGREE.sub("", question)
+    spoken = language(question_language(question, (hit.unit.language for hit in hits)))
+    idle = FUNCTION_WORDS | spoken.listed_words | language(find_language(question)).listed_words
+    exact = not question.isupper()
+    every = _whole_stems(question, spoken, idle, exact=exact)
+    asked = every - _vague_stems() or every
     if not asked:
-        return "The question has no word to search for; these are only the nearest passages.", NEAREST_TOKENS
-    keywords = every - _whole_stems(question, idle)
-    shares = [every & (_whole_stems(text) | keywords.intersection(map(str.lower, find_words(text)))) for text in texts]
-    if least := max(language(code).min_part for code in codes):
-        shares = [share | every & _compounded(question, text, least) for share, text in zip(shares, texts, strict=True)]
-    if not any(shares):
-        return "No hit shares a word with the question; these are only the nearest.", 0
+        return "The question has no word to search for; these are only the nearest passages.", False
+    keywords = every - _whole_stems(question, spoken, idle)
+    shares = [every & words for words in _words_of_hits(question, hits, keywords, spoken)]
     missing = asked.difference(*shares)
-    hardly = len(missing) * _SHARED >= len(asked)
     first, *_ = spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
-    lacking = [word for word in spelled if _whole_stems(word, idle, exact=exact) & missing]
-    if lacking:
-        every_word = [word for text in texts for word in find_words(text)]
-        lacking = [word for word in lacking if not any(_begins(word, other) for other in every_word)]
-    if not hardly:  # then only names are worth a warning
-        lacking = [word for word in lacking if not is_everyday(word) or (word[0].isupper() and word != first)]
-    if lacking:
-        most = 0 if missing == asked else NEAREST_TOKENS if hardly else MAX_TOKENS
-        return f"No hit mentions {' or '.join(map(repr, lacking[:_SHARED]))}.", most
-    if len(asked) > 1 and max(map(len, shares)) == 1:
-        return "No hit has more than one word of the question; these are only the nearest.", NEAREST_TOKENS
-    return "", MAX_TOKENS
+    lacking = [word for word in spelled if _whole_stems(word, spoken, idle, exact=exact) & missing]
+    names = [word for word in lacking if not is_everyday(word) or (word[0].isupper() and word != first)]
+    rarities = [*map(rarity, asked), *(rarity(word.lower()) for word in names if spoken.is_english)]
+    best = max(sum(map(rarity, share & asked)) for share in shares)
+    is_answered = best >= MIN_SHARE * min(sum(rarities), MAX_RARITY)
+    lacking = lacking if len(missing) * _MANY >= len(asked) else names
+    note = f"No hit mentions {' or '.join(map(repr, lacking[:_MAX_NAMED]))}." if lacking else ""
+    if not any(shares):
+        note = "No hit shares a word with the question."
+    elif not note and len(asked) > 1 and max(map(len, shares)) == 1:
+        note = "No hit has more than one word of the question; these are only the nearest."
+    return note if is_answered else f"The documents do not seem to answer this. {note}".rstrip(), is_answered
 
 
-def _begins(word: str, other: str) -> bool:
-    """True if another word is a word and a part that begins with a capital: `PostgreSQL` of `Postgres`."""
-    return other[len(word) :][:1].isupper() and other.lower().startswith(word.lower())
+def _words_of_hits(
+    question: str, hits: Sequence[Hit], keywords: frozenset[str], spoken: Language
+) -> Iterator[frozenset[str]]:
+    """Stems of each hit's text, title and path, and of words of the question that begin or end a word there."""
+    either = "|".join(map(re.escape, find_words(question)))
+    begins = re.compile(rf"\b(?i:{either})(?=[A-Z])")  # `PostgreSQL` has the word `Postgres`
+    for hit in hits:
+        text = "\n".join([hit.unit.title, hit.unit.text, *(step.sentence for step in hit.path)])
+        text = f"{text}\n{text.replace('_', ' ')}" if "_" in text else text
+        yield (
+            _whole_stems(text, spoken)
+            | keywords.intersection(map(str.lower, find_words(text)))
+            | _whole_stems(" ".join(begins.findall(text)), spoken)
+            | (_compounded(question, text, spoken) if spoken.min_part else frozenset())
+        )
 
 
-def _compounded(question: str, text: str, least: int) -> frozenset[str]:
-    """Stems of words with which, or behind which, so many letters or more make a word of a text: `Haftpflicht`."""
+def _compounded(question: str, text: str, spoken: Language) -> frozenset[str]:
+    """Stems of words with which, or behind which, other parts make a word of a text: `Haftpflicht`."""
+    least = spoken.min_part
     whole = [word.lower() for word in find_words(text)]
     parts = [
         part
@@ -85,23 +93,19 @@ def _compounded(question: str, text: str, least: int) -> frozenset[str]:
         if len(part) >= least
         and any(len(word) - len(part) >= least and (word.startswith(part) or word.endswith(part)) for word in whole)
     ]
-    return _whole_stems(" ".join(parts))
+    return _whole_stems(" ".join(parts), spoken)
 
 
-def _function_words(codes: Sequence[str]) -> frozenset[str]:
-    """Function words of English and of the first language that is determined."""
-    code = next((code for code in codes if code != UNDETERMINED), "")
-    return FUNCTION_WORDS | language(code).function_words
-
-
-def _whole_stems(text: str, idle: Collection[str] = FUNCTION_WORDS, *, exact: bool = False) -> frozenset[str]:
+def _whole_stems(
+    text: str, spoken: Language, idle: Collection[str] = FUNCTION_WORDS, *, exact: bool = False
+) -> frozenset[str]:
     """As `stems`, but words that only begin alike are told apart (`Tonga`, `Tongann`); if exact, keywords are whole."""
     words = [word for word in find_words(text) if word.lower() not in idle]
     is_whole = [exact and word.isupper() and len(word) >= _KEYWORD for word in words]
     lower = zip(map(str.lower, words), is_whole, strict=True)
-    return frozenset(word if whole else stem(word) for word, whole in lower) | identifiers(text)
+    return frozenset(word if whole else stem(word, spoken) for word, whole in lower) | identifiers(text)
 
 
 @cache
 def _vague_stems() -> frozenset[str]:
-    return _whole_stems(" ".join(VAGUE_NOUNS) + f" {_VAGUE}")
+    return _whole_stems(" ".join(VAGUE_NOUNS) + f" {_VAGUE}", language(ENGLISH))

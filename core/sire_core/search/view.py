@@ -16,6 +16,7 @@ from sire_core.arrays.grouping import ranges
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
+from sire_core.search.validity import version
 from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities, sq_pays
 from sire_core.search.vectors.vector_store import store_scores
 from sire_core.storage.array_file import map_arrays, save_arrays
@@ -162,6 +163,9 @@ class PoolView(DerivedCache):
         super().__init__(pool.files, before)
         self._model_records = model_records
         self.pool = pool
+        self.generation, self.size, self.matrix = pool.generation, len(pool.ids), pool.matrix  # See `View`
+        self.ids, self.kinds, self.kind_names = pool.ids, pool.kinds, pool.kind_names
+        self.chunk_pointers, self.chunk_documents = (pool.indptr, pool.indices), pool.chunk_documents
         self._load_edges = load_edges
         self._load_notes = load_notes
         self._embedder = embedder
@@ -170,50 +174,12 @@ class PoolView(DerivedCache):
         self._named_models = wrap_model
         self._vectors = vectors
         self.runner: Runner | None = None
+        self.paraphrase_score: float | None = None
+        """Score of the embedder that the vectors are of, see `models.paraphrases`; None if it was not measured."""
         self.shown_entities: Callable[[], Mapping[str, str]] | None = None
         """Ids of entities in paths, by their stored ids, where `allow` hides passages."""
         self._questions: dict[str, FloatArray] = {}
         self._cosines: dict[str, FloatArray] = {}
-
-    @property
-    def generation(self) -> int:
-        """Generation of the index this snapshot shows."""
-        return self.pool.generation
-
-    @property
-    def size(self) -> int:
-        """Number of units."""
-        return len(self.pool.ids)
-
-    @property
-    def matrix(self) -> FloatArray:
-        """Unit-length vectors, `[size, dimension]`."""
-        return self.pool.matrix
-
-    @property
-    def kinds(self) -> NDArray[np.uint8]:
-        """Codes into `kind_names`, `[size]`."""
-        return self.pool.kinds
-
-    @property
-    def kind_names(self) -> Sequence[str]:
-        """`UnitKind` values by code."""
-        return self.pool.kind_names
-
-    @property
-    def ids(self) -> NDArray[np.bytes_]:
-        """Unit ids, `[size]`."""
-        return self.pool.ids
-
-    @property
-    def chunk_pointers(self) -> tuple[IntArray, IntArray]:
-        """CSR of provenance over chunk numbers."""
-        return self.pool.indptr, self.pool.indices
-
-    @property
-    def chunk_documents(self) -> IntArray:
-        """Number of each chunk's document, `[chunks]`."""
-        return self.pool.chunk_documents
 
     @property
     def chunk_metadata(self) -> tuple[IntArray, Sequence[Mapping[str, Any]]]:
@@ -329,11 +295,16 @@ class PoolView(DerivedCache):
         return places
 
     def neighbors(self, position: int, allowed: BoolArray | None) -> tuple[int, list[int]]:
-        """Chunk number of a passage, and positions of the allowed passages before and after it in its document."""
+        """Chunk number of a passage, and positions of the allowed passages before and after it.
+
+        They are of its document, or documents themselves with the same source in their metadata, as splitters leave it.
+        """
         pool = self.pool
         number = int(pool.indices[pool.indptr[position]])
-        beside = [n for n in (number - 1, number + 1) if 0 <= n < len(pool.chunk_ids)]
-        same = [n for n in beside if pool.chunk_documents[n] == pool.chunk_documents[number]]
+        numbers, metadata = self.chunk_metadata
+        around = [n for n in (number - 1, number, number + 1) if 0 <= n < len(pool.chunk_ids)]
+        sources = {n: version(metadata[numbers[n]])[0] or pool.chunk_documents[n] for n in around}
+        same = [n for n in around if n != number and sources[n] == sources[number]]
         places: IntArray = self.derived("units of chunks", self._units_of_chunks)[same]
         return number, [place for place in places.tolist() if allowed is None or allowed[place]]
 

@@ -1,119 +1,122 @@
-"""Arrays by name as one memory-mapped file, whose change one stamp shows; as a compressed file; as bytes."""
+"""Arrays by name in one form: as bytes, as a memory-mapped file, as a compressed file; `ArrayNote`."""
 
 from __future__ import annotations
 
 import io
 import json
 import math
-import re
-import struct
 import zipfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
+
+from sire_core.arrays.lists import arrays_of, record_of
+from sire_core.storage.derived import inflate
 
 _ALIGNED = 64
 _LENGTH = 8
+_ZIP = b"PK"  # How arrays begin that an older version packed
+MAX_RATIO = 200
+"""Maximum ratio of unpacked to compressed bytes; ours is 2 to 30."""
 
 
 def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays after a header with their positions, each aligned to 64 bytes."""
+    with file.open("wb") as written:
+        written.writelines(_pieces(arrays))
+
+
+def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of `save_arrays`, read-only, mapped from the file."""
+    return _arrays_in(np.asarray(np.memmap(file, dtype=np.uint8, mode="r")))
+
+
+def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Serialize arrays by name."""
+    return b"".join(_pieces(arrays))
+
+
+def unpack_arrays(note: bytes, *, in_place: bool = False) -> dict[str, NDArray[Any]]:
+    """Inverse of `pack_arrays`; `in_place` returns read-only arrays over the bytes instead of copies."""
+    if note.startswith(_ZIP):
+        return _unzipped(note)
+    arrays = _arrays_in(np.frombuffer(note, dtype=np.uint8))
+    return arrays if in_place else {name: array.copy() for name, array in arrays.items()}
+
+
+def compress_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays compressed, for those that are read whole and rarely."""
+    stream = zlib.compressobj(1)
+    with file.open("wb") as written:
+        written.writelines(map(stream.compress, _pieces(arrays)))
+        written.write(stream.flush())
+
+
+def decompress_arrays(file: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of `compress_arrays`, read-only; raise `zlib.error` if they unpack to far more than ours."""
+    return unpack_arrays(inflate(file.read_bytes(), MAX_RATIO * file.stat().st_size), in_place=True)
+
+
+def _pieces(arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes | memoryview]:
+    """Yield header and arrays, with zeros between them."""
     described: dict[str, tuple[str, tuple[int, ...], int]] = {}
     end = 0
     for name, array in arrays.items():
         described[name] = (array.dtype.str, array.shape, end)
         end = _aligned(end + array.nbytes)
     header = json.dumps(described).encode()
-    with file.open("wb") as written:
-        written.write(len(header).to_bytes(_LENGTH, "little") + header)
-        start = _aligned(written.tell())
-        for (_, _, offset), array in zip(described.values(), arrays.values(), strict=True):
-            written.write(b"\0" * (start + offset - written.tell()))
-            array.tofile(written)
+    yield len(header).to_bytes(_LENGTH, "little")
+    yield header.ljust(_aligned(_LENGTH + len(header)) - _LENGTH, b"\0")
+    for array in arrays.values():
+        yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        yield bytes(_aligned(array.nbytes) - array.nbytes)
 
 
-def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of `save_arrays`, read-only, mapped from the file."""
-    mapped = np.asarray(np.memmap(file, dtype=np.uint8, mode="r"))
-    length = int.from_bytes(mapped[:_LENGTH].tobytes(), "little")
-    described = json.loads(mapped[_LENGTH : _LENGTH + length].tobytes())
+def _arrays_in(content: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of `_pieces` as views."""
+    length = int.from_bytes(content[:_LENGTH].tobytes(), "little")
+    described = json.loads(content[_LENGTH : _LENGTH + length].tobytes())
     start = _aligned(_LENGTH + length)
     arrays: dict[str, NDArray[Any]] = {}
     for name, (kind, shape, offset) in described.items():
         size = np.dtype(kind).itemsize * math.prod(shape)
-        arrays[name] = mapped[start + offset : start + offset + size].view(kind).reshape(shape)
+        arrays[name] = content[start + offset : start + offset + size].view(kind).reshape(shape)
     return arrays
-
-
-def compress_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays compressed, for those that are read whole and rarely."""
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-
-
-def decompress_arrays(file: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of `compress_arrays`; raise `ValueError` if they unpack to far more than any of ours."""
-    return _loaded(file, MAX_RATIO * file.stat().st_size)
-
-
-MAX_RATIO = 200
-"""Maximum ratio of unpacked to compressed bytes; ours is 2 to 30."""
-
-
-def load_arrays(note: bytes) -> dict[str, NDArray[Any]]:
-    """Return copies of the arrays of `pack_arrays`, which are not compressed: they take no more than their bytes."""
-    return _loaded(io.BytesIO(note), len(note))
-
-
-def _loaded(source: Path | io.BytesIO, max_bytes: int) -> dict[str, NDArray[Any]]:
-    with zipfile.ZipFile(source) as archive:
-        if sum(member.file_size for member in archive.infolist()) > max_bytes:
-            raise ValueError(f"the arrays unpack to more than {max_bytes:,} bytes")
-    with np.load(source, allow_pickle=False) as arrays:
-        return dict(arrays)
 
 
 def _aligned(offset: int) -> int:
     return -(-offset // _ALIGNED) * _ALIGNED
 
 
-def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Serialize arrays by name, without pickle."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **dict(arrays))  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
-    return buffer.getvalue()
-
-
-def unpack_arrays(note: bytes, *, in_place: bool = False) -> dict[str, NDArray[Any]]:
-    """Inverse of `pack_arrays`; `in_place` returns read-only arrays over the bytes instead of copies."""
-    # numpy reads every array through a file object and adds up its checksum, which the store has done: that takes ten
-    # times as long.
-    arrays: dict[str, NDArray[Any]] = {}
+def _unzipped(note: bytes) -> dict[str, NDArray[Any]]:
+    """Return arrays in the form of an older version, which are not compressed: they take no more than their bytes."""
     with zipfile.ZipFile(io.BytesIO(note)) as archive:
-        for member in archive.infolist():
-            name, extra = struct.unpack_from("<HH", note, member.header_offset + _LENGTHS)
-            start = member.header_offset + _LENGTHS + 4 + name + extra
-            header = _HEADER.match(note, start)
-            if header is None:
-                if member.compress_type != zipfile.ZIP_STORED:
-                    raise ValueError("stored arrays are not compressed")
-                values = np.lib.format.read_array(io.BytesIO(archive.read(member)), allow_pickle=False)
-            else:
-                size = int(header["size"])
-                values = np.frombuffer(note, np.dtype(header["type"].decode()), size, header.end())
-                values = values if in_place else values.copy()
-            arrays[member.filename.removesuffix(".npy")] = values
-    return arrays
+        if sum(member.file_size for member in archive.infolist()) > len(note):
+            raise ValueError(f"the arrays unpack to more than {len(note):,} bytes")
+    with np.load(io.BytesIO(note), allow_pickle=False) as arrays:
+        return dict(arrays)
 
 
-_LENGTHS = 26  # Offset of the lengths of name and extra field in the header of a zip member
-_HEADER = re.compile(
-    rb"\x93NUMPY\x01\x00..\{'descr': '(?P<type>[^']+)', 'fortran_order': False, 'shape': \((?P<size>\d+),\), \} *\n",
-    re.DOTALL,
-)
-"""Header of a one-dimensional array in the npy format."""
+class ArrayNote:
+    """A dataclass of arrays, texts, and records of arrays, as bytes for the store and back."""
+
+    __slots__ = ()
+
+    def to_note(self) -> bytes:
+        """Serialize for the store."""
+        return pack_arrays(arrays_of(self))
+
+    @classmethod
+    def from_note(cls, note: bytes | None) -> Self:
+        """Read what `to_note` wrote; `empty` if there is no note."""
+        return cls.empty() if note is None else record_of(cls, unpack_arrays(note))
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Make the record of an organizer that has stored none."""
+        return cls()

@@ -6,7 +6,6 @@ Every row has a checksum. A damaged row counts as absent and is computed again; 
 from __future__ import annotations
 
 import logging
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sire_core.errors import StorageError
-from sire_core.extraction.record import StoredRecord, from_json
-from sire_core.storage.array_file import load_arrays, pack_arrays
+from sire_core.extraction.record import StoredRecord, read_records
+from sire_core.storage.array_file import pack_arrays, unpack_arrays
 from sire_core.storage.checksums import CheckedTable, is_intact, row_checksum
 from sire_core.storage.database import Database
-from sire_core.storage.derived import inflate
 from sire_core.types import ExtractionRecord
 
 _SCHEMA = """
@@ -44,17 +41,6 @@ _VECTORS = CheckedTable("vectors", ("fingerprint", "hash", "vector"), "ttb")
 _FITTED = CheckedTable("fitted", ("name", "body"), "tb")
 
 _logger = logging.getLogger(__name__)
-
-
-def _decompressed(body: bytes) -> bytes:
-    """Return a stored record as UTF-8."""
-    try:
-        return inflate(body)
-    except zlib.error as error:
-        raise StorageError(
-            "calls.sqlite is damaged: a record is not what was written. Restore the file from a backup. Without one, "
-            "move it away and keep it: what is in there is extracted, and paid for, again."
-        ) from error
 
 
 def _with_checksum(*row: object) -> tuple[object, ...]:
@@ -114,11 +100,11 @@ class CallStore(Database):
 
     def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
         """Return stored records by chunk hash, without failed ones."""
-        return {row[1]: from_json(_decompressed(row[3]).decode()) for row in self._good(fingerprint, hashes)}
+        return read_records(self.bodies(fingerprint, hashes))
 
     def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> dict[str, bytes]:
-        """Return stored records, some or all, as UTF-8 JSON by chunk hash, without failed ones. For searching."""
-        return {row[1]: _decompressed(row[3]) for row in self._good(fingerprint, hashes)}
+        """Return records, some or all, as they are stored (see `stored_json`), by chunk hash, without failed ones."""
+        return {row[1]: row[3] for row in self._good(fingerprint, hashes)}
 
     def known(self, fingerprint: str, hashes: Collection[str]) -> set[str]:
         """Return which of the hashes have a record that did not fail."""
@@ -152,17 +138,13 @@ class CallStore(Database):
     def failures(self, fingerprint: str) -> list[tuple[str, str]]:
         """Return (chunk hash, reason) of failed records."""
         rows = self._read(_RECORDS, "fingerprint=? AND status='failed' ORDER BY hash", [fingerprint])
-        return [(record.hash, record.reason) for record in (from_json(_decompressed(row[3]).decode()) for row in rows)]
+        return [(name, record.reason) for name, record in read_records({row[1]: row[3] for row in rows}).items()]
 
     # --- model answers ----------------------------------------------------------------------------------------------
 
-    def answer(self, key: str) -> str | None:
-        """Return a validated answer, or None."""
-        return next((str(row[1]) for row in self._read(_ANSWERS, "key=?", [key])), None)
-
-    def tokens(self, key: str) -> tuple[int, int]:
-        """Return the tokens of a prompt and its answer."""
-        return next(((int(row[3]), int(row[4])) for row in self._read(_ANSWERS, "key=?", [key])), (0, 0))
+    def answer(self, key: str) -> tuple[str, int, int] | None:
+        """Return a validated answer and the tokens of its prompt and its own, or None."""
+        return next(((row[1], row[3], row[4]) for row in self._read(_ANSWERS, "key=?", [key])), None)
 
     def put_answer(
         self,
@@ -224,7 +206,7 @@ class CallStore(Database):
             if not rows:
                 return None
             try:
-                self._fitted[name] = load_arrays(rows[0][1])
+                self._fitted[name] = unpack_arrays(rows[0][1])
             except Exception:  # noqa: BLE001 - what was forged may raise anything: as if it were not there
                 return None
         return self._fitted[name]

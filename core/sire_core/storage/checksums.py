@@ -167,9 +167,11 @@ class CheckedWrites:
         """Yield rows with their checksums, and add these to the sums."""
         width = len(table.columns)
         part_column = table.columns.index(table.part) if table.part else -1
+        part, change = None, self._change(table, "")
         for row in rows:
             checksum = row_checksum(row[:width])
-            change = self._change(table, str(row[part_column]) if table.part else "")
+            if table.part and row[part_column] != part:
+                part, change = row[part_column], self._change(table, str(row[part_column]))
             change[0] += 1
             change[1] += checksum
             yield (*row[:width], checksum, *row[width:])

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from sire_core.errors import SireError, StorageError
 from sire_core.storage.plain_files import (
@@ -65,8 +66,7 @@ class DerivedFiles:
         """Raise `StorageError` if files are missing, damaged, or derived from something else."""
         try:
             self._require_plain()
-            listing = json.loads(read_plain(self.directory / _CHECKSUMS))
-            files = dict(listing["files"])
+            listing, files = _listing(self.directory)
             right = listing["label"] == self.label and all(
                 _is_right(self.directory / name, checksums, (unread or {}).get(name, ()))
                 for name, checksums in files.items()
@@ -84,7 +84,7 @@ class DerivedFiles:
     def checksums(self) -> dict[str, list[int]]:
         """Return size and block checksums of every file; empty if they cannot be read."""
         try:
-            return dict(json.loads(read_plain(self.directory / _CHECKSUMS))["files"])
+            return _listing(self.directory)[1]
         except Exception:  # noqa: BLE001 - whatever can go wrong with foreign bytes
             return {}
 
@@ -123,16 +123,16 @@ MAX_INFLATED = 1 << 26
 """Bytes that a compressed value may unpack to."""
 
 
-def inflate(body: bytes | memoryview) -> bytes:
-    """Return decompressed bytes, at most `MAX_INFLATED`.
+def inflate(body: bytes | memoryview, max_bytes: int = MAX_INFLATED) -> bytes:
+    """Return decompressed bytes, up to a limit.
 
     Raises:
         zlib.error: They are more, or not what was compressed.
     """
     stream = zlib.decompressobj()
-    content = stream.decompress(body, MAX_INFLATED)
+    content = stream.decompress(body, max_bytes)
     if not stream.eof:
-        raise zlib.error(f"it is cut off, or unpacks to more than {MAX_INFLATED:,} bytes")
+        raise zlib.error(f"it is cut off, or unpacks to more than {max_bytes:,} bytes")
     return content
 
 
@@ -155,10 +155,16 @@ def carried_folder(key: str) -> str:
     return f"{key}-carried"
 
 
+def _listing(directory: Path) -> tuple[dict[str, Any], dict[str, list[int]]]:
+    """Return what a folder of derived files says of itself, and size and block checksums of its files."""
+    listing = dict(json.loads(read_plain(directory / _CHECKSUMS)))
+    return listing, dict(listing["files"])
+
+
 def damaged_files(directory: Path) -> Iterator[tuple[Path, str]]:
     """Yield damaged files of a folder of derived files, each with what is wrong."""
     try:
-        files = dict(json.loads(read_plain(directory / _CHECKSUMS))["files"])
+        _, files = _listing(directory)
     except Exception:  # noqa: BLE001 - whatever can go wrong with foreign bytes
         yield directory / _CHECKSUMS, "it cannot be read"
         return

@@ -25,12 +25,14 @@ from sire_core.storage.plain_files import (
     has_few_descriptors,
     is_derived_name,
     misplaced,
+    read_checked,
     read_plain,
     remove,
     replace_json,
     require_plain,
     sync_folder,
     system_limit,
+    write_checked,
     write_error,
 )
 
@@ -134,17 +136,14 @@ class Folder:
 
     def verified(self) -> list[int]:
         """Return time and stamp of the last full verification of `index.sqlite`; empty if unknown."""
-        try:
-            content = dict(json.loads(read_plain(self.verified_file)))
-            stamp = [int(number) for number in content["verified"]]
-        except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
-            return []
-        return stamp if content.get("checksum") == checksum(stamp) else []
+        with suppress(OSError, StorageError, ValueError, TypeError, OverflowError):
+            return [int(number) for number in read_checked(self.verified_file, list)]
+        return []
 
     def note_verified(self, stamp: Sequence[int]) -> None:
         """Store time and stamp of a full verification for the next process."""
-        with suppress(StorageError):
-            self._replace(self.verified_file, {"verified": list(stamp), "checksum": checksum(list(stamp))})
+        with suppress(OSError):
+            write_checked(self.verified_file, list(stamp))
 
     def pool(self, key: str, generation: int) -> Path:
         """Return the folder of the derived files of a pool."""

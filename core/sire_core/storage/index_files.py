@@ -175,10 +175,6 @@ class IndexFiles:
         """Return the number of units in a recipe's pool, by kind."""
         return self.store.counts([CORPUS, *built.owners])
 
-    def languages(self) -> dict[str, int]:
-        """Return the number of documents by the code of their language, most first."""
-        return self.store.languages()
-
     def figures(self, built: BuiltRecipe) -> dict[str, Any]:
         """Return the `figures` in the states of a recipe's organizers, by name."""
         figures: dict[str, Any] = {}
@@ -318,11 +314,6 @@ def require_built(files: IndexFiles) -> None:
         )
 
 
-def pending_unit_ids(store: Store, name: str, owners: Sequence[str]) -> list[str]:
-    """Return ids of units, of the corpus and some owners, that a vector store has not got yet in their present form."""
-    return store.outbox(name).pending_of([CORPUS, *owners])
-
-
 class PendingUnits:
     """Units of a pool that some of the user's vector stores have not got yet; read again after a change."""
 
@@ -341,7 +332,7 @@ class PendingUnits:
             with store.snapshot():
                 state = (owners, *(store.outbox(name).state() for name in self._store_names))
                 if state != self._last_state:
-                    pending = {name: pending_unit_ids(store, name, owners) for name in self._store_names}
+                    pending = {name: store.outbox(name).pending_of([CORPUS, *owners]) for name in self._store_names}
                     if not self._last_pending:
                         self._log_pending({name: len(ids) for name, ids in pending.items() if ids})
                     self._last_state = state

@@ -85,6 +85,7 @@ class Manifest:
     embedder: str = ""
     embedder_spec: str = ""
     dimension: int = 0
+    paraphrase_score: float | None = None  # of the embedder; None if it was not measured
     extractor: str = ""
     chunker: Mapping[str, Any] | None = None
     seed: int = 0
@@ -108,7 +109,12 @@ class Manifest:
         return {
             "format": FORMAT,
             "generation": self.generation,
-            "embedder": {"fingerprint": self.embedder, "spec": self.embedder_spec, "dimension": self.dimension},
+            "embedder": {
+                "fingerprint": self.embedder,
+                "spec": self.embedder_spec,
+                "dimension": self.dimension,
+                "paraphrase_score": self.paraphrase_score,
+            },
             "extractor": self.extractor,
             "chunker": self.chunker,
             "seed": self.seed,
@@ -139,6 +145,7 @@ class Manifest:
                 embedder=_typed(embedder["fingerprint"], str),
                 embedder_spec=UntrustedText(_typed(embedder["spec"], str)),
                 dimension=_typed(embedder["dimension"], int),
+                paraphrase_score=None if (score := embedder.get("paraphrase_score")) is None else _typed(score, float),
                 extractor=_typed(data["extractor"], str),
                 chunker=None if data["chunker"] is None else _typed(data["chunker"], dict),
                 seed=_typed(data["seed"], int),
@@ -191,6 +198,20 @@ class Manifest:
         others = [r for r in self.recipes if r.owners != built.owners or r.name != built.name]
         others.insert(len(others) if is_default else len(others) - 1, built)
         return replace(self, recipes=tuple(others))
+
+    @property
+    def owners(self) -> dict[str, None]:
+        """Build fingerprints of the organizers of all recipes, each once, in order."""
+        return dict.fromkeys(owner for built in self.recipes for owner in built.owners)
+
+    def without_recipe(self, name: str) -> Manifest:
+        """Return the manifest of the next generation, in which a recipe is gone."""
+        remaining = tuple(built for built in self.recipes if built.name != name)
+        if len(remaining) == len(self.recipes):
+            raise ConfigurationError(f"This index does not hold {name!r}; it holds: {', '.join(self.recipe_names)}.")
+        if not remaining:
+            raise ConfigurationError(f"{name!r} is the only recipe of this index. Build another one first.")
+        return replace(self, generation=self.generation + 1, recipes=remaining)
 
     def with_chunker(self, settings: Mapping[str, Any] | None) -> Manifest:
         """Return a manifest in which the folder's documents are cut by another chunker from now on."""

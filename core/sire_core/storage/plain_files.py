@@ -228,19 +228,11 @@ def damaged_adapter_files(folder: Path) -> Iterator[tuple[str, str]]:
     for name, advice in ADVICE.items():
         path = folder / name
         for file in sorted(path.glob("*.json")) if name in FOLDERS else [path]:
-            if not _is_right(file):
-                yield str(file.relative_to(folder)), advice
-
-
-def _is_right(file: Path) -> bool:
-    """True if a file is intact, or does not exist."""
-    try:
-        read_checked(file)
-    except FileNotFoundError:
-        return True
-    except StorageError:
-        return False
-    return True
+            with suppress(FileNotFoundError):
+                try:
+                    read_checked(file)
+                except StorageError:
+                    yield str(file.relative_to(folder)), advice
 
 
 def copy_adapter_files(folder: Path, target: Path) -> None:

@@ -26,16 +26,12 @@ from sire_core.storage.store import CORPUS, Store
 from sire_core.types import BUILT_IN_KINDS, Unit, UnitKind
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
     from typing_extensions import Self
 
     from sire_core.documents.stored_corpus import CorpusUpdate, StoredCorpus, StoredDocument
     from sire_core.storage.folder import Folder
     from sire_core.storage.index_tables import Commit
     from sire_core.storage.manifest import BuiltRecipe
-    from sire_core.storage.store import Store
     from sire_core.types import Chunk
 
 
@@ -344,11 +340,11 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
     number = {chunk.id: i for i, chunk in enumerate(chunks)}
     doc_of = {chunk.id: chunk.doc_id for chunk in chunks}
     codes = {name: code for code, name in enumerate(BUILT_IN_KINDS)}
-    entries: list[tuple[tuple[int, int, int, str], int, NDArray[np.int64], bytes]] = []
+    entries: list[tuple[tuple[int, int, int, str], int, list[int], bytes]] = []
     for rank, owner in enumerate(owners):
         for unit in store.each_unit(owner):
-            sources = np.array([number[chunk] for chunk in unit.chunk_ids], dtype=np.int64)
-            key = (rank, unit.level, int(sources.min()), unit.id)
+            sources = [number[chunk] for chunk in unit.chunk_ids]
+            key = (rank, unit.level, min(sources), unit.id)
             entries.append((key, codes.setdefault(unit.kind.value, len(codes)), sources, pool_row(unit, doc_of)))
     entries.sort(key=itemgetter(0))
     position = {key[3]: i for i, (key, *_) in enumerate(entries)}
@@ -362,7 +358,7 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
         "levels": np.array([key[1] for key, *_ in entries], dtype=np.uint8),
         "ranks": np.array([key[0] for key, *_ in entries], dtype=np.uint8),
         "indptr": np.cumsum([0, *(len(sources) for _, _, sources, _ in entries)], dtype=np.int64),
-        "indices": np.concatenate([np.empty(0, np.int64), *(sources for _, _, sources, _ in entries)]),
+        "indices": np.fromiter((source for _, _, sources, _ in entries for source in sources), dtype=np.int64),
         "offsets": np.cumsum([0, *(len(row) for *_, row in entries)], dtype=np.int64),
         "rows": np.frombuffer(b"".join(row for *_, row in entries), dtype=np.uint8),
         "kind_names": tuple(codes),
@@ -386,7 +382,10 @@ def pool_row(unit: Unit, doc_of: Mapping[str, str]) -> bytes:
         "layout": unit.layout,
         "documents": list(dict.fromkeys(doc_of[chunk] for chunk in unit.chunk_ids)),
     }
-    return zlib.compress(json.dumps(row, separators=(",", ":")).encode(), 1)
+    return zlib.compress(_encode(row).encode(), 1)
+
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # `json.dumps` would make one every time
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, SireError, StorageError
+from sire_core.stores.facts import facts_of
 
 if TYPE_CHECKING:
     import threading
+
+    from sire_core.protocols import MirroredUnit
 
 T = TypeVar("T")
 
@@ -33,6 +36,18 @@ async def in_turn(lock: threading.Lock, work: Callable[[], T], name: str, kept_i
 def valid_text(text: str) -> str:
     """A text as UTF-8 can say it: halves of surrogate pairs become question marks."""
     return text.encode("utf-8", "replace").decode()
+
+
+def payload_of(mirrored: MirroredUnit) -> dict[str, Any]:
+    """Columns of a unit beside its id and vector."""
+    unit = mirrored.unit
+    return {
+        "kind": unit.kind.value,
+        "title": valid_text(unit.title),
+        "text": valid_text(unit.text),
+        "doc_ids": [valid_text(doc) for doc in mirrored.doc_ids],
+        "facts": facts_of(mirrored.metadata, mirrored.differs),
+    }
 
 
 def check_width(store: str, held: int, width: int) -> None:

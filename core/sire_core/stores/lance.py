@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
 from sire_core.fork_handlers import register_after_fork
-from sire_core.stores.client_calls import check_width, in_turn, reconstruct, valid_text
-from sire_core.stores.facts import Joined, Number, facts_of, narrow
+from sire_core.stores.client_calls import check_width, in_turn, payload_of, reconstruct
+from sire_core.stores.facts import Joined, Number, narrow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,19 +47,10 @@ class LanceStore:
         self._address = str(address)
         self._db = lancedb.connect(self._address)
         self._name = table
+        self.name, self.description = f"lance {table}", f"LanceDB, table {table}"
         self._lock = threading.Lock()
         self._stalled = False
         register_after_fork(self)
-
-    @property
-    def name(self) -> str:
-        """Tells the stores of one index apart."""
-        return f"lance {self._name}"
-
-    @property
-    def description(self) -> str:
-        """Its name in `Index.stats`."""
-        return f"LanceDB, table {self._name}"
 
     def table(self) -> Any:
         """LanceDB's own table, None before the first units; for indexes and compaction."""
@@ -199,16 +190,7 @@ def _rewrite(table: Any) -> None:
 
 
 def _row(mirrored: MirroredUnit) -> dict[str, Any]:
-    unit = mirrored.unit
-    return {
-        "id": unit.id,
-        "kind": unit.kind.value,
-        "title": valid_text(unit.title),
-        "text": valid_text(unit.text),
-        "doc_ids": [valid_text(doc) for doc in mirrored.doc_ids],
-        "facts": facts_of(mirrored.metadata, mirrored.differs),
-        "vector": mirrored.vector,
-    }
+    return {"id": mirrored.unit.id, **payload_of(mirrored), "vector": mirrored.vector}
 
 
 def _quoted(text: str) -> str:

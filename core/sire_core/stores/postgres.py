@@ -55,20 +55,11 @@ class PostgresStore:
             raise ConfigurationError('PostgreSQL needs a driver: pip install "sire-rag[postgres]".') from error
         self._address = address
         self._name = table
+        self.name, self.description = f"postgres {table}", f"PostgreSQL, table {table}"
         self._table = f'"{table}"'  # names may be words of SQL
         self._width = width
         self._free: list[psycopg.Connection[Any]] = []
         register_after_fork(self)
-
-    @property
-    def name(self) -> str:
-        """Tells the stores of one index apart."""
-        return f"postgres {self._name}"
-
-    @property
-    def description(self) -> str:
-        """Its name in `Index.stats`."""
-        return f"PostgreSQL, table {self._name}"
 
     async def put(self, units: Sequence[MirroredUnit]) -> None:
         """Insert units, replacing what is there under their ids."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
 from sire_core.fork_handlers import keep_for_parent, register_after_fork
-from sire_core.stores.client_calls import check_width, in_turn, reconstruct, valid_text
-from sire_core.stores.facts import Has, Joined, facts_of, narrow, numbers_of
+from sire_core.stores.client_calls import check_width, in_turn, payload_of, reconstruct
+from sire_core.stores.facts import Has, Joined, narrow, numbers_of
 from sire_core.types import from_uuid, to_uuid
 
 if TYPE_CHECKING:
@@ -49,19 +49,10 @@ class QdrantStore:
         self._opened = client
         self._forked = False
         self._collection = collection
+        self.name, self.description = f"qdrant {collection}", f"Qdrant, collection {collection}"
         self._width = width
         self._checked = 0
         register_after_fork(self)
-
-    @property
-    def name(self) -> str:
-        """Tells the stores of one index apart."""
-        return f"qdrant {self._collection}"
-
-    @property
-    def description(self) -> str:
-        """Its name in `Index.stats`."""
-        return f"Qdrant, collection {self._collection}"
 
     async def put(self, units: Sequence[MirroredUnit]) -> None:
         """Insert units, replacing what is there under their ids."""
@@ -208,15 +199,8 @@ def _store(made: type[QdrantStore], options: dict[str, Any], collection: str, *,
 
 
 def _payload(mirrored: MirroredUnit) -> dict[str, Any]:
-    unit = mirrored.unit
-    return {
-        "kind": unit.kind.value,
-        "title": valid_text(unit.title),
-        "text": valid_text(unit.text),
-        "doc_ids": [valid_text(doc) for doc in mirrored.doc_ids],
-        "facts": facts_of(mirrored.metadata, mirrored.differs),
-        "numbers": {_key(key): value for key, value in numbers_of(mirrored.metadata).items()},
-    }
+    numbers = {_key(key): value for key, value in numbers_of(mirrored.metadata).items()}
+    return {**payload_of(mirrored), "numbers": numbers}
 
 
 def _key(key: str) -> str:

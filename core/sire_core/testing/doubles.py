@@ -252,6 +252,8 @@ Facts = Sequence[tuple[str, Sequence[str]]]
 class PlainExtractor:
     """Makes records without learning anything from the corpus, so that the order of arrival changes nothing."""
 
+    links_titles = False  # Facts have the entities that their own passage gives them, no others
+
     def __init__(self, facts: Mapping[str, Facts] | None = None, *, batch: int = 4) -> None:
         self._facts = facts
         self._batch = batch
@@ -262,11 +264,6 @@ class PlainExtractor:
     def fingerprint(self) -> str:
         """`plain/1`, or `plain/1:written` with facts that were written down."""
         return "plain/1" if self._facts is None else "plain/1:written"
-
-    @property
-    def links_titles(self) -> bool:
-        """Facts have the entities that their own passage gives them, no others."""
-        return False
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
         """Yield records in batches; see `sire_core.protocols.Extractor`."""

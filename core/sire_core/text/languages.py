@@ -35,6 +35,8 @@ LANGUAGES: dict[str, str] = dict(pair.split(":") for pair in _NAMES_BY_CODE.spli
 _CODES = {name: code for code, name in LANGUAGES.items()} | {"nb": "no", "nn": "no", "iw": "he", "in": "id"}
 _COMPOUNDING = frozenset("de nl sv da no fi ko et hu af".split())
 """Languages that write compounds as one word; in Korean, what stands behind a noun is written with it, too."""
+_SNOWBALL_LISTS = frozenset("de es fr it nl no pt ru sv tr".split())
+"""Languages whose function words Snowball lists, as `bm25s` has them."""
 _MIN_PART, _MIN_PART_KOREAN = 4, 2
 """Letters, or syllables, of a part of a compound."""
 _SCRIPTS: tuple[tuple[str, str, str], ...] = (
@@ -120,11 +122,18 @@ class Language:
         return [plain_key(stem) for stem in (stemmer.stemWords(list(words)) if stemmer else words)]
 
     @cached_property
+    def listed_words(self) -> frozenset[str]:
+        """Words that are no names, a long list: function words and others that many texts have."""
+        return FUNCTION_WORDS if self.is_english else _listed_words().get(self.code, frozenset())
+
+    @cached_property
     def function_words(self) -> frozenset[str]:
-        """Words that neither name nor describe."""
-        if self.is_english:
-            return FUNCTION_WORDS
-        return _listed_words().get(self.code, frozenset())
+        """Words that are not searched for: those of Snowball where it has any, which are no words with a meaning."""
+        if self.code not in _SNOWBALL_LISTS:
+            return self.listed_words
+        import bm25s.stopwords
+
+        return frozenset(getattr(bm25s.stopwords, f"STOPWORDS_{LANGUAGES[self.code].upper()}"))
 
     @property
     def min_part(self) -> int:
@@ -207,14 +216,14 @@ def _is_plainly_english(sample: str) -> bool:
     return shared >= _MIN_PLAIN and shared >= _MIN_PLAIN_SHARE * len(words)
 
 
-def main_language(codes: Iterable[str]) -> str:
-    """Return the most frequent of the languages of some texts; English if none is known."""
-    counts = Counter(code for code in codes if code != UNDETERMINED)
-    return counts.most_common(1)[0][0] if counts else ENGLISH
+def ranked_languages(codes: Iterable[str]) -> list[str]:
+    """Return the languages of some texts, the most frequent first; English if none is known."""
+    return [code for code, _ in Counter(code for code in codes if code != UNDETERMINED).most_common()] or [ENGLISH]
 
 
-def question_language(question: str, among: Sequence[str]) -> str:
-    """Return the code of the language of a question about texts in some languages; the first where nothing tells."""
+def question_language(question: str, codes: Iterable[str]) -> str:
+    """Return the code of the language of a question about texts in some languages; the main one if nothing tells."""
+    among = ranked_languages(codes)
     code = find_language(question, among) if len(among) > 1 else UNDETERMINED
     return among[0] if code == UNDETERMINED else code
 
@@ -273,7 +282,7 @@ def _function_weights() -> Mapping[str, Sequence[tuple[str, float]]]:
     """Languages in which a word is a function word, each with a weight that is larger where there are fewer."""
     owners: dict[str, list[str]] = {}
     for code in LANGUAGES:
-        for word in filter(_is_telling, language(code).function_words):
+        for word in filter(_is_telling, language(code).listed_words):
             owners.setdefault(word, []).append(code)
     return {word: [(code, 0.4 + 0.6 / len(codes)) for code in codes] for word, codes in owners.items()}
 

@@ -26,7 +26,7 @@ from sire_core.documents.blocks import (
 )
 from sire_core.text.languages import Language, find_language, language, script_language
 from sire_core.text.lexicon import FUNCTION_WORDS
-from sire_core.text.words import LINK_TARGET, find_words, split_sentences
+from sire_core.text.words import FINAL_MARKS, LINK_TARGET, find_words, split_sentences
 
 _PROMPT = re.compile(r"[ \t]*\$ \S")
 _TASK = re.compile(r"\[[ xX]\][ \t]+")
@@ -57,8 +57,8 @@ _LONE_TERM = re.compile(rf"(?!{_NOTES}s?\W*\Z)(?=[^\W_]|[`$\u201c-]){_TERM_WORDS
 _IDENTIFIER = re.compile(
     r"(?<![\w.-])--?[a-zA-Z][\w-]*|(?<![\w.-])(?=\w*[a-z0-9](?:[A-Z]|[._]\w\w)|[A-Z]+_[A-Z])[A-Za-z]\w*(?:\.\w{2,})*"
 )
-_FINAL = (".", "!", "?", ":")
-_ENDS = '.!?:;,…{([<\\"”'
+_FINAL = (*FINAL_MARKS, ":", "\uff1a")
+_ENDS = FINAL_MARKS + ':;,…{([<\\"”\uff1a\uff1b\uff0c\u3001\u300d'
 _NUMBER_ONLY = re.compile(r"\W*(?:\d{1,3}|[A-Za-z])?(?:\.\d{1,3})*\W*$")
 _ENDS_IN_NUMBER = re.compile(r"(?:^|\W)(?i:section|sec|chapter|part|step|no|fig|figure|table|version|v)\.? ?[\d.]+\.$")
 
@@ -206,9 +206,8 @@ def _unpaired_tags(text: str) -> tuple[frozenset[int], frozenset[str]]:
     return frozenset(match.start() for match in bare), frozenset(closings)
 
 
-def rate_sentences(sentences: Sequence[Sentence], question: str) -> list[float]:
-    """Score of each sentence of a text, with its neighbours, for a question; 0 for nothing in common."""
-    spoken = language(find_language(" ".join(one.text for one in sentences)))
+def rate_sentences(sentences: Sequence[Sentence], question: str, spoken: Language) -> list[float]:
+    """Score of each sentence of a text in a language, with its neighbours, for a question; 0 for nothing in common."""
     asked = stems(question, spoken)
     shared = [stems(one.text, spoken) & asked for one in sentences]
     counts = Counter(stem for stems_of_one in shared for stem in stems_of_one)
@@ -250,9 +249,11 @@ def _stems_of(spoken: Language, text: str) -> frozenset[str]:
 
 
 @lru_cache(1 << 16)
-def stem(word: str) -> str:
-    """The stem of a lower-case word."""
-    return str(_stemmer().stemWord(word))
+def stem(word: str, spoken: Language | None = None) -> str:
+    """The stem of a lower-case word, of an English one if no language is given."""
+    if spoken is None or spoken.is_english:
+        return str(_stemmer().stemWord(word))
+    return "".join(spoken.stems(spoken.words(word)))
 
 
 def form_stem(word: str) -> str:
@@ -285,12 +286,13 @@ def snippet(text: str, question: str, length: int = 240, via: str = "", blocks: 
         return ""
     sentences = [sentence.text for sentence in read]
     heads = {number: sentence.head for number, sentence in enumerate(read) if sentence.head >= 0}
-    rates = rate_sentences(read, question)
-    for number, rate in enumerate(rate_sentences(read, via) if via and heads else ()):
+    spoken = language(find_language(text))
+    rates = rate_sentences(read, question, spoken)
+    for number, rate in enumerate(rate_sentences(read, via, spoken) if via and heads else ()):
         rates[number] += rate * (number in heads)
     best, *others = sorted(range(len(sentences)), key=lambda number: (-rates[number], number))
     if len(sentences[best]) > length:
-        return cut_around(sentences[best], stems(question), length)
+        return cut_around(sentences[best], question, length, spoken)
     chosen = {best}
     room = length - len(sentences[best])
     least = max(_ALSO_SHOWN * rates[best], _LEAST)
@@ -331,10 +333,10 @@ def _joined(sentences: Sequence[Sentence], numbers: Sequence[int]) -> str:
     return " ".join([*parts, "..."] if numbers[-1] + 1 < len(sentences) else parts)
 
 
-def cut_around(sentence: str, asked: frozenset[str], length: int) -> str:
+def cut_around(sentence: str, question: str, length: int, spoken: Language) -> str:
     """Words of a long sentence, beginning a little before the first that is asked for."""
-    words = sentence.split()
-    hits = [n for n, word in enumerate(words) if asked & stems(word)]
+    words, asked = sentence.split(), stems(question, spoken)
+    hits = [n for n, word in enumerate(words) if asked & stems(word, spoken)]
     start = max(0, (hits[0] if hits else 0) - 6)
     shown = " ".join(words[start:])
     shown = shown if len(shown) <= length else f"{shown[:length].rsplit(' ', 1)[0]} ..."

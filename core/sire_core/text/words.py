@@ -223,8 +223,12 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _QUOTES = "\"'\u2018\u2019\u201c\u201d\u00ab\u00bb`"
 # Also of Hindi, Arabic, Urdu, Chinese and Japanese.
-_FINAL = r".!?\u0964\u0965\u061f\u06d4\u3002\uff01\uff1f"
-_BOUNDARY = re.compile(rf"(?<![{_FINAL}])([{_FINAL}]+)([\"'\u201d\u2019)\]]*)(\s+|$)|\n\s*\n")
+FINAL_MARKS = ".!?\u0964\u0965\u061f\u06d4\u3002\uff01\uff1f\uff61"
+"""Marks that end a sentence."""
+# Chinese and Japanese write no space behind their marks; behind a Japanese quotation its sentence goes on.
+_UNSPACED_FINAL, _CLOSING = r"\u3002\uff01\uff1f\uff61", r"\"'\u201d\u2019)\]\u300d\u300f\uff09"
+_SENTENCE_ENDS = rf"\s+|$|(?<=[{_UNSPACED_FINAL}])(?![{_CLOSING}])|(?<=[{_UNSPACED_FINAL}]\u201d)"
+_BOUNDARY = re.compile(rf"(?<![{FINAL_MARKS}])([{FINAL_MARKS}]+)([{_CLOSING}]*)({_SENTENCE_ENDS})|\n\s*\n")
 
 
 def stop_ends_sentence(before: str, after: str) -> bool:

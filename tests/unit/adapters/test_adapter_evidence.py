@@ -12,8 +12,8 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, Te
 import langchain_sire
 import llama_index_sire
 from sire_core.errors import ConfigurationError
+from sire_core.extend import count_tokens
 from sire_core.search.context import ContextOptions
-from sire_core.text.words import count_tokens
 
 QUESTION = "When is the furnace cleaned, and who cleans the furnace?"
 FILLER = "The furnace hall was painted in a light colour by a company from the next town in spring."
@@ -95,15 +95,3 @@ def test_a_reranker_of_blocks_is_an_option_and_other_objects_are_refused() -> No
     for fields in ({"scores": "similarity", "max_tokens": 9}, {"context_options": ContextOptions()}):
         with pytest.raises(ConfigurationError, match="max_tokens"):
             llama_index_sire.SireRetriever(index, **fields)
-
-
-def test_evidence_compressor_works_in_langchains_retriever() -> None:
-    from langchain_classic.retrievers import ContextualCompressionRetriever
-
-    base = langchain_sire.SireRetriever.from_documents(langchain_documents())
-    retriever = ContextualCompressionRetriever(
-        base_compressor=langchain_sire.EvidenceCompressor(max_tokens=40), base_retriever=base
-    )
-    found = retriever.invoke(QUESTION)
-    assert found
-    assert sum(count_tokens(document.page_content) for document in found) <= 40

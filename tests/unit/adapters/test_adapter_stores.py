@@ -9,12 +9,14 @@ from sire_core.recipes import REGISTRY
 from sire_core.types import to_uuid
 
 RECIPES = sorted(REGISTRY)
+QUICK = ["flat", "msrag", "sire", "sirerag", "smart"]
 
 
 def pool_ids(retriever):
     return {to_uuid(name.decode()) for name in retriever.index.view().ids.tolist()}
 
 
+@pytest.mark.quick(recipe=QUICK)
 @pytest.mark.parametrize("recipe", RECIPES)
 async def test_recipes_rank_over_it_as_over_our_own_vectors(adapter, documents, recipe):
     options = {"embedder": adapter.bridged_embedding, "recipe": recipe, "k": 12}
@@ -30,6 +32,7 @@ async def test_recipes_rank_over_it_as_over_our_own_vectors(adapter, documents, 
         assert [hit.id for hit in found] == [hit.id for hit in adapter.search(own, asked.question)]
 
 
+@pytest.mark.quick(recipe=QUICK)
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_it_follows_every_change(adapter, documents, recipe):
     store = adapter.vector_store()

@@ -1,5 +1,6 @@
-"""Clusters of trees: soft and as published, kept up to date, measured."""
+"""Nearest neighbours, and clusters of trees: soft and as published, kept up to date, measured."""
 
+import os
 import sys
 from importlib.util import find_spec
 
@@ -9,14 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
+from sire_core.extend import approximate_neighbors, nearest_neighbors
 from sire_core.papers.trees.clustering import (
-    neighbors_together,
     paper_clusters,
     place_rows,
     soft_clusters,
     soft_labels,
     split_by_tokens,
 )
+from support.command import run_python
 
 
 def clusters_of(vectors, seed=0, **options):
@@ -170,17 +172,6 @@ def groups(seed, count=12, size=6, dimension=24):
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_maintained_clusters_hold_neighbors_as_fresh_ones_do(seed):
-    vectors = groups(seed, count=40)
-    late = np.arange(0, 240, 8)
-    early = np.setdiff1d(np.arange(240), late)
-    built = soft_clusters(vectors[early], rng=np.random.default_rng(0))
-    placed = place_rows(vectors, [early[cluster].tolist() for cluster in built])
-    fresh = soft_clusters(vectors, rng=np.random.default_rng(0))
-    assert neighbors_together(vectors, placed) >= neighbors_together(vectors, fresh) - 0.02
-
-
 @given(st.integers(0, 99), st.integers(1, 5), st.data())
 def test_every_row_has_a_place_and_clusters_only_grow(seed, size, data):
     vectors = groups(seed, 4, size, 5)
@@ -195,9 +186,64 @@ def test_every_row_has_a_place_and_clusters_only_grow(seed, size, data):
     assert placed == place_rows(vectors, clusters, shrunk)
 
 
-def test_pairs_by_hand():
-    vectors = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)
-    assert neighbors_together(vectors, [[0, 1], [2, 3]]) == 1.0
-    assert neighbors_together(vectors, [[0, 1]]) == 0.5
-    assert neighbors_together(vectors, [[0, 2], [1, 3]]) == 0.0
-    assert neighbors_together(vectors[:1], []) == 1.0
+def brute_force(vectors, k):
+    wide = vectors.astype(np.float64)
+    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+    unit = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
+    scores = unit @ unit.T
+    np.fill_diagonal(scores, -np.inf)
+    return np.sort(scores, axis=1)[:, ::-1][:, :k]
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(2, 3, 1), (9, 4, 8), (300, 16, 5), (1300, 48, 8)])
+def test_neighbors_equal_brute_force(n, d, k):
+    vectors = np.random.default_rng(n).standard_normal((n, d)).astype(np.float32)
+    indices, similarities = nearest_neighbors(vectors, k)
+    assert indices.shape == similarities.shape == (n, k)
+    np.testing.assert_allclose(similarities, brute_force(vectors, k), atol=3e-6)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.testing.assert_allclose(np.einsum("ijk,ik->ij", unit[indices], unit), similarities, atol=2e-6)
+    assert (indices != np.arange(n)[:, None]).all()
+
+
+def test_ties_go_to_the_lower_row():
+    indices, similarities = nearest_neighbors(np.ones((700, 5), np.float32), 3)
+    assert indices[0].tolist() == [1, 2, 3]
+    assert indices[2].tolist() == [0, 1, 3]
+    assert indices[699].tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(similarities, 1.0)
+
+
+def test_threads_change_nothing():
+    code = (
+        "import hashlib, numpy as np; from sire_core.papers.trees.clustering import soft_clusters as s;"
+        "v = np.random.default_rng(1).standard_normal((1500, 96)).astype('float32'); v[700:750] = v[:50];"
+        "c = s(v, rng=np.random.default_rng(2)); print(hashlib.sha256(repr([x.tolist() for x in c]).encode()).hexdigest())"
+    )
+    answers = set()
+    for threads in ("1", "2"):
+        environment = os.environ | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        run = run_python(code, env=environment)
+        answers.add(run.stdout.strip())
+    assert len(answers) == 1
+    assert len(answers.pop()) == 64
+
+
+def positive(lists):
+    indices, similarities = lists
+    return [
+        [(int(i), float(s)) for i, s in zip(row, scores, strict=True) if s > 0]
+        for row, scores in zip(indices, similarities, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 2000])
+def test_approximate_neighbors_are_nearly_the_exact_ones(size):
+    rng = np.random.default_rng(size)
+    topics = rng.standard_normal((40, 24))
+    vectors = (topics[rng.integers(0, 40, size)] + rng.standard_normal((size, 24))).astype(np.float32)
+    exact, found = positive(nearest_neighbors(vectors, 5)), positive(approximate_neighbors(vectors, 5))
+    same = sum(len(set(a) & set(b)) for a, b in zip(exact, found, strict=True))
+    assert same >= 0.9 * sum(map(len, exact))
+    assert all(scores == sorted(scores, reverse=True) for scores in ([s for _, s in row] for row in found))
+    assert positive(approximate_neighbors(vectors, 5)) == found

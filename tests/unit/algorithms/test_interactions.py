@@ -1,4 +1,4 @@
-"""Graphs of passages: interactions and PageRank."""
+"""Graphs of passages and names: interactions, PageRank, relations, aliases."""
 
 import itertools
 from importlib.util import find_spec
@@ -9,11 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.arrays.nearest_neighbors import nearest_neighbors
-from sire_core.arrays.personalized_pagerank import CSRGraph, personalized_pagerank
+from sire_core.extend import (
+    CSRGraph,
+    KnownSimilarities,
+    nearest_neighbors,
+    parse_order,
+    personalized_pagerank,
+)
+from sire_core.knowledge.same_names import merge_aliases
 from sire_core.papers.iier.derive import keyword_pairs, semantic_pairs, structural_pairs
 from sire_core.papers.iier.rank import arrange_chains, greedy_cover
-from sire_core.search.vectors.sq_index import KnownSimilarities
+from sire_core.papers.msrag.element_graph import Incidence, nearby_entities, nearby_relations
 
 KEYWORDS = [
     {"mayan ruins", "guatemala", "tikal", "stela", "rain"},
@@ -78,17 +84,6 @@ def test_oracle_I2_greedy_cover():
     assert greedy_cover([], KnownSimilarities(SIMILARITY)) == ([], [])
 
 
-@settings(max_examples=50, deadline=None)
-@given(found=st.lists(st.sets(st.integers(0, 9)), max_size=6))
-def test_a_cover_covers_what_can_be_covered_and_no_seed_is_idle(found):
-    nodes = [np.array(sorted(held), dtype=np.int64) for held in found]
-    seeds, covers = greedy_cover(nodes, KnownSimilarities(np.zeros(10, dtype=np.float32)))
-    assert sorted(itertools.chain(*covers)) == [i for i, held in enumerate(found) if held]
-    assert all(covers)
-    assert len(set(seeds)) == len(seeds)
-    assert all(seed in found[keyword] for seed, cover in zip(seeds, covers, strict=True) for keyword in cover)
-
-
 def test_oracle_I3_semantic_edges():
     vectors = np.array([(1, 0), (0.8, 0.6), (0, 1), (-1, 0)], dtype=np.float32)
     nearest = nearest_neighbors(vectors, 1)
@@ -101,10 +96,6 @@ def test_oracle_I3_semantic_edges():
 
 def test_oracle_I4_structural_edges():
     assert structural_pairs(["d0", "d0", "d0", "d1"], [0, 1, 2, 3]).tolist() == [[0, 1], [1, 2]]
-
-
-def test_copies_are_one_node_and_never_joined_to_themselves():
-    assert structural_pairs(["d0", "d0", "d0", "d1", "d1"], [0, 0, 1, 1, 0]).tolist() == [[0, 1]]
 
 
 def test_oracle_I7_reading_order():
@@ -163,3 +154,81 @@ def test_push_is_within_its_error_bound_of_networkx(case, follow, threshold, com
     assert missing.sum() == pytest.approx(found.error, abs=1e-9)
     assert found.error <= threshold * (len(edges) + size) + 1e-12
     assert found.scores.sum() + found.error == pytest.approx(1)
+
+
+# a-b, b-c, c-d, d-e, x-y as relations 0..4 over entities 0..6
+
+
+def incidence(pairs):
+    return Incidence.from_arrays(*np.array(pairs, dtype=np.int64).reshape(-1, 2).T, 20)
+
+
+PATH = incidence([(r, e) for r, ends in enumerate(((0, 1), (1, 2), (2, 3), (3, 4), (5, 6))) for e in ends])
+
+
+@pytest.mark.parametrize(
+    ("hops", "entities", "relations"),
+    [(0, {0}, set()), (1, {0, 1}, {0}), (2, {0, 1, 2}, {0, 1}), (4, {0, 1, 2, 3, 4}, {0, 1, 2, 3})],
+)
+def test_oracle_M2_expansion_from_an_entity(hops, entities, relations):
+    found = nearby_entities([0], PATH, hops)
+    assert set(found[0]) == entities
+    assert set(found[1]) == relations
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("2#0", "CABD"), ("2#0#2#9", "CABD"), ("", "ABCD"), ("Text 1 then 3", "BDAC"), ("9" * 5000, "ABCD")],
+)
+def test_oracle_M4_order_from_numbers(answer, expected):
+    assert parse_order(answer, ["pA", "pB", "pC", "pD"]) == [f"p{letter}" for letter in expected]
+
+
+def test_relations_one_hop_apart_share_an_entity():
+    assert nearby_relations([0], PATH, 0) == {0: 0}
+    assert nearby_relations([0], PATH, 2) == {0: 0, 1: 1, 2: 2}
+    assert nearby_relations([0], PATH, 9) == {0: 0, 1: 1, 2: 2, 3: 3}
+
+
+def test_fanout_keeps_the_most_similar_and_what_is_forbidden_is_not_entered():
+    star = incidence([(r, e) for r in range(1, 5) for e in (0, 10 + r)])
+    similarity = [0.0] * 20
+    similarity[3], similarity[4] = 0.9, float("-inf")
+    entities, relations = nearby_entities([0], star, 1, 2, similarity)
+    assert relations == {3: 1, 1: 1}
+    assert set(entities) == {0, 11, 13}
+    assert 4 not in nearby_relations([1], star, 5, None, similarity)
+
+
+def merged(canonical):
+    """Groups of more than one name, the canonical one first, the others in order."""
+    groups = {chosen: [] for chosen in canonical.values()}
+    for name, chosen in canonical.items():
+        groups[chosen] += [name] if name != chosen else []
+    return sorted((chosen, *sorted(others)) for chosen, others in groups.items() if others)
+
+
+def test_oracle_M3_alias_groups():
+    groups = [["Fred Gehrke", "Clarence Fred Gehrke"], ["C. F. Gehrke", "Clarence Fred Gehrke"], ["Paris"]]
+    found = merge_aliases(groups)
+    assert merged(found) == [("Clarence Fred Gehrke", "C. F. Gehrke", "Fred Gehrke")]
+    assert found["Fred Gehrke"] == found["C. F. Gehrke"] == "Clarence Fred Gehrke"
+    assert found["Paris"] == "Paris"
+    assert len(set(found.values())) == 2
+
+
+def test_types_that_contradict_are_not_merged():
+    names, types = [["Paris of France", "Paris, France"]], {"Paris of France": "Person", "Paris, France": "Location"}
+    assert len(merged(merge_aliases(names))) == 1
+    assert merged(merge_aliases(names, types)) == []
+
+
+def test_a_short_form_of_several_names_joins_none():
+    names = [["Robert E. Lee", "R. Lee"], ["Ron A. Lee", "R. Lee"]]
+    assert len(merged(merge_aliases(names[:1]))) == 1
+    assert merged(merge_aliases(names)) == []
+
+
+def test_one_word_of_a_name_is_not_merged_with_it():
+    found = merge_aliases([["Henry of Flanders", "Henry"], ["British Film Institute", "BFI"]])
+    assert merged(found) == [("British Film Institute", "BFI")]

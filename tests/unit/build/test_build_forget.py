@@ -56,6 +56,7 @@ def opened(folder, script, recipe, **more):
     )
 
 
+@pytest.mark.quick(name=list(RECIPES)[::2])
 @pytest.mark.parametrize(
     ("name", "extraction"), [*((name, "joint") for name in RECIPES), ("sirerag", "native"), ("indexrag", "native")]
 )
@@ -85,6 +86,7 @@ def test_forgotten_answers_are_asked_for_again(tmp_path, name, extraction):
     assert said["bad"] == said["good"]  # but for clusters of what was said at first
 
 
+@pytest.mark.quick(name=list(RECIPES)[::2])
 @pytest.mark.parametrize("name", RECIPES)
 def test_documents_of_the_same_words_are_forgotten_together(tmp_path, name):
     said = {}
@@ -194,17 +196,6 @@ def test_no_word_of_a_deleted_document_is_left(tmp_path, name, with_model):
             said = " ".join(call.data for call in model.log[asked:]).lower()
             assert "vexalot" not in said
     assert files_with_canary(tmp_path / "ix") == []
-
-
-def test_a_replaced_text_is_purged_too(tmp_path):
-    with Index(tmp_path / "ix", recipe="indexrag") as index:
-        index.build([*KEPT, *SECRET])
-        assert files_with_canary(tmp_path / "ix")
-        # Behind the update nothing may be left already: SQLite overwrites what is deleted where it was built so.
-        index.update([Document(document.id, "Lord Ashby sailed.", "Title") for document in SECRET])
-        index.purge()
-        assert files_with_canary(tmp_path / "ix") == []
-        assert index.stats()["documents"] == len(KEPT) + len(SECRET)
 
 
 def test_a_passage_shared_with_another_document_keeps_its_record(tmp_path):

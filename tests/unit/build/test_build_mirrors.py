@@ -68,33 +68,6 @@ def held(store):
     return {name: (text, set(docs), metadata, vector) for name, (text, docs, metadata, vector) in store.rows.items()}
 
 
-def test_only_what_changed_is_told():
-    store = DictStore()
-    index = make(store)
-    index.build([document(i) for i in range(4)])
-    store.calls.clear()
-    index.add([Document("far", "Zoltan Kos lives in Ural.", "Zoltan Kos")])
-    told = {name for _, names in store.calls for name in names}
-    assert 0 < len(told) < len(store.rows) / 2
-
-
-def test_a_store_that_is_away_loses_nothing():
-    store = DictStore()
-    index = make(store)
-    index.build([document(i) for i in range(3)])
-    store.fails_after = 2
-    report = index.add([document(3)])
-    assert report.added == 1
-    assert [failure.where for failure in report.failures] == ["vector store 'mine'"]
-    assert "the store is away" in report.failures[0].reason
-    with pytest.raises(ConnectionError):
-        index.push()
-    store.fails_after = None
-    assert index.push()["mine"] > 0
-    assert held(store) == expected(index)
-    assert index.push() == {"mine": 0}
-
-
 def test_a_new_store_is_told_everything_and_other_recipes_do_not_reach_it(tmp_path):
     Index(tmp_path / "i", recipe="flat", embedder=HashEmbedder(), chunker=None).build([document(i) for i in range(4)])
     store = DictStore()

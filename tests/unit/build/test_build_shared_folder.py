@@ -4,43 +4,19 @@ import pickle
 
 import pytest
 
+from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
-from sire_core.index import Index
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.recipes import flat, raptor, sirerag
 from sire_core.testing.contracts import read_contents
-from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
-from sire_core.types import Document
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor
 
 DOCUMENTS = list(demo_documents())
 
 
 def index_at(path, recipe, extractor=None, **options):
     return Index(path, recipe=recipe, embedder=HashEmbedder(), extractor=extractor or PlainExtractor(), **options)
-
-
-def test_a_second_recipe_extracts_nothing_again_and_both_stay_in_step(tmp_path):
-    path, extractor = tmp_path / "a", PlainExtractor()
-    with index_at(path, sirerag(), extractor) as related:
-        related.build(DOCUMENTS[:20])
-    asked = len(extractor.asked)
-    assert asked == len(set(extractor.asked)) == 20
-    with index_at(path, sirerag(variant="B"), extractor) as more, index_at(path, raptor(), extractor) as similar:
-        more.build(DOCUMENTS[:20])
-        similar.build(DOCUMENTS[:20])
-        assert len(extractor.asked) == asked
-        similar.add(DOCUMENTS[20:30])
-        similar.delete([document.id for document in DOCUMENTS[:5]])
-    assert len(extractor.asked) == asked + 10
-    for number, recipe in enumerate((sirerag(), sirerag(variant="B"), raptor())):
-        with index_at(path, recipe) as shared, index_at(tmp_path / f"alone{number}", recipe) as alone:
-            alone.build(DOCUMENTS[:20])
-            alone.add(DOCUMENTS[20:30])
-            alone.delete([document.id for document in DOCUMENTS[:5]])
-            assert shared.stats()["kinds"] == alone.stats()["kinds"]
-            for question in ("Who founded the school?", "Which ferry crosses the strait?"):
-                assert shared.search(question, 10) == alone.search(question, 10)
 
 
 def test_the_first_recipe_stays_the_default_until_another_is_made_it_and_names_choose(tmp_path):
@@ -149,12 +125,3 @@ def test_the_default_embedder_is_fitted_again_when_the_corpus_has_doubled(tmp_pa
         assert again.stats()["embedder"] == second
     fitted = LexicalEmbedder().fit([c.index_text for c in after.chunks.values()])
     assert fitted.fingerprint == second
-
-
-@pytest.mark.parametrize("workers", [1, 8])
-def test_the_model_path_gives_the_same_units_for_any_number_of_workers(tmp_path, workers):
-    for name, count in (("a", 3), ("b", workers)):
-        options = {"embedder": HashEmbedder(), "language_model": ScriptedModel(latency=0.001), "workers": count}
-        with Index(tmp_path / name, recipe="sirerag", **options) as index:
-            index.build(DOCUMENTS[:15])
-    assert read_contents(tmp_path / "a") == read_contents(tmp_path / "b")

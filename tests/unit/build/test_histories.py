@@ -14,11 +14,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
-from sire_core.changes.derivation import PlainDerivation
 from sire_core.data import demo_documents
 from sire_core.errors import ModelError
-from sire_core.evaluate.datasets import load_dataset
-from sire_core.knowledge.knowledge_graph import KnowledgeGraph
+from sire_core.evaluate import load_dataset
+from sire_core.extend import KnowledgeGraph, PlainDerivation
 from sire_core.papers.pagerank.rank import PageRank
 from sire_core.papers.sirerag.cross_tree import CrossTree
 from sire_core.papers.trees.similarity_tree import SimilarityTree
@@ -107,25 +106,10 @@ def test_what_grew_equals_what_is_built_at_once(name, recipes, request, tmp_path
 
 
 DOCUMENTS = list(demo_documents()[:16])
-QUESTIONS = ("Who built the ferry Aldous Brack?", DOCUMENTS[0].title, DOCUMENTS[5].title, DOCUMENTS[12].title)
 
 
 def opened(path, recipe):
     return Index(path, recipe=recipe, embedder=HashEmbedder())
-
-
-def test_what_a_caller_does_with_metadata_afterwards_changes_nothing(tmp_path):
-    metadata = {"team": "red", "tags": ["a"]}
-    with opened(tmp_path, "sire") as index:
-        index.build(DOCUMENTS[:4])
-        index.add([replace(OTHER, metadata=metadata)])
-        metadata["team"] = "blue"
-        metadata["tags"].append("b")
-        index.add([DOCUMENTS[4]])
-        kept = {document.id: document.metadata for document in index.documents()}
-        assert kept["other"] == {"team": "red", "tags": ["a"]}
-        assert index.update([replace(OTHER, metadata=metadata)]).updated == 1
-        assert index.search(QUESTIONS[0], 1, filter="team == 'blue'")
 
 
 def test_a_record_that_somebody_damages_is_made_again(tmp_path):
@@ -307,29 +291,6 @@ def test_every_history_ends_where_a_rebuild_does(name, first, steps, with_model)
         asked = [(call.instructions, call.data) for call in grown.model.log] if grown.model else []
     if not any("away" in how for how, _ in steps):
         assert len(set(asked)) == len(asked), "nothing is paid for twice"
-
-
-def test_missing_summaries_are_asked_for_again_and_no_others(tmp_path):
-    silent = ["Ann"]
-
-    def script(call):
-        rows = json.loads(answer(call))["summaries"]
-        return json.dumps({"summaries": [row for row in rows if not row["summary"].startswith((*silent, "?"))]})
-
-    grown = Grown(tmp_path, HISTORIES["summaries"], with_model=False)
-    content = ["Ann", "Bob"], [("Ann", "", []), ("Bob", "", [])], [(0, "met", 1)]
-    model = ScriptedModel(script)
-    with grown.opened("grown", model) as index:
-        index.build([grown.document("a", "", [content], {})])
-        silent.clear()
-        asked = len(model.log)
-        index.add([grown.document("b", "", [([], [], [])], {})])
-    again = [element["name"] for call in model.log[asked:] for element in json.loads(call.data)["elements"]]
-    assert sorted(again) == ["Ann", "Ann met Bob"]
-    units = read_contents(tmp_path / "grown").units.values()
-    assert {unit.text: unit.metadata.get("summary") for unit in units if unit.kind.value != "chunk"} == {
-        name: f"{name}: Here Ann and Bob came." for name in ("Ann", "Bob", "Ann met Bob")
-    }
 
 
 def pages(overviews):

@@ -1,34 +1,57 @@
-"""Builds in worker processes: equal to one process, and nothing is left running, however they end."""
+"""Builds in worker processes and by Ray: equal to one process, and nothing is left running, however they end."""
 
 import asyncio
 import operator
 import os
 import signal
+import socket
+import subprocess
 import sys
+import threading
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sire_core import Index
+from sire_core import Document, Index, UsageLimits
 from sire_core.arrays.lists import arrays_of
 from sire_core.changes.processes import ProcessRunner
-from sire_core.changes.runners import MIN_LETTERS, LocalRunner, resolve_runner
+from sire_core.changes.runners import MIN_LETTERS, LocalRunner, RayRunner, resolve_runner
 from sire_core.data import demo_documents
-from sire_core.errors import BuildError, ConfigurationError
+from sire_core.errors import BuildError, ConfigurationError, LimitExceededError
 from sire_core.isolated import usable_cores
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import ScriptedModel
 from support.worker_builds import ScriptBuild, documents
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 
 
 @pytest.fixture(scope="module")
-def runner():
+def processes():
     runner = ProcessRunner(2, part_size=4)
     yield runner
     runner.close()
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A real cluster on this machine."""
+    ray = pytest.importorskip("ray")
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    yield RayRunner(part_size=8)
+    ray.shutdown()
+
+
+RUNNERS = ["processes", "cluster"]
+
+
+@pytest.fixture(params=RUNNERS)
+def runner(request):
+    return request.getfixturevalue(request.param)
 
 
 def results(runner, function, shared, parts):
@@ -43,10 +66,16 @@ def evaluated(expression, **values):
     return eval, expression, [{"n": number, **values} for number in range(9)]
 
 
-@pytest.mark.parametrize("recipe", ["sire", "sirerag"])
-def test_workers_build_what_one_process_builds(runner, tmp_path, recipe):
+@pytest.mark.parametrize(
+    ("kind", "recipe"),
+    [
+        *(("processes", "sire"), ("processes", "sirerag"), ("cluster", "sirerag")),
+        *(pytest.param("cluster", name, marks=pytest.mark.slow) for name in ("pagerank", "indexrag")),
+    ],
+)
+def test_workers_build_what_one_process_builds(request, tmp_path, kind, recipe):
     texts = [*demo_documents(), *documents()[:10]]
-    for name, works in (("here", "local"), ("there", runner)):
+    for name, works in (("here", "local"), ("there", request.getfixturevalue(kind))):
         with Index(tmp_path / name, recipe=recipe, runner=works) as index:
             index.build(texts)
             index.search("Who built the Northern Wren?")
@@ -58,14 +87,15 @@ def test_workers_build_what_one_process_builds(runner, tmp_path, recipe):
         assert all(np.array_equal(here[name], there[name]) for name in here)
 
 
-def test_results_come_in_order_and_errors_as_they_were(runner):
-    assert results(runner, operator.mul, 3, range(50)) == [(n, 3 * n) for n in range(50)]
+def test_errors_are_raised_as_they_are(runner):
     with pytest.raises(ZeroDivisionError):
         results(runner, operator.truediv, 3, [1, 2, 0, 4])
     assert results(runner, operator.mul, 2, [4]) == [(0, 8)]
 
 
-def test_objects_of_the_script_are_used_here(runner, caplog):
+def test_results_come_in_order_and_objects_of_the_script_are_used_here(processes, caplog):
+    runner = processes
+    assert results(runner, operator.mul, 3, range(50)) == [(n, 3 * n) for n in range(50)]
     assert results(runner, lambda shared, part: shared + part, 1, [1, 2]) == [(0, 2), (1, 3)]
     assert "runs in this process" in caplog.text
     assert results(runner, operator.contains, 5, []) == []
@@ -76,12 +106,12 @@ def test_part_of_a_lost_worker_is_done_again(runner, tmp_path):
     marker = tmp_path / "lost"
     die = "n if n != 3 or os.path.exists(marker) else (os.mkdir(marker), os._exit(9))"
     work = evaluated(die.replace("os.", "__import__('os')."), marker=str(marker))
-    assert results(runner, *work) == [(n, n) for n in range(9)]
+    assert sorted(results(runner, *work)) == [(n, n) for n in range(9)]
     assert marker.exists()
 
 
 def test_part_that_ends_every_worker_is_an_error(runner):
-    with pytest.raises(BuildError, match=r"SIRE_JOBS=1"):
+    with pytest.raises(BuildError, match=r"SIRE_JOBS=1|build again"):
         results(runner, *evaluated("n if n != 3 else __import__('os')._exit(9)"))
     assert results(runner, operator.mul, 2, [4]) == [(0, 8)]
 
@@ -133,7 +163,8 @@ def test_nothing_is_left_of_a_build_that_is_ended(tmp_path, how):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_forked_process_builds_with_workers_of_its_own(runner, tmp_path):
+def test_forked_process_builds_with_workers_of_its_own(processes, tmp_path):
+    runner = processes
     assert results(runner, operator.mul, 2, [4]) == [(0, 8)]  # workers of this process run
     child = os.fork()
     if child == 0:
@@ -160,8 +191,11 @@ def test_number_of_processes(monkeypatch):
     monkeypatch.setenv("SIRE_JOBS", "many")
     with pytest.raises(ConfigurationError, match="SIRE_JOBS"):
         resolve_runner(None, MIN_LETTERS)
-    with pytest.raises(ConfigurationError, match="processes:N"):
-        resolve_runner("processes:some")
+    assert isinstance(resolve_runner("ray"), RayRunner)
+    assert isinstance(resolve_runner("ray://host:10001"), RayRunner)
+    for name, advice in (("processes:some", "processes:N"), ("spark", "ray://HOST:PORT")):
+        with pytest.raises(ConfigurationError, match=advice):
+            resolve_runner(name)
 
 
 @pytest.mark.parametrize(
@@ -185,3 +219,127 @@ def test_cores_are_those_of_the_container(tmp_path: Path, groups, files, cores):
         path.write_text(text)
     all_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     assert usable_cores(tmp_path) == (cores or all_cores)
+
+
+def built(documents, path, recipe, **options):
+    """Everything that an index holds."""
+    with Index(path, recipe=recipe, **options) as index:
+        index.build(documents)
+    return read_contents(path)
+
+
+def kill_some(stop, killed):
+    """Kill workers of this process's cluster, one after the other, until told to stop."""
+    import psutil
+
+    while not stop.wait(0.2):
+        for child in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                if child.name().startswith("ray::_work"):
+                    child.kill()
+                    killed.append(child.pid)
+                    break
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", ["sirerag", "sire", "smart"])
+def test_ray_workers_are_killed_during_a_build(cluster, tmp_path, recipe):
+    pytest.importorskip("psutil")
+    documents = [replace(d, id=f"{d.id}-{copy}") for copy in range(6) for d in demo_documents()]
+    here = built(documents, tmp_path / "here", recipe)
+    stop, killed = threading.Event(), []
+    killer = threading.Thread(target=kill_some, args=(stop, killed))
+    killer.start()
+    try:
+        with suppress(BuildError):
+            built(documents, tmp_path / "there", recipe, runner=cluster)
+    finally:
+        stop.set()
+        killer.join()
+    assert killed
+    assert built(documents, tmp_path / "there", recipe, runner=cluster) == here
+
+
+def build_by_ray(folder):
+    with Index(folder, recipe="sirerag", runner=RayRunner(part_size=8)) as index:
+        index.build(demo_documents())
+
+
+@pytest.mark.slow
+def test_ray_driver_is_killed_during_a_build(tmp_path):
+    """The next build, without Ray, ends as if nothing had happened."""
+    expected = built(list(demo_documents()), tmp_path / "here", "sirerag")
+    code = f"import sys; sys.path[:0] = [{str(Path(__file__).parent)!r}]; import test_processes; test_processes.build_by_ray(sys.argv[1])"
+    for number, seconds in enumerate((4, 7, 11)):
+        folder = tmp_path / str(number)
+        process = subprocess.Popen([sys.executable, "-c", code, folder], stderr=subprocess.DEVNULL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        process.kill()
+        process.wait()
+        assert built(list(demo_documents()), folder, "sirerag") == expected
+
+
+def test_ray_limits_hold_and_nothing_is_paid_twice(cluster, tmp_path):
+    documents = list(demo_documents())[:20]
+    model = ScriptedModel()
+    options = {"recipe": "pagerank", "language_model": model, "runner": cluster, "chunker": None}
+    with (
+        Index(tmp_path / "index", limits=UsageLimits(max_calls=7), **options) as index,
+        pytest.raises(LimitExceededError),
+    ):
+        index.build(documents)
+    assert len(model.log) == 7
+    with Index(tmp_path / "index", **options) as index:
+        index.build(documents)
+    assert len(model.log) == len(documents)
+
+
+@pytest.mark.slow
+def test_ray_two_nodes_of_which_one_is_lost(tmp_path):
+    import ray
+    from ray.cluster_utils import Cluster
+
+    documents = [
+        replace(document, id=f"{document.id}-{copy}", title=f"{document.title} {copy}")
+        for copy in range(12)
+        for document in demo_documents()
+    ]
+    assert isinstance(documents[0], Document)
+    ray.shutdown()  # the cluster of the tests before
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    lost = nodes.add_node(num_cpus=1)
+    ray.init(address=nodes.address, log_to_driver=False, configure_logging=False)
+    seen = []
+
+    def progress(stage, done, total):
+        seen.append((stage, done, total))
+        if stage == "extraction" and 0 < done < total and len(nodes.worker_nodes):
+            nodes.remove_node(lost, allow_graceful=False)
+
+    try:
+        assert len([node for node in ray.nodes() if node["Alive"]]) == 2
+        runner = RayRunner(part_size=32)
+        found = built(documents, tmp_path / "there", "sirerag", runner=runner, progress=progress)
+        assert not nodes.worker_nodes
+    finally:
+        ray.shutdown()
+        nodes.shutdown()
+    assert len(seen) > 3
+    assert found == built(documents, tmp_path / "here", "sirerag")
+
+
+def test_ray_where_nobody_listens_is_said_at_once(tmp_path, monkeypatch):
+    import ray
+
+    ray.shutdown()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setenv("RAY_ADDRESS", place)
+    for runner in ("ray", f"ray://{place}"):
+        with (
+            Index(tmp_path / "index", recipe="flat", runner=runner) as index,
+            pytest.raises(ConfigurationError, match=rf"does not connect to the cluster at .*{place}.*RAY_AUTH_TOKEN"),
+        ):
+            index.build(list(demo_documents())[:3])

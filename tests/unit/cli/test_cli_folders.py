@@ -497,18 +497,6 @@ def test_the_same_documents_mend_the_embedder(source, two_recipes, command, sear
     assert not caplog.text
 
 
-def test_an_index_that_has_grown_since_its_embedder_learned_is_mended(source, two_recipes):
-    (source / "marl.md").write_text("# Marl\n\nThe Marl flows through Lindle to the sea.")
-    run("index", source, "--to", two_recipes)
-    (two_recipes / "calls.sqlite").unlink()
-    report = json.loads(run("sync", source, "--to", two_recipes, "--json").stdout)
-    assert (report["learned_again"], report["unchanged"], report["dropped"]) == (True, 4, [])
-    run("check", two_recipes)
-    assert all(hits for hits in found(two_recipes).values())
-    after = json.loads(run("sync", source, "--to", two_recipes, "--json").stdout)
-    assert (after["learned_again"], after["generation"]) == (False, report["generation"])
-
-
 def test_documents_are_removed_from_an_index_that_cannot_be_searched(source, two_recipes):
     (two_recipes / "calls.sqlite").unlink()
     run("delete", two_recipes, source / "press.md")

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from typer.testing import CliRunner
 
-from sire_core import Index
+from sire_core import Document, Index
 from sire_core.cli.app import app
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.explore.web.explorer import ExplorerQuery
@@ -16,7 +16,6 @@ from sire_core.models.sync import run_sync
 from sire_core.recipes import recipe_by_name
 from sire_core.settings import UntrustedText
 from sire_core.testing.doubles import ScriptedModel
-from sire_core.types import Document
 from support.command import run
 
 DOCUMENTS = [

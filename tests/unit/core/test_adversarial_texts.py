@@ -14,11 +14,17 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import sire_core
-from sire_core.documents.chunker import SentenceChunker
+from sire_core import Document, Hit
+from sire_core.documents.blocks import block_text, read_blocks
+from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.markdown_blocks import markdown_blocks
+from sire_core.documents.markdown_cleaning import clean_markdown
+from sire_core.documents.markdown_writing import undo_escapes
 from sire_core.documents.media import split_media
 from sire_core.errors import SireError
+from sire_core.extend import count_tokens, cut_line, name_key, normalize_answer, split_sentences
 from sire_core.extraction.rules import RulesExtractor
+from sire_core.files.html import html_to_markdown
 from sire_core.files.readers import read_documents
 from sire_core.filters import parse_filter
 from sire_core.models.answer_parsing import tolerant_json, without_thinking
@@ -34,18 +40,8 @@ from sire_core.reason.output_parsing import (
 )
 from sire_core.search.extracts import extract_sentences
 from sire_core.text.snippets import readable_sentences
-from sire_core.text.words import (
-    clean_text,
-    count_tokens,
-    cut_line,
-    indexed_words,
-    name_key,
-    normalize_answer,
-    spaced_text,
-    split_sentences,
-    split_words,
-)
-from sire_core.types import Chunk, Document, Hit, Unit, UnitKind
+from sire_core.text.words import clean_text, indexed_words, spaced_text, split_words
+from sire_core.types import Chunk, Unit, UnitKind
 from support.growth import growth
 
 EXTRACTOR = RulesExtractor()
@@ -67,9 +63,12 @@ PARSERS = {
     "cut lines": lambda text: cut_line(text, 20),
     "tokens": count_tokens,
     "words": lambda text: [read(text) for read in (split_words, spaced_text, indexed_words().findall, name_key)],
-    "chunks": SentenceChunker().split,
+    "chunks": lambda text: chunk_document(Document("d", text), SentenceChunker()),
+    "blocks": lambda text: [block_text(text, block) for block in read_blocks(text)],
     "cleaning": clean_text,
     "markdown": markdown_blocks,
+    "html": html_to_markdown,
+    "marks": lambda text: undo_escapes(clean_markdown(text)),
     "media": lambda text: split_media([Document("d", text)]),
     "answer": tolerant_json,
     "fenced": lambda text: tolerant_json("```json\n" + text),
@@ -101,15 +100,15 @@ LONG = st.tuples(
 )
 
 
-def slowdown(name, parts, size):
-    """How many times as long four times the text takes; quick readers count as a quarter of a second."""
+def slowdown(name, parts, size, floor=0.25):
+    """How many times as long four times the text takes; quick readers count as `floor` seconds."""
     head, repeated, tail = parts
 
     def parse(length):
         with suppress(SireError, ValueError):
             PARSERS[name](head + repeated * (length // len(repeated)) + tail)
 
-    return growth(parse, size, 4 * size, floor=0.25)
+    return growth(parse, size, 4 * size, floor)
 
 
 @pytest.mark.parametrize("name", PARSERS)
@@ -119,35 +118,65 @@ def test_long_texts(name, parts):
     assert slowdown(name, parts, 10_000) < LINEAR
 
 
-@pytest.mark.parametrize(
-    ("name", "repeated"),
-    [
-        ("extraction", "1,"),
-        ("extraction", "A "),
-        ("title", "("),
-        ("markdown", "!["),
-        ("markdown", "![]("),
-        ("answer", "<think>"),
-        ("answer", '\\"'),
-        ("answer", ",//"),
-        ("fenced", "``` "),
-        ("filter", "a=1,"),
-        ("filter", " "),
-        ("prompt", "<\u200d"),
-        ("snippets", "[a]("),
-        ("snippets", "**a "),
-        ("snippets", ". "),
-        ("snippets", "no 1. "),
-        ("cut lines", "a "),
-        ("quoted sentences", "See a b"),
-        ("quoted sentences", "0,"),
-        ("extraction", "a-a (ABC) "),
-        ("answer", "'"),
-        ("citations", " "),
+MARKDOWN = [
+    *(
+        "#",
+        "# ",
+        " #",
+        "# a\n",
+        "a\n===\n",
+        "=\n",
+        "---\n",
+        ">",
+        "> a\nb\n",
+        "> - ",
+        "- ",
+        "1. a\n\n",
+        "a: b\n\n",
+        "```",
+    ),
+    *("```\n", "- ```", "- ```\n", "`", "`a` ", "*", "|", "|-", "a|b\n-|-\n", "[", "[a](b) ", "![a](b ", "<!--", "-->"),
+    *("<!--\n-->", "--><!--", "<a id=", "{#", "From: a\nTo: b\n\n", " ", "\n", "\f", "a \f\n", ". ", "a" * 99 + "\n"),
+]
+SLOW = {
+    "extraction": ["1,", "A ", "a-a (ABC) "],
+    "title": ["("],
+    "markdown": ["![", "![]("],
+    "answer": ["<think>", '\\"', ",//", "'"],
+    "fenced": ["``` "],
+    "filter": ["a=1,", " "],
+    "prompt": ["<\u200d"],
+    "snippets": ["[a](", "**a ", ". ", "no 1. "],
+    "cut lines": ["a "],
+    "quoted sentences": ["See a b", "0,"],
+    "citations": [" "],
+    "html": [
+        "<a ",
+        "<a b='",
+        "<a b='>' ",
+        "<!--",
+        "<![",
+        "<?a",
+        "</a ",
+        "<b c=\"d e='",
+        "<p>x<!--<a b='",
+        "<a'='",
+        "&#9",
     ],
-)
+    "marks": [
+        *("\\", "&", "`a ", "\\_", "&amp;", "\\#", "data:", "data:a/b,", "![a](data:", "<img ", "{{<", '<a b="'),
+        *("A" * 60 + "\n", "!!! a\n    ", "```{note}\n", ":   a\n", "[^a]: "),
+    ],
+    "blocks": MARKDOWN,
+    "chunks": [*MARKDOWN, "One sentence of prose.\n\n", "word ", "word, ", "x", "\u4f60\u597d\uff0c"],
+}
+"""What took more than linear time once."""
+
+
+@pytest.mark.parametrize(("name", "repeated"), [(name, piece) for name in SLOW for piece in SLOW[name]])
 def test_texts_that_were_slow(name, repeated):
-    assert slowdown(name, ('"', repeated, ""), 40_000) < LINEAR
+    size, head, tail = (10_000, "# ", "<!-- x -->") if name in ("blocks", "chunks") else (40_000, '"', "")
+    assert slowdown(name, (head, repeated, tail), size, floor=size / 160_000) < LINEAR
 
 
 REPEATED = [

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from sire_core import Document, Index
+from sire_core import Document, Index, Passage
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import lost_types, plain_value, restored, with_types
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Passage
 
 
 def corpus():

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document, Hit, Index
 from sire_core.text.snippets import read_sentences, readable_sentences, snippet
-from sire_core.types import Hit, PathStep, Unit, UnitKind
+from sire_core.types import PathStep, Unit, UnitKind
 from support.command import run
 
 TEXT = (

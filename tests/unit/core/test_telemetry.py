@@ -1,8 +1,6 @@
 """Spans of searches, reasonings and model calls, as the OpenTelemetry SDK records them."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -19,6 +17,7 @@ from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.reason import collect, ircot
 from sire_core.testing.doubles import HashEmbedder, default_script
+from support.command import run_python
 from support.faults import always
 from support.scripted_server import ScriptedServer
 
@@ -129,7 +128,7 @@ def test_without_opentelemetry_everything_else_works():
         "assert index.search('Ada', 1)\n"
         "telemetry.enable()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    done = run_python(code, check=False)
     assert done.stderr.strip().splitlines()[-1] == (
         'ImportError: Tracing needs OpenTelemetry: pip install "sire-rag[otel]"'
     )

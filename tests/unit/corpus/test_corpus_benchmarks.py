@@ -9,8 +9,8 @@ import pytest
 
 from sire_core.errors import CorpusError
 from sire_core.evaluate.question_files import read_questions
+from sire_core.extend import Question
 from sire_core.files.readers import read_documents
-from sire_core.questions import Question
 
 KILN = ["Kiln Lane", ["Kiln Lane is a street.", " It was named after Ada Moss."]]
 ADA = ["Ada Moss", ["Ada Moss was a potter.", "She lived in Pell."]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -165,49 +163,3 @@ def test_blocks_are_ordered_disjoint_and_hold_all_text(text, markdown):
         block_text(text, block)
         end = block.end
     assert not text[end:].strip()
-
-
-HOSTILE = [
-    ">",
-    "- ",
-    "> - ",
-    "```\n",
-    "- ```\n",
-    "# a\n",
-    "a\n===\n",
-    "a|b\n-|-\n",
-    "|-",
-    "[",
-    "![a](b ",
-    "[a](b) ",
-    "a: b\n\n",
-]
-HOSTILE += [
-    "From: a\nTo: b\n\n",
-    "> a\nb\n",
-    "1. a\n\n",
-    " ",
-    "\f",
-    "a \f\n",
-    ". ",
-    "\n",
-    "#",
-    "# ",
-    " #",
-    "a" * 99 + "\n",
-]
-
-
-@pytest.mark.parametrize("piece", HOSTILE)
-def test_time_grows_with_the_length_of_a_text(piece):
-    def seconds(size):
-        text = f"# {piece * (size // len(piece))}x"
-        began = time.process_time()
-        blocks = read_blocks(text)
-        for block in blocks:
-            block_text(text, block)
-        return time.process_time() - began
-
-    seconds(500)
-    short, long = (min(seconds(size) for _ in range(3)) for size in (6_000, 24_000))
-    assert long < 0.1 + 10 * short

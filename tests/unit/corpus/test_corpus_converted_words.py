@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from sire_core import Index
 from sire_core.files.readers import read_documents
-from sire_core.index import Index
 from support.pdf import drawn_pdf, pdf, tagged_pdf
 
 pytest.importorskip("kreuzberg")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import zipfile
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 
 import sire_core
 from sire_core.data import demo_documents, demo_questions
+from support.command import run_python
 
 PACKAGE = Path(sire_core.__file__).parent
 FUNCTION_WORDS = frozenset(
@@ -76,5 +75,5 @@ def test_works_from_a_zip(tmp_path):
         f"import sys; sys.path.insert(0, {str(archive)!r}); import sire_core.data as data; "
         "print(data.__file__, len(data.demo_documents()), len(data.demo_questions()), sep='\\n')"
     )
-    ran = subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True)
+    ran = run_python(code, flags=("-I",))
     assert ran.stdout.splitlines() == [str(archive / "sire_core" / "data" / "__init__.py"), "41", "8"]

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sire import SireRetriever
+from sire_core import Document as CoreDocument
+from sire_core import Index
 from sire_core.errors import CorpusError
 from sire_core.files.html import html_to_markdown
 from sire_core.files.readers import read_documents
-from sire_core.index import Index
-from sire_core.types import Document as CoreDocument
 from support.growth import growth
 
 HTML = """<html><head><title>Pools &amp; threads</title><style>x {}</style><script>var a = "<p>1</p>";</script></head>

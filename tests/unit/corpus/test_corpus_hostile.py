@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from sire_core import Index
+from sire_core import Document, Index, Passage
 from sire_core.errors import CorpusError
 from sire_core.files.html import html_to_markdown
 from sire_core.files.readers import read_documents
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document, Passage
 from support.command import run
 
 LAUGHS = "<?xml version='1.0'?><!DOCTYPE x [<!ENTITY a 'ha'>" + "".join(

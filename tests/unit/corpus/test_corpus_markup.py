@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+from sire_core import Document
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.markdown_blocks import markdown_blocks
 from sire_core.documents.markdown_cleaning import clean_markdown, without_blobs
@@ -16,8 +17,6 @@ from sire_core.explore.markdown_html import markdown_html
 from sire_core.files.html import html_to_markdown
 from sire_core.files.readers import read_documents
 from sire_core.files.restructured import read_rst
-from sire_core.types import Document
-from support.growth import growth
 
 
 def read(page):
@@ -93,17 +92,6 @@ def test_a_link_without_text_before_any_text_is_nothing():
 def test_an_element_that_holds_the_content_is_no_navigation(theme):
     found = read(THEMES[theme])
     assert found.replace("## ", "# ") == "# Welcome\n\nkept"
-
-
-@pytest.mark.parametrize(
-    "parts",
-    ["<a ", "<a b='", "<a b='>' ", "<!--", "<![", "<?a", "</a ", "<b c=\"d e='", "<p>x<!--<a b='", "<a'='", "&#9"],
-)
-def test_marks_without_ends_take_no_more_than_linear_time(parts):
-    def work(size):
-        assert read(f"<p>first</p>{parts * (size // len(parts))}").startswith("first")
-
-    assert growth(work, 40_000, 160_000) < 8
 
 
 def test_marks_without_ends_lose_no_text():
@@ -459,11 +447,3 @@ def test_notes_of_rst_hold_lists_and_code():
 )
 def test_headings_have_no_marks(line, heading):
     assert plain_heading(line) == heading
-
-
-@pytest.mark.parametrize("piece", ["\\", "&", "`a ", "\\_", "&amp;", "\\#", "data:", "data:a/b,", "![a](data:", "<img ", "{{<", '<a b="', "A" * 60 + "\n", "!!! a\n    ", "```{note}\n", ":   a\n", "[^a]: "])  # fmt: skip
-def test_undoing_marks_is_linear(piece):
-    def work(size):
-        undo_escapes(clean_markdown(piece * (size // len(piece))))
-
-    assert growth(work, 40_000, 160_000) < 8

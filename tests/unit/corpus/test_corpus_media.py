@@ -7,8 +7,9 @@ import pytest
 from sire_core import Document, Index
 from sire_core.documents.chunker import chunk_document
 from sire_core.documents.markdown_blocks import Block, markdown_blocks
-from sire_core.documents.media import describe_images, media_of, split_media
+from sire_core.documents.media import describe_images, split_media
 from sire_core.errors import ConfigurationError, ModelError
+from sire_core.extend import media_of
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.papers.iier.chain_graph import ChainGraph

@@ -15,10 +15,10 @@ from sire_core.documents.blocks import repeated_of
 from sire_core.documents.chunker import SentenceChunker, chunk_document, joined
 from sire_core.documents.markdown_sections import headings_of
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.extend import count_tokens, split_sentences
 from sire_core.files.readers import read_documents
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.papers.sirerag.sentence_groups import group_sentences
-from sire_core.text.words import count_tokens, split_sentences
 from sire_core.types import UnitKind
 from support.growth import growth
 from support.scripted_server import ScriptedServer
@@ -152,10 +152,6 @@ async def test_what_does_not_keep_together_is_cut_and_what_fails_is_one_passage(
     assert "'Ports' were not grouped" in caplog.text
 
 
-PROSE = (
-    'The mill burned in 1790. It was rebuilt by Dr. Ames; nobody asked why!\n\n"Was it cheap?" she said.  '
-    "It cost 1,200 crowns, paid in herring.\r\nThe wheel still turns."
-)
 TEXTS = st.lists(
     st.sampled_from(
         [*"abAB1., ;:!?\n\r\t'\"#\u3002\uff0c\u4f60\u00e9\u2028\U0001f600", "word ", "a long one ", "End. "]
@@ -301,18 +297,6 @@ def test_given_chunks_are_taken_as_they_are():
     assert [(c.position, c.text) for c in chunks] == [(0, given_chunks[0]), (1, given_chunks[2])]
     whole = chunk_document(Document("d", " kept verbatim\n"), None)
     assert [c.text for c in whole] == [" kept verbatim\n"]
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [PROSE + "\n\n", "word ", "word, ", "x", "\u4f60\u597d\uff0c"],
-    ids=["prose", "words", "commas", "blob", "cjk"],
-)
-def test_time_grows_with_the_text(unit):
-    chunker = SentenceChunker()
-
-    # Four times the text, a quadratic method would need sixteen times the time.
-    assert growth(lambda size: chunker.split(unit * (size // len(unit))), 80_000, 320_000) < 10
 
 
 def read(tmp_path, text, name="scan.txt"):

@@ -2,15 +2,13 @@
 
 import pytest
 
-from sire_core import Index
+from sire_core import Document, Index, Passage
 from sire_core.documents.blocks import block_text, read_blocks
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.markdown_cleaning import clean_markdown
 from sire_core.documents.markdown_sections import paths_of
 from sire_core.extraction.passage_sections import Piece, pieces_of
 from sire_core.files.readers import read_documents
-from sire_core.types import Document, Passage
-from support.growth import growth
 
 PAGE = """---
 sidebar: 3
@@ -264,36 +262,6 @@ def test_a_framework_splitters_chunks_keep_their_headers_and_are_not_cut_again(m
     assert (len(cut) == 1) == whole
     (given,) = chunk_document(Document("d", title="Manual", chunks=(Passage("Text.", metadata=metadata),)))
     assert given.title == (f"Manual > {title}" if title else "Manual")
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "#",
-        "# ",
-        "<!--",
-        "-->",
-        "```",
-        "[a](b)",
-        "<a id=",
-        "{#",
-        "|",
-        "---\n",
-        "=\n",
-        "`",
-        "*",
-        "`a` ",
-        "- ```",
-        "<!--\n-->",
-        "--><!--",
-    ],
-)
-def test_cleaning_and_cutting_are_linear(piece):
-    def work(size):
-        chunk_document(Document("d", piece * (size // len(piece)) + "<!-- x -->"), SentenceChunker())
-        chunk_document(Document("d", "\n".join([piece] * (size // 2 // len(piece)))), SentenceChunker())
-
-    assert growth(work, 20_000, 80_000) < 8
 
 
 @pytest.mark.parametrize("head", ["---\ntitle: The queue\n---\n", "Title: The queue\nAuthor: Ann\n\n"])

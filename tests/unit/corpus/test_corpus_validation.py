@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from sire_core import Document
 from sire_core.documents.validation import check_documents
 from sire_core.errors import CorpusError
-from sire_core.types import Document
 
 
 def test_contradictions_list_the_ids():

@@ -2,8 +2,6 @@
 
 import asyncio
 import re
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -12,16 +10,16 @@ from typing import Any
 import pytest
 
 from sire_core import Document, Index
-from sire_core.changes.derivation import PlainDerivation
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
+from sire_core.extend import Flat, PlainDerivation
 from sire_core.protocols import Recipe
+from sire_core.recipes import REGISTRY
 from sire_core.recipes.published import PUBLISHED
-from sire_core.recipes.registry import REGISTRY, register
-from sire_core.search.vectors.flat import Flat
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Edge, Unit, UnitKind
+from support.command import run_python
 
 GUIDE = Path(__file__).parents[3] / "docs" / "extending" / "method.md"
 
@@ -79,7 +77,7 @@ for change in (lambda i: i.add([Document("d2", "More.")]), lambda i: i.using("ow
         except Exception as error:
             print(type(error).__name__, error)
 """
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    done = run_python(code, tmp_path)
     changing, searching = done.stdout.splitlines()
     assert re.fullmatch(r"ConfigurationError .*recipe 'own'.*register.*drop_recipe.*", changing)
     assert re.fullmatch(r"ConfigurationError .*recipe 'own', which is not known here. Pass it: .*", searching)
@@ -100,20 +98,6 @@ def test_a_recipe_that_was_given_as_an_object_follows_the_changes_of_others(tmp_
         assert len(index.using("own").search("mill", 9, returns="units")) == 6
         index.reembed(tmp_path / "b", "lexical")
     with Index(tmp_path / "b", recipe=own_recipe()) as index:
-        assert len(index.search("mill", 9, returns="units")) == 6
-
-
-def test_a_registered_recipe_follows_the_changes_of_others(tmp_path, monkeypatch):
-    def own():
-        return own_recipe()
-
-    monkeypatch.setitem(REGISTRY, "own", None)  # taken out again afterwards
-    register(own)
-    with opened(tmp_path, "own") as index:
-        index.build([document(1)])
-    with opened(tmp_path, "flat") as index:
-        index.build([document(1), document(2)])
-    with opened(tmp_path, "own") as index:
         assert len(index.search("mill", 9, returns="units")) == 6
 
 

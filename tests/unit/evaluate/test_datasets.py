@@ -12,13 +12,14 @@ import pytest
 
 from sire_core import Document, Index, Passage
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.evaluate.datasets import PARTS, DataSet, load_dataset
+from sire_core.evaluate import DataSet, EvalConfig, load_dataset
+from sire_core.evaluate.datasets import PARTS
 from sire_core.evaluate.question_files import question_from_record
 from sire_core.evaluate.report import format_table
 from sire_core.evaluate.retrieval import all_at_k, evidence_match, ndcg_at_k, recall_at_k, reciprocal_rank
-from sire_core.evaluate.runner import EvalConfig, evaluate
+from sire_core.evaluate.runner import evaluate
+from sire_core.extend import Question
 from sire_core.papers.iier.training import known_questions
-from sire_core.questions import Question
 from sire_core.recipes import iier
 from sire_core.testing.doubles import HashEmbedder
 

@@ -9,9 +9,18 @@ import pytest
 import pytrec_eval
 
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.evaluate import Experiment, load_dataset, read_qrels, read_run, row_of_run, write_qrels, write_run
+from sire_core.evaluate import (
+    EvalRows,
+    Experiment,
+    load_dataset,
+    read_qrels,
+    read_run,
+    row_of_run,
+    write_qrels,
+    write_run,
+)
+from sire_core.evaluate.bootstrap import holm, randomization_p
 from sire_core.evaluate.retrieval import graded_ndcg_at_k
-from sire_core.evaluate.row_list import EvalRows, holm, randomization_p
 from support.command import run as run_command
 
 WORDS = ("harbour", "glass", "bell", "tower", "salt", "lantern", "ferry", "orchard", "anvil", "quarry")

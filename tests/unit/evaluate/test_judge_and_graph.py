@@ -6,6 +6,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, ModelError
+from sire_core.evaluate import DataSet
 from sire_core.evaluate.analysis import (
     CRITERIA,
     compare_answers,
@@ -13,7 +14,7 @@ from sire_core.evaluate.analysis import (
     missing_triples,
 )
 from sire_core.evaluate.answer_eval import AnsweredQuestion
-from sire_core.evaluate.datasets import DataSet, Question
+from sire_core.extend import Question
 from sire_core.extraction.record import RecordedExtractor
 from sire_core.recipes import msrag
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sire_core import Hit
 from sire_core.evaluate.answer_metrics import (
     acc,
     acc_at,
@@ -24,8 +25,8 @@ from sire_core.evaluate.retrieval import (
     reciprocal_rank,
     span_answers,
 )
-from sire_core.text.words import count_tokens, normalize_answer, truncate_tokens
-from sire_core.types import Hit, Unit, UnitKind
+from sire_core.extend import count_tokens, normalize_answer, truncate_tokens
+from sire_core.types import Unit, UnitKind
 
 METRICS = (exact_match, f1, f1_hotpot, acc, word_coverage)
 

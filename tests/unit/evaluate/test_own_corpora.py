@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sire_core import Index
-from sire_core.evaluate.datasets import load_dataset
+from sire_core.evaluate import load_dataset
 from sire_core.recipes import flat, sire
 
 DATA = Path(__file__).resolve().parents[2] / "data"

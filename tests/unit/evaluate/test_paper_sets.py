@@ -7,12 +7,13 @@ import pytest
 from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.evaluate import DataSet, EvalRow, load_dataset
 from sire_core.evaluate.answer_eval import AnswerConfig, answer_questions, answer_scores
 from sire_core.evaluate.answer_metrics import rouge_l, string_match, with_dr
 from sire_core.evaluate.bootstrap import with_tper
-from sire_core.evaluate.datasets import DataSet, Question, load_dataset
-from sire_core.evaluate.rows import EvalRow, Setup
+from sire_core.evaluate.rows import Setup
 from sire_core.evaluate.runner import evaluate
+from sire_core.extend import Question
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.sync import run_sync
 from sire_core.reason import ReaderConfig
@@ -339,3 +340,33 @@ def test_pools_of_pages_have_structural_edges(tmp_path):
 def test_what_breaks_its_format_is_an_error(tmp_path, value):
     with pytest.raises(CorpusError, match=r"pages\.json|pool"):
         load_dataset(written(tmp_path / "pages.json", value))
+
+
+PORT = {"title": "Port Amber", "text": "Port Amber was founded by Otto Kell.", "is_supporting": True}
+TIDE = {"title": "The Long Tide", "text": "Mira Vale painted The Long Tide.", "is_supporting": False}
+PLAIN = [{"title": passage["title"], "text": passage["text"]} for passage in (PORT, TIDE)]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {
+            "answers": ["Otto Kell", "Kell"],
+            "positive_ctxs": [PLAIN[0]],
+            "negative_ctxs": [],
+            "hard_negative_ctxs": PLAIN[1:],
+        },
+        {"reference": ["Otto Kell", "Kell"], "contexts": [TIDE, PORT]},
+        {"possible_answers": '["Otto Kell", "Kell"]', "paragraphs": [TIDE, PORT]},
+    ],
+    ids=["DPR", "Natural Questions of HippoRAG", "PopQA of HippoRAG"],
+)
+def test_passages_that_questions_mark_are_pooled(tmp_path, entry):
+    file = tmp_path / "nq.json"
+    asked = ("Who founded Port Amber?", "Whose port is Amber?")
+    file.write_text(json.dumps([{**entry, "question": question} for question in asked]), encoding="utf-8")
+    dataset = load_dataset(file)
+    titles = {document.id: document.title for document in dataset.documents}
+    assert sorted(titles.values()) == ["Port Amber", "The Long Tide"]
+    assert [question.answers for question in dataset.questions] == [("Otto Kell", "Kell")] * 2
+    assert [[titles[name] for name in question.supporting] for question in dataset.questions] == [["Port Amber"]] * 2

@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document, Hit, Index
 from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate import DataSet, EvalConfig, Experiment, load_questions
 from sire_core.evaluate.answer_file import AnswerFile
-from sire_core.evaluate.datasets import Question
 from sire_core.evaluate.rows import Setup
 from sire_core.evaluate.runner import evaluate
+from sire_core.extend import Question
 from sire_core.models.caching import CachedModel
 from sire_core.protocols import Prompt
 from sire_core.recipes import pagerank, raptor
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
-from sire_core.types import Hit, Unit, UnitKind
+from sire_core.types import Unit, UnitKind
 
 DOCUMENTS = tuple(Document(f"d{i}", text=f"Passage number {i} speaks of Rome{i}.", title=f"T{i}") for i in range(6))
 TEXTS = {document.id: document.text for document in DOCUMENTS}
@@ -174,12 +174,6 @@ async def test_an_unfilled_budget_is_filled_with_more_hits_that_recall_does_not_
     await evaluate(index, dataset, EvalConfig(ks=(1,), budget=1000))
     assert index.asked[-1][1] > 6  # the pool ended before the budget, and so did the search
     assert [returns for _, _, returns in index.asked] == ["units", "passages", "units"]
-
-
-async def test_limit_asks_a_seeded_sample():
-    ids = [result.id for result in (await row(limit=2, seed=1)).results]
-    assert ids == [question.id for question in DATASET.sample(2, 1).questions]
-    assert len(ids) == 2
 
 
 async def test_nothing_to_measure_is_an_error():

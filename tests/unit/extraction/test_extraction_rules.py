@@ -2,12 +2,14 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sire_core.errors import ConfigurationError
 from sire_core.extraction.answer_schemas import (
     AliasesAnswer,
     KeywordsAnswer,
@@ -18,6 +20,7 @@ from sire_core.extraction.answer_schemas import (
 from sire_core.extraction.model_extractor import ModelExtractor
 from sire_core.extraction.record import validate
 from sire_core.extraction.rules import RulesExtractor
+from sire_core.extraction.spacy_tagger import SpacyTagger
 from sire_core.extraction.spans import TextSpan
 from sire_core.models.answer_parsing import parse_answer
 from sire_core.models.openai.client import OpenAIChat
@@ -653,3 +656,46 @@ def test_fields_and_furniture_hold_no_names(text, names, others):
     found = {entity.name for entity in record.entities}
     assert names <= found
     assert not others & found
+
+
+def pipeline(spacy):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns(
+        [
+            {"label": "PERSON", "pattern": "Thurn and Taxis"},
+            {"label": "ORG", "pattern": "the Zeta group"},
+            {"label": "NORP", "pattern": "Canadian"},
+            {"label": "GPE", "pattern": "american"},
+            {"label": "DATE", "pattern": "two years later"},
+            {"label": "PERSON", "pattern": "Otto"},
+        ]
+    )
+    return nlp
+
+
+def test_tagged_spans_replace_and_augment():
+    spacy = pytest.importorskip("spacy")
+    tagger = SpacyTagger(pipeline(spacy))
+    sentences = ["Then Thurn and Taxis bought the Zeta group in 1920.", "two years later a Canadian met Otto II."]
+    assert [[(span.name, span.type) for span in row] for row in tagger.tag(sentences)] == [
+        [("Thurn and Taxis", "Person"), ("Zeta group", "Organization")],
+        [("Otto", "Person")],
+    ]
+    for sentence, row in zip(sentences, tagger.tag(sentences), strict=True):
+        assert all(sentence[span.start : span.end] == span.name for span in row)
+    chunk = Chunk("c", "d", 0, "", " ".join(sentences).replace("two", "Two"))
+    (record,) = RulesExtractor(tagger).records([chunk])
+    assert [entity.name for entity in record.entities] == ["Thurn and Taxis", "Zeta group", "1920", "Otto II"]
+    assert "spacy:en" in RulesExtractor(tagger).fingerprint
+
+
+def test_missing_spacy_says_how_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(ConfigurationError, match=r"pip install \"sire-rag\[spacy\]\""):
+        SpacyTagger()
+
+
+def test_missing_pipeline_says_what_to_do():
+    pytest.importorskip("spacy")
+    with pytest.raises(ConfigurationError, match="no_such_pipeline"):
+        SpacyTagger("no_such_pipeline")

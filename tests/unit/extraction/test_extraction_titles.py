@@ -49,7 +49,7 @@ def link(text, entities=(), fact_entities=(), titles=TITLES):
     """Names of the fact's entities after linking."""
     chunk = Chunk("c1", "d1", 0, "T", text)
     record = ExtractionRecord(chunk.hash, "m", "p", entities=entities, facts=(Fact("f1", text, fact_entities),))
-    linked = TitleLinker(titles).link({"c1": record}, [chunk, Chunk("c2", "d2", 0, "", "no record")])
+    linked = TitleLinker(titles).link({"c1": record})
     assert list(linked) == ["c1"]
     names = {entity.id: entity.name for entity in linked["c1"].entities}
     assert len(names) == len(linked["c1"].entities)
@@ -106,8 +106,8 @@ def test_an_alias_of_two_titles_renames_nothing():
 def test_new_documents_reach_old_records():
     chunk = Chunk("c1", "d1", 0, "Aylwin (film)", "It was shown at the old Tivoli theatre.")
     (record,) = RulesExtractor().records([chunk])
-    before = TitleLinker(["Aylwin (film)"]).link({"c1": record}, [chunk])["c1"]
-    after = TitleLinker(["Aylwin (film)", "Old Tivoli Theatre"]).link({"c1": record}, [chunk])["c1"]
+    before = TitleLinker(["Aylwin (film)"]).link({"c1": record})["c1"]
+    after = TitleLinker(["Aylwin (film)", "Old Tivoli Theatre"]).link({"c1": record})["c1"]
     assert "Old Tivoli Theatre" not in [entity.name for entity in before.entities]
     assert "Old Tivoli Theatre" in [entity.name for entity in after.entities]
 

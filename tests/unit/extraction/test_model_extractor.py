@@ -8,12 +8,12 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
+from sire_core.extend import estimate_tokens
 from sire_core.extraction.merged import MergedExtractor, merge_records
 from sire_core.extraction.model_extractor import ModelExtractor
 from sire_core.extraction.record import from_json, to_json, validate
 from sire_core.models.base import CheckedModel
 from sire_core.models.prompt_format import render
-from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import ChunkInContext, Completion, Extractor
 from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple

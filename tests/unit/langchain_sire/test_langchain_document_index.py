@@ -10,14 +10,10 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sire import SireRetriever, SireVectorStore
-from sire_core import types
+from sire_core import Index, Passage, types
 from sire_core.errors import BuildError, ConfigurationError, CorpusError, StorageError
-from sire_core.index import Index
 from sire_core.storage.check import check_folder
-from sire_core.storage.pending_documents import PendingDocuments as Pending
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document as SireDocument
-from sire_core.types import Passage
 from support.damage import DAMAGES, damage
 
 
@@ -35,26 +31,6 @@ def generation(documents):
         return documents.index.stats()["generation"]
     except StorageError:
         return 0
-
-
-async def test_documents_are_found_after_upsert_and_gone_after_delete():
-    index = SireRetriever.open(k=10)
-    await index.aupsert([PETRA, OTTO])
-    found = await index.ainvoke("Who directed The Salt Lantern?")
-    assert found[0].metadata["sire"]["doc_ids"] == ["petra"]
-    assert index.invoke("Who directed The Salt Lantern?") == found
-    assert await index.adelete(["petra"]) == {"num_deleted": 1, "num_failed": 0, "succeeded": ["petra"], "failed": []}
-    assert {name for d in await index.ainvoke("Who?") for name in d.metadata["sire"]["doc_ids"]} == {"otto"}
-
-
-def test_trap_derived_units_do_not_survive_their_documents():
-    index = SireRetriever.open(k=50)
-    index.upsert([PETRA, LANTERN, OTTO])
-    assert any(len(d.metadata["sire"]["doc_ids"]) > 1 for d in index.invoke("Petra Quillon", returns="units"))
-    index.delete(["petra", "lantern"])
-    left = index.invoke("Petra Quillon", returns="units")
-    assert left
-    assert not [d for d in left if "Petra" in d.page_content or d.metadata["sire"]["doc_ids"] != ["otto"]]
 
 
 def test_trap_slices_are_indexed_together_before_the_next_search():
@@ -80,19 +56,6 @@ def test_bulk_indexes_once_at_its_end():
     assert index.index.stats()["documents"] == 2
 
 
-def test_get_sees_what_waits_and_what_is_stored():
-    index = SireRetriever.open()
-    index.upsert([PETRA, OTTO])
-    assert index.get(["otto", "nobody", "petra"]) == [OTTO, PETRA]
-    index.flush()
-    assert index.get(["otto", "nobody", "petra"]) == [OTTO, PETRA]
-    index.upsert([doc("otto", "Changed.")])
-    index.delete(["petra"])
-    assert index.get(["otto", "petra"]) == [doc("otto", "Changed.")]
-    assert index.get("otto") == [doc("otto", "Changed.")]
-    assert index.delete(["petra"])["num_deleted"] == 0
-
-
 def test_trap_delete_without_arguments_is_an_error():
     with pytest.raises(ValueError, match="Name the ids"):
         SireRetriever.open().delete()
@@ -105,19 +68,6 @@ def test_bad_documents_are_refused_and_nothing_is_added():
     with pytest.raises(CorpusError, match="'a'"):
         index.upsert([OTTO, doc("a", "x"), doc("a", "y")])
     assert index.get(["otto", "a"]) == []
-
-
-def test_trap_what_waits_survives_the_process(tmp_path):
-    first = SireRetriever.open(tmp_path / "i", recipe="flat")
-    first.upsert([PETRA, OTTO])
-    first.flush()
-    first.upsert([LANTERN])
-    first.delete(["otto"])
-    del first  # the process ends without a search; a record manager believes that all is indexed
-    second = SireRetriever(index=Index(tmp_path / "i", chunker=None), k=10)
-    second.index.close()
-    assert {name for d in second.invoke("Who?") for name in d.metadata["sire"]["doc_ids"]} == {"petra", "lantern"}
-    assert not (tmp_path / "i" / "pending").exists()
 
 
 def test_a_reader_that_sees_less_indexes_every_change(tmp_path):
@@ -156,15 +106,6 @@ def test_a_deletion_where_nothing_was_built_makes_no_index(tmp_path):
     assert index.invoke("Petra?") == []
 
 
-def test_an_index_begins_without_documents_in_any_folder(tmp_path):
-    (tmp_path / "empty").mkdir()
-    for place in (tmp_path / "empty", tmp_path / "new" / "i"):
-        index = SireRetriever.from_documents([], path=place, recipe="flat", k=7)
-        index.add_documents([PETRA])
-        assert [d.id for d in SireRetriever.open(place).invoke("Petra?")] == ["petra"]
-        assert SireRetriever.open(place).k == 7
-
-
 def _add(path, name):
     store = SireRetriever.open(path, recipe="flat")
     for number in range(20):
@@ -184,13 +125,6 @@ def test_trap_no_document_is_lost_where_several_write_to_one_folder(tmp_path, wo
     index = SireRetriever.open(tmp_path / "i", recipe="flat", k=50)
     assert {d.id for d in index.get(names)} == set(names)
     assert {d.id for d in index.invoke("Text")} == set(names)
-
-
-def test_the_first_documents_of_a_folder_are_indexed_with_what_they_were_given_to(tmp_path):
-    SireRetriever.open(tmp_path / "new" / "i", HashEmbedder(), recipe="flat").upsert([PETRA])
-    retriever = SireRetriever.load(tmp_path / "new" / "i", HashEmbedder())
-    assert [d.id for d in retriever.invoke("Petra?")] == ["petra"]
-    assert retriever.index.recipe_name == "flat"
 
 
 def test_a_deleted_folder_takes_what_waited_along(tmp_path):
@@ -216,26 +150,6 @@ def test_a_failed_build_loses_nothing():
         index.invoke("Petra?")
     embedder.broken = False
     assert index.invoke("Petra?")[0].metadata["sire"]["doc_ids"] == ["petra"]
-
-
-def test_documents_that_were_cut_come_back_whole():
-    index = SireRetriever.open(chunker="sentences", recipe="flat")
-    long = " ".join(f"Sentence number {n} says nothing new at all." for n in range(120))
-    index.upsert([doc("long", long)])
-    index.flush()
-    assert index.index.stats()["passages"] > 1
-    (back,) = index.get(["long"])
-    assert all(f"Sentence number {n} says" in back.page_content for n in range(120))
-
-
-def test_a_change_that_was_cut_off_by_a_kill_harms_no_other(tmp_path):
-    path = tmp_path / "pending"
-    Pending(path).put({"a": SireDocument("a", "One")})
-    (path / "00000002.77.partial").write_text('{"content": {"inst')
-    Pending(path).put({"c": SireDocument("c", "Three")})
-    assert list(Pending(path).changes()) == ["a", "c"]
-    Pending(path).done(Pending(path).changes())
-    assert Pending(path).changes() == {}
 
 
 @pytest.mark.parametrize("case", range(28))

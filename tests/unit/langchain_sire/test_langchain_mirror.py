@@ -51,26 +51,6 @@ def test_the_store_and_its_file_are_what_pool_documents_says_after_every_change(
     assert content(store) == content(InMemoryVectorStore.load(file, store.embedding)) == expected(index)
 
 
-async def test_async_changes_use_the_stores_async_methods(store):
-    called = []
-
-    class Noting(InMemoryVectorStore):
-        async def aadd_documents(self, documents, **kwargs):
-            called.append("aadd")
-            return await super().aadd_documents(documents, **kwargs)
-
-        async def adelete(self, ids=None, **kwargs):
-            called.append("adelete")
-            await super().adelete(ids, **kwargs)
-
-    noting = Noting(DeterministicFakeEmbedding(size=32))
-    index = Index(recipe="flat", chunker=None, mirrors=[VectorStoreMirror(noting)])
-    await index.abuild([document(i) for i in range(3)])
-    await index.adelete(["d0"])
-    assert called == ["aadd", "adelete"]
-    assert content(noting) == expected(index)
-
-
 def test_a_store_that_cannot_be_asked_and_does_not_replace_is_served_too():
     class Plain(InMemoryVectorStore):
         def get_by_ids(self, ids):

@@ -21,9 +21,9 @@ from langchain_sire import (
     create_self_ask_chain,
     create_sire_answer_tool,
 )
+from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, ModelError, NoAnswerError, QueryError
-from sire_core.index import Index
 from support.langchain_chat import model, says
 from support.langchain_runs import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs, asking
 
@@ -40,13 +40,6 @@ def made(request, retriever):
     """A maker of chains and its script."""
     make, script = MAKERS[request.param]
     return lambda *answers, **options: make(retriever, model(*(answers or script)), **options)
-
-
-@pytest.fixture(params=sorted(MAKERS))
-def made_over(request, index_of):
-    """A maker of chains over a retriever with these fields."""
-    make, script = MAKERS[request.param]
-    return lambda recipe, **fields: make(SireRetriever(index=index_of(recipe), **fields), model(*script))
 
 
 async def test_every_way_to_call_gives_the_same(made):
@@ -71,11 +64,6 @@ async def test_every_way_to_call_gives_the_same(made):
     assert (made() | first).invoke(QUESTION) == result["documents"][0]
     assert list((made() | first).stream(QUESTION)) == result["documents"][:1]
     assert made(*IRCOT).batch([]) == []
-
-
-@pytest.mark.parametrize("key", ["question", "input", "query"])
-def test_the_question_may_come_in_a_mapping(made, key):
-    assert made().invoke({key: QUESTION, "chat_history": []})["question"] == QUESTION
 
 
 @pytest.mark.parametrize("given", ["", "  ", {"text": "who"}, {"question": ""}, {"question": 3}, 3, None, []])
@@ -114,15 +102,6 @@ async def test_it_composes_with_other_runnables(made):
     assert reduce(add, pieces)["question"] == QUESTION
 
 
-async def test_batches_keep_their_order(retriever):
-    chain = create_ircot_chain(retriever, model('{"reasoning": "", "search": "DONE"}'))
-    questions = [QUESTION, "Who commanded the Northern Wren?", "Who wrote The Salt Lantern?"]
-    results = chain.batch(questions, {"max_concurrency": 2})
-    assert [result["question"] for result in results] == questions
-    assert [result["question"] for result in await chain.abatch(questions)] == questions
-    assert results == [chain.invoke(question) for question in questions]
-
-
 @pytest.mark.parametrize("make", [create_ircot_chain, create_self_ask_chain])
 def test_unknown_options_are_refused_with_the_known_ones(retriever, make):
     with pytest.raises(
@@ -147,23 +126,6 @@ async def test_k_and_filter_of_one_call_work_in_every_way(made, retriever):
         made().invoke(QUESTION, top_k=2)
     with pytest.raises(TypeError, match="top_k"):
         await made().ainvoke(QUESTION, top_k=2)
-
-
-def test_what_search_kwargs_say_holds_for_reasoning_too(made_over, documents, tmp_path):
-    narrow = {"filter": {"kind": "person"}, "returns": "units"}
-    for found in (
-        made_over("sirerag", search_kwargs=narrow).invoke(QUESTION, k=2),
-        made_over("sirerag", search_kwargs=narrow).invoke(QUESTION, filter="kind in [person, ship]", k=2),
-    ):
-        assert [d.metadata["kind"] for d in found["documents"]] == ["person"] * 2
-    SireRetriever.from_documents(documents, path=tmp_path, recipe="flat").index.close()
-    kinds = {}
-    for recipe in ("flat", "raptor"):
-        own = {"recipe": recipe, "returns": "units", "k": 30}
-        retriever = SireRetriever.from_documents([], path=tmp_path, recipe="raptor", search_kwargs=own)
-        result = create_ircot_chain(retriever, model(*IRCOT)).invoke(QUESTION)
-        kinds[recipe] = {d.metadata["sire"]["kind"] for d in result["documents"]}
-    assert kinds == {"flat": {"chunk"}, "raptor": {"chunk", "sim_summary"}}
 
 
 @pytest.mark.parametrize("make", [create_ircot_chain, create_self_ask_chain])
@@ -219,29 +181,6 @@ def made_retriever(request, index_of):
     return make
 
 
-async def test_the_evidence_is_the_chains(made_retriever):
-    found = made_retriever(k=4).invoke(QUESTION)
-    assert found == made_retriever.chain(k=4).invoke(QUESTION)["documents"]
-    assert await made_retriever(k=4).ainvoke(QUESTION) == found
-    assert {"weather-clerk", "ilse-marrable"} <= {d.metadata["sire"]["doc_ids"][0] for d in found}
-
-
-def test_without_a_number_a_strategy_reads_what_the_core_reads(made_retriever, tmp_path):
-    assert made_retriever().invoke(QUESTION) == made_retriever.chain().invoke(QUESTION)["documents"]
-    assert len(made_retriever().invoke(QUESTION)) == 10
-    assert len(made_retriever().as_retriever(filter={"kind": "person"}).invoke(QUESTION)) == 10
-    assert (
-        len(made_retriever().as_retriever(k=3).invoke(QUESTION))
-        == len(made_retriever(search_kwargs={"top_k": 3}).invoke(QUESTION))
-        == 3
-    )
-    made_retriever().save(tmp_path / "ten")
-    loaded = IRCoTRetriever.load(tmp_path / "ten", llm=model(*IRCOT))
-    assert len(loaded.invoke(QUESTION)) == 10
-    SireRetriever.load(tmp_path / "ten", k=3).save(tmp_path / "three")
-    assert len(IRCoTRetriever.load(tmp_path / "three", llm=model(*IRCOT)).invoke(QUESTION)) == 3
-
-
 def test_options_are_those_of_the_chain_and_checked_at_once(made_retriever, index_of):
     with pytest.raises((ValidationError, ConfigurationError), match="has no option flavour"):
         made_retriever(options={"flavour": "x"})
@@ -290,14 +229,6 @@ async def test_a_filter_under_another_word_narrows_and_options_set_k(made_retrie
     assert len(made_retriever(options={"k": 9}).invoke(QUESTION, k=None)) == 9
 
 
-def test_from_documents_takes_the_fields_of_the_class(documents):
-    chat = model('{"reasoning": "Nothing is missing.", "search": "DONE"}')
-    retriever = IRCoTRetriever.from_documents(documents[:6], recipe="flat", llm=chat, options={"k": 3, "max_steps": 1})
-    assert len(retriever.invoke(QUESTION)) == 3
-    with pytest.raises(TypeError, match="no argument 'options'"):
-        SireRetriever.from_documents(documents[:6], recipe="flat", options={})
-
-
 async def _called(chain, native, runs, question=QUESTION):
     config = {"callbacks": [runs]}
     return await chain.ainvoke(question, config) if native else chain.invoke(question, config)
@@ -317,17 +248,6 @@ async def test_trap_model_calls_and_searches_are_children_of_the_chains_run(retr
     assert runs.found == found
     assert runs.ended[-1] == top
     assert runs.errors == []
-
-
-@pytest.mark.parametrize("native", [False, True])
-async def test_a_model_that_a_search_asks_is_a_child_of_the_search(native):
-    runs = Runs()
-    await _called(
-        create_ircot_chain(asking(model("1931"), ["Ilse Marrable wrote it.", "1931."], 2), model(*IRCOT)), native, runs
-    )
-    kinds = {run_id: kind for kind, _, run_id in runs.begun}
-    above = [kinds.get(runs.parents[run_id]) for kind, _, run_id in runs.begun if kind == "model"]
-    assert above == ["search", "chain", "search", "chain", "chain"]
 
 
 @pytest.mark.parametrize("native", [False, True])

@@ -11,7 +11,6 @@ from langchain_classic.chains import create_retrieval_chain
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.load import dumpd
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableLambda
@@ -23,12 +22,11 @@ from langchain_sire import (
     SireDocumentTransformer,
     SireRetriever,
     SireVectorStore,
-    create_ircot_chain,
     create_sire_tool,
     question_of,
 )
-from sire_core import Index, UsageLimits
-from sire_core.errors import ConfigurationError, CorpusError, QueryError, StorageError
+from sire_core import Index
+from sire_core.errors import ConfigurationError, CorpusError, QueryError
 from sire_core.testing.doubles import HashEmbedder
 from support.langchain_chat import model
 from support.langchain_runs import Runs, asking
@@ -37,11 +35,6 @@ from support.langchain_runs import Runs, asking
 @pytest.fixture
 def retriever(index_of):
     return SireRetriever(index=index_of(), k=3)
-
-
-@pytest.mark.parametrize("argument", [{"top_k": 2}, {"search_kwargs": {"k": 2}}, {"search_kwargs": {"top_k": 2}}])
-def test_words_of_other_retrievers_are_understood(index_of, question, argument):
-    assert len(SireRetriever(index=index_of(), **argument).invoke(question)) == 2
 
 
 def test_trap_a_folder_is_opened_by_load():
@@ -93,17 +86,6 @@ def test_trap_the_callers_documents_are_untouched(documents):
     assert retriever.invoke("Who commanded the Northern Wren?")[0].metadata["title"] != "changed"
 
 
-async def test_batch_stream_and_events_come_with_it(retriever, question):
-    alone = retriever.invoke(question)
-    assert retriever.batch([question] * 3, {"max_concurrency": 2}) == [alone] * 3
-    assert await retriever.abatch([question] * 3) == [alone] * 3
-    assert list(retriever.stream(question)) == [alone]
-    events = [event async for event in retriever.astream_events(question, version="v2")]
-    kinds = [event["event"] for event in events]
-    assert kinds[0] == "on_retriever_start"
-    assert kinds[-1] == "on_retriever_end"
-
-
 def test_trap_configurable_fields(retriever, question):
     configurable = retriever.configurable_fields(k=ConfigurableField(id="k"), filter=ConfigurableField(id="filter"))
     assert len(configurable.invoke(question)) == 3
@@ -111,10 +93,6 @@ def test_trap_configurable_fields(retriever, question):
     chosen = configurable.with_config(configurable={"k": 50, "filter": {"kind": "ship"}}).invoke(question)
     assert {d.metadata["kind"] for d in chosen} == {"ship"}
     assert len(configurable.invoke(question)) == 3
-
-
-def test_trap_it_does_not_pretend_to_be_serializable(retriever):
-    assert dumpd(retriever)["type"] == "not_implemented"
 
 
 async def test_trap_inner_model_calls_are_children_of_the_retriever_run():
@@ -161,23 +139,6 @@ async def test_async_makers_make_the_same(documents, question):
     )
 
 
-async def test_a_copy_is_saved_in_a_new_folder_only(documents, question, tmp_path):
-    retriever = SireRetriever.from_documents(documents, recipe="flat", k=6)
-    retriever.save(tmp_path / "b")
-    loaded = SireRetriever.load(tmp_path / "b")
-    assert await loaded.ainvoke(question, k=5) == loaded.invoke(question)[:5] == retriever.invoke(question, k=5)
-    with pytest.raises(StorageError, match="Name a new folder"):
-        retriever.save(tmp_path / "b")
-
-
-@pytest.mark.parametrize("llm", ["gpt-4o-mini", FakeListChatModel(responses=["x"]).with_retry(), object()])
-def test_something_that_is_no_chat_model_is_refused_at_once(documents, llm):
-    with pytest.raises(ConfigurationError, match="llm is a LangChain chat model"):
-        SireRetriever.from_documents(documents, llm=llm)
-    with pytest.raises(ConfigurationError, match="llm is a LangChain chat model"):
-        create_ircot_chain(SireRetriever.from_documents(documents[:2], recipe="flat"), llm)
-
-
 @pytest.mark.parametrize("question", [{"question": "Who?"}, None, 5])
 def test_a_question_that_is_no_text_is_called_so(documents, question):
     """A chain that hands its whole input to the retriever."""
@@ -209,14 +170,6 @@ def test_a_retrieval_chain_of_the_framework_searches_with_the_history():
 
 
 DOCUMENTS = [Document(id="a", page_content="Mira painted."), Document(id="b", page_content="Tom sailed.")]
-
-
-def test_limits_are_an_object_or_a_mapping():
-    assert SireRetriever.from_documents(DOCUMENTS, limits={"max_calls": 2}).invoke("Mira")
-    assert SireRetriever.from_documents(DOCUMENTS, limits=UsageLimits(max_calls=2)).invoke("Mira")
-    for wrong in (5, {"calls": 2}):
-        with pytest.raises(ConfigurationError, match="UsageLimits"):
-            SireRetriever.from_documents(DOCUMENTS, limits=wrong)
 
 
 def test_a_vector_store_in_the_place_of_embeddings_is_sent_to_its_own():

@@ -8,9 +8,8 @@ from langchain_tests.integration_tests.indexer import AsyncDocumentIndexTestSuit
 from langchain_tests.unit_tests import ToolsUnitTests
 
 from langchain_sire import SireRetriever, create_sire_tool, over_vector_store, pool_documents
-from sire_core import recipes
+from sire_core import Index, recipes
 from sire_core.data import demo_documents
-from sire_core.index import Index
 
 _INDEXES: dict[str, Index] = {}
 

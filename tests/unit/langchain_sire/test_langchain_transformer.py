@@ -3,15 +3,11 @@
 import json
 
 import pytest
-from langchain_core.documents import BaseDocumentTransformer, Document
+from langchain_core.documents import BaseDocumentTransformer
 
-from langchain_sire import SireDocumentTransformer, pool_documents
-from sire_core.errors import ConfigurationError, IndexMissingError
-from sire_core.index import Index
-from sire_core.testing.doubles import HashEmbedder
+from langchain_sire import SireDocumentTransformer
+from sire_core.errors import ConfigurationError
 from sire_core.types import to_uuid
-
-SCALARS = (str, int, float, bool, type(None))
 
 
 @pytest.fixture
@@ -38,61 +34,11 @@ def test_the_pool_is_passages_and_what_was_made_from_them(documents):
         assert json.loads(document.metadata["chunk_ids"])
 
 
-def test_trap_pool_metadata_is_scalars_only_for_stores_that_take_nothing_else(documents):
-    for document in SireDocumentTransformer("sirerag").transform_documents(documents):
-        assert all(isinstance(value, SCALARS) for value in document.metadata.values())
-
-
-def test_passages_carry_what_is_embedded(documents):
-    pool = SireDocumentTransformer("flat").transform_documents(documents[:1])
-    assert pool[0].page_content == f"SS Northern Wren\n{documents[0].page_content}"
-    assert pool[0].metadata["user_kind"] == "ship"
-    assert pool[0].metadata["year"] == 1879
-
-
-def test_trap_tenants_derived_units_claim_only_what_all_their_passages_share():
-    texts = [("a", "Petra Quillon wrote The Salt Lantern."), ("b", "Petra Quillon was born in Varn Harbour.")]
-    documents = [Document(id=t, page_content=x, metadata={"tenant": t, "lang": "en"}) for t, x in texts]
-    pool = SireDocumentTransformer("sirerag").transform_documents(documents)
-    mixed = [d for d in pool if len(json.loads(d.metadata["doc_ids"])) > 1]
-    assert mixed
-    assert all("tenant" not in d.metadata and d.metadata["lang"] == "en" for d in mixed)
-    assert {d.metadata["tenant"] for d in pool if d.metadata["kind"] == "chunk"} == {"a", "b"}
-
-
 def test_kinds_can_be_chosen(documents):
     pool = SireDocumentTransformer("sirerag", kinds=("chunk", "aggregate")).transform_documents(documents)
     assert {d.metadata["kind"] for d in pool} == {"chunk", "aggregate"}
     with pytest.raises(ConfigurationError, match="no kinds summary; the kinds are chunk"):
         SireDocumentTransformer(kinds=["summary"])
-
-
-def test_a_second_call_pays_for_the_change_only_and_lists_no_stale_unit(documents, tmp_path):
-    embedded = []
-
-    class Counting(HashEmbedder):
-        async def embed(self, texts, kind="document"):
-            embedded.append(len(texts))
-            return await super().embed(texts, kind)
-
-    transformer = SireDocumentTransformer("flat", embedding=Counting(), path=tmp_path / "i")
-    first = transformer.transform_documents(documents)
-    embedded.clear()
-    changed = [*documents[1:], Document(id="new", page_content="A new passage.")]
-    second = transformer.transform_documents(changed)
-    assert sum(embedded) == 1
-    assert {d.id for d in first} - {d.id for d in second} == {first[0].id}
-    assert len(second) == len(first)
-
-
-def test_an_index_of_the_users_own(documents):
-    index = Index(recipe="flat")
-    pool = SireDocumentTransformer(index=index).transform_documents(documents)
-    assert pool_documents(index) == pool
-    with pytest.raises(ConfigurationError, match="not both"):
-        SireDocumentTransformer("flat", index=index)
-    with pytest.raises(IndexMissingError):
-        pool_documents(Index())
 
 
 async def test_it_can_be_awaited_and_refuses_unknown_arguments(documents):

@@ -13,10 +13,10 @@ from langchain_sire import (
     over_vector_store,
     pool_documents,
 )
+from sire_core import Index
 from sire_core.data import demo_documents as core_demo
 from sire_core.errors import ConfigurationError
 from sire_core.filters import parse_filter
-from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from support.langchain_demo import Hashed
 
@@ -110,12 +110,6 @@ async def test_trap_distances_become_scores_that_grow_with_similarity():
     for distances in (True, None):
         source = VectorStoreSource(Distances(["a", "b"]), distances=distances)
         assert await source.rank("?", 2) == [("a", -0.0), ("b", -1.0)]
-
-
-async def test_our_documents_in_a_store_beside_others(documents, question):
-    store, over, local = _filled(documents, "flat")
-    store.add_documents([Document(id="foreign", page_content=question)])
-    assert [d.id for d in over.invoke(question)] == [d.id for d in local.invoke(question)]
 
 
 class Far(InMemoryVectorStore):

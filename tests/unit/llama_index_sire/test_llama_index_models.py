@@ -127,15 +127,6 @@ def test_fingerprint_names_model_and_temperature():
     assert LlamaIndexModel(ChatLLM(), fingerprint="mine").fingerprint == "mine"
 
 
-def test_a_whole_index_is_built_with_a_llama_index_model(documents, question):
-    llm = ChatLLM()
-    retriever = SireRetriever.from_documents(documents[:12], llm=llm, similarity_top_k=4)
-    assert len(llm._prompts) >= 12
-    assert retriever.index.stats()["language_model"] == "llama-index:ChatLLM:chatty(temperature=0)"
-    assert retriever.index.stats()["failed"] == 0
-    assert retriever.retrieve(question)
-
-
 def test_trap_settings_llm_is_used_only_when_asked_for(documents):
     """Indexing never spends money that nobody asked to spend, and OpenAI is never made."""
     Settings.llm = ChatLLM()

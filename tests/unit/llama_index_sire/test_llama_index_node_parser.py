@@ -111,20 +111,6 @@ def test_without_passages_the_store_keeps_what_others_have_put_under_a_document(
     assert 0 < len(second) < len(first)
 
 
-def test_trap_derived_nodes_show_only_what_all_their_documents_share():
-    documents = [
-        Document(id_=f"{t}{i}", text=f"Harbour {i} was built by Mara Smith.", metadata={"tenant": t, "lang": "en"})
-        for t in "ab"
-        for i in range(5)
-    ]
-    derived = [
-        n for n in SireNodeParser(complete=True, recipe="sirerag")(documents) if n.metadata["sire_kind"] != "chunk"
-    ]
-    mixed = [n for n in derived if '"a' in n.metadata["sire_doc_ids"] and '"b' in n.metadata["sire_doc_ids"]]
-    assert mixed
-    assert all("tenant" not in n.metadata and n.metadata["lang"] == "en" for n in mixed)
-
-
 def test_class_name_and_round_trip():
     parser = SireNodeParser(complete=True, recipe="raptor", recipe_settings={"depth": 2}, seed=3, kinds=["sim_summary"])
     assert parser.to_dict()["class_name"] == "SireNodeParser"

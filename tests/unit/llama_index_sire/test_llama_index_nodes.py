@@ -201,15 +201,3 @@ def test_unknown_ids_missing_folders_and_filters_on_ids(tmp_path, caplog):
     assert "No document has the id 'd7'." in caplog.text
     with pytest.raises(IndexMissingError, match=r"SireRetriever.from_documents\(documents, persist_dir="):
         SireRetriever.from_persist_dir(tmp_path / "none")
-
-
-def part(name, text, file="a.md"):
-    return Document(id_=name, text=text, metadata={"file_path": file})
-
-
-def test_parts_that_stay_unchanged_in_a_replacement_are_retitled(tmp_path):
-    splitter = SentenceSplitter(chunk_size=50, chunk_overlap=0)
-    given = [part("1", "---\ntitle: The queue\n---\nFirst words."), part("2", "Second words."), part("3", "Third.")]
-    retriever = SireRetriever.from_documents(given, recipe="flat", transformations=[splitter])
-    retriever.replace_all([part("1", "---\ntitle: The list\n---\nFirst words."), given[1]])
-    assert {d.id: d.title for d in retriever.index.documents()} == {"1": "The list", "2": "The list"}

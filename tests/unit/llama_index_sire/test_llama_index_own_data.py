@@ -25,8 +25,8 @@ from llama_index.core.vector_stores import FilterOperator, MetadataFilter, Metad
 from salt_lantern import QUESTION, TEXTS
 
 from llama_index_sire import SireRetriever
+from sire_core import Index
 from sire_core.errors import ConfigurationError, CorpusError, StorageError
-from sire_core.index import Index
 from sire_core.storage.check import check_folder
 
 pytestmark = pytest.mark.default_recipe
@@ -94,25 +94,6 @@ def test_damaged_settings_are_an_error_that_says_what_to_do(tmp_path):
     assert [finding.file for finding in check_folder(tmp_path / "i")] == ["llama_index.json"]
 
 
-async def test_documents_change_in_llama_indexs_words():
-    retriever = SireRetriever.from_documents(documents(), recipe="flat", similarity_top_k=20)
-    changed = [*documents()[:2], Document(text="Varn Harbour has no pier.", id_="town"), Document(text="N.", id_="n")]
-    assert retriever.refresh_ref_docs(changed) == [False, False, True, True]
-    retriever.delete_ref_doc("n", delete_from_docstore=True)
-    retriever.insert_nodes([TextNode(text="A loose node.", id_="loose")])
-    assert names(retriever) == ["film", "loose", "person", "town"]
-    assert "loose" in {hit.node.node_id for hit in retriever.retrieve("loose node")}
-    retriever.update_ref_doc(Document(text="Gone to sea.", id_="person"))
-    assert "Gone to sea." in {hit.node.text for hit in retriever.retrieve("sea")}
-    assert (await retriever.ainsert(Document(text="The Zorbleflux.", id_="new"))).added == 1
-    report = retriever.refresh([Document(text="The Wibblewock.", id_="new"), *documents()[:1]])
-    assert (report.updated, report.unchanged) == (1, 1)
-    assert "Zorbleflux" not in " ".join(hit.node.text for hit in await retriever.aretrieve("boat"))
-    assert (await retriever.adelete("new")).removed == 1
-    with pytest.raises(CorpusError, match="Not in the index"):
-        retriever.delete("new")
-
-
 def test_one_id_for_two_things_is_an_error():
     with pytest.raises(CorpusError, match="'d'"):
         SireRetriever.from_documents([Document(text="One.", id_="d"), Document(text="Two.", id_="d")])
@@ -133,20 +114,6 @@ def test_persist_insert_persist(tmp_path):
     with pytest.raises(StorageError, match="was changed since"):
         retriever.persist(tmp_path / "copy")
     assert names(opened) == ["film", "person", "town"]
-
-
-def test_persisting_again_removes_the_old_copy_only(tmp_path):
-    retriever = SireRetriever.from_documents(documents(), recipe="flat")
-    copy, other = tmp_path / "copy", tmp_path / "copy.new"
-    retriever.persist(copy)
-    other.mkdir()
-    for mine in (copy / "docstore.json", other / "notes.txt"):
-        mine.write_text("Mine.")
-    retriever.insert(Document(text="A new text.", id_="new"))
-    retriever.persist(copy)
-    assert names(SireRetriever.from_persist_dir(copy)) == ["film", "new", "person", "town"]
-    assert (copy / "docstore.json").read_text() == (other / "notes.txt").read_text() == "Mine."
-    assert sorted(found.name for found in tmp_path.iterdir()) == ["copy", "copy.new"]
 
 
 def test_a_store_with_ids_of_its_own_is_refused():

@@ -6,28 +6,22 @@ import pytest
 from llama_index.core import Document, Settings
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
-from llama_index.core.chat_engine import ContextChatEngine
-from llama_index.core.ingestion import run_transformations
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.llms import ChatMessage, MockLLM
 from llama_index.core.memory import ChatMemoryBuffer
-from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, get_leaf_nodes
+from llama_index.core.node_parser import HierarchicalNodeParser, get_leaf_nodes
 from llama_index.core.postprocessor import SimilarityPostprocessor
-from llama_index.core.retrievers import AutoMergingRetriever, QueryFusionRetriever, RecursiveRetriever, RouterRetriever
+from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.schema import IndexNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
-from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.storage import StorageContext
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.core.tools import RetrieverTool
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.span_handlers import SimpleSpanHandler
 
-from llama_index_sire import ConversationRetriever, SireRetriever
+from llama_index_sire import SireRetriever
 from sire_core import Index
-from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
-from sire_core.recipes import recipe_by_name
+from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.testing.doubles import HashEmbedder
-from support.llama_index_adapter import LlamaIndex
 from support.llama_index_models import WordEmbedding
 
 
@@ -119,20 +113,6 @@ def test_the_query_engine_takes_a_number_of_nodes_and_a_filter(index_of, questio
     assert nobody.query(question).source_nodes == []
 
 
-def test_persist_and_load(tmp_path, documents, question):
-    recipe = recipe_by_name("sirerag", depth=1)
-    made = SireRetriever.from_documents(documents, recipe=recipe, similarity_top_k=6)
-    made.persist(tmp_path / "i")
-    found = SireRetriever.from_persist_dir(tmp_path / "i")
-    assert found.similarity_top_k == 6
-    assert [n.model_dump() for n in found.retrieve(question)] == [n.model_dump() for n in made.retrieve(question)]
-    found.similarity_top_k = 2
-    found.persist(tmp_path / "i")
-    assert len(SireRetriever.from_persist_dir(tmp_path / "i").retrieve(question)) == 2
-    with pytest.raises(StorageError, match="holds something already"):
-        SireRetriever.from_documents(documents[:3], recipe="flat").persist(tmp_path / "i")
-
-
 def test_settings_after_loading_belong_to_other_indexes(tmp_path, documents, question):
     """An index of the core's default embedder stays readable when the user sets a global model afterwards."""
     SireRetriever.from_documents(documents[:5], recipe="flat", persist_dir=tmp_path / "ours")
@@ -217,14 +197,6 @@ async def test_a_follow_up_is_searched_for_with_what_it_refers_to(options):
     assert names(chat.chat(FOLLOW_UP, chat_history=TURNS)) == ["wren"]
 
 
-def test_any_retriever_of_the_framework_takes_part_in_a_conversation():
-    memory = ChatMemoryBuffer.from_defaults(TURNS, token_limit=500)
-    ours = SireRetriever.from_documents(SHIPS, recipe="flat")
-    theirs = QueryFusionRetriever([ours], llm=MockLLM(), num_queries=1, similarity_top_k=1)
-    chat = ContextChatEngine.from_defaults(ConversationRetriever(theirs, memory), memory=memory, llm=MockLLM())
-    assert [each.node.node_id for each in chat.chat(FOLLOW_UP).source_nodes] == ["wren"]
-
-
 def test_node_ids_let_no_other_node_through():
     retriever = SireRetriever.from_documents(
         [node("1-1", "d1", "The king."), node("11", "d11", "A king."), node("1" * 24 + "2", "d2", "Some king.")],
@@ -276,40 +248,6 @@ def test_a_node_comes_back_with_its_hash_its_keys_and_equal(returns):
         assert kept.node.hash == given.hash
 
 
-def test_split_documents_come_back_with_the_hash_of_the_splitters_nodes():
-    documents = [
-        Document(id_=name, text=f"{text} " * 9, metadata={"b": name, "a": 1, "c": {"z": 1, "a": [2]}})
-        for name, text in TEXTS.items()
-    ]
-    cut = run_transformations(documents, [SentenceSplitter(chunk_size=60, chunk_overlap=5)])
-    assert len(cut) > 8
-    cut[0].metadata["one"] = 1  # a key of one node alone, before those that all have
-    cut[0].metadata = {"own": 1, **cut[0].metadata}
-    hashes = {node.node_id: node.hash for node in cut}
-    for found in retriever(cut, similarity_top_k=50).retrieve("Petra Quillon"):
-        assert found.node.hash == hashes[found.node_id]
-
-
-@pytest.mark.parametrize("mode", ["reciprocal_rerank", "relative_score", "simple"])
-def test_fusion_merges_what_both_found(mode):
-    given = nodes()
-    ours = retriever(given, similarity_top_k=2)
-    fusion = QueryFusionRetriever(
-        [ours, LlamaIndex.Words(given)], llm=MockLLM(), num_queries=1, mode=mode, similarity_top_k=4, use_async=False
-    )
-    question = "Petra Quillon film"
-    first = {n.node_id for n in ours.retrieve(question)}
-    second = {n.node_id for n in LlamaIndex.Words(given).retrieve(question)}
-    assert first & second
-    found = fusion.retrieve(question)
-    assert {n.node_id for n in found} == first | second
-    assert len(found) == len(first | second)
-    if mode == "reciprocal_rerank":
-        best = {n.node_id: n.score for n in found}
-        assert min(best[name] for name in first & second) > 1 / 60 + 1e-9
-        assert min(best[name] for name in first & second) > max([best[name] for name in first ^ second], default=0.0)
-
-
 def test_merging_retriever_finds_the_parents():
     document = Document(id_="d", text=" ".join(f"{text} " * 4 for text in TEXTS.values()))
     tree = HierarchicalNodeParser.from_defaults(chunk_sizes=[256, 40]).get_nodes_from_documents([document])
@@ -321,21 +259,6 @@ def test_merging_retriever_finds_the_parents():
     )
     (found,) = merging.retrieve("Petra Quillon")
     assert found.node_id not in {leaf.node_id for leaf in leaves}
-
-
-def test_recursive_and_router_retrievers_follow_our_nodes():
-    link = IndexNode(id_="link", text="Films of Petra Quillon", index_id="films", metadata={"k": 1})
-    films = retriever(nodes(), similarity_top_k=1)
-    root = retriever([link], similarity_top_k=1)
-    assert root.retrieve("films")[0].node.hash == link.hash
-    recursive = RecursiveRetriever("root", retriever_dict={"root": root, "films": films})
-    assert [n.node_id for n in recursive.retrieve("Salt Lantern film")] == ["lantern"]
-    router = RouterRetriever(
-        LLMSingleSelector.from_defaults(llm=MockLLM()),
-        [RetrieverTool.from_defaults(films, description="films")],
-        llm=MockLLM(),
-    )
-    assert router._retrievers == [films]
 
 
 def test_what_a_search_adds_can_be_read_but_is_no_item():

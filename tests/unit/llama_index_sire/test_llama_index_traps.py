@@ -7,11 +7,10 @@ from itertools import pairwise
 
 import pytest
 from llama_index.core.base.base_query_engine import BaseQueryEngine
-from llama_index.core.base.response.schema import Response
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import Document
-from llama_index.core.tools import QueryEngineTool
+from llama_index.core.tools import RetrieverTool
 
 from llama_index_sire import (
     IRCoTQueryEngine,
@@ -114,15 +113,22 @@ def test_trap_public_methods_are_left_to_llama_index():
         assert issubclass(ours, base)
 
 
-async def test_trap_the_engine_as_a_tool_gets_the_question_as_it_is(index_of):
+def test_trap_the_question_arrives_as_the_model_wrote_it(index_of):
     """`RetrieverTool` turns it into "input is ..."."""
-    seen = []
+    heard = []
+    index = index_of()
 
-    class Listening(IRCoTQueryEngine):
-        async def _aquery(self, query_bundle):
-            seen.append(query_bundle.query_str)
-            return Response("heard")
+    class Hearing:
+        path = index.path
 
-    tool = QueryEngineTool.from_defaults(Listening(index_of(), llm=ScriptedModel([THINK])), name="a", description="b")
-    assert (await tool.acall(input="who founded X?")).content == "heard"
-    assert seen == ["who founded X?"]
+        search, snapshot = index.search, index.snapshot
+
+        async def asearch(self, query, k, *, filter, returns, as_of):
+            heard.append((query, k, filter))
+            return await index.asearch(query, k, filter=filter, returns=returns)
+
+    retriever = SireRetriever(Hearing())
+    create_sire_tool(retriever)(query="who founded X?")
+    assert heard == [("who founded X?", 10, None)]
+    RetrieverTool.from_defaults(retriever, description="theirs")(input="who founded X?")
+    assert heard[1][0] != "who founded X?"

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.schema import Document, TextNode
-from llama_index.core.schema import Document as LlamaIndexDocument
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQueryResult
 from llama_index_mirrors import AppendOnly, Flaky, document, expected, held, make
@@ -18,7 +17,6 @@ from llama_index_sire import SireRetriever, VectorStoreMirror
 from sire_core import Index
 from sire_core.recipes import indexrag
 from sire_core.types import to_uuid
-from support.llama_index_models import WordEmbedding
 
 
 class LeastStore(BasePydanticVectorStore):
@@ -104,22 +102,6 @@ def test_a_change_of_metadata_alone_reaches_derived_nodes():
         assert ("tenant" in node) == ("d0" not in json.loads(node["sire_doc_ids"]))
 
 
-def test_nothing_is_embedded_twice(documents):
-    model = WordEmbedding()
-    SireRetriever.from_documents(documents[:6], recipe="flat", embed_model=model, vector_store=LeastStore())
-    assert len(model._calls) == 6
-
-
-def test_refitted_vectors_are_put_anew(documents):
-    """The core's default embedder fits again when the corpus has doubled: every vector changes."""
-    store = SimpleVectorStore()
-    retriever = SireRetriever.from_documents(documents[:10], recipe="flat", vector_store=store)
-    retriever.insert(documents[10:40])
-    view = retriever.index.view()
-    for position, name in enumerate(view.ids.tolist()):
-        assert store.data.embedding_dict[to_uuid(name.decode())] == pytest.approx(view.matrix[position].tolist())
-
-
 STORED = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids")
 
 
@@ -148,18 +130,6 @@ def test_a_store_with_the_least_interface_holds_every_node_once():
     index.push(full=True)
     index.delete(["d0"])
     assert sorted(node.node_id for node in store._rows) == sorted(expected(index))
-
-
-def test_nodes_carry_excluded_keys_and_no_more_metadata(documents):
-    store = AppendOnly()
-    given_document = LlamaIndexDocument(
-        id_="x", text="The lighthouse.", metadata={"path": "/x", "lang": "en"}, excluded_llm_metadata_keys=["path"]
-    )
-    SireRetriever.from_documents([given_document], recipe="flat", vector_store=store)
-    (node,) = store._rows
-    assert "path" in node.excluded_llm_metadata_keys
-    assert set(node.metadata) == {"path", "lang", *STORED}
-    assert set(STORED) <= set(node.excluded_llm_metadata_keys)
 
 
 def test_a_store_with_vectors_of_another_length_is_warned_of(caplog):

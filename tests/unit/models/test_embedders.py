@@ -5,15 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core import Index
+from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError
 from sire_core.models.embedders import answer_text, resolve_embedder, same_model
 from sire_core.models.lexical_embedder import LexicalEmbedder
@@ -23,7 +21,7 @@ from sire_core.protocols import Embedder, Fittable
 from sire_core.reason import ircot
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
-from sire_core.types import Document
+from support.command import run_python
 
 TEXTS = [
     "The lighthouse of Arnholm was built by Greta Voss in 1871.",
@@ -34,12 +32,6 @@ TEXTS = [
 ]
 
 
-async def test_a_question_finds_the_passage_that_shares_its_rare_words():
-    embedder = LexicalEmbedder().fit(TEXTS)
-    scores = (await embedder.embed(["Who built the Arnholm lighthouse?"], "query")) @ (await embedder.embed(TEXTS)).T
-    assert scores.argmax() == 0
-
-
 async def test_words_never_seen_before_and_inflections_still_match():
     embedder = LexicalEmbedder().fit(TEXTS)
     passages = await embedder.embed(["Quibblewick met the envoy.", "The sailors met the envoy."])
@@ -47,12 +39,6 @@ async def test_words_never_seen_before_and_inflections_still_match():
     assert passages[0] @ query > passages[1] @ query + 0.1
     finnish = await embedder.embed(["lentokoneessa", "lentokoneeseen", "kirkolle"])
     assert finnish[0] @ finnish[1] > finnish[0] @ finnish[2] + 0.1
-
-
-async def test_words_of_one_meaning_meet():
-    embedder = LexicalEmbedder().fit(TEXTS)
-    question, near, far = await embedder.embed(["How is a file erased?", "Deleting documents.", "Painting seascapes."])
-    assert question @ near > question @ far + 0.05
 
 
 GERMAN = (
@@ -124,14 +110,7 @@ def test_same_bits_in_another_process_with_another_number_of_threads():
             "OPENBLAS_NUM_THREADS": threads,
             "PYTHONHASHSEED": seed,
         }
-        run = subprocess.run(
-            [sys.executable, "-c", script],
-            input=json.dumps(texts),
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        run = run_python(script, input=json.dumps(texts), env=environment)
         outcomes.add(run.stdout)
     assert len(outcomes) == 1
 
@@ -220,13 +199,6 @@ def model_folder(tmp_path):
     return tmp_path / "tiny"
 
 
-@pytest.mark.parametrize("spec", [None, "lexical"])
-def test_default_needs_nothing(spec):
-    embedder = resolve_embedder(spec)
-    assert isinstance(embedder, LexicalEmbedder)
-    assert embedder.spec == "lexical"
-
-
 def test_specs_lead_back_to_the_same_embedder(tmp_path, model_folder):
     write_precomputed(tmp_path / "v.npz", ["a"], np.ones((1, 3), np.float32), "f")
     for spec, kind in (
@@ -260,7 +232,7 @@ def test_resolving_loads_no_library():
         "resolve_embedder(None); resolve_embedder('st:org/name')\n"
         "print([m for m in ('torch', 'sklearn', 'scipy', 'sentence_transformers', 'Stemmer') if m in sys.modules])"
     )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    run = run_python(script)
     assert run.stdout.strip() == "[]"
 
 

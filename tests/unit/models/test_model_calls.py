@@ -11,7 +11,7 @@ from email.utils import formatdate
 import pytest
 from pydantic import BaseModel
 
-from sire_core import Document, Index
+from sire_core import Document, Index, UsageLimits
 from sire_core.changes.estimate import estimate_extraction
 from sire_core.errors import ConfigurationError, LimitExceededError, UnusableAnswerError
 from sire_core.extraction.answer_schemas import ExtractionAnswer
@@ -21,7 +21,7 @@ from sire_core.models.caching import CachedModel, answer_key
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.faults import RetryPolicy, retry_after
-from sire_core.models.usage import CostRange, Price, UsageLimits, load_prices, price_of
+from sire_core.models.usage import CostRange, Price, load_prices, price_of
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import ChunkInContext, Completion, ModelRequest, Prompt
 from sire_core.storage.call_cache import CallStore

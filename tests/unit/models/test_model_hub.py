@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +14,7 @@ import pytest
 from sire_core.errors import ConfigurationError
 from sire_core.models.embedders import resolve_embedder
 from sire_core.settings import UntrustedText
+from support.command import run_python
 from support.tiny_onnx import write_tiny_embedder
 
 
@@ -175,9 +175,7 @@ def test_a_model_in_the_onnx_format_is_downloaded_once_and_only_what_it_needs(tm
     }
 
     def said(spec):
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPT, spec], capture_output=True, text=True, check=True, env=environment
-        )
+        done = run_python(SCRIPT, spec, env=environment)
         return done.stdout.strip()
 
     try:

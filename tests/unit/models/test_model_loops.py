@@ -5,8 +5,6 @@ import gc
 import json
 import logging
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -23,6 +21,7 @@ from sire_core.models.base import CheckedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Completion, Prompt
+from support.command import run_python
 from support.scripted_server import ScriptedServer
 
 ENTITY = '{"id":"n1","name":"Petra Quillon","type":"Person","aliases":[],"description":""}'
@@ -175,14 +174,7 @@ async def double(x):
 def run_script(script, **options):
     # On a busy machine asyncio's debug mode says how long a step took; that is no warning about us.
     quiet = "import logging\nlogging.getLogger('asyncio').addFilter(lambda record: 'took' not in record.msg)\n"
-    return subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", quiet + textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        **options,
-    )
+    return run_python(quiet + textwrap.dedent(script), flags=("-X", "dev", "-W", "error"), check=False, **options)
 
 
 def test_exception_keeps_its_traceback_and_leaves_no_cycle():
@@ -192,10 +184,6 @@ def test_exception_keeps_its_traceback_and_leaves_no_cycle():
     with pytest.raises(KeyError, match="gone") as caught:
         run_sync(fail())
     assert "fail" in [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
-
-
-async def test_works_inside_a_running_loop_like_a_notebook():
-    assert run_sync(double(3)) == 6
 
 
 def test_fifty_threads_at_once_overlap_on_one_loop():

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Index
 from sire_core.errors import ConfigurationError
 from sire_core.models.embedders import resolve_embedder
 from sire_core.models.onnx_embedder import OnnxEmbedder, semantic_choice
@@ -136,24 +136,6 @@ def test_the_spec_makes_it_again_and_the_fingerprint_knows_the_model_but_not_its
     assert moved.fingerprint == OnnxEmbedder(folder).fingerprint
     changed = write_tiny_embedder(tmp_path / "changed" / "tiny", {**WORDS, "cat": [2.0, 0.0, 0.5]}, max_length=8)
     assert OnnxEmbedder(changed).fingerprint != moved.fingerprint
-
-
-def test_an_index_is_built_opened_and_searched(folder, tmp_path):
-    documents = [Document("a", "The cat sleeps."), Document("b", "A rock lies there."), Document("c", "Nothing.")]
-    with Index(tmp_path / "i", recipe="flat", embedder=f"onnx:{folder}") as index:
-        index.build(documents)
-    with Index(tmp_path / "i") as index:
-        assert index.search("kitten", 1)[0].doc_ids == ("a",)
-        assert index.stats()["embedder"] == OnnxEmbedder(folder).fingerprint
-
-
-def test_what_only_an_index_names_is_not_downloaded(monkeypatch, tmp_path):
-    pytest.importorskip("onnxruntime")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(ConfigurationError, match=r"not on this machine.*--embedder onnx:NAME"):
-        embedded(resolve_embedder(UntrustedText("onnx:org/model")), ["x"])
-    with pytest.raises(ConfigurationError, match="on another machine"):
-        resolve_embedder(UntrustedText("onnx:\\\\host\\share"))
 
 
 @pytest.mark.parametrize(

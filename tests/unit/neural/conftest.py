@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from sire_core import Document, Index
-from sire_core.evaluate.datasets import Question
-from sire_core.papers.iier.recipe import iier
+from sire_core.extend import Question
 from sire_core.papers.iier.training import known_questions
+from sire_core.recipes import iier
 from sire_core.testing.doubles import HashEmbedder
 
 FIRST = "Ada Bela Cora Dina Edda Fina Gerda Hilda Inga Jana Karla Lena Mara Nora Olga Petra".split()

@@ -4,8 +4,6 @@ import json
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.extraction.record import RecordedExtractor
@@ -105,44 +103,6 @@ def test_equal_facts_of_two_passages_merge_or_stay():
     kept = group_facts(facts, "paper", dup_facts="keep")
     assert kept[0].text == "A met B.\nA met B."
     assert [(found.keys, found.text, found.chunk_ids) for found in kept[1:]] == [(("b", "c"), "A met B.", ("d0", "d1"))]
-
-
-LINES = st.lists(
-    st.builds(
-        FactLine,
-        st.sampled_from([f"Fact {i} is told here." for i in range(12)]),
-        st.lists(st.sampled_from(["Ann", "ann", "Bob", "Cy", "Dee", " ", '"']), max_size=4).map(tuple),
-        st.sampled_from("stuv").map(lambda name: (name,)),
-    ),
-    max_size=25,
-)
-
-
-@settings(deadline=None)
-@given(LINES, st.sampled_from(["safe", "code", "paper"]), st.sampled_from(["drop", "keep"]))
-def test_grouping_keeps_its_promises(lines, rule, dup):
-    found = group_facts(lines, rule, "norm", dup)
-    assert len({aggregate.text for aggregate in found}) == len(found)
-    keys = [key for aggregate in found for key in aggregate.keys]
-    assert len(set(keys)) == len(keys)
-    assert all(keys)
-    texts = [line.text for line in lines]
-    for aggregate in found:
-        said = iter(texts if dup == "keep" else dict.fromkeys(texts))
-        assert all(fact.text in said for fact in aggregate.facts)  # in corpus order
-        for fact in aggregate.facts:
-            sources = {c for line in lines if line.text == fact.text for c in line.chunk_ids}
-            assert set(fact.chunk_ids) <= sources
-    if dup == "drop":
-        for key in keys:
-            (own,) = [aggregate for aggregate in found if key in aggregate.keys]
-            naming = {
-                line.chunk_ids[0] for line in lines if key in [name.strip(' "').lower() for name in line.entities]
-            }
-            assert naming <= set(own.chunk_ids)
-    if rule == "safe":  # nothing that names an entity is lost
-        named = {line.text for line in lines if any(name.strip(' "') for name in line.entities)}
-        assert {fact.text for aggregate in found for fact in aggregate.facts} == named
 
 
 def test_parts_are_headed_only_by_a_name_that_their_chunks_state():

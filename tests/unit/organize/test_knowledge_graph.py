@@ -5,9 +5,9 @@ import json
 import numpy as np
 
 from sire_core import Document, Index
+from sire_core.extend import KEYWORD
 from sire_core.extraction.record import RecordedExtractor
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.knowledge import KEYWORD
 from sire_core.papers.iier import INTERACTS
 from sire_core.papers.iier.chain_graph import ChainGraph
 from sire_core.recipes import iier, msrag, pagerank
@@ -33,14 +33,6 @@ def edges_of(path):
     return {
         (e.kind, e.source, e.target, json.dumps(dict(e.metadata), sort_keys=True)) for e in read_contents(path).edges
     }
-
-
-def test_without_units_the_pool_holds_passages_and_edges_only(tmp_path):
-    with folder(tmp_path / "i") as index:
-        assert dict(index.build(CORPUS).units) == {"chunk": 4}
-    found = read_contents(tmp_path / "i")
-    assert {edge.kind for edge in found.edges} == {"mentions"}
-    assert all(edge.source in found.chunks for edge in found.edges)
 
 
 def test_with_units_a_relation_stands_on_every_passage_that_states_it(tmp_path):

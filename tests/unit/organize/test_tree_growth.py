@@ -13,15 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sire_core import Document, Index
+from sire_core import Document, Index, Passage
 from sire_core.changes.summarizers import ExtractiveSummarizer, ModelSummarizer, select_sentences
-from sire_core.knowledge.element_summaries import summarize_elements
-from sire_core.models.usage import estimate_tokens
+from sire_core.extend import count_tokens, estimate_tokens, summarize_elements
 from sire_core.recipes import raptor, sirerag
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
-from sire_core.text.words import count_tokens
-from sire_core.types import Passage, Unit, UnitKind
+from sire_core.types import Unit, UnitKind
 
 WORDS = [
     "amber",

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from sire_core import Document, Index
-from sire_core.extraction.record import ExtractionRecord, RecordedExtractor
+from sire_core import Document, Index, Passage
+from sire_core.extend import ExtractionRecord
+from sire_core.extraction.record import RecordedExtractor
 from sire_core.papers.trees.clustering import soft_clusters
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Passage
 from support.stated_triples import DistinctVectors
 
 

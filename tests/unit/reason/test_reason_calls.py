@@ -10,6 +10,7 @@ from reason_scripts import QUESTION, Chat, answer, search
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, QueryError
+from sire_core.extend import count_tokens
 from sire_core.reason import (
     Answer,
     IntermediateAnswer,
@@ -27,7 +28,6 @@ from sire_core.reason import (
     single,
 )
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.text.words import count_tokens
 from support.faults import always, at_calls
 
 ORIGINAL, HIPPORAG, TWO_CALL = IRCoTConfig("original"), IRCoTConfig("hipporag"), SelfAskConfig("two_call")

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from sire_core import Document, Index, UsageLimits
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
+from sire_core.extend import ScoredRanking
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.reason import ReasoningLimits, collect, ircot, iterate_sync, self_ask, single
-from sire_core.reason.answer_reader import INSUFFICIENT, UNSUPPORTED, ReadAnswer, ReaderConfig, cite, read
+from sire_core.reason import ReaderConfig, ReasoningLimits, collect, ircot, iterate_sync, self_ask, single
+from sire_core.reason.answer_reader import INSUFFICIENT, UNSUPPORTED, ReadAnswer, cite, read
 from sire_core.reason.evidence import MergedRanking, Search
 from sire_core.reason.model_calls import ModelCalls
 from sire_core.recipes import flat, recipe_by_name, smart
-from sire_core.search.ranking import ScoredRanking
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 from sire_core.types import PathStep, UnitKind
 

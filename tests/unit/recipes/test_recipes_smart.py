@@ -8,10 +8,10 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
+from sire_core.evaluate import DataSet, Experiment
 from sire_core.evaluate.answer_eval import AnswerConfig, answer_questions, answer_scores
-from sire_core.evaluate.datasets import DataSet, Question
-from sire_core.evaluate.experiment import Experiment
 from sire_core.evaluate.report import format_ablations
+from sire_core.extend import Question
 from sire_core.recipes import flat, smart
 from sire_core.recipes.published import Published, ablations_of
 from sire_core.testing.contracts import broken_promises, check_filters, check_order

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
-from sire_core.index import Index
 from sire_core.recipes import flat, recipe_by_name, sirerag
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor
-from sire_core.types import Document
 
 # The facts of oracle S1 in three passages of equal length, and a passage that states none.
 TEXTS = ("A founded B. B makes C. Sales rise.", "C was sold to A. D likes tea.", "F met G. G hired F.", "Nothing here.")

@@ -12,9 +12,8 @@ import pytest
 
 import sire_core.recipes
 from sire_core import Index
-from sire_core.recipes import recipe_by_name
+from sire_core.recipes import REGISTRY, recipe_by_name
 from sire_core.recipes.published import presets_of
-from sire_core.recipes.registry import REGISTRY
 from sire_core.settings import ResolvedSettings
 
 OURS = [name for name, factory in sorted(REGISTRY.items()) if factory.__module__.startswith("sire_core.")]

@@ -11,7 +11,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.trust import GATES, Trust, vector_reliability
-from sire_core.recipes.sire.weights import weights_for
+from sire_core.recipes.sire.weights import Weights, weights_for
 
 TOPICS = (
     "heart valve surgery",
@@ -89,6 +89,53 @@ def test_few_passages_say_nothing_about_an_embedder(pages) -> None:
         index.build([*pages, Document("b", "Another page.")])
         view = index.snapshot().view
         assert vector_reliability(EvidenceIndex.of(view), view.matrix) == 1.0
+
+
+class ConceptEmbedder:
+    """An embedder whose vectors tell which of the sentences about paraphrases belong together, for a part of them."""
+
+    fingerprint = "concepts"
+    dimension = 64
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+
+    async def embed(self, texts: Sequence[str], kind: str = "document") -> np.ndarray:
+        rows = hashed(list(texts))
+        vectors = np.concatenate([rows, np.zeros((len(texts), 16))], axis=1) / 50.0
+        if len(texts) in (32, 64):
+            for row in range(int(32 * self.share)):
+                vectors[row] = np.random.default_rng(row).normal(size=64)
+        return vectors.astype(np.float32)
+
+
+@pytest.mark.parametrize(("share", "low", "high"), [(0.0, 0.0, 0.0), (0.5, 0.4, 0.9), (1.0, 1.0, 1.0)])
+def test_vectors_are_trusted_as_far_as_their_embedder_knows_paraphrases(share, low, high) -> None:
+    embedder = ConceptEmbedder(share)
+    with Index(recipe="sire", embedder=embedder) as index:
+        index.build(pages())
+        view = index.snapshot().view
+        trusted = Weights.of(view, EvidenceIndex.of(view)).vector_share
+        assert low <= trusted <= high
+        embedder.share = 0.0
+        index.add([Document("new", "A page that came later.")])  # the embedder is not asked again
+        assert Weights.of(index.snapshot().view, EvidenceIndex.of(index.snapshot().view)).vector_share == trusted
+
+
+def test_an_embedder_that_knows_only_its_own_texts_is_judged_by_its_vectors() -> None:
+    """Vectors of a file, say."""
+
+    class Stored(RandomEmbedder):
+        async def embed(self, texts: Sequence[str], kind: str = "document") -> np.ndarray:
+            if kind == "query" or "About" not in texts[0]:
+                raise KeyError(texts[0])
+            return await super().embed(texts, kind)
+
+    with Index(recipe="sire", embedder=Stored()) as index:
+        index.build(pages())
+        assert index.stats()["paraphrase_score"] is None
+        view = index.snapshot().view
+        assert Weights.of(view, EvidenceIndex.of(view)).vector_share == 0.0
 
 
 def gates(length: int, shared: float, unsure: float) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sire_core.knowledge import MENTIONS, RELATES
+from sire_core.extend import MENTIONS, RELATES
 from sire_core.papers.smart.select import ReportTrees
 from sire_core.types import UnitKind
 

@@ -11,16 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core import Index
-from sire_core.arrays.lists import Lists
 from sire_core.data import demo_documents
 from sire_core.documents.media import split_media
 from sire_core.errors import SnapshotExpiredError
+from sire_core.extend import KnownSimilarities, Lists
 from sire_core.files.readers import read_documents
 from sire_core.papers.iier.chain_graph import ChainGraph, PassageKeywords
 from sire_core.papers.iier.rank import frontier, walk_chains
 from sire_core.papers.iier.scorers import ChainQuestion, HeuristicScorer, RandomScorer, newly_covered
 from sire_core.recipes import iier
-from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.testing.doubles import HashEmbedder
 
 

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document, Index, Passage
+from sire_core.extend import KnownSimilarities
 from sire_core.filters import parse_filter
 from sire_core.papers.iier.rank import EvidenceChains
 from sire_core.recipes import flat, iier
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.question import QueryFeatures
-from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
-from sire_core.types import Passage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,14 +102,6 @@ def test_orders_of_the_paper(folder):
             shuffled.append(tuple(names(index.search(question, len(set(flat))))))
     assert {frozenset(found) for found in shuffled} == {frozenset(flat)}
     assert len(set(shuffled)) > 1
-
-
-def test_filters_restrict_seeds_and_walk(folder):
-    with opened(folder) as index:
-        hits = index.search(QUESTION, 40, filter={"tenant": "a"})
-        assert chains_of(index, where={"tenant": "b"}) == [["vale"]]
-        assert "vale" not in names(hits)
-        assert not any("Mira Vale" in repr(hit.path) for hit in hits)
 
 
 def test_a_model_finds_the_keywords_of_a_question(folder):

@@ -2,13 +2,13 @@
 
 import pytest
 
-from sire_core import Index
+from sire_core import Hit, Index
 from sire_core.data import demo_documents, demo_questions
+from sire_core.extend import count_tokens
 from sire_core.reason import extract_answer
 from sire_core.search.extracts import extract_sentences
 from sire_core.search.unanswered import unanswered_note
-from sire_core.text.words import count_tokens
-from sire_core.types import Hit, Unit, UnitKind
+from sire_core.types import Unit, UnitKind
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -24,6 +24,8 @@ def part(name, text, title):
 
 BRIDGE = hit("bridge", "# Arne\n\nThe Arne Bridge is painted green. It was opened in 1931. Boats pass below.", "Arne")
 PAINT = hit("paint", "Green paint is sold in Lindle. The shop opens at nine.", "Paint")
+
+REFUSED = "The documents do not seem to answer this."
 
 
 def test_sentences_come_in_the_order_of_the_hits_and_are_quoted_without_marks():
@@ -45,11 +47,12 @@ def test_what_fits_much_less_than_the_best_sentence_is_not_quoted():
     assert [one.text for one in chosen] == ["The lock of Orr was built in 1931."]
 
 
-def test_of_hits_that_lack_words_of_the_question_few_sentences_are_quoted():
-    question = "Who sells green paint on the moon?"
-    more = [hit(f"p{n}", f"Green paint number {n} is sold by Ann in the {'old ' * n}hall.") for n in range(20)]
-    assert 2 <= len(extract_sentences(question, more)) < 8 < len(extract_sentences("Who has green paint?", more))
-    assert unanswered_note(question, more) == "No hit mentions 'sells' or 'moon'."
+def test_hits_that_only_share_a_word_with_the_question_are_not_quoted():
+    question = "What is the capital of France?"
+    more = [hit(f"p{n}", f"The option -C{n} capitalises {'all ' * n}words; capital letters stay.") for n in range(5)]
+    assert extract_sentences("What happens to capital letters?", more)
+    assert extract_sentences(question, more) == []
+    assert unanswered_note(question, more) == f"{REFUSED} No hit mentions 'France'."
 
 
 def test_every_sentence_that_answers_the_whole_question_is_quoted():
@@ -77,7 +80,7 @@ def test_words_that_say_nothing_by_themselves_are_not_missed():
 @pytest.mark.parametrize(
     ("question", "note"),
     [
-        ("Is it painted by --paint?", "No hit mentions '--paint'."),
+        ("Is it painted by --paint?", f"{REFUSED} No hit mentions '--paint'."),
         ("What opens arne.bridge?", "No hit mentions 'opens' or 'arne.bridge'."),
         ("Is Ann to blame for Arne Bridge, and how is it got rid of?", ""),
     ],
@@ -144,14 +147,14 @@ def test_a_hit_that_a_quoted_sentence_leads_to_is_quoted_by_what_means_the_same(
     [
         ("When was the Arne Bridge opened?", ""),
         ("Paint", ""),
-        ("xyzzy qwfp", "No hit shares a word with the question; these are only the nearest."),
+        ("xyzzy qwfp", f"{REFUSED} No hit shares a word with the question."),
         (
             "lemons on a painted meringue?",
-            "No hit mentions 'lemons' or 'meringue'.",
+            f"{REFUSED} No hit mentions 'lemons' or 'meringue'.",
         ),
-        ("Which lemons are painted?", "No hit mentions 'lemons'."),
+        ("Which lemons are painted?", f"{REFUSED} No hit mentions 'lemons'."),
         ("How do I paint the bridge right away instead of waiting?", ""),
-        ("What do we know of the Arnee Bridge?", "No hit mentions 'Arnee'."),
+        ("What do we know of the Arnee Bridge?", f"{REFUSED} No hit mentions 'Arnee'."),
         ("When did Anna Weiss open the Arne Bridge, and how is it painted?", "No hit mentions 'Anna' or 'Weiss'."),
         ("Is the Arne BRIDGE PAINTING green?", "No hit mentions 'PAINTING'."),
         ("Which boats are sold?", "No hit has more than one word of the question; these are only the nearest."),
@@ -247,7 +250,7 @@ def test_what_is_quoted_is_said_of_the_setting_that_is_asked_for(question, quote
 )
 def test_what_is_quoted_is_whole_or_says_that_it_goes_on(text, quoted):
     hits = [hit("lock", text, "Mill > Lock"), hit("lock", "Dust lies in the hall of the bell.", "Mill > Bell")]
-    found = extract_sentences("How do I start the lock of the mill anew?", hits)
+    found = extract_sentences("How do I start the lock of the mill anew?", hits, 80)
     assert any(one.quoted.startswith(quoted) for one in found), found
 
 

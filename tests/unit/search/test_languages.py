@@ -7,11 +7,13 @@ import pathlib
 import pytest
 
 from sire_core import Document, Index
+from sire_core.documents.chunker import chunk_document
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
+from sire_core.search.extracts import extract_sentences
+from sire_core.text.asking import asking_rules
 from sire_core.text.languages import find_language, language
-from sire_core.text.snippets import rate_sentences, read_sentences
-from sire_core.types import Chunk
+from sire_core.types import Chunk, Hit, Unit, UnitKind
 
 KOREAN = (
     ("기차", "어제 우리는 기차를 타고 바다로 갔다."),
@@ -214,6 +216,61 @@ def test_names_that_change_their_endings_lead_to_their_passage():
     ids=["german", "russian"],
 )
 def test_quotes_answer_in_the_forms_of_the_language(text, question, quoted):
-    sentences = read_sentences(text)
-    rates = rate_sentences(sentences, question)
-    assert sentences[max(range(len(rates)), key=rates.__getitem__)].text == quoted
+    assert first_quote(text, question, find_language(text)) == quoted
+
+
+def first_quote(text, question, code):
+    """The quote of a passage, one sentence long."""
+    (chunk,) = chunk_document(Document("d", text, metadata={"lang": code}))
+    hit = Hit(Unit(chunk.id, UnitKind.CHUNK, text, (chunk.id,), layout=chunk.layout), 1.0, ("d",))
+    return extract_sentences(question, [hit], 11)[0].text
+
+
+@pytest.mark.parametrize(
+    ("code", "question", "answer", "other"),
+    [
+        ("de", "Wie lange wartet der Server?", "Der Server wartet 30 Minuten.", "Der Server wartet auf den Client."),
+        ("de", "Wo wartet der Server?", "Der Server wartet in Frankfurt.", "Der Server wartet auf den Client."),
+        ("de", "Wann endet die Aktion?", "Die Aktion endet im Mai.", "Die Aktion endet ohne Fehler."),
+        (
+            "fr",
+            "Combien de temps attend le serveur ?",
+            "Le serveur attend 30 minutes.",
+            "Le serveur attend la réponse.",
+        ),
+        (
+            "fr",
+            "Qui dirige le service ?",
+            "Le service est dirigé par Claire Dupont.",
+            "Le service est dirigé depuis hier.",
+        ),
+        ("es", "¿Cuánto tiempo espera el servidor?", "El servidor espera 30 segundos.", "El servidor espera la señal."),
+        ("it", "Quanto tempo attende il server?", "Il server attende 5 giorni.", "Il server attende la risposta."),
+        ("pt", "Quanto tempo espera o servidor?", "O servidor espera 5 dias.", "O servidor espera pela resposta."),
+        ("nl", "Hoe lang wacht de server?", "De server wacht 5 dagen.", "De server wacht op het antwoord."),
+        ("pl", "Ile minut czeka serwer?", "Serwer czeka 30 minut.", "Serwer czeka na odpowiedź."),
+        ("ru", "Сколько минут ждёт сервер?", "Сервер ждёт 30 минут.", "Сервер ждёт ответа от клиента."),
+        ("tr", "Sunucu kaç dakika bekler?", "Sunucu 30 dakika bekler.", "Sunucu istemciyi hep bekler."),
+        ("ar", "كم دقيقة ينتظر الخادم؟", "ينتظر الخادم 30 دقيقة.", "ينتظر الخادم رد العميل."),
+        ("zh", "服务器等待多久？", "服务器等待三十分钟。", "服务器等待客户端回答。"),
+        ("ja", "サーバは何分待ちますか。", "サーバは30分待ちます。", "サーバは返事を待ちます。"),
+        ("ko", "서버는 몇 분 기다립니까?", "서버는 30분 기다립니다.", "서버는 응답을 기다립니다."),
+    ],
+)
+def test_answers_have_the_time_the_place_or_the_name_that_is_asked_for(code, question, answer, other):
+    assert first_quote(f"{other}{answer}" if code in ("zh", "ja") else f"{other} {answer}", question, code) == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("Wie lange hält der Akku, und wo wird das Ladegerät gekauft?", 2),
+        ("Quel port utilise le serveur et comment changer le mot de passe ?", 2),
+        ("サーバのポートは何番ですか。設定はどこにありますか。", 2),
+        ("Где лежат журналы и сколько дней они хранятся?", 2),
+        ("Der Akku und das Netzteil, sind sie neu?", 1),
+    ],
+)
+def test_parts_of_questions_in_their_language(question, parts):
+    spoken = language(find_language(question, ("de", "fr", "ja", "ru")))
+    assert len(asking_rules(spoken).parts(question)) == parts

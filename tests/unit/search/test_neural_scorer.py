@@ -8,6 +8,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
+from sire_core.extend import KnownSimilarities
 from sire_core.papers.iier.chain_graph import ChainGraph
 from sire_core.papers.iier.neural import (
     EDGE_FEATURES,
@@ -18,9 +19,8 @@ from sire_core.papers.iier.neural import (
     write_checkpoint,
 )
 from sire_core.papers.iier.rank import frontier
-from sire_core.papers.iier.recipe import iier
 from sire_core.papers.iier.scorers import ChainQuestion
-from sire_core.search.vectors.sq_index import KnownSimilarities
+from sire_core.recipes import iier
 from sire_core.testing.doubles import HashEmbedder
 
 safetensors = pytest.importorskip("safetensors.numpy", reason="the torch extra is missing")

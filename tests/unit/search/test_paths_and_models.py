@@ -6,10 +6,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
-from sire_core.papers.indexrag.recipe import indexrag
-from sire_core.papers.pagerank.recipe import pagerank
-from sire_core.papers.raptor.recipe import raptor
-from sire_core.papers.smart.recipe import smart
+from sire_core.recipes import indexrag, pagerank, raptor, smart
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
 
@@ -101,7 +98,7 @@ def test_paths_of_a_hub_cost_no_more_for_more_hits():
             Document(
                 f"s{i}", f"Mira Vale owns the Port Amber Mill. She was born in Eastmere in {i}.", title="Mira Vale"
             )
-            for i in range(800)
+            for i in range(300)
         ]
     )
     question = "Who owns Port Amber Mill?"

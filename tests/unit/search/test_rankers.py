@@ -9,9 +9,9 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
+from sire_core.extend import Lexical
 from sire_core.recipes import REGISTRY, flat, pagerank
 from sire_core.search.rankers.late_interaction import LateInteraction, max_similarity
-from sire_core.search.rankers.lexical import Lexical
 from sire_core.testing.doubles import HashEmbedder
 
 
@@ -144,13 +144,3 @@ def test_paths_name_the_entities_and_the_steps(index):
     assert [step.step for step in vale.path] == ["question", "passage", "entity", "vector:chunk"]
     assert vale.path[1].ids[0] == film.unit.id
     assert vale.path[2].note == "the passage names Mira Vale"
-
-
-def test_filters_restrict_the_graph_that_is_walked(index):
-    hits = index.search("Who made The Long Tide?", 40, filter={"tenant": "a"})
-    alone = Index(recipe=pagerank(), embedder=HashEmbedder())
-    alone.build([document for document in CHAIN if document.metadata["tenant"] == "a"])
-    expected = alone.search("Who made The Long Tide?", 40)
-    assert [hit.doc_ids for hit in hits] == [hit.doc_ids for hit in expected]
-    assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected], abs=1e-6)
-    assert "Mira Vale was" not in repr(hits)

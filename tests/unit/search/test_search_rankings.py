@@ -14,15 +14,12 @@ from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import QueryError
-from sire_core.filters import parse_filter
+from sire_core.extend import Flat, Hybrid, Lexical, count_tokens
 from sire_core.recipes import REGISTRY, sirerag
 from sire_core.search.explanation import text_below_title, without_sessions
-from sire_core.search.rankers.hybrid import Hybrid
-from sire_core.search.rankers.lexical import Lexical
-from sire_core.search.vectors.flat import Flat
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor
 from sire_core.text.snippets import snippet
-from sire_core.text.words import count_tokens, find_words, word_pattern
+from sire_core.text.words import find_words, word_pattern
 from sire_core.types import UnitKind
 
 RANKERS = [Flat(), Flat("Answer briefly."), Lexical(), Hybrid(), Hybrid(depth=3), Hybrid((Lexical(),), constant=1.0)]
@@ -45,32 +42,6 @@ def top(ranker, question, n, view, where=None):
 
     positions, scores = asyncio.run(rank())
     return positions.tolist(), scores.tolist()
-
-
-@pytest.mark.parametrize("ranker", RANKERS, ids=repr)
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_rankers_list_everything_once_best_first_ties_by_position(ranker, question, view):
-    positions, scores = top(ranker, question, view.size + 5, view)
-    assert sorted(positions) == list(range(view.size))
-    assert positions == [p for _, p in sorted(zip([-s for s in scores], positions, strict=True))]
-    for n in (1, 4, 49, 51, view.size):
-        assert top(ranker, question, n, view) == (positions[:n], scores[:n])
-
-
-@pytest.mark.parametrize("ranker", RANKERS, ids=repr)
-def test_rankers_keep_to_the_filter(ranker, view):
-    where = parse_filter({"half": "odd"})
-    allowed = view.allowed(where)
-    metadata = view.pool.distinct_metadata()
-    for position, unit in enumerate(view.units(range(view.size))):
-        chunks = view.pool.indices[view.pool.indptr[position] : view.pool.indptr[position + 1]]
-        halves = {metadata[view.pool.chunk_metadata[chunk]]["half"] for chunk in chunks}
-        assert allowed[position] == (halves == {"odd"}), unit
-    positions, _ = top(ranker, QUESTIONS[0], view.size, view, where)
-    assert sorted(positions) == np.flatnonzero(allowed).tolist()
-    kinds = {unit.kind for unit in view.units(positions)}
-    assert UnitKind.CHUNK in kinds
-    assert top(ranker, QUESTIONS[0], 9, view, parse_filter("half=neither")) == ([], [])
 
 
 @pytest.mark.parametrize("ranker", RANKERS, ids=repr)

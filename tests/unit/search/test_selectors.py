@@ -12,11 +12,10 @@ from report_edges import trees_from_edges
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, ModelError, QueryError
-from sire_core.knowledge import MENTIONS
+from sire_core.extend import MENTIONS, ScoredRanking
 from sire_core.papers.indexrag.select import Quota, QuotaRange, choose
 from sire_core.papers.smart.select import ReportSelector, ReportTrees
 from sire_core.recipes import recipe_by_name
-from sire_core.search.ranking import ScoredRanking
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Edge, PathStep, Unit, UnitKind
 from support.scripted_server import ScriptedServer

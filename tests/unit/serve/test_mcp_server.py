@@ -3,8 +3,6 @@
 import asyncio
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 from mcp import Client
@@ -12,10 +10,11 @@ from mcp import Client
 from sire_core import Document, Index, Passage
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import IndexMissingError, ModelError
+from sire_core.extend import count_tokens
 from sire_core.reason import ReasoningLimits
 from sire_core.serve.mcp_server import make_server
 from sire_core.testing.doubles import ScriptedModel
-from sire_core.text.words import count_tokens
+from support.command import run_python
 
 DOCUMENTS = [
     Document("m-1", "Ada Holm founded Brackwater Press.", "Ada Holm", {"year": 1901, "lang": "en"}),
@@ -424,7 +423,7 @@ def test_there_must_be_an_index(tmp_path):
 @pytest.mark.parametrize("missing", ["mcp", "mcp_types"])
 def test_without_the_sdk_one_error_says_what_to_install(missing):
     code = f"import sys; sys.modules[{missing!r}] = None\nimport sire_core.serve.mcp_server"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    done = run_python(code, check=False)
     assert done.stderr.strip().splitlines()[-1] == (
         'ImportError: The MCP server needs the MCP SDK, version 2: pip install "sire-rag[mcp]"'
     )

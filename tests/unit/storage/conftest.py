@@ -1,15 +1,12 @@
 """A small index folder and ways to use it."""
 
 import os
-import subprocess
-import sys
-import textwrap
 
 import pytest
 
-from sire_core.index import Index
+from sire_core import Document, Index
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document
+from support.command import run_python
 
 DOCUMENTS = [Document(f"d{i}", f"Alma met Boris in Ceuta. Alma lives in Drava {i}.", f"Title {i}") for i in range(5)]
 
@@ -56,13 +53,6 @@ def run():
     """Runs Python in a process of its own; warnings are errors there too."""
 
     def run_script(script, *arguments, **options):
-        return subprocess.run(
-            [sys.executable, "-W", "error", "-c", textwrap.dedent(script), *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            **options,
-        )
+        return run_python(script, *arguments, flags=("-W", "error"), check=False, **options)
 
     return run_script

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from sire_core.index import Index
+from sire_core import Document, Index
 from sire_core.storage.check import check_folder
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document
+from support.command import run_python
 
 SOURCE = Path(__file__).parents[2] / "data" / "power_loss.c"
 BLOCK = 512
@@ -143,10 +143,10 @@ def cut(shim, template, place, operation, at, recipe="pagerank"):
     before = {path.stat().st_ino: path.read_bytes() for path in places if path.is_file()}
     listed = {p.stat().st_ino: {c.name: c.stat().st_ino for c in p.iterdir()} for p in places if p.is_dir()}
     environment = {**os.environ, "LD_PRELOAD": str(shim), "POWER_ROOT": str(root), "POWER_OUT": str(out)}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(operation=OPERATIONS[operation]), str(root), recipe],
-        capture_output=True,
-        text=True,
+    done = run_python(
+        SCRIPT.format(operation=OPERATIONS[operation]),
+        root,
+        recipe,
         env={**environment, "POWER_AT": str(at)},
         timeout=300,
         check=False,

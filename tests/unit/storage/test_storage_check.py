@@ -7,13 +7,12 @@ from contextlib import closing
 
 import pytest
 
+from sire_core import Document, Index
 from sire_core.errors import EmbedderMismatchError, StorageError
-from sire_core.index import Index
 from sire_core.recipes import msrag, pagerank
 from sire_core.storage.check import check_folder
 from sire_core.storage.plain_files import checksum
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
-from sire_core.types import Document
 from support.command import run
 
 DOCUMENTS = [

@@ -15,14 +15,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sire_core import recipes
+from sire_core import Document, Index, recipes
 from sire_core.errors import SireError, StorageError
-from sire_core.index import Index
 from sire_core.storage.check import check_folder
 from sire_core.storage.checksums import row_checksum
 from sire_core.storage.plain_files import checksum
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
-from sire_core.types import Document
 from support.damage import (
     DAMAGES,
     ENTRIES,

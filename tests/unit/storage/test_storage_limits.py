@@ -1,9 +1,18 @@
-"""A process without file descriptors, and a file system without locks: said as what they are."""
+"""Limits of a process, a disk and a file system are named; what indexes take of disk, memory and descriptors; forks."""
 
+import asyncio
+import os
 import shutil
+import sqlite3
 import subprocess
+import time
+import tracemalloc
+from contextlib import closing
 
 import pytest
+
+from sire_core import Document, Index
+from sire_core.models.lexical_embedder import LexicalEmbedder
 
 EVERY_LIMIT = """
     import os, resource, sys
@@ -138,3 +147,98 @@ def test_a_file_system_without_locks_is_told_so(folder, run, tmp_path):
     lines = found.stdout.splitlines()
     assert len(lines) == 2
     assert all("file system" in line and "locks" in line for line in lines)
+
+
+WORDS = "river mill bridge harbour tower market castle garden railway museum".split()
+
+
+def passage(number: int) -> Document:
+    sentences = [
+        f"{WORDS[(number + place) % 10].title()} {number + place} was built near the {WORDS[place]} of Town {place} "
+        f"and belonged to Person {number % 40} for {place + 3} years."
+        for place in range(6)
+    ]
+    return Document(f"d{number}", " ".join(sentences), title=f"Place {number}")
+
+
+def size_of(folder) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_passage_of_a_hundred_words_takes_at_most_fifteen_kilobytes_while_the_index_is_open_and_after(tmp_path):
+    with Index(tmp_path / "index", recipe="sire") as index:
+        index.build([passage(number) for number in range(400)])
+        sizes = [size_of(tmp_path / "index")]
+    sizes.append(size_of(tmp_path / "index"))
+    assert max(sizes) / 400 < 15 * 1024
+
+
+def test_a_reader_delays_no_build_and_sees_its_state_until_it_lets_go_of_it(tmp_path):
+    folder = tmp_path / "index"
+    log = folder / "index.sqlite-wal"
+    with Index(folder, recipe="sire") as index:
+        index.build([passage(number) for number in range(20)])
+        with closing(sqlite3.connect(folder / "index.sqlite", isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            before = reader.execute("SELECT count(*) FROM documents").fetchone()
+            start = time.monotonic()
+            index.add([passage(number) for number in range(20, 220)])
+            assert time.monotonic() - start < 20  # SQLite would wait for 30 seconds
+            assert reader.execute("SELECT count(*) FROM documents").fetchone() == before
+        assert log.stat().st_size > 1 << 18
+        assert index.search("Who owned Place 211?", 3)
+        index.add([passage(220)])
+        assert log.stat().st_size == 0
+        assert index.stats()["documents"] == 221
+
+
+def test_embedding_a_batch_takes_little_memory():
+    texts = [passage(number).text.replace("built", f"built{number % 997}x{number}") for number in range(1500)]
+    embedder = LexicalEmbedder().fit(texts[:200])
+    tracemalloc.start()
+    vectors = asyncio.run(embedder.embed(texts))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert vectors.shape == (1500, embedder.dimension)
+    assert peak < 60e6
+
+
+SCRIPT = """
+import os, sys, warnings
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+from sire_core.index import Index
+from sire_core.testing.doubles import HashEmbedder
+from sire_core.types import Document
+index = Index(sys.argv[1], embedder=HashEmbedder())
+def ids():
+    return [hit.unit.id for hit in index.search("Who lives in Drava 3?", 4)]
+expected = ids()
+held = index.snapshot()
+children = []
+for number in range(3):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            assert ids() == expected
+            assert [hit.unit.id for hit in held.search("Who lives in Drava 3?", 4)] == expected
+            if number == 2:
+                index.add([Document("late", "Zelda rules Zadar.")])
+                assert index.search("Zelda", 1)[0].doc_ids == ("late",)
+            code = 0
+        finally:
+            os._exit(code)
+    children.append(child)
+    assert ids() == expected if number < 2 else True
+codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+print(codes, index.search("Zelda", 1)[0].doc_ids)
+index.delete(["late"])
+assert ids() == expected
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_an_index_that_is_open_before_a_fork_works_in_parent_and_children(folder, run):
+    done = run(SCRIPT, folder)
+    assert done.stdout.strip() == "[0, 0, 0] ('late',)", done.stderr
+    assert done.stderr == ""

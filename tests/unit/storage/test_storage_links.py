@@ -5,12 +5,11 @@ import shutil
 
 import pytest
 
+from sire_core import Document, Index
 from sire_core.errors import SireError
-from sire_core.index import Index
 from sire_core.storage.check import check_folder
 from sire_core.storage.plain_files import FILES, FOLDERS
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document
 from support.command import run
 
 LATE = Document("late", "Boris Veld was born in Izola.")

@@ -12,12 +12,11 @@ from contextlib import suppress
 
 import pytest
 
+from sire_core import Document, Index
 from sire_core.errors import IndexLockedError, SnapshotExpiredError
-from sire_core.index import Index
 from sire_core.models.embedders import resolve_embedder
 from sire_core.recipes import REGISTRY
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document
 
 WRITER = """
     import sys

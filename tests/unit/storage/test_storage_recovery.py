@@ -7,16 +7,14 @@ import sqlite3
 
 import pytest
 
+from sire_core import Document, Index
 from sire_core.errors import (
-    EmbedderMismatchError,
     IndexMissingError,
     StorageError,
 )
-from sire_core.index import Index
 from sire_core.storage.checksums import row_checksum
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document
 
 QUESTION = "Who lives in Drava 3?"
 
@@ -99,24 +97,6 @@ def test_files_of_an_index_that_was_deleted_are_not_taken_for_the_new_one(folder
         index.build([Document("new", "Zelda rules Zadar.")])
         (hit,) = index.search("Zelda", 5)
     assert hit.unit.text == "Zelda rules Zadar."
-
-
-def test_old_generations_are_tidied_away(folder, opened):
-    with opened(folder) as index:
-        index.add([Document("more", "Ewa lives in Fiume.")])
-        index.search(QUESTION, 1)
-    assert derived(folder).name.endswith("-2")
-
-
-def test_another_embedder_is_refused_by_both_names(folder, opened):
-    with opened(folder, embedder=HashEmbedder(32)) as index:
-        for use in (lambda: index.search(QUESTION), lambda: index.add([Document("x", "X.")])):
-            with pytest.raises(EmbedderMismatchError, match=r"hash/1:64.*hash/1:32"):
-                use()
-    with Index(folder, embedder="lexical") as index, pytest.raises(EmbedderMismatchError, match=r"hash/1:64.*lexical"):
-        index.search(QUESTION)
-    with Index(folder) as index, pytest.raises(EmbedderMismatchError, match=r"hash/1:64.*Index\(path, embedder"):
-        index.search(QUESTION)
 
 
 def test_another_format_is_refused(folder, opened, documents):

@@ -9,10 +9,10 @@ import time
 
 import pytest
 
+from sire_core import Document, Index
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
-from sire_core.index import Index
 from sire_core.storage.folder import file_lock
-from sire_core.types import Document
+from support.command import run_python
 
 QUESTION = "Who lives in Drava 3?"
 NEW = Document("new", "Zora lives in Drava 3 now.")
@@ -35,7 +35,7 @@ def ids(index):
 
 def seen_by_others(path):
     script = "import sys; from sire_core import Index; print([d.id for d in Index(sys.argv[1]).documents()])"
-    done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
+    done = run_python(script, path)
     return set(json.loads(done.stdout.replace("'", '"')))
 
 

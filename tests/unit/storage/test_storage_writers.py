@@ -1,6 +1,5 @@
 """Writers, and folders that cannot be written."""
 
-import asyncio
 import shutil
 import subprocess
 import sys
@@ -11,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from sire_core import Document
 from sire_core.errors import ConfigurationError, IndexLockedError, StorageError
 from sire_core.storage.folder import Folder
-from sire_core.types import Document
 
 QUESTION = "Who lives in Drava 3?"
 
@@ -57,15 +56,6 @@ def test_a_writer_waits_for_the_other_one(folder, opened):
         assert index.add([Document("x", "X.")]).added == 1
         assert free.is_set()
     other.join()
-
-
-def test_two_tasks_change_one_index_one_after_the_other(folder, opened):
-    async def both():
-        with opened(folder) as index:
-            await asyncio.gather(*(index.aadd([Document(f"x{i}", f"X {i}.")]) for i in range(3)))
-            return index.stats()["documents"]
-
-    assert asyncio.run(both()) == 8
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan")])

@@ -1,12 +1,12 @@
 """Servers that open an index over a database and fork their workers: every process has connections of its own."""
 
 import os
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+
+from support.command import run_python
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -84,14 +84,7 @@ print(os.read(read, 1000).decode(), asyncio.run(store.mark()) == "")
 
 
 def run(script, *arguments):
-    done = subprocess.run(
-        [sys.executable, "-c", HEAD + script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python(HEAD + script, *arguments)
     return done.stdout.splitlines()
 
 

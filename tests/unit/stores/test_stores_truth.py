@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sire_core import Index
+from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.stores import LanceStore, PostgresStore, QdrantStore
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Document
 
 pytest.importorskip("lancedb")
 NEW = Document("new", "Zed Moss sailed to Orr.")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from pydantic import BaseModel
 
 from sire_core.errors import ModelError
-from sire_core.extraction.answer_schemas import ExtractionAnswer
-from sire_core.models.answer_parsing import parse_answer
 from sire_core.protocols import LanguageModel, Prompt
-from sire_core.testing.doubles import ScriptedModel, rule_answer
+from sire_core.testing.doubles import ScriptedModel
 
 
 class Deep(BaseModel):
@@ -35,13 +31,6 @@ async def test_the_default_script_answers_any_schema_and_always_the_same() -> No
     assert (await model.complete(prompt)).text == "First sentence. Second one."
     assert (await model.complete(prompt, stop=[" Second"])).text == "First sentence."
     assert [call.number for call in model.log] == [1, 2, 3]
-
-
-def test_rule_answers_fit_the_extraction_schema() -> None:
-    answer = parse_answer(json.dumps(rule_answer("Ann Lee", "Ann Lee met Bob in Paris. It rained.")), ExtractionAnswer)
-    assert isinstance(answer, ExtractionAnswer)
-    assert [entity.name for entity in answer.entities][:2] == ["Ann Lee", "Bob"]
-    assert len(answer.facts) == 2
 
 
 async def test_a_list_of_answers_ends() -> None:

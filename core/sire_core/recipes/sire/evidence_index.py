@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-_DERIVED_NAME = "evidence-18"
+_DERIVED_NAME = "evidence-19"
 _K1, _B = 1.5, 0.75
 _GATHERED_PIECES = 1 << 16
 MIN_RECURRING_DOCUMENTS, MIN_MENU_LINES, MIN_LONE_WORD_DOCUMENTS = 3, 5, 10

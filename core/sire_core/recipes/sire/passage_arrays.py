@@ -23,7 +23,7 @@ from sire_core.extraction.headings import base_title
 from sire_core.protocols import CarriedFiles
 from sire_core.search.passages import opening_name, titled_sentences
 from sire_core.storage.array_file import compress_arrays, decompress_arrays
-from sire_core.text.languages import ENGLISH, UNDETERMINED, Language, language, main_language, plain_key
+from sire_core.text.languages import ENGLISH, UNDETERMINED, Language, language, plain_key, ranked_languages
 from sire_core.text.words import find_words, spelled_words, without_link_targets
 from sire_core.types import hash64
 
@@ -250,13 +250,13 @@ class PassageWords:
     @classmethod
     def of(cls, view: View, positions: Ints) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
-        files = CarriedFiles("passage-words-10", _save, _load, lambda words: (len(words.ids), words.looked_at))
+        files = CarriedFiles("passage-words-11", _save, _load, lambda words: (len(words.ids), words.looked_at))
         words = view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
         return words.settled()
 
     def settled(self) -> PassageWords:
         """These passages; those whose language nothing tells are in that of most others."""
-        main = main_language(self.languages.tolist())
+        main = ranked_languages(self.languages.tolist())[0]
         return replace(self, vocabulary=self.vocabulary.settled(main))
 
     @classmethod

@@ -9,6 +9,7 @@ import numpy as np
 
 from sire_core.arrays.lists import word_keys
 from sire_core.recipes.sire.passage_arrays import stem_keys
+from sire_core.text.asking import asking_rules
 from sire_core.text.languages import ENGLISH, Language, compound_parts, language, possible_parts, question_language
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def question_terms(question: str, index: EvidenceIndex) -> tuple[list[QuestionTe
     """
     text = question.replace("&", " and ")
     languages = _languages(question, index)
+    text = asking_rules(languages[0]).searched_text(text)
     spelled = [spoken.words(text) for spoken in languages]
     alike = [number for number, words in enumerate(spelled) if len(words) == len(spelled[0])]
     words = spelled[0]

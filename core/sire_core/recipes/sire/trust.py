@@ -28,6 +28,8 @@ FEWEST_PASSAGES = 32
 RAREST_WORDS, NEAREST = 40, 5
 UNRELIABLE_AGREEMENT, RELIABLE_AGREEMENT = 0.2, 0.28
 """Agreement of vectors with words: 0 for random vectors, .11 to .22 for letter n-grams, .29 to .58 for models"""
+UNRELIABLE_SCORE, RELIABLE_SCORE = 0.3, 0.6
+"""Scores of embedders (`models.paraphrases`) between which the trust in vectors rises."""
 BEST_BY_WORDS = 3
 FIRST_PLACES = 3.0
 """Constant of reciprocal ranks: the fourth by vectors gains half of what the first gains."""
@@ -37,6 +39,11 @@ GATES = ("length", "shared", "unsure", "bias")
 """Features that decide the trust in vectors, or words, for a question: the logarithm of one more than its number of
 words; the share of it that the three best passages by words have on average (where many passages have nearly all of
 it, words do not tell them apart); how unsure it is that the question names what a passage is about."""
+
+
+def embedder_reliability(paraphrase_score: float) -> float:
+    """Share of the trust in vectors, from 0 to 1, that an embedder with a score in English has earned."""
+    return min(1.0, max(0.0, (paraphrase_score - UNRELIABLE_SCORE) / (RELIABLE_SCORE - UNRELIABLE_SCORE)))
 
 
 def vector_reliability(index: EvidenceIndex, vectors: FloatArray) -> float:

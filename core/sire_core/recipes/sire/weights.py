@@ -10,8 +10,9 @@ import numpy as np
 
 from sire_core.models.lexical_embedder import is_lexical
 from sire_core.recipes.sire.question import OWN, STEP
-from sire_core.recipes.sire.trust import GATES, Trust, vector_reliability
+from sire_core.recipes.sire.trust import GATES, Trust, embedder_reliability, vector_reliability
 from sire_core.settings import read_toml
+from sire_core.text.languages import ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +63,10 @@ class Weights:
         """Weights for the vectors of an index: those of words alone say less beside the words than neural ones."""
         if is_lexical(view.embedder_fingerprint):
             return weights_for(0.0)
-        reliability = view.derived("vector reliability", lambda: vector_reliability(index, view.matrix))
+        if view.paraphrase_score is not None and index.language_codes[:1] == [ENGLISH]:
+            reliability = embedder_reliability(view.paraphrase_score)
+        else:
+            reliability = view.derived("vector reliability", lambda: vector_reliability(index, view.matrix))
         return replace(weights_for(reliability), vector_share=reliability)
 
 

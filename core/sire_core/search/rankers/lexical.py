@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,15 @@ import numpy as np
 
 from sire_core.search.ranking import ScoredRanking
 from sire_core.settings import check_settings, setting
-from sire_core.text.languages import ENGLISH, UNDETERMINED, language, language_code, main_language, question_language
+from sire_core.text.asking import asking_rules
+from sire_core.text.languages import (
+    ENGLISH,
+    UNDETERMINED,
+    language,
+    language_code,
+    question_language,
+    ranked_languages,
+)
 from sire_core.text.words import indexed_words, spaced_text, word_pattern
 from sire_core.types import PathStep
 
@@ -63,13 +70,14 @@ class Lexical:
         """BM25 score of every unit, `[size]`."""
         if not view.size:
             return np.zeros(0, dtype=np.float32)
-        name = "-".join(("bm25-4", self.language, f"{self.k1:g}", f"{self.b:g}", *self.leave_out))
+        name = "-".join(("bm25-5", self.language, f"{self.k1:g}", f"{self.b:g}", *self.leave_out))
         retriever = view.cached_on_disk(name, lambda: self._index(view), _save, _load)
         indexed = self._indexed(view)
         spoken = language(question_language(query, self._languages(view)))
         scores = np.zeros(view.size, dtype=np.float32)
         vocabulary = retriever.vocab_dict
-        tokens = [token for token in _tokens([query], spoken)[0] if token in vocabulary]
+        (terms,) = _tokens([asking_rules(spoken).searched_text(query)], spoken)
+        tokens = [token for token in terms if token in vocabulary]
         if tokens:
             scores[indexed] = retriever.get_scores(tokens)
         return scores
@@ -100,14 +108,14 @@ class Lexical:
         if self.language != _OWN:
             return [language_code(self.language) for _ in units]
         codes = [unit.language for unit in units]
-        main = main_language(codes)
+        main = ranked_languages(codes)[0]
         return [main if code == UNDETERMINED else code for code in codes]
 
     def _languages(self, view: View) -> Sequence[str]:
         """Languages of the units that are indexed, that of most first."""
         if self.language != _OWN:
             return [language_code(self.language)]
-        return view.derived("languages", lambda: _most_first(self._languages_of(view.units(self._indexed(view)))))
+        return view.derived("languages", lambda: ranked_languages(self._languages_of(view.units(self._indexed(view)))))
 
 
 def _load(directory: Path) -> Any:
@@ -118,10 +126,6 @@ def _load(directory: Path) -> Any:
 
 def _save(retriever: Any, directory: Path) -> None:
     retriever.save(str(directory), show_progress=False)
-
-
-def _most_first(codes: Iterable[str]) -> list[str]:
-    return [code for code, _ in Counter(codes).most_common()] or [ENGLISH]
 
 
 def _tokens(texts: Sequence[str], spoken: Language) -> list[list[str]]:
