@@ -3,15 +3,19 @@
     python benchmarks/real_files.py FOLDER                # a table by format; FOLDER is filled and used again
     python benchmarks/real_files.py FOLDER --worst N      # and the N files of each format that lose or add most
     python benchmarks/real_files.py FOLDER --kinds doc,xls
+    python benchmarks/real_files.py FOLDER --held         # other files, which no reader was tuned on
 
-`real_files.txt` lists the files: repositories with their commits, then digest, repository and path of each file. None
-of them is part of this repository: git fetches them once, those of LibreOffice come from Debian's source package
-(apt). Other readers are asked as far as they are installed: pdftotext, mutool, pandoc, LibreOffice, antiword, catdoc,
-lynx, msgconvert, and kreuzberg.
+`real_files.txt` and `real_files_held.txt` list the files: repositories with their commits, then digest, repository and
+path of each file. None of them is part of this repository: git fetches them once, those of LibreOffice come from
+Debian's source package (apt). Other readers are asked as far as they are installed: pdftotext, mutool, pandoc,
+LibreOffice, antiword, catdoc, lynx, msgconvert, mshow (mblaze), odt2txt, trafilatura, and kreuzberg.
 
 A word is lost if every other reader that finds words in the file has it more often than we do, and added if we have it
-more often than each of them and than the file itself. Words that are only cut in another way (`10^6`, hyphens) count
-as equal, lines at the edges of pages count once.
+more often than each of them and than the file itself (of a mail, its decoded parts). Words that are only cut in another
+way (`10^6`, hyphens), numbers with other decimals or leading zeros, and midnight count as equal; addresses, commands of
+TeX and labels of mail headers do not count; lines at the edges of pages and slides count once. Menus of web pages are
+left out on purpose: a word of a page is lost only if trafilatura, which leaves them out, too, keeps it. A cell that
+repeats the one above, as merged cells do on purpose, does not count as added.
 """
 
 from __future__ import annotations
@@ -32,23 +36,30 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from email import message_from_bytes
+from itertools import zip_longest
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 LIST = Path(__file__).with_suffix(".txt")
-OTHERS = ("pdftotext", "mutool", "pandoc", "soffice", "antiword", "catdoc", "lynx", "msgconvert")
+HELD = LIST.with_stem("real_files_held")
+OTHERS = (
+    *("pdftotext", "mutool", "pandoc", "soffice", "antiword", "catdoc", "lynx", "msgconvert", "mshow", "odt2txt"),
+    "trafilatura",
+)
 _WORD = re.compile(r"[^\W_]+")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\n\s*(?=[^\W\d_])")
 _MARKS = re.compile(
-    r"\\[A-Za-z]+|!\[image\]\([^()\s]*\)|\]\([^()\s]*\)|\{[#.][^{}\n]*\}|\b(?:https?|ftp|mailto|file):\S+|\bwww\.\S+"
-    r"|^\**(?:Subject|From|To|Cc|Date|Attachments?)\**:\**",
-    re.MULTILINE,
+    r"\[-- [^\[\]\n]*--\]"
+    r"|\\[A-Za-z]+|!\[image\]\([^()\s]*\)|\]\([^()\s]*\)|\{[#.][^{}\n]*\}|\b(?:https?|ftp|mailto|file):\S+|\bwww\.\S+"
+    r"|\b(?:Subject|From|To|B?cc|Date|Sent|Attachments?)\**:",
+    re.IGNORECASE,
 )
 """Commands of TeX, names of pictures, addresses and labels of headers, which readers write or leave out."""
 _ONE_FORMAT = {"htm": "html", "xhtml": "html", "docm": "docx", "xlsm": "xlsx", "mhtml": "mht"}
-_DECIMALS = re.compile(r"(?<=\d)[.,]\d+")
-"""Numbers are compared without them, since some readers show a cell as it is stored, others as it looks."""
+_LOOKS_OF_NUMBERS = re.compile(r"(?<=\d)[.,]\d+|\b0?0:00(?::00)?\b|\b0+(?=\d)")
+"""Decimals, midnight and leading zeros: some readers show a cell as it is stored, others as it looks."""
 _FEW_WORDS = 3
 _TEXT = "txt:Text (encoded):UTF8"
 _ALL_SHEETS = "csv:Text - txt - csv (StarCalc):9,34,76,1,,0,false,true,false,false,false,-1"
@@ -58,16 +69,27 @@ _OFFICE = {
     **dict.fromkeys(("pptx", "ppt", "odp"), "pdf"),
 }
 _PANDOC = {kind: kind for kind in ("docx", "odt", "rtf", "epub", "fb2", "ipynb", "org", "rst", "opml")}
+_ODT2TXT = "odt2txt --encoding=UTF-8 --width=-1 FILE"
 _COMMANDS: Mapping[str, Sequence[str]] = {
     "pdf": ("pdftotext -q FILE -", "mutool draw -q -F txt FILE"),
     "doc": ("antiword -m UTF-8 -w 0 FILE", "catdoc -w -d utf-8 FILE"),
     "xls": ("xls2csv -d utf-8 FILE",),
     "ppt": ("catppt -d utf-8 FILE",),
-    "html": ("lynx -dump -nolist -force_html -display_charset=utf-8 FILE",),
+    "html": (
+        "lynx -dump -nolist -force_html -display_charset=utf-8 FILE",
+        "trafilatura --recall",  # leaves out menus, as we do
+    ),
+    "eml": ("mshow -q FILE",),
     "msg": ("msgconvert --outfile - FILE",),
     **{kind: (f"pandoc -f {form} -t plain --wrap=none FILE",) for kind, form in {**_PANDOC, "tex": "latex"}.items()},
+    **dict.fromkeys(("ods", "odp"), (_ODT2TXT,)),
+    "odt": (_ODT2TXT, "pandoc -f odt -t plain --wrap=none FILE"),
 }
+"""Commands by format; one without a name of a file reads it from its standard input."""
 _SECONDS, _BATCH = 60, 25
+_FETCH_SECONDS, _FEW_PAGES = 900, 2
+_PAGED = ("pdf", "pptx", "ppt", "odp")
+"""Formats that other readers give page by page."""
 _MARKUP = (".xml", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _INLINE = re.compile(r"w:(?:r|t|rPr|[bi])|a:[rt]|m:[rt]|text:span|b|i|em|strong|span|font|a|u|su[bp]|t")
 """Elements within words."""
@@ -115,9 +137,9 @@ class Reading(NamedTuple):
         return bool(self.error) and max(others, default=0) > _FEW_WORDS
 
 
-def listed_files(kinds: Iterable[str] = ()) -> tuple[dict[str, str], list[RealFile]]:
+def listed_files(kinds: Iterable[str] = (), path: Path = LIST) -> tuple[dict[str, str], list[RealFile]]:
     """Commits of the repositories, and the files of some formats, or of all."""
-    lines = [line.split(maxsplit=2) for line in LIST.read_text(encoding="utf-8").splitlines() if line[:1] != "#"]
+    lines = [line.split(maxsplit=2) for line in path.read_text(encoding="utf-8").splitlines() if line[:1] != "#"]
     files = [RealFile(*words) for words in lines if words[0] != "from"]
     chosen = set(kinds)
     return (
@@ -131,6 +153,7 @@ def fetch_files(folder: Path, files: Sequence[RealFile], commits: Mapping[str, s
 
     Raises:
         OSError: A repository cannot be reached, or a file is another one.
+        subprocess.TimeoutExpired: A repository answers too slowly.
     """
     (folder / "files").mkdir(parents=True, exist_ok=True)
     missing: dict[str, list[RealFile]] = defaultdict(list)
@@ -145,8 +168,8 @@ def fetch_files(folder: Path, files: Sequence[RealFile], commits: Mapping[str, s
             file.stored(folder).write_bytes(content)
 
 
-def _run(command: Sequence[str], seconds: float | None = None) -> bytes:
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False)
+def _run(command: Sequence[str], seconds: float | None = None, given: bytes = b"") -> bytes:
+    done = subprocess.run(command, input=given, capture_output=True, timeout=seconds, check=False)
     if done.returncode:
         raise OSError(f"{command[0]}: {done.stderr.decode('utf-8', 'replace')[-300:]}")
     return bytes(done.stdout)
@@ -156,7 +179,7 @@ def _from_git(folder: Path, commit: str, source: str, wanted: Sequence[RealFile]
     clone = folder / "repositories" / source.replace("/", "+")
     if not clone.exists():
         _run(["git", "init", "-q", "--bare", str(clone)])
-    _run(["git", "-C", str(clone), "fetch", "-q", "--depth=1", f"https://github.com/{source}", commit])
+    _run(["git", "-C", str(clone), "fetch", "-q", "--depth=1", f"https://github.com/{source}", commit], _FETCH_SECONDS)
     for file in wanted:
         yield file, _run(["git", "-C", str(clone), "show", f"{commit}:{file.path}"])
 
@@ -188,10 +211,11 @@ def ask_others(folder: Path, files: Sequence[RealFile]) -> None:
             name, *words = command.split()
             kept = texts / f"{file.digest}.{name}"
             if shutil.which(name) and not kept.exists():
-                asked = [str(file.stored(folder)) if word == "FILE" else word for word in words]
+                arguments = [str(file.stored(folder)) if word == "FILE" else word for word in words]
+                given = b"" if "FILE" in words else file.stored(folder).read_bytes()
                 content = b""
                 with suppress(OSError, subprocess.TimeoutExpired):
-                    content = _run([name, *asked], _SECONDS)
+                    content = _run([name, *arguments], _SECONDS, given)
                 kept.write_bytes(content)
     if shutil.which("soffice"):
         _ask_office(folder, files)
@@ -265,7 +289,8 @@ def read_ours(folder: Path, files: Sequence[RealFile]) -> Iterator[Reading]:
         for file in files:
             texts = {}
             for kept in (folder / "texts").glob(f"{file.digest}.*"):
-                text = kept.read_text("utf-8", "replace")
+                is_mail = kept.suffix == ".msgconvert"
+                text = _mail_text(kept.read_bytes()) if is_mail else kept.read_text("utf-8", "replace")
                 if _WORD.search(_MARKS.sub(" ", text)):
                     texts[kept.suffix[1:]] = text
             counts = {name: len(_WORD.findall(_MARKS.sub(" ", text))) for name, text in texts.items()}
@@ -282,19 +307,21 @@ def read_ours(folder: Path, files: Sequence[RealFile]) -> Iterator[Reading]:
 def _compared(
     file: RealFile, body: str, heads: str, texts: Mapping[str, str], counts: Mapping[str, int], content: str
 ) -> Reading:
-    plain = _plain if file.kind != "pdf" else lambda text: _plain(_once_a_page(text))
+    plain = _plain if file.kind not in _PAGED else lambda text: _plain(_once_a_page(text))
     others = [_plain(text) if name == "kreuzberg" else plain(text) for name, text in texts.items()]
     if not others or file.kind == "xml":  # whose readers take names of elements for words
         return Reading(file, "", counts)
     with_heads, ours = _plain(f"{heads}\n{body}"), _plain(body)
     lost = _in_all(_more(other, with_heads) for other in others)
-    added = _in_all(_more(ours, other) for other in (*others, _plain(content)))
+    once = _plain(_without_repeats_above(body))
+    added = _in_all(_more(once, other) for other in (*others, _plain(content)))
     total = max(len(_WORD.findall(text)) for text in (*others, ours))
     return Reading(file, "", counts, lost, added, max(lost.total(), added.total()) / max(1, total))
 
 
 def _plain(text: str) -> str:
-    plain = unicodedata.normalize("NFKC", _MARKS.sub(" ", _DECIMALS.sub("", text.replace("\f", "\n"))))
+    text = html.unescape(_MARKS.sub(" ", _LOOKS_OF_NUMBERS.sub("", text.replace("\f", "\n"))))
+    plain = unicodedata.normalize("NFKC", text)
     return _HYPHEN.sub("", plain).replace("\u00ad", "").casefold()
 
 
@@ -310,9 +337,21 @@ def _once_a_page(text: str) -> str:
         for row, line in enumerate(page):
             form = re.sub(r"\d+", "0", line)
             is_edge = (row < 3 or row >= len(page) - 3) and (forms[form] > 2 or form == "0")
-            if not (is_edge and (form in seen or form == "0")):
+            if not (is_edge and (form in seen or (form == "0" and len(pages) > _FEW_PAGES))):
                 lines.append(line)
             seen.add(form)
+    return "\n".join(lines)
+
+
+def _without_repeats_above(text: str) -> str:
+    """Markdown whose tables have no cell that repeats the one above, as we write merged cells."""
+    lines: list[str] = []
+    above: list[str] = []
+    for line in text.split("\n"):
+        cells = line.split("|")
+        repeats = (cell == before for cell, before in zip_longest(cells, above[: len(cells)]))
+        lines.append("|".join("" if repeated else cell for cell, repeated in zip(cells, repeats, strict=True)))
+        above = cells if len(cells) > 1 else []
     return "\n".join(lines)
 
 
@@ -339,11 +378,26 @@ def _content(path: Path) -> str:
         if path.suffix == ".ipynb":
             with suppress(ValueError):
                 text += "\n".join(_strings(json.loads(text)))
+        if path.suffix in (".eml", ".mht", ".mhtml"):
+            text += _mail_text(raw)
         return "" if b"\0" in raw[:4096] else f"{_without_tags(text)}\n{html.unescape(text)}"
     with suppress(zipfile.BadZipFile, OSError, NotImplementedError), zipfile.ZipFile(io.BytesIO(raw)) as archive:
         names = [name for name in archive.namelist() if name.lower().endswith(_MARKUP)]
         return "\n".join(_without_tags(archive.read(name).decode("utf-8", "replace")) for name in names)
     return ""
+
+
+def _mail_text(raw: bytes) -> str:
+    """Headers and decoded parts of a mail; the standard library leaves what is wrong with them to its caller."""
+    message = message_from_bytes(raw)
+    texts = []
+    for part in message.walk():
+        content = part.get_payload(decode=True)
+        if isinstance(content, bytes):
+            with suppress(LookupError):
+                content = content.decode(part.get_content_charset("utf-8"), "replace")
+            texts.append(content if isinstance(content, str) else content.decode("latin-1"))
+    return "\n".join((*(str(value) for value in message.values()), *map(_without_tags, texts)))
 
 
 def _strings(value: object) -> Iterator[str]:
@@ -406,8 +460,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--worst", type=int, default=0)
     parser.add_argument("--kinds", default="")
+    parser.add_argument("--held", action="store_true")
     given = parser.parse_args()
-    commits, files = listed_files(filter(None, given.kinds.split(",")))
+    commits, files = listed_files(filter(None, given.kinds.split(",")), HELD if given.held else LIST)
     fetch_files(given.folder, files, commits)
     ask_others(given.folder, files)
     readings = list(read_ours(given.folder, files))

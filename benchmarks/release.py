@@ -229,7 +229,8 @@ def measured(tables: Sequence[Table]) -> Iterator[Table]:
                     f"{command}\nprints no table with the columns {', '.join(table.head)} of {table.name}."
                 )
             printed.remove(match)
-            columns = [match[0].index(name) for name in table.head]
+            same_head = table.head == match[0]  # where several columns may have one name
+            columns = list(range(len(table.head)) if same_head else map(match[0].index, table.head))
             fingerprint = default_fingerprint() if table.embedder == DEFAULT else ""
             rows = [[row[column] for column in columns] for row in match[1]]
             yield replace(table, rows=rows, fingerprint=fingerprint, **now)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 from langchain_core.documents import Document as LangChainDocument
 
 from sire_core.changes.file_titles import FileTitles
-from sire_core.documents.markdown_sections import title_of
+from sire_core.documents.heading_paths import title_of
 from sire_core.documents.validation import check_as_many, text_rows, warn_of_long_passages
 from sire_core.errors import CorpusError
 from sire_core.files.reading_signs import warn_of_bad_reading

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Union
 
@@ -29,7 +30,7 @@ from llama_index.core.schema import Document as LlamaIndexDocument
 
 from llama_index_sire.calls import call, overrides
 from sire_core.documents.chunker import SentenceChunker, Slice
-from sire_core.documents.markdown_sections import title_of
+from sire_core.documents.heading_paths import title_of
 from sire_core.documents.titles import header_title
 from sire_core.documents.validation import check_as_many, require_json, text_rows, warn_of_long_passages
 from sire_core.errors import ConfigurationError, CorpusError
@@ -200,15 +201,36 @@ def to_documents(
 
 
 def _whole(node: LlamaIndexDocument, title_key: str | Sequence[str], chunker: SentenceChunker | None) -> Document:
+    from sire_core.documents.chunker import cut_document
+
     text, metadata = node.get_content(metadata_mode=MetadataMode.NONE), _metadata(node)
-    about = _about(node)
-    cut: list[Passage] = []
-    for piece in [Slice(0, len(text), text, 0)] if chunker is None else chunker.slices(text):
-        positions = {"start_char_idx": piece.start, "end_char_idx": piece.end}
-        node_fields = json.dumps({**about, **positions}, sort_keys=True)
-        cut.append(Passage(piece.text, metadata={NODE_KEY: node_fields}, repeated=piece.repeated))
-    title = title_of(metadata, title_key) or header_title(text)
-    return Document(node.node_id, "", title, metadata, tuple(cut) if text.strip() else ())
+    about, title = _about(node), title_of(metadata, title_key) or header_title(text)
+    document = Document(node.node_id, text, title, metadata)
+    if chunker is None:
+        document = replace(document, text="", chunks=(Passage(text),) if text.strip() else ())
+    passages: list[Passage] = []
+    end = 0
+    for passage in cut_document(document, chunker).passages:
+        piece = _place(text, passage, end)
+        fields = about if piece is None else {**about, "start_char_idx": piece.start, "end_char_idx": piece.end}
+        end = end if piece is None else piece.end
+        node_fields = {NODE_KEY: json.dumps(fields, sort_keys=True)}
+        passages.append(replace(passage, metadata={**passage.metadata, **node_fields}))
+    return replace(document, text="", chunks=tuple(passages))
+
+
+def _place(text: str, passage: Passage, before: int) -> Slice | None:
+    """A passage in the text that it was cut from, without a repeated head; `before` is the end of the last one.
+
+    None where the passage was cleaned of what no reader needs.
+    """
+    for body, since in (
+        (passage.text, before - passage.repeated),
+        (passage.text[passage.repeated :].removeprefix("\n"), before),
+    ):
+        if (start := text.find(body, max(0, since))) >= 0:
+            return Slice(start, start + len(body), body, passage.repeated)
+    return None
 
 
 def _pieced(name: str, group: Sequence[BaseNode], title_key: str | Sequence[str], mark: str) -> Document:

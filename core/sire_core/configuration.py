@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.arguments import limits_of, named, parameters
-from sire_core.errors import ConfigurationError, EmbedderMismatchError
+from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.filters import Filter, FilterLike, parse_filter
 from sire_core.models.usage import UsageLimits
 from sire_core.progress import ProgressLike, progress_of
@@ -243,7 +244,7 @@ _SPELLINGS = {
 
 
 def explains_settings(kind: type[T]) -> type[T]:
-    """A class whose public methods say where a keyword belongs that they do not have."""
+    """An `Index` whose public methods say where a keyword belongs that they do not have, and what may not be read."""
     for name, method in list(vars(kind).items()):
         if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
             setattr(kind, name, _explaining(method))
@@ -262,14 +263,29 @@ def _explaining(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     async def acall(*args: Any, **kwargs: Any) -> Any:
         check(kwargs)
-        return await method(*args, **kwargs)
+        with _explaining_permissions(*args):
+            return await method(*args, **kwargs)
 
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         check(kwargs)
-        return method(*args, **kwargs)
+        with _explaining_permissions(*args):
+            return method(*args, **kwargs)
 
     return acall if inspect.iscoroutinefunction(method) else call
+
+
+@contextmanager
+def _explaining_permissions(index: Any, *_: Any) -> Iterator[None]:
+    """Raise our error where the system refuses a file of the index."""
+    try:
+        yield
+    except PermissionError as error:
+        if index.path is None or not Path(str(error.filename)).is_relative_to(index.path):
+            raise
+        raise StorageError(
+            f"{error.filename} may not be read or written by this user. Check the permissions of {index.path}."
+        ) from error
 
 
 def _refuse_keyword(called: str, names: Collection[str], word: str, value: object) -> None:

@@ -634,6 +634,25 @@ def test_another_question_ends_the_thoughts_of_the_last(page, folder, explored, 
         page.requested = [url for url in page.requested if not url.startswith(address)]
 
 
+def test_a_saved_page_stands_alone_in_a_browser(browser, folder, violations, tmp_path, shot):
+    with Index(folder) as index:
+        index.show("Who lit the lamp of Karn?", 3).save(tmp_path / "question.html")
+    context = browser.new_context(offline=True)
+    page, wrong, asked = context.new_page(), [], []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((tmp_path / "question.html").as_uri())
+    page.get_by_role("heading", name="Who lit the lamp of Karn?").wait_for()
+    assert page.locator("svg").first.is_visible()
+    assert "Ole Brandt" in page.locator("body").inner_text()
+    assert page.evaluate("window.hacked") is None
+    assert (wrong, asked[1:]) == ([], [])
+    assert violations(page) == []
+    shot(page, "saved")
+    context.close()
+
+
 @pytest.mark.slow
 def test_on_another_address_a_token_opens_the_page_and_allow_bounds_it(browser, folder, explored):
     with explored(folder, "--host", "0.0.0.0", "--allow", "kind=person") as address:

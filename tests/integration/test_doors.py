@@ -24,6 +24,8 @@ WORDS = {"pump": (1.0, 0.2), "oil": (0.1, 1.0), "note": (0.5, 0.5)}
 SMALL = SentenceChunker(40, overlap_tokens=16)
 OTHERS = [(f"note-{number}", f"Note {number} is about pumps, too.") for number in range(6)]
 FILTER = {"lang": {"in": ["en"]}}
+OF_SEARCHES = {"as_of": "2030-01-01", "returns": "units", "title_key": "heading"}
+"""Settings of both adapters' retrievers beside the number of hits and the filter."""
 
 
 def sources(folder: Path) -> Path:
@@ -42,7 +44,7 @@ def by_cli(folder: Path, chunker=None, embedder=None, recipe=None, **_) -> None:
     run("index", str(sources(folder)), "--to", str(folder), *words)
 
 
-def by_python(folder: Path, k=None, filter=None, **settings) -> None:
+def by_python(folder: Path, k=None, filter=None, as_of=None, returns=None, title_key=None, **settings) -> None:
     with Index(folder, **settings) as index:
         index.build([Document(name, text, metadata={"lang": "en"}) for name, text in [("long", LONG), *OTHERS]])
 
@@ -127,11 +129,13 @@ def stored(folder: Path, door: str) -> dict[str, object]:
         retriever = langchain_sire.SireRetriever.load(folder)
         ids = [document.id for document in retriever.invoke("Which pump?")]
         state |= {"k": (retriever.k, len(ids)), "filter": retriever.filter, "own": retriever.index.chunker}
+        state |= {name: getattr(retriever, name) for name in OF_SEARCHES}
     if door == "llama_index":
         retriever = llama_index_sire.SireRetriever.from_persist_dir(folder)
         nodes = retriever.retrieve("Which pump?")
         state |= {"k": (retriever.similarity_top_k, len(nodes)), "filter": retriever.filters}
         state["own"] = retriever.index.chunker
+        state |= {name: getattr(retriever, name) for name in OF_SEARCHES}
     return {**state, "passages": passages}
 
 
@@ -139,7 +143,7 @@ def stored(folder: Path, door: str) -> dict[str, object]:
 def test_settings_that_one_door_stores_survive_the_others(tmp_path, door):
     folder, model = tmp_path / "index", write_tiny_embedder(tmp_path / "model", WORDS)
     settings = {"chunker": SMALL, "embedder": f"onnx:{model}", "recipe": recipe_by_name("raptor", depth=2)}
-    MAKERS[door](folder, **settings, k=3, filter=FILTER)
+    MAKERS[door](folder, **settings, k=3, filter=FILTER, **OF_SEARCHES)
     before = stored(folder, door)
     assert before["chunker"]["max_tokens"] == 40
     assert next(number for name, number in before["passages"].items() if "long" in name) > 5
@@ -147,6 +151,7 @@ def test_settings_that_one_door_stores_survive_the_others(tmp_path, door):
     assert (before["recipe"][0], before["recipe"][1]["depth"]) == ("raptor", 2)
     if door in ("langchain", "llama_index"):
         assert (before["k"], before["filter"], before["own"]) == ((3, 3), FILTER, SMALL)
+        assert {name: before[name] for name in OF_SEARCHES} == OF_SEARCHES
     for name, visit in VISITORS.items():
         if name != door:
             visit(folder)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import ssl
+import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +25,7 @@ from sire_core.storage.call_cache import CallStore
 from sire_core.testing.doubles import HashEmbedder, ScriptedCall
 from sire_core.types import Chunk
 from support.faults import FAULTS, always, at_calls, by_chance, first
-from support.http_server import HttpResponse
+from support.http_server import HttpRequest, HttpResponse, LoopbackServer
 from support.scripted_server import ScriptedServer
 
 RETRY = RetryPolicy(max_retries=3, base=0.01, cap=0.05, seed=0)
@@ -259,6 +262,41 @@ async def test_a_server_that_does_not_run_is_said_at_once_and_one_that_restarts_
             server.stop()
             with pytest.raises(ModelError, match="failed 4 times"):
                 await model.complete(Prompt("y"))
+
+
+@pytest.mark.usefixtures("transport")
+async def test_a_certificate_that_nobody_vouches_for_is_said_at_once_and_may_be_trusted(tmp_path, monkeypatch) -> None:
+    async def answer(_: HttpRequest) -> HttpResponse:
+        return HttpResponse(body=b'{"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}')
+
+    certificate, key = tmp_path / "own.pem", tmp_path / "key.pem"
+    words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost".split()
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate")
+    subprocess.run(["openssl", *words, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+
+    async def plain(reader, writer):
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with OpenAIChat("m", base_url=f"https://127.0.0.1:{port}/v1", retry=RETRY) as wrong:
+            with pytest.raises(ModelError, match="does not speak TLS; base_url may begin with http://"):
+                await wrong.complete(Prompt("x"))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    with LoopbackServer(answer, tls=tls) as server:
+        own = OpenAIChat("m", base_url=f"https://localhost:{server.port}/v1", retry=replace(RETRY, base=60.0, cap=60.0))
+        with pytest.raises(
+            ModelError, match=r"certificate is not trusted \(self.signed certificate\); set SSL_CERT_FILE"
+        ):
+            await asyncio.wait_for(own.complete(Prompt("x")), 10)
+        await own.aclose()
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        async with OpenAIChat("m", base_url=f"https://localhost:{server.port}/v1", retry=RETRY) as trusting:
+            assert (await trusting.complete(Prompt("x"))).text == "hello"
 
 
 async def test_missing_key_and_missing_package(monkeypatch) -> None:

@@ -16,6 +16,7 @@ from langchain_sire import SireVectorStore
 from llama_index_sire import SireRetriever as LlamaIndexRetriever
 from sire_core import Document, Index, Passage
 from sire_core.errors import ConfigurationError, CorpusError, KnownDocumentError
+from sire_core.serve.tools import IndexTools
 from support.command import run
 
 A, B = {"tenant": "a"}, {"tenant": "b"}
@@ -142,6 +143,21 @@ def test_ids_of_passages_do_not_tell_either(tmp_path):
             index.add([Document("x", "Other text.", metadata=A)])
             units.append([(hit.unit, hit.doc_ids, hit.score) for hit in index.search("Other")])
     assert units[0] == units[1]
+
+
+async def test_agents_name_such_a_document_by_its_id(folder):
+    async def silent(_: str) -> None: ...
+
+    with python(folder) as index:
+        index.add([Document("person", "A mill stands in Kemi.", "Mill", metadata=A)])
+        tools = IndexTools(index)
+        for name, given in {"search": {"query": "mill"}, "neighbors": {"passage": 1}, "open": {}, "fetch": {}}.items():
+            arguments = given if name == "search" else {"doc_id": "person", **given}
+            payload = (await tools.call(name, arguments, silent)).payload
+            assert "[person]" in payload
+            assert "A mill stands" in payload
+            assert "allow-" not in payload
+            assert SECRET not in payload
 
 
 DELETES = {

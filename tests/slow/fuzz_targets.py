@@ -16,10 +16,9 @@ import atheris
 
 with atheris.instrument_imports(include=["sire_core"]):
     from sire_core.documents.chunker import SentenceChunker
-    from sire_core.documents.markdown_blocks import markdown_blocks
     from sire_core.documents.markdown_cleaning import clean_markdown
     from sire_core.documents.markdown_sections import paths_of
-    from sire_core.documents.media import split_media
+    from sire_core.documents.media import media_parts, split_media
     from sire_core.errors import SireError
     from sire_core.extraction.answer_schemas import ExtractionAnswer
     from sire_core.extraction.rules import RulesExtractor
@@ -56,7 +55,7 @@ def extraction(data):
 def markdown(data):
     text = data.decode("utf-8", "replace")
     paths_of(clean_markdown(text))
-    markdown_blocks(text)
+    list(media_parts(text))
     html_to_markdown(text)
     split_media([Document("d", text)])
 

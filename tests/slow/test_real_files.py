@@ -15,32 +15,35 @@ _spec = importlib.util.spec_from_file_location("real_files", ROOT / "benchmarks/
 real_files = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(real_files)
 SIRE = (sys.executable, "-c", "from sire_core.cli import main; main()")
-MOST_REFUSED, MOST_AT_95 = 0.013, 0.05
-"""Shares as they are today; the goals are .005 and .01. Word before 6 and PowerPoint before 97 are most of the first,
-menus of pages, forms of mails and fields of slides most of the second."""
-OTHERS = ("pdftotext", "pandoc", "soffice")
+MOST_REFUSED, MOST_AT_95 = 0.007, 0.02
+"""Shares: of files that are refused (the goal is .005), and of words lost or added in 95 of 100 files: .4 % of those
+that readers were tuned on, 1.7 % of the others; the goal is 1 %."""
+OTHERS = ("pdftotext", "pandoc", "soffice", "lynx", "mshow", "odt2txt", "trafilatura")
+
+
+def fetched(folder, path):
+    """The files of a list, fetched into a folder where they are missing, with what other readers find in them."""
+    if absent := [name for name in OTHERS if not shutil.which(name)]:
+        pytest.skip(f"install poppler-utils pandoc libreoffice lynx mblaze odt2txt and trafilatura; absent: {absent}")
+    commits, files = real_files.listed_files(path=path)
+    try:
+        real_files.fetch_files(folder, files, commits)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        pytest.skip(f"cannot fetch ({error}); `python benchmarks/real_files.py FOLDER` does, SIRE_REAL_FILES names it")
+    real_files.ask_others(folder, files)
+    return files
 
 
 @pytest.fixture(scope="module")
-def folder():
-    """A folder with all files, and with what other readers find in them."""
-    if "SIRE_REAL_FILES" not in os.environ:
-        pytest.skip("SIRE_REAL_FILES names no folder for some 230 MB of files that are fetched")
-    if absent := [name for name in OTHERS if not shutil.which(name)]:
-        pytest.skip(f"not installed: {', '.join(absent)}")
-    folder = Path(os.environ["SIRE_REAL_FILES"])
-    commits, files = real_files.listed_files()
-    try:
-        real_files.fetch_files(folder, files, commits)
-    except OSError as error:
-        pytest.skip(f"the files cannot be fetched: {error}")
-    real_files.ask_others(folder, files)
-    return folder
+def folder(request):
+    """Some 300 MB of files, kept from one run to the next."""
+    named = os.environ.get("SIRE_REAL_FILES")
+    return Path(named) if named else request.config.cache.mkdir("real-files")
 
 
-def test_real_files_lose_and_add_few_words(folder):
-    _, files = real_files.listed_files()
-    assert len(files) >= 1_200
+@pytest.mark.parametrize("path", [real_files.LIST, real_files.HELD], ids=["tuned on", "held out"])
+def test_real_files_lose_and_add_few_words(folder, path):
+    files = fetched(folder, path)
     readings = list(real_files.read_ours(folder, files))
     refused = [f"{reading.file.path}: {reading.error}" for reading in readings if reading.is_lost]
     assert len(refused) <= MOST_REFUSED * len(files), "\n".join(refused)
@@ -50,6 +53,7 @@ def test_real_files_lose_and_add_few_words(folder):
 
 
 def test_one_command_indexes_all_in_bounded_memory(folder, tmp_path):
+    fetched(folder, real_files.LIST)
     command = [*SIRE, "index", str(folder / "files"), "--to", str(tmp_path / "index")]
     done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     output = done.stdout.read()

@@ -18,9 +18,12 @@ def run(*words, code=0, given=None):
     return result
 
 
-def run_python(script, *arguments, flags=(), check=True, **options):
-    """Python in a process of its own, with its output as text; with `check` it has to end well."""
-    command = [sys.executable, *flags, "-c", textwrap.dedent(script), *map(str, arguments)]
+def run_python(script, *arguments, flags=(), check=True, prefix=(), **options):
+    """Python in a process of its own, with its output as text; with `check` it has to end well.
+
+    `prefix` are words before the command.
+    """
+    command = [*prefix, sys.executable, *flags, "-c", textwrap.dedent(script), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, **{"timeout": 120, **options})
     assert done.returncode == 0 or not check, done.stderr
     return done

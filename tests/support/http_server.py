@@ -16,6 +16,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import ssl
+
     from typing_extensions import Self
 
 __all__ = ["HttpRequest", "HttpResponse", "LoopbackServer", "ModelServer"]
@@ -63,11 +65,12 @@ Handler = Callable[[HttpRequest], Awaitable[HttpResponse]]
 class LoopbackServer:
     """Serves a handler at 127.0.0.1 from `start` (or `with`) to `stop`, at the latest until the process ends.
 
-    A handler that raises answers 500 with the error, which is logged, too.
+    A handler that raises answers 500 with the error, which is logged, too. With `tls` it speaks that.
     """
 
-    def __init__(self, handler: Handler, port: int = 0) -> None:
+    def __init__(self, handler: Handler, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
         self._handler = handler
+        self._tls = tls
         self.port = port
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -103,7 +106,8 @@ class LoopbackServer:
     def _run(self, ready: threading.Event) -> None:
         loop = asyncio.new_event_loop()
         try:
-            server = loop.run_until_complete(asyncio.start_server(self._connected, "127.0.0.1", self.port, backlog=512))
+            serving = asyncio.start_server(self._connected, "127.0.0.1", self.port, backlog=512, ssl=self._tls)
+            server = loop.run_until_complete(serving)
             self.port = server.sockets[0].getsockname()[1]
             self._loop = loop
             ready.set()

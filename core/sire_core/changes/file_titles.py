@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sire_core.documents.markdown_sections import title_of
+from sire_core.documents.heading_paths import title_of
 from sire_core.documents.titles import file_of, header_title
 from sire_core.errors import IndexMissingError
 

@@ -163,7 +163,7 @@ class IndexWriter:
         unread = [self._checked(documents)]
         keep = {keep} if isinstance(keep, str) else set(keep)
         with self._runner(unread[0]) as runner:
-            report = await self.apply(partial(self._plan_build, unread, keep, runner), runner, sets_chunker=True)
+            report = await self.apply(partial(self._plan, unread, runner, keep=keep), runner, sets_chunker=True)
             await self.prepare(runner)
         return report
 
@@ -174,40 +174,28 @@ class IndexWriter:
         letters = sum(len(document.text or "") + sum(len(p.text) for p in document.passages) for document in documents)
         return open_runner(self._configuration.runner, letters)
 
-    def _plan_build(
-        self,
-        unread: list[tuple[Document, ...]],
-        keep: Collection[str],
-        runner: Runner,
-        stored: Mapping[str, StoredDocument],
-        chunks: Sequence[Chunk],
-    ) -> CorpusChange:
-        from sire_core.documents.change_plan import plan_build, plan_build_shown
-
-        documents, chunker, allow = unread.pop(), self._chunker(), self._configuration.allow
-        if allow is not None:
-            return plan_build_shown(stored, chunks, documents, chunker, keep, allow)
-        return plan_build(stored, documents, chunker, keep, partial(_cut, runner))
-
-    def _plan_put(
+    def _plan(
         self,
         unread: list[tuple[Document, ...]],
         runner: Runner,
         stored: Mapping[str, StoredDocument],
         chunks: Sequence[Chunk],
         *,
-        may_replace: bool,
+        keep: Collection[str] | None = None,
+        may_replace: bool = True,
     ) -> CorpusChange:
-        from sire_core.documents.change_plan import plan_put, plan_put_shown
+        """Plan to put documents or, with `keep`, to have these and no others beside them."""
+        from sire_core.documents import change_plan
 
-        documents, chunker, allow = unread.pop(), self._chunker(), self._configuration.allow
-        if allow is not None:
-            return plan_put_shown(stored, chunks, documents, chunker, allow, may_replace=may_replace)
-        return plan_put(stored, documents, chunker, may_replace=may_replace, cut=partial(_cut, runner))
-
-    def _chunker(self) -> SentenceChunker | None:
-        """Return the chunker of added documents."""
-        return self._configuration.chunker_for(self._reader.files().manifest())
+        documents, allow, cut = unread.pop(), self._configuration.allow, partial(_cut, runner)
+        chunker = self._configuration.chunker_for(self._reader.files().manifest())
+        if allow is None and keep is None:
+            return change_plan.plan_put(stored, documents, chunker, may_replace=may_replace, cut=cut)
+        if allow is None:
+            return change_plan.plan_build(stored, documents, chunker, keep or (), cut)
+        if keep is None:
+            return change_plan.plan_put_shown(stored, chunks, documents, chunker, allow, may_replace=may_replace)
+        return change_plan.plan_build_shown(stored, chunks, documents, chunker, keep, allow)
 
     async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
         """Add documents, or replace those that are there."""
@@ -216,7 +204,7 @@ class IndexWriter:
     async def _put(self, unread: list[tuple[Document, ...]], *, may_replace: bool) -> BuildReport:
         """Put documents, given in a list, so that the plan frees them when it has read them."""
         with self._runner(unread[0]) as runner:
-            report = await self.apply(partial(self._plan_put, unread, runner, may_replace=may_replace), runner)
+            report = await self.apply(partial(self._plan, unread, runner, may_replace=may_replace), runner)
             if report.generation == 1:  # a first build: its first search shall not wait for the ranker
                 await self.prepare(runner)
         return report
@@ -252,10 +240,7 @@ class IndexWriter:
 
         self._configuration.refuse_limited("answers are not separated by it")
         wanted = {doc_ids} if isinstance(doc_ids, str) else set(doc_ids)
-        manifest, _ = self._reader.built()
-        files = self._reader.files()
-        for built in manifest.recipes:
-            self._configuration.check_rebuilds(built)
+        _, files = self._rebuildable()
         async with self._writing(files):
             await self._index_pending(files, self._configuration)
             corpus = files.store.corpus()
@@ -268,6 +253,13 @@ class IndexWriter:
             report = await self._change(files, lambda *_: CorpusChange(), self._configuration)
             missed = await self._publish_to_mirrors(files)
         return replace(report, failures=(*report.failures, *missed)) if missed else report
+
+    def _rebuildable(self) -> tuple[Manifest, IndexFiles]:
+        """Return manifest and files, after a check that all recipes can be built again."""
+        manifest, _ = self._reader.built()
+        for built in manifest.recipes:
+            self._configuration.check_rebuilds(built)
+        return manifest, self._reader.files()
 
     async def drop_recipe(self, name: str) -> None:
         """Remove a recipe and the units that only it derived."""
@@ -352,10 +344,7 @@ class IndexWriter:
         self._configuration.refuse_limited("a copy holds everything")
         await self.index_pending()
         embedder = resolve_embedder(embedder)
-        manifest, _ = self._reader.built()
-        files = self._reader.files()
-        for built in manifest.recipes:
-            self._configuration.check_rebuilds(built)
+        manifest, files = self._rebuildable()
         with files.store.snapshot():
             stored = files.store.documents()
             chunks = files.store.chunks(stored)

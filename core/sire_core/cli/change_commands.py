@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -357,7 +357,7 @@ def sync(
             pay(index, (*corpus.documents, *unchanged))
 
     def change(index: Index, corpus: LoadedDocuments) -> BuildReport:
-        return index.build(corpus.documents, keep=[file.name for file in corpus.known])
+        return index.build(corpus.drain(), keep=[file.name for file in corpus.known])
 
     run_change(options, change, sources=sources, as_json=as_json, approve=approve)
 
@@ -430,12 +430,12 @@ def approval(
 
 
 def put(
-    change: Callable[[Index, Sequence[Document]], BuildReport], options: IndexOptions
+    change: Callable[[Index, Iterable[Document]], BuildReport], options: IndexOptions
 ) -> Callable[[Index, LoadedDocuments], BuildReport]:
     """`Index.add` or `Index.update` of what was read; files that are known count as unchanged."""
 
     def run(index: Index, corpus: LoadedDocuments) -> BuildReport:
-        report = change(index, corpus.documents)
+        report = change(index, corpus.drain())
         if options.cuts:
             index.set_chunker(chunker_of(options))  # the folder cuts its sources so from now on
         return replace(report, unchanged=report.unchanged + len(corpus.known))

@@ -209,6 +209,10 @@ Media = Annotated[
         "The text of an image is its alternative text; for descriptions by a model, use describe_images in Python.",
     ),
 ]
+Strict = Annotated[
+    bool,
+    option("--strict", "Change nothing and end with exit code 1 if a file cannot be read. By default it is skipped."),
+]
 Prices = Annotated[
     Path | None,
     option(

@@ -37,6 +37,7 @@ class ReadingOptions:
     media: option_groups.Media = False
     language: option_groups.Language = ""
     extractions: option_groups.Extractions = None
+    strict: option_groups.Strict = False
     max_failure_ratio: option_groups.MaxFailureRatio = 0.1
     jobs: option_groups.Jobs = None
 
@@ -76,6 +77,7 @@ class IndexOptions:
     chunk_tokens: int | None = None  # Longest passage
     no_chunking: bool = False  # Takes documents as they are
     media: bool = False  # Whether Markdown tables and images are passages of their own
+    strict: bool = False  # Whether a file that cannot be read is an error
     language: str = ""  # Language of documents that state none; found in their text if empty
     language_model: LanguageModel | None = None  # Extracts and summarizes
     native: bool = False  # Whether it extracts in the paper's separate steps

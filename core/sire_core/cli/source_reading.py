@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import Progress
 
+_RECORD_PLACE = re.compile(r":\d+$")
+"""End of the place of a record in a file."""
 _MAX_LISTED_FILES, MAX_NAMED_FILES, _FEW_FILES, _SHOWN_HEADINGS = 20, 3, 20, 8
 
 
@@ -59,7 +62,7 @@ def read_sources(
     if options.folder is not None:
         _check_taken(corpus, sources, options.folder, replaces=options.replaces)
         _warn_of_namesakes(corpus, sources, options.folder)
-    _list_skipped(corpus.failures)
+    _list_skipped(corpus.failures, strict=options.strict)
     list_failures(corpus.notes, "file was read with a note", "files were read with notes")
     signs = ((document.id, reading_warnings(document)) for document in corpus.documents)
     badly_read = [Failure(name, ", ".join(warnings)) for name, warnings in signs if warnings]
@@ -111,12 +114,15 @@ def check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
         )
 
 
-def _list_skipped(failures: Sequence[Failure]) -> None:
-    """Say what was skipped: what failed apart from what is of a type that nobody expects to be read."""
+def _list_skipped(failures: Sequence[Failure], *, strict: bool) -> None:
+    """Say what was skipped: what failed, which `strict` refuses, apart from types that nobody expects to be read."""
     signs = ("an attachment", UNSUPPORTED, GENERATED)
     attachments, others, generated = ([one for one in failures if one.reason.startswith(sign)] for sign in signs)
     failed = [one for one in failures if not one.reason.startswith(signs)]
-    list_failures(failed, "file could not be read and was skipped", "files could not be read and were skipped")
+    lines = [one for one in failed if _RECORD_PLACE.search(one.where)]
+    whole = [one for one in failed if one not in lines]
+    list_failures(whole, "file could not be read and was skipped", "files could not be read and were skipped")
+    list_failures(lines, "record could not be read and was skipped", "records could not be read and were skipped")
     if others:
         suffix_of_each = (PurePath(failure.where).suffix for failure in others)  # `.gimp-help-en` is none
         suffixes = Counter(suffix if suffix[1:].isalnum() else "no suffix" for suffix in suffix_of_each)
@@ -131,6 +137,8 @@ def _list_skipped(failures: Sequence[Failure]) -> None:
         files = count(len(generated), "file")
         note(f"Skipped {files} of a site generator (scripts, indexes, source code); to index one, give its path.")
     list_failures(attachments, "attachment of a mail was left out", "attachments of mails were left out")
+    if failed and strict:
+        raise CorpusError("Nothing was changed, as --strict was given: correct what is listed above, or move it away.")
 
 
 def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bool) -> None:

@@ -33,6 +33,8 @@ _WORD = re.compile(r"\w+")
 _MIN_LISTED = 4  # headings of a text that lists some of them first
 _MIN_LINKS = 3  # links side by side, or below each other, that make a menu
 _MIN_REPEATED_PAGES = 3
+_MIN_INDEX_LETTERS, _MIN_NAMED_INDEX_LETTERS = 4, 2  # in the order of the alphabet, with entries below each
+_MAX_SENTENCES = 0.1  # share of the entries of an index that end like a sentence; those of a glossary do
 _MAX_PAGE_LINE_CHARS = 120
 _LINE_END = re.compile(r"\r\n?|\n|(?:\A|(?<=\n))\f+")
 """A form feed in front of a line stands on a line of its own: blocks end there."""
@@ -90,6 +92,16 @@ _CONTENTS = re.compile(
     r"|\u043e\u0433\u043b\u0430\u0432\u043b\u0435\u043d\u0438\u0435|\u76ee\u5f55|\u76ee\u6b21",
     re.IGNORECASE,
 )
+
+_INDEX = re.compile(
+    r"(?:\S+ ){0,6}(?:index(?:es)?|indices|\w*verzeichnis|\w*register|skorowidz"
+    r"|\u0443\u043a\u0430\u0437\u0430\u0442\u0435\u043b\u044c|\u7d22\u5f15)"
+    r"|(?:index|\u00edndice|indice) \w+(?: \w+){0,4}",
+    re.IGNORECASE,
+)
+_INDEX_LETTER = re.compile(r"[\W_]*(?:([^\W\d_])|symbole?s?|numbers|sonderzeichen)[\W_]*", re.IGNORECASE)
+_ENDS_WITH_PAGES = re.compile(r"(?:,|[ .]\.) ?\d{1,4}(?:[-\u2013]\d{1,4})?\Z")
+_MAX_INDEX_LETTER_CHARS = 40
 
 
 def is_greeting(text: str) -> bool:
@@ -475,6 +487,7 @@ def _with_furniture(leaves: list[_Leaf], lines: Sequence[str], pages: Sequence[i
     texts = ["\n".join(lines[leaf.first : leaf.stop]).strip() for leaf in leaves]
     kinds = [_kind_of(leaf, words) for leaf, words in zip(leaves, texts, strict=True)]
     _mark_menus(kinds, texts)
+    _mark_indexes(kinds, texts)
     _mark_contents(kinds, [leaf.level for leaf in leaves], texts)
     if FIELD in kinds:
         _mark_signatures(kinds, leaves, texts)
@@ -542,6 +555,33 @@ def _mark_signatures(kinds: list[str], leaves: Sequence[_Leaf], texts: Sequence[
             kinds[number], room = FURNITURE, room - len(rows)
         else:
             room = 0
+
+
+def _mark_indexes(kinds: list[str], texts: Sequence[str]) -> None:
+    """Entries below letters of the alphabet, if the heading is that of an index or most end with pages."""
+    letters = {
+        number: (match[1] or "").casefold()
+        for number, words in enumerate(texts)
+        if len(words) <= _MAX_INDEX_LETTER_CHARS and (match := _INDEX_LETTER.fullmatch(words))
+    }
+    if len(letters) < _MIN_NAMED_INDEX_LETTERS:
+        return
+    heads = [number for number, kind in enumerate(kinds) if kind == HEADING and number not in letters]
+    for head, stop in pairwise([-1, *heads, len(kinds)]):
+        marks = [number for number in range(head + 1, stop) if number in letters]
+        marks = [number for number in marks if kinds[number] == HEADING] or marks
+        order = [letters[number] for number in marks]
+        is_named = head >= 0 and _INDEX.fullmatch(texts[head].strip("# \t")) is not None
+        least = _MIN_NAMED_INDEX_LETTERS if is_named else _MIN_INDEX_LETTERS
+        if len(set(order)) < least or order != sorted(order):
+            continue
+        entries = [number for number in range(marks[0], stop) if number not in marks]
+        ends = [texts[number] for number in entries if kinds[number] not in (ROW, FURNITURE)]
+        if sum(words.endswith((".", "?", "!")) for words in ends) > _MAX_SENTENCES * len(entries):
+            continue
+        if is_named or 2 * sum(_ENDS_WITH_PAGES.search(words[-10:]) is not None for words in ends) > len(entries):
+            first = head if is_named else marks[0]
+            kinds[first:stop] = [FURNITURE] * (stop - first)
 
 
 def _mark_contents(kinds: list[str], levels: Sequence[int], texts: Sequence[str]) -> None:

@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from sire_core.documents.blocks import CODE, ROW, Block, code_fences, layout_of, read_blocks, repeated_of
+from sire_core.documents.heading_paths import independent_headings, is_cut, path_of, section_title
 from sire_core.documents.markdown_cleaning import clean_markdown
-from sire_core.documents.markdown_sections import independent_headings, is_cut, path_of, section_title, sections_of
+from sire_core.documents.markdown_sections import sections_of
 from sire_core.documents.titles import header_title
 from sire_core.errors import ConfigurationError
 from sire_core.text.languages import UNDETERMINED, find_language, stated_language

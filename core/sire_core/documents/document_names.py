@@ -44,10 +44,12 @@ def cited_names(
     ids = list(doc_ids)
     if "{" in cite_key:
         keys = {key for _, key, _, _ in Formatter().parse(cite_key) if key}
-        known = {**metadata, "id": ", ".join(ids[:_SHOWN]), "title": metadata.get("title") or title}
-        if all(known.get(key) not in (None, "") for key in keys):
+        values = {**metadata, "id": ", ".join(ids[:_SHOWN]), "title": metadata.get("title") or title}
+        if all(values.get(key) not in (None, "") for key in keys):
             return [
-                "".join(literal + _formatted(known, key, spec) for literal, key, spec, _ in Formatter().parse(cite_key))
+                "".join(
+                    literal + _formatted(values, key, spec) for literal, key, spec, _ in Formatter().parse(cite_key)
+                )
             ]
     elif cite_key:
         return _values(cite_key, metadata, differing, title) or cited_names(ids, metadata, differing, title)
@@ -56,13 +58,13 @@ def cited_names(
     return next((names for key in NAMES if (names := _values(key, metadata, differing, title))), ids)
 
 
-def _formatted(known: Mapping[str, Any], key: str | None, spec: str | None) -> str:
+def _formatted(values: Mapping[str, Any], key: str | None, spec: str | None) -> str:
     """A value as its template says; as it is where it is of another type."""
     try:
-        value = "" if key is None else known[key]
+        value = "" if key is None else values[key]
         return format(shown_value(value) if isinstance(value, (list, tuple, Mapping)) else value, spec or "")
     except (TypeError, ValueError):
-        return shown_value(known[str(key)])
+        return shown_value(values[str(key)])
 
 
 def _values(key: str, metadata: Mapping[str, Any], differing: Mapping[str, Sequence[Any]], title: str) -> list[str]:

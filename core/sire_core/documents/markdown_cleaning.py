@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from sire_core.documents.front_matter import front_matter_end
-from sire_core.documents.markdown_blocks import block_runs, code_end
+from sire_core.documents.markdown_lines import block_runs, code_end
 from sire_core.documents.markdown_sections import ATTRIBUTES, LONGEST_LINE
 from sire_core.documents.markdown_writing import LIST_ITEM
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sire_core.documents.blocks import FURNITURE, HEADING, Block, block_text, is_contents, read_blocks
 from sire_core.documents.markdown_writing import undo_inline
-
-SEPARATOR = " > "
-"""Separator of the headings of a section path in a title."""
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
 _TAG = (
@@ -32,7 +29,6 @@ ATTRIBUTES = re.compile(
 )
 """Suffixes that site generators add to headings: `{ #id .class }`, `{: #id}`, `{{< badge >}}`, a pilcrow."""
 LONGEST_LINE = 2_000
-_LEVEL = re.compile(r"[Hh](?:eader|eading)?[ _]?([1-6])")
 _LONGEST_TITLE = 100
 _TITLE_WORDS = 14
 _ENDS_NO_TITLE = ".:;,!|\\{(["
@@ -149,7 +145,7 @@ def with_comments_as_code(text: str, *, headings: bool = True) -> str:
     A line that begins with `#` is a heading where it stands like one, between blank lines or above prose, unless more
     such lines are comments; with `headings=False` none is.
     """
-    from sire_core.documents.markdown_blocks import code_end
+    from sire_core.documents.markdown_lines import code_end
 
     lines = text.split("\n")
     if not any(map(_HEADING.match, lines)):
@@ -208,59 +204,3 @@ def _unmarked(match: re.Match[str]) -> str:
     if match["entity"]:
         return undo_inline(match[0])
     return match["code"] or match["escaped"] or match["address"] or match["linked"] or ""
-
-
-def path_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """The section path that a framework's splitter left in the metadata: `Header 1`, `Header 2` .. or `header_path`."""
-    path = metadata.get("header_path")
-    if isinstance(path, str):
-        return tuple(part.strip() for part in path.split("/") if part.strip())
-    levels = {
-        int(match.group(1)): " ".join(value.split())
-        for key, value in metadata.items()
-        if (match := _LEVEL.fullmatch(key)) and isinstance(value, str) and value.strip()
-    }
-    return tuple(levels[level] for level in sorted(levels))
-
-
-def naming_title(title: str, text: str) -> str:
-    """Return the name of a passage: its title, else the title line of its text; empty for a section path."""
-    if SEPARATOR in title:
-        return ""
-    return title or title_line(text)[0]
-
-
-def title_of(metadata: Mapping[str, Any], keys: str | Sequence[str]) -> str:
-    """The title in the metadata: the text values of the keys, as a path from the outermost."""
-    values = [metadata.get(key) for key in ([keys] if isinstance(keys, str) else keys)]
-    return section_title("", [name for name in values if isinstance(name, str) and name.strip()])
-
-
-def is_cut(metadata: Mapping[str, Any]) -> bool:
-    """True if the metadata show that a splitter cut the text already, so that it is not cut again."""
-    return isinstance(metadata.get("start_index"), int) or bool(path_of(metadata))
-
-
-def independent_headings(title: str, paths: Sequence[tuple[str, ...]]) -> set[str]:
-    """Top-level headings next to the one that is the document's title, which their sections do not belong to.
-
-    The first heading is a chapter like them, and not above them, if it has headings of its own as they have. Numbers
-    and single words ("Note", "References") stand for a part of a document.
-    """
-    chapters = dict.fromkeys(path[0] for path in paths if len(path) > 1)
-    first = next((path[0] for path in paths if path), "")
-    if first not in chapters or first.casefold() != title.casefold():
-        return set()
-    return {name for name in chapters if name != first and " " in name and not name[0].isdigit()}
-
-
-def section_title(title: str, path: Sequence[str]) -> str:
-    """Title of a passage: the document's title and the headings that it does not already end with."""
-    whole = " ".join(title.split())
-    names: list[str] = []
-    for name in path:
-        if name and (not names or name.casefold() != names[-1].casefold()):
-            names.append(name)
-    ends = f"{SEPARATOR}{whole}".casefold()
-    known = (n for n in range(len(names), 0, -1) if ends.endswith(SEPARATOR.join(["", *names[:n]]).casefold()))
-    return SEPARATOR.join([*([whole] if whole else []), *names[next(known, 0) :]])

@@ -8,7 +8,7 @@ from functools import lru_cache
 from html import unescape
 from html.entities import html5
 
-from sire_core.documents.markdown_blocks import block_runs
+from sire_core.documents.markdown_lines import block_runs
 
 _STRUCTURE = re.compile(r"^( {0,3})(?=#{1,6}[ \t]|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]*$|<a (?:id|name)=)", re.MULTILINE)
 _LINE = re.compile(r"(?<=\n)(?=[^\n])")
@@ -59,6 +59,16 @@ def code_block(code: str, language: str = "") -> str:
     if any(mark[0] == "`" for mark in marks):  # no line of backticks ends one of tildes, however long it is
         fence = "~" * (1 + max((len(mark) for mark in marks if mark[0] == "~"), default=2))
     return f"{fence}{language}\n{code}\n{fence}"
+
+
+def cell_text(block: str) -> str:
+    """A block for a cell: without marks of a heading, and a table within it as words."""
+    if block.startswith("|"):
+        lines = [line for line in block.split("\n") if line.strip("|- ")]
+        return "\n".join(" ".join(line.replace("\\|", "\0").replace("|", " ").split()) for line in lines).replace(
+            "\0", "|"
+        )
+    return block.lstrip("#").lstrip() if block.startswith("#") else block
 
 
 def table(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:

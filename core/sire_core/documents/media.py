@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sire_core.documents.blocks import CODE, ROW, Block, read_blocks
 from sire_core.documents.chunker import SentenceChunker
-from sire_core.documents.markdown_blocks import Block, markdown_blocks
 from sire_core.errors import ModelError
 from sire_core.protocols import Prompt
 from sire_core.types import Document, Failure, chunk_id
@@ -22,8 +24,24 @@ MEDIA = "media"
 """Key of a document's metadata under which its tables and images are listed: `{"chunk": id of the passage, "kind":
 "table" or "image", "reference": where an image is, "described_by": "model", "alt text" or "file name"}`."""
 
+# No part of an image may hold the beginning of another one, so that nothing is read twice.
+_IMAGE = re.compile(
+    r"!\[(?P<alt>[^\[\]\n]*)\]\(\s*<?(?P<target>(?:(?!!\[)[^)\s>])+)>?(?:\s+[\"'](?P<title>[^\"'\n]*)[\"'])?\s*\)"
+)
+
 Captions = Mapping[tuple[str, str], str]
 """Descriptions of images by a model, by document id and reference."""
+
+
+class MediaPart(NamedTuple):
+    """A piece of a Markdown text: its kind is `text`, `table` or `image`.
+
+    Text and tables stand as they are; the text of an image is its alternative text or its title.
+    """
+
+    kind: str
+    text: str
+    reference: str = ""  # where an image is
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +80,38 @@ def media_of(chunk: str, metadata: Mapping[str, Any]) -> Mapping[str, Any] | Non
     return next((entry for entry in listed if isinstance(entry, Mapping) and entry.get("chunk") == chunk), None)
 
 
+def media_parts(text: str) -> Iterator[MediaPart]:
+    """Prose, tables and images of a Markdown text, in order."""
+    for is_row, run in groupby(read_blocks(text), lambda block: block.kind == ROW):
+        if not is_row:
+            yield from _prose_parts(text, list(run))
+            continue
+        tables: list[list[Block]] = []
+        for row in run:
+            begins = not tables or "\n" in text[row.start : row.end]  # a header has a rule below it
+            tables += [[row]] if begins else []
+            tables[-1] += [] if begins else [row]
+        for rows in tables:
+            yield MediaPart("table", "\n".join(map(str.strip, text[rows[0].start : rows[-1].end].split("\n"))))
+
+
+def _prose_parts(text: str, blocks: Sequence[Block]) -> Iterator[MediaPart]:
+    """Prose with the words of its images, which follow the block that they stand in."""
+    prose, end = "", blocks[0].start
+    for block in blocks:
+        span = text[block.start : block.end]
+        images = [] if block.kind == CODE else list(_IMAGE.finditer(span))
+        if not images or _IMAGE.sub("", span).strip():
+            prose += text[end : block.start] + (_IMAGE.sub(r"\g<alt>", span) if images else span)
+        end = block.end
+        if images:
+            yield from [MediaPart("text", prose.strip("\n"))] if prose.strip() else []
+            prose = ""
+            for image in images:
+                yield MediaPart("image", " ".join((image["alt"] or image["title"] or "").split()), image["target"])
+    yield from [MediaPart("text", prose.strip("\n"))] if prose.strip() else []
+
+
 class _Splitter:
     """Cuts documents and counts what it finds."""
 
@@ -72,18 +122,18 @@ class _Splitter:
 
     def split(self, document: Document) -> Document:
         """The document with its tables and images as passages; the same object where there are none."""
-        blocks = () if document.chunks else markdown_blocks(document.text)
-        if all(block.kind == "text" for block in blocks):
+        parts = [] if document.chunks else list(media_parts(document.text))
+        if all(part.kind == "text" for part in parts):
             return document
         pieces: list[tuple[str, dict[str, str]]] = []
-        for block in blocks:
-            if block.kind == "text":
-                pieces += [(text, {}) for text in self._chunker.split(block.text)]
-            elif block.kind == "table":
+        for part in parts:
+            if part.kind == "text":
+                pieces += [(text, {}) for text in self._chunker.split(part.text)]
+            elif part.kind == "table":
                 self.tables += 1
-                pieces += [(text, {"kind": "table"}) for text in self._chunker.split(block.text)]
+                pieces += [(text, {"kind": "table"}) for text in self._chunker.split(part.text)]
             else:
-                pieces.append(self._image(document.id, block))
+                pieces.append(self._image(document.id, part))
         entries = [
             {"chunk": chunk_id(document.id, position, document.title, text), **entry}
             for position, (text, entry) in enumerate(pieces)
@@ -92,14 +142,14 @@ class _Splitter:
         metadata = {**document.metadata, MEDIA: entries}
         return replace(document, text="", chunks=tuple(text for text, _ in pieces), metadata=metadata)
 
-    def _image(self, document: str, block: Block) -> tuple[str, dict[str, str]]:
+    def _image(self, document: str, image: MediaPart) -> tuple[str, dict[str, str]]:
         self.images += 1
-        caption = self._captions.get((document, block.reference), "")
+        caption = self._captions.get((document, image.reference), "")
         self.described += bool(caption)
-        described_by = "model" if caption else "alt text" if block.text else "file name"
-        name = PurePosixPath(block.reference).stem.replace("-", " ").replace("_", " ")
-        text = f"Image: {block.text or name}" + (f"\n{caption}" if caption else "")
-        return text, {"kind": "image", "reference": block.reference, "described_by": described_by}
+        described_by = "model" if caption else "alt text" if image.text else "file name"
+        name = PurePosixPath(image.reference).stem.replace("-", " ").replace("_", " ")
+        text = f"Image: {image.text or name}" + (f"\n{caption}" if caption else "")
+        return text, {"kind": "image", "reference": image.reference, "described_by": described_by}
 
 
 _INSTRUCTIONS = (
@@ -154,9 +204,9 @@ async def _describe(
 
 def _of(documents: Sequence[Document]) -> Iterator[tuple[Document, str, str]]:
     for document in documents:
-        for block in () if document.chunks else markdown_blocks(document.text):
-            if block.kind == "image":
-                yield document, block.reference, block.text
+        for part in () if document.chunks else media_parts(document.text):
+            if part.kind == "image":
+                yield document, part.reference, part.text
 
 
 def _read(folder: Path, document: str, reference: str) -> bytes:

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import plain_value
@@ -14,6 +14,9 @@ from sire_core.text.languages import STATED, language_code
 from sire_core.text.pluralize import count
 from sire_core.text.words import clean_text, clean_value
 from sire_core.types import Document, Passage
+
+if TYPE_CHECKING:
+    from sire_core.documents.blocks import Block
 
 _logger = logging.getLogger(__name__)
 
@@ -54,7 +57,15 @@ def _checked(document: object, number: int) -> Document:
         title=clean_text(document.title),
         metadata=clean_metadata(document.metadata, label),
         chunks=_checked_chunks(document.chunks, label),
+        blocks=_fitting(document.blocks, document.text),
     )
+
+
+def _fitting(blocks: tuple[Block, ...], text: str) -> tuple[Block, ...]:
+    """Blocks that lie in a text one behind the other; none of another text, which is parsed again."""
+    ends = [0, *(block.end for block in blocks)]
+    is_ordered = all(end <= block.start <= block.end for end, block in zip(ends, blocks, strict=False))
+    return blocks if is_ordered and ends[-1] <= len(text) and clean_text(text) == text else ()
 
 
 def _require_json(document: Document, label: str) -> None:
@@ -116,6 +127,7 @@ def _checked_passage(passage: Passage, label: str) -> Passage:
         id=_passage_id(passage.id, label),
         title=clean_text(passage.title),
         metadata=clean_metadata(passage.metadata, label),
+        blocks=_fitting(passage.blocks, passage.text),
         repeated=len(clean_text(passage.text[:repeated])),
     )
 
@@ -232,8 +244,8 @@ def text_rows(
         raise CorpusError("Expected a list of texts, not one string.")
     listed = list(texts)
     check_as_many(len(listed), "texts", metadatas=metadatas, ids=ids)
-    own: Sequence[Mapping[str, Any]] = metadatas or [{}] * len(listed)
-    rows = zip(listed, own, ids or [None] * len(listed), strict=True)
+    stated: Sequence[Mapping[str, Any]] = metadatas or [{}] * len(listed)
+    rows = zip(listed, stated, ids or [None] * len(listed), strict=True)
     return [(text, dict(metadata), name) for text, metadata, name in rows]
 
 

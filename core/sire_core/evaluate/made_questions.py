@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.documents.markdown_sections import SEPARATOR
+from sire_core.documents.heading_paths import is_path, title_path
 from sire_core.extraction.headings import acts, base_title, is_everyday
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.questions import Question
@@ -253,7 +253,7 @@ def _pairs(linked: LinkedPassages, order: Sequence[Named], max_pairs: int = _MAX
 def _is_named(linked: LinkedPassages, link: Named) -> bool:
     """True if both passages say something of their subjects; a heading that no sentence begins with is no name."""
     return all(
-        SEPARATOR not in linked.units[end].title or is_subject(linked.about[end], [linked.units[end].text])
+        not is_path(linked.units[end].title) or is_subject(linked.about[end], [linked.units[end].text])
         for end in (link.passage, link.subject)
     )
 
@@ -292,7 +292,7 @@ def _is_said_of(subject: str, beginning: str) -> bool:
 
 
 def _can_be_asked_about(name: str) -> bool:
-    is_name = 0 < len(name.split()) <= _MAX_NAME_WORDS and SEPARATOR not in name
+    is_name = 0 < len(name.split()) <= _MAX_NAME_WORDS and not is_path(name)
     return is_name and (name[0].isupper() or name[0].isdigit())
 
 
@@ -310,7 +310,7 @@ def _subject(unit: Unit, titles: Mapping[str, int]) -> str:
 
 def title_of(unit: Unit) -> str:
     """A passage's title. The name of its file is one only where the text says it too: `page-02` says nothing."""
-    is_file_name = unit.title.split(SEPARATOR)[0] == PurePosixPath(str(unit.metadata.get("source", ""))).stem
+    is_file_name = title_path(unit.title)[0] == PurePosixPath(str(unit.metadata.get("source", ""))).stem
     return "" if is_file_name and unit.title.lower() not in unit.text.lower() else unit.title
 
 
@@ -361,7 +361,7 @@ def _of_headings(linked: LinkedPassages) -> list[list[MadeQuestion]]:
 
 def _heading_texts(unit: Unit) -> tuple[str, str, str]:
     """Texts of the three kinds of questions of a passage, by its heading and the purpose of its document."""
-    name, *headings = unit.title.split(SEPARATOR)
+    name, *headings = title_path(unit.title)
     heading = _NUMBERING.sub("", headings[-1] if headings else "").strip(" :").replace(" ?", "?")
     question = heading if heading.endswith("?") and _OPENS.match(heading) else ""
     if how_to := _HOW_TO.fullmatch(heading.rstrip("?")):

@@ -13,7 +13,7 @@ from typing import Any
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.bootstrap import Comparison, compare_rows
 from sire_core.evaluate.qrels import write_qrels
-from sire_core.evaluate.rows import EvalRow, spread
+from sire_core.evaluate.rows import ANSWER_RATES, EvalRow, spread
 from sire_core.evaluate.trec_files import judgements_of, write_run
 
 _PRINTED_WIDTH = 120
@@ -65,7 +65,11 @@ class EvalRows(list[EvalRow]):
         ks = sorted({k for row in self for k in row.ks})
         names = [f"{name}@{k}" for name in ("R", "nDCG", "all") for k in ks]
         budget = ["R@budget", "answer@budget"] if any(row.budget for row in self) else []
-        return [*names, "MRR", *budget]
+        within = [
+            f"{name}@{n}" for name in ("tokens", "context") for n in sorted({n for row in self for n in row.budgets})
+        ]
+        answers = ANSWER_RATES if any(row.answered for row in self) else ()
+        return [*names, "MRR", *budget, *within, *answers]
 
     def to_csv(self, path: str | Path | None = None, measures: Sequence[str] | None = None) -> str:
         """Return the table as CSV; also written to `path` if there is one."""

@@ -37,10 +37,13 @@ Needs = tuple[frozenset[str], ...]
 
 MEASURES = (
     "R@K, `R@K prov` (units count as all that they were made from), `R@K literal`, nDCG@K, all@K, MRR, "
-    "R@budget, answer@budget, tokens@N and context@N (within budgets of tokens)"
+    "R@budget, answer@budget, tokens@N and context@N (within budgets of tokens), or of answers EM, F1 and Acc"
 )
 """Measures of a question, in words."""
-_MEASURE = re.compile(r"(R|nDCG|all|tokens|context)@(\d{1,6})(?: (prov|literal))?|(MRR|R@budget|answer@budget)")
+ANSWER_RATES = ("EM", "F1", "Acc")
+_MEASURE = re.compile(
+    r"(R|nDCG|all|tokens|context)@(\d{1,6})(?: (prov|literal))?|(MRR|R@budget|answer@budget|EM|F1|Acc)"
+)
 BASELINES = ("bm25", "dense", "hybrid")
 """Rankers of the recipe `flat` that every recipe is compared with."""
 OF_PIECES = ", pieces"
@@ -202,7 +205,7 @@ class QuestionResult:
             return (self.within if name == "tokens" else self.context_within).get(k)
         if match[4] in ("R@budget", "answer@budget"):
             return self.recall_at_budget if match[4] == "R@budget" else self.answer_in_context
-        if not self.wanted:
+        if not self.wanted or match[4] in ANSWER_RATES:  # rates of answers are of the row
             return None
         if match[3]:
             ranking = self.documents if match[3] == "prov" else self.literal
@@ -300,15 +303,15 @@ class EvalRow:
         """Values of a measure, 0 to 1, by id of the question; of repeated builds their means.
 
         Args:
-            measure: One of `MEASURES`, or a rate of answers (`EM`, `F1`, `Acc`). Questions without it are left out.
+            measure: One of `MEASURES`, or another rate of answers. Questions without it are left out.
 
         Raises:
             ConfigurationError: There is no such measure.
         """
         values: dict[str, list[float]] = {}
         for row in self.builds or (self,):
-            found = {answer.question.id: answer.rates[measure] for answer in row.answered if measure in answer.rates}
-            for name, value in found.items() or ((result.id, result.value(measure)) for result in row.results):
+            rates = {answer.question.id: answer.rates[measure] for answer in row.answered if measure in answer.rates}
+            for name, value in rates.items() or ((result.id, result.value(measure)) for result in row.results):
                 if value is not None:
                     values.setdefault(name, []).append(value)
         return {name: fmean(numbers) for name, numbers in values.items()}

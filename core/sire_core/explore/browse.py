@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from sire_core.documents.blocks import is_greeting
-from sire_core.documents.markdown_sections import SEPARATOR
+from sire_core.documents.heading_paths import title_path
 from sire_core.explore.frequent_names import frequent_names, is_told
 from sire_core.explore.highlight import first_words, sentence_with
 from sire_core.explore.name_kinds import kind_of_name
@@ -146,7 +146,7 @@ def document_label(snapshot: SearchSnapshot, number: int, chunk: int, size: int 
     title = document_titles(snapshot)[number]
     unit = None if title else _passage(snapshot, chunk)
     if unit is not None:
-        title = short_title(snapshot, unit.title).partition(SEPARATOR)[0] or first_words(unit.text)
+        title = title_path(short_title(snapshot, unit.title))[0] or first_words(unit.text)
     title = title or snapshot.view.derived("explore documents", snapshot.view.pool.document_ids)[number]
     return compact_title(snapshot, title, size) if size else title
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.documents.blocks import HEADING, ROW
+from sire_core.documents.blocks import CAPTION, HEADING, ROW, block_text
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph, PassageNames
@@ -30,7 +30,7 @@ _LISTED_SHARE = 4
 """A name with one in so many of its passages in the graph is an entity there, and listed as that."""
 _BESIDE = 30
 """Letters on either side of a name by which its repetitions are recognized."""
-_LINE_MARKS = " \t-*|:>`_."
+_LINE_MARKS = " \t|:`_*."
 _NAMES_FILE = "names.json"
 
 
@@ -49,7 +49,7 @@ def is_told(name: str, units: Sequence[Unit]) -> bool:
     beside: set[str] = set()
     for unit in units:
         for line in _said_lines(unit):
-            if name in line and line.strip(_LINE_MARKS) != name and "![" not in line:
+            if name in line and line.strip(_LINE_MARKS) != name:
                 at = line.find(name)
                 beside.add(line[max(0, at - _BESIDE) : at + len(name) + _BESIDE])
                 break
@@ -57,10 +57,10 @@ def is_told(name: str, units: Sequence[Unit]) -> bool:
 
 
 def _said_lines(unit: Unit) -> Iterator[str]:
-    """Lines of a passage without headings and headers of tables."""
+    """Lines of a passage without headings, captions and headers of tables."""
     for block in unit.blocks:
-        if block.kind != HEADING and not (block.kind == ROW and block.level):
-            yield from unit.text[block.start : block.end].split("\n")
+        if block.kind not in (HEADING, CAPTION) and not (block.kind == ROW and block.level):
+            yield from block_text(unit.text, block).split("\n")
 
 
 def _counted(snapshot: SearchSnapshot) -> dict[str, int]:

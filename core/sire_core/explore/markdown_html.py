@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from sire_core.documents.blocks import ROW, read_blocks, row_cells
 from sire_core.explore.highlight import escaped, marked, plain_text, printable
 from sire_core.explore.name_kinds import NAME_KINDS
 from sire_core.explore.templates import markup
@@ -23,9 +24,6 @@ _WRAPPED = 60
 """Width from which a line counts as wrapped: its break is a space. Breaks of shorter lines are kept."""
 _SHOWN_TAG = re.compile(rf"</?({ELEMENTS})\b.*>", re.DOTALL | re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
-_FENCE_LINE = re.compile(r" {0,3}(```|~~~)")
-_DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
-_CELL_END = re.compile(r"(?<!\\)\|")
 _TABLE = '<div class="wide" tabindex="0" role="group" aria-label="Table"><table>\n'
 """A wide table scrolls, also by keys."""
 _HIGHLIGHTS = {"": "{}", "word": "<mark>{}</mark>", "name": '<mark class="name">{}</mark>'}
@@ -88,25 +86,18 @@ def highlighted(text: str, question: str = "", names: Sequence[str] | Mapping[st
 
 def widened_tables(text: str) -> str:
     """Pad headers of tables to their widest row: Markdown drops cells that the header has no column for."""
-    lines = text.split("\n")
-    fenced = False
-    for number, line in enumerate(lines):
-        fenced ^= bool(_FENCE_LINE.match(line))
-        if fenced or not number or "|" not in line or "-" not in line or not _DELIMITER.fullmatch(line.strip()):
+    widest = 0
+    for block in reversed(read_blocks(text) if "|" in text else ()):
+        span = text[block.start : block.end]
+        if block.kind != ROW or "\n" not in span:  # a header has a rule below it
+            widest = max(widest, len(row_cells(text, block))) if block.kind == ROW else 0
             continue
-        end = number + 1
-        while end < len(lines) and "|" in lines[end]:
-            end += 1
-        lacking = max(map(_cells, lines[number + 1 : end]), default=0) - _cells(lines[number - 1])
-        if lacking > 0 and "|" in lines[number - 1]:
-            for padded, cell in ((number - 1, "  |"), (number, " --- |")):
-                row = lines[padded].rstrip()
-                lines[padded] = row + ("" if row.endswith("|") else " |") + cell * lacking
-    return "\n".join(lines)
-
-
-def _cells(row: str) -> int:
-    return len(_CELL_END.findall(row.strip().removeprefix("|").removesuffix("|"))) + 1
+        lacking, widest = widest - len(row_cells(text, block)), 0
+        if lacking > 0:
+            padded = zip(span.split("\n"), ("  |", " --- |"), strict=False)
+            lines = (f"{line.rstrip().removesuffix('|').rstrip()} |{cell * lacking}" for line, cell in padded)
+            text = text[: block.start] + "\n".join(lines) + text[block.end :]
+    return text
 
 
 @lru_cache(1)

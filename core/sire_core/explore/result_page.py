@@ -51,7 +51,7 @@ def page(*results: QueryResult) -> str:
     """A whole page of one question; of two results with their ranks side by side."""
     title = shorten(results[0].question, HEADING)
     comparison = comparison_html(*results[:2]) if len(results) > 1 else ""
-    sides = [parts(result, heading=result.search if comparison else "") for result in results]
+    sides = [parts(result, heading=result.search, fills=not comparison) for result in results]
     content = render("parts", "results", title, comparison, sides)
     return f"{render('parts', 'document', title, markup(_BODY) + page_style(), markup(_POLICY), content)}\n"
 
@@ -96,7 +96,12 @@ def fragment(result: QueryResult) -> str:
 
 
 def parts(
-    result: QueryResult, address: AddressOf | None = None, target: AddressOf | None = None, heading: str = ""
+    result: QueryResult,
+    address: AddressOf | None = None,
+    target: AddressOf | None = None,
+    heading: str = "",
+    *,
+    fills: bool = True,
 ) -> Markup:
     """The part of a page without its style.
 
@@ -105,6 +110,7 @@ def parts(
         address: Returns the address of a unit or an entity by its kind and id.
         target: Returns the address of a relative link by the id of its document; empty if it leads nowhere.
         heading: Its heading; empty for the question.
+        fills: Whether the picture may be as wide as the page.
     """
     name = _prefix(result)
     links = {hit.id: f"#{name}-{hit.rank}" for hit in result.hits}
@@ -113,7 +119,7 @@ def parts(
         links |= {node.id: address(node.kind, node.id) for node in others}
     label = f"The paths to the hits of {result.search}"
     moves = address is not None
-    drawn = region(result.picture, label, links, name, moves=moves, fills=not heading) if result.hits else markup("")
+    drawn = region(result.picture, label, links, name, moves=moves, fills=fills) if result.hits else markup("")
     kinds = {node.id: node.name_kind for node in result.picture.nodes}
     sentences = [
         (highlighted(sentence.quoted, result.question), link(f"[{sentence.hit}]", f"#{name}-{sentence.hit}"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.documents.markdown_sections import SEPARATOR
+from sire_core.documents.heading_paths import is_path, joined_path, title_path
 from sire_core.explore.highlight import first_words
 from sire_core.search.explanation import text_below_title
 from sire_core.text.pluralize import shorten
@@ -51,10 +51,10 @@ def shared_affixes(titles: Sequence[str], share: float = 0.5) -> tuple[str, ...]
 
 def without_affixes(title: str, affixes: Iterable[str]) -> str:
     """Cut what titles share from a title, which headings may follow; what would be empty stays whole."""
-    name, mark, headings = title.partition(SEPARATOR)
+    name, *headings = title_path(title)
     for affix in affixes:
         name = (name.removesuffix(affix) if affix[0].isspace() else name.removeprefix(affix)).strip() or name
-    return f"{name}{mark}{headings}"
+    return joined_path([name, *headings])
 
 
 def without_repeats(title: str, endings: Collection[str] = ()) -> str:
@@ -65,7 +65,7 @@ def without_repeats(title: str, endings: Collection[str] = ()) -> str:
         endings: What the headings of many documents add to the title, such as `Manual Page`; it is left out, too.
     """
     parts: list[str] = []
-    for name in title.split(SEPARATOR):
+    for name in title_path(title):
         before = parts[-1] if parts else ""
         plain = {_folded(part.strip(_TITLE_MARKS)) for other in parts for part in (other, _BOOK.split(other)[-1])}
         if _folded(name.strip(_TITLE_MARKS)) in plain or _rest(before, name, _EXPLAINED):
@@ -75,7 +75,7 @@ def without_repeats(title: str, endings: Collection[str] = ()) -> str:
             parts.append(name)
         elif ending not in endings:
             parts[-1] = name
-    return SEPARATOR.join(parts)
+    return joined_path(parts)
 
 
 def _folded(name: str) -> str:
@@ -94,7 +94,7 @@ def short_title(snapshot: SearchSnapshot, title: str) -> str:
     """A title without what at least half of the titles of a folder share, or of all documents, and said once."""
     view = snapshot.view
     title = without_affixes(title, _affixes(snapshot))
-    if SEPARATOR not in title:
+    if not is_path(title):
         return title
     return without_repeats(title, view.derived("explore title endings", lambda: _endings(snapshot)))
 
@@ -109,11 +109,11 @@ def compact_title(snapshot: SearchSnapshot, title: str, size: int) -> str:
         title = without_affixes(title, _affixes(snapshot, 0.0))
     if len(title) <= size:
         return title
-    name, *headings = title.split(SEPARATOR)
-    room = max(size - len("".join(headings[-1:])) - len(SEPARATOR), size // 2) if headings else size
+    name, *headings = title_path(title)
+    room = max(size - len(joined_path(["", *headings[-1:]])), size // 2) if headings else size
     name = name if len(name) <= room else shorten(_SEPARATOR.split(name)[0], room)
-    rest = size - len(SEPARATOR) - min(len(name), room)
-    return SEPARATOR.join([name, *(shorten(last, rest) for last in headings[-1:])])
+    rest = size - len(joined_path(("", ""))) - min(len(name), room)
+    return joined_path([name, *(shorten(last, rest) for last in headings[-1:])])
 
 
 def compact_titles(snapshot: SearchSnapshot, titles: Sequence[str], size: int) -> list[str]:
@@ -127,8 +127,8 @@ def compact_titles(snapshot: SearchSnapshot, titles: Sequence[str], size: int) -
         columns = zip(*(other.split(" ") for other in alike[label]), strict=False)
         shared = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
         rest = short_title(snapshot, title).split(" ")[shared:]
-        rest = rest[rest[:1] == [SEPARATOR.strip()] :]
-        shown.append(compact_title(snapshot, f"... {' '.join(rest)}", size) if rest else label)
+        ending = " ".join(rest).removeprefix(joined_path(("", "")).lstrip())
+        shown.append(compact_title(snapshot, f"... {ending}", size) if ending else label)
     return shown
 
 
@@ -188,8 +188,8 @@ def _endings(snapshot: SearchSnapshot) -> frozenset[str]:
     _, first = np.unique(view.chunk_documents[view.pool.indices[view.pool.indptr[:-1]]], return_index=True)
     counts: Counter[str] = Counter()
     for unit in view.units(np.sort(first)[:: max(1, len(first) // _SAMPLED_DOCUMENTS)]):
-        name, _, headings = without_affixes(unit.title, affixes).partition(SEPARATOR)
-        ending = _rest(headings.partition(SEPARATOR)[0], name, _CONTINUED)
+        name, *headings = title_path(without_affixes(unit.title, affixes))
+        ending = _rest("".join(headings[:1]), name, _CONTINUED)
         counts.update([ending] if ending else [])
     return frozenset(
         ending for ending, number in counts.items() if number >= max(_MIN_SITE_DOCUMENTS, counts.total() / 2)

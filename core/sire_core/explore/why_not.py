@@ -13,6 +13,7 @@ from sire_core.explore.highlight import marked, question_words
 from sire_core.explore.paths import Names, path_picture
 from sire_core.explore.picture import Picture
 from sire_core.explore.short_titles import with_short_title
+from sire_core.filters import filter_text
 from sire_core.search.explanation import text_below_title
 from sire_core.text.pluralize import count
 from sire_core.text.words import whole_name
@@ -84,7 +85,8 @@ async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int 
     names = Names.of(snapshot)
     position, unit = names.position(passage), names.unit(passage)
     if position is None or unit is None:
-        return WhyNot(passage, 0, (("filter", f"The passage does not pass the filter {snapshot.where}."),))
+        condition = "" if snapshot.where is None else f" {filter_text(snapshot.where)}"
+        return WhyNot(passage, 0, (("filter", f"The passage does not pass the filter{condition}."),))
     inside = snapshot.positions()
     ranked = await snapshot.rank(question, k)
     selected = await snapshot.selected(question, ranked, k)

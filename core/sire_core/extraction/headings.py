@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from sire_core.documents.markdown_sections import SEPARATOR
+from sire_core.documents.heading_paths import is_path, title_path
 from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, MONTHS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS, WEEKDAYS
 
 
@@ -68,8 +68,8 @@ _LEADS = frozenset(
 def base_title(title: str) -> str:
     """The subject of a title, without its bracketed part: `Aylwin (film)` becomes `Aylwin`."""
     title = " ".join(title.split())
-    if SEPARATOR in title:
-        path = title.split(SEPARATOR)
+    if is_path(title):
+        path = title_path(title)
         title = next((name for name in map(heading_term, reversed(path)) if name), path[0])
     opening = title.rfind("(")
     if not title.endswith(")") or opening < 0 or ")" in title[opening:-1]:

@@ -20,8 +20,9 @@ from sire_core.documents.blocks import (
     block_text,
     read_blocks,
 )
+from sire_core.documents.heading_paths import is_path
 from sire_core.documents.markdown_cleaning import without_comments
-from sire_core.documents.markdown_sections import SEPARATOR, title_line
+from sire_core.documents.markdown_sections import title_line
 from sire_core.extraction.foreign_names import names_in_language
 from sire_core.extraction.headings import CAPTIONS, STOP_WORDS, WORD, acts, heading_term, is_everyday
 from sire_core.extraction.spans import (
@@ -407,10 +408,10 @@ class TextSection:
 
 def sections_of(chunk: Chunk) -> list[TextSection]:
     """The sections of a passage; always at least one."""
-    is_path = SEPARATOR in chunk.title
-    title = "" if is_path else " ".join(visible_text(chunk.title).split())
+    has_path = is_path(chunk.title)
+    title = "" if has_path else " ".join(visible_text(chunk.title).split())
     start = 0
-    if not title and not is_path:
+    if not title and not has_path:
         title, rest = title_line(chunk.text)
         start = len(chunk.text) - len(rest) if title else 0
     blocks = [

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from sire_core.documents.markdown_sections import naming_title
+from sire_core.documents.heading_paths import naming_title
 from sire_core.extraction.headings import base_title
 from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
 from sire_core.text.words import FINAL_MARKS, cached_key, name_key, visible_text

@@ -38,7 +38,7 @@ def _archive_size(file: BinaryIO, max_bytes: int) -> int:
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
-        raise CorpusError(f"cannot be opened: {error}") from error
+        raise CorpusError(f"cannot be opened: damaged or cut off ({error})") from error
     if len(members) > _MEMBERS:
         raise ExpansionError(f"the file holds {len(members):,} members; that is not a document")
     left = max_bytes
@@ -48,7 +48,7 @@ def _archive_size(file: BinaryIO, max_bytes: int) -> int:
         try:
             left = _check_member(file, member, left, markup=markup)
         except (OSError, ValueError, zlib.error) as error:
-            raise CorpusError(f"cannot be opened: {error}") from error
+            raise CorpusError(f"cannot be opened: damaged or cut off ({error})") from error
         if left < 0:
             raise ExpansionError(f"the file expands to more than max_bytes={max_bytes:,}; raise max_bytes or split it")
     packed, unpacked = file.seek(0, 2), max_bytes - left

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from sire_core.documents.markdown_writing import plain_text, table
+from sire_core.files.office_package import DRAWING, RELATION, parse_part
 
 _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _NEW_CHART = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
-_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _REFERENCES = {f"{_CHART}chart": "id", f"{_NEW_CHART}chart": "id", f"{_DIAGRAM}relIds": "dm"}
 """Elements that stand for a chart or diagram in a part of its own, and the attributes that name it."""
 _VALUES = ("val", "yVal", "bubbleSize")
@@ -25,7 +25,7 @@ def referred_graphic(graphic: Any) -> Iterator[str]:
     for element in graphic:
         name = _REFERENCES.get(element.tag) if isinstance(element.tag, str) else None
         if name is not None:
-            yield element.get(f"{_RELATION}{name}", "")
+            yield element.get(f"{RELATION}{name}", "")
 
 
 def graphic_blocks(root: Any) -> list[str]:
@@ -39,7 +39,7 @@ def graphic_blocks(root: Any) -> list[str]:
 
 
 def _paragraphs(root: Any) -> list[str]:
-    paragraphs = ("".join(leaf.text or "" for leaf in p.iter(f"{_DRAWING}t")) for p in root.iter(f"{_DRAWING}p"))
+    paragraphs = ("".join(leaf.text or "" for leaf in p.iter(f"{DRAWING}t")) for p in root.iter(f"{DRAWING}p"))
     return [text for words in paragraphs if (text := plain_text(words))]
 
 
@@ -79,3 +79,12 @@ def _points(data: Any) -> dict[int, str]:
             key = int(number)
             points[key] = f"{words} {points[key]}" if key in points else words  # categories of several levels
     return points
+
+
+def graphics_of(part: Any, graphic: Any) -> Iterator[str]:
+    """Blocks of the charts and diagrams of an element, which lie in parts of their own."""
+    for relation in referred_graphic(graphic):
+        if relation in part.rels and not part.rels[relation].is_external:
+            with suppress(Exception):  # a chart that cannot be read never costs the file
+                root = parse_part(part.rels[relation].target_part.blob, mend=True)
+                yield from filter(None, graphic_blocks(root))

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _READERS = {
     ".pdf": ("pdf", "read_pdf"),
     ".doc": ("old_word", "read_doc"),
-    ".docx": ("office", "read_docx"),
-    ".pptx": ("office", "read_pptx"),
+    ".docx": ("word_files", "read_docx"),
+    ".pptx": ("slides", "read_pptx"),
     ".xlsx": ("workbooks", "read_xlsx"),
     ".epub": ("xml_files", "read_epub"),
     **dict.fromkeys((".odt", ".odp", ".ods"), ("xml_files", "read_odt")),
@@ -43,8 +43,9 @@ _READERS = {
 """Modules and functions that read a format."""
 _LIBRARIES = {
     "pdf": ("pypdfium2",),
-    "old_word": ("olefile", "kreuzberg"),
-    "office": ("docx", "pptx"),
+    **dict.fromkeys(("old_word", "mail"), ("olefile", "kreuzberg")),
+    "word_files": ("docx",),
+    "slides": ("pptx",),
     "workbooks": ("openpyxl", "lxml"),
     **dict.fromkeys(("xml_files", "source_code"), ()),
 }
@@ -178,4 +179,5 @@ def with_extra(suffix: str, read: Callable[[], _Content]) -> _Content:
         raise
     except Exception as error:  # every format has errors of its own; one bad file must not stop a folder
         advice = f"; save it as {_NEWER[suffix]} and read that" if suffix in _NEWER else ""
-        raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300].rstrip('.')}{advice}") from error
+        words = " ".join(str(error).split())[:300].rstrip(".")
+        raise CorpusError(f"cannot be converted: damaged, or no {suffix} file ({words}){advice}") from error

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 from sire_core.errors import CorpusError
+from sire_core.files.text_encodings import is_binary
 
 _HEAD = 8192
 _PDF_HEAD = 1024
@@ -42,8 +43,9 @@ _XML = re.compile(rb"\s*<\?xml\b|\s*<[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=\s*[\"'][
 _ROOT = re.compile(r"<(?:[\w.-]+:)?([A-Za-z][\w.-]*)[\s/>]")
 _MAIL = re.compile(rb"(?:[A-Za-z][\w-]{1,40}:[^\r\n]*\r?\n(?:[ \t][^\r\n]*\r?\n)*){2,}")
 _ARCHIVE = re.compile(rb"(?:^|\n)(?:MIME-Version|Content-Type):", re.IGNORECASE)
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+"""Byte order marks of UTF-16."""
 _SECTOR, _ENTRY = 512, 128
-_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 
 
 def type_by_content(path: Path, suffix: str) -> str:
@@ -65,19 +67,17 @@ def type_by_content(path: Path, suffix: str) -> str:
         return ".rtf"
     if b"%PDF-" in head[:_PDF_HEAD] and (suffix == ".pdf" or head.startswith(b"%PDF-")):
         return ".pdf"
-    return suffix if suffix not in (*_TEXTS, *_TABLES) or _is_binary(head) else _text_type(head, suffix)
-
-
-def _is_binary(head: bytes) -> bool:
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return False
-    return b"\0" in head or 50 * (len(head) - len(head.translate(None, _CONTROLS))) > len(head)
+    return (
+        suffix
+        if suffix not in (*_TEXTS, *_TABLES) or (is_binary(head) and not head.startswith(_WIDE))
+        else _text_type(head, suffix)
+    )
 
 
 def _text_type(head: bytes, suffix: str) -> str:
     """The type of a text that is named like a file of Office."""
     text = head.removeprefix(b"\xef\xbb\xbf")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if head.startswith(_WIDE):
         text = head.decode("utf-16", "replace").encode()
     mail = _MAIL.match(text)
     if mail and _ARCHIVE.search(mail[0]):

@@ -192,12 +192,11 @@ def html_to_markdown(page: str) -> tuple[str, str]:
     parser = _Parser()
     parser.read(_prepared(page))
     whole_page, landmarks = _read(parser.parts, frozenset())
-    result = whole_page
     for left_out in (landmarks.navigation(), landmarks.navigation(by_name=False)):
         result = _read(parser.parts, left_out)[0] if left_out else whole_page
         if result[1]:
-            break
-    return result
+            return result
+    return whole_page  # which is a menu
 
 
 def _prepared(page: str) -> str:

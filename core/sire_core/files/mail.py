@@ -26,6 +26,8 @@ _SHOWN_HEADERS = ("from", "to", "cc", "date")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MAX_HEADER_LETTERS = 10_000
 """Longest header that is parsed; parsing is not linear."""
+_OUTLOOK_PAGES = ("__substg1.0_1013001F", "__substg1.0_10130102")
+"""Streams with the body as HTML, in UTF-16 and as bytes."""
 _NOT_READ = "an attachment of type {} is not read; save it as a file"
 _LOOKS = ("text/css", "text/javascript", "text/x-amp-html")
 """Types of parts that hold no text of a mail, or the same once more."""
@@ -98,7 +100,7 @@ def _without_zeros(raw: bytes) -> bytes:
 
 
 def read_outlook_mail(path: Path) -> Mail:
-    """Read a mail as Outlook saves it. Attachments are not read, nor a text that is stored as HTML alone."""
+    """Read a mail as Outlook saves it. Attachments are not read."""
     from kreuzberg import ExtractionConfig, extract_file_sync
 
     config = ExtractionConfig(output_format="plain")
@@ -114,10 +116,23 @@ def read_outlook_mail(path: Path) -> Mail:
     body = clean_text(extracted.content.partition("\n\n")[2]).replace("\r\n", "\n").replace("\r", "\n")
     names = [name for name in metadata.get("attachments") or () if not _INLINE_PICTURE.fullmatch(name)]
     unread = [(clean_text(name), _NOT_READ.format("unknown")) for name in names]
+    body = body if body.strip() else _outlook_page(path)
     if not body.strip():
-        unread.append(("its text", "it has none, or only one in HTML; save it as .eml to read that"))
+        unread.append(("its text", "it has none, or only one in RTF; save it as .eml to read that"))
     lines = {name: " ".join(clean_text(words).split()) for name, words in headers.items() if words}
     return _mail(lines, [body], unread)
+
+
+def _outlook_page(path: Path) -> str:
+    """The text of a mail of Outlook that is stored as HTML alone."""
+    import olefile
+
+    with olefile.OleFileIO(str(path)) as container:
+        pages = {name[-4:]: container.openstream(name).read() for name in _OUTLOOK_PAGES if container.exists(name)}
+    for kind, raw in pages.items():
+        page = raw.decode("utf-16-le", "replace") if kind == "001F" else decode_any(raw, declared_encoding(raw))
+        return html_to_markdown(page)[1]
+    return ""
 
 
 def _mail(headers: Mapping[str, str], sections: Sequence[str], unread: Sequence[tuple[str, str]]) -> Mail:
@@ -222,7 +237,7 @@ def _best_forms(parts: Sequence[Message[Any, Any]], forms: list[list[_Part]]) ->
         )
         for form in forms
     ]
-    filled = [index for index, found in enumerate(words) if found]
+    filled = [index for index, word in enumerate(words) if word]
     plain = next((index for index in filled if parts[index].get_content_type() == "text/plain"), None)
     richest = max(filled, key=lambda index: (len(words[index]), index), default=len(forms) - 1)
     is_enough = plain is not None and 2 * len(words[plain] & words[richest]) >= len(words[richest])

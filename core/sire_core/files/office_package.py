@@ -7,13 +7,22 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Union
 
+from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
 
 Source = Union[Path, io.BytesIO]
 """An archive, or one that was mended."""
+
+WORDPROCESSING = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 
 _STRICT = b"http://purl.oclc.org/ooxml/"
 _STRICT_NAME = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
@@ -173,3 +182,10 @@ def part_relations(archive: zipfile.ZipFile, part: str) -> dict[str, Relation]:
             kind = relation.get("Type", "").rpartition("/")[2]
             found[relation.get("Id", "")] = Relation(kind, names[target])
     return found
+
+
+def properties_title(document: Any) -> str:
+    """Title or subject in the properties of a file; empty without them."""
+    with suppress(Exception):  # properties that cannot be read never cost the file
+        return first_title(document.core_properties.title, document.core_properties.subject)
+    return ""

@@ -1,4 +1,4 @@
-"""Word files of all versions before 2007: those of Word 97 and newer by kreuzberg, older ones by their text alone."""
+"""Word files of all versions before 2007: by kreuzberg, older ones and what it cannot read by their text alone."""
 
 from __future__ import annotations
 
@@ -14,11 +14,20 @@ from sire_core.files.conversion import note
 from sire_core.files.other_formats import read_other
 from sire_core.files.text_encodings import guess_encoding
 
-_BEFORE_97 = {b"\x9b\xa5": "1", b"\xdb\xa5": "2", b"\xdc\xa5": "6 or 95"}
+_BEFORE_97 = {
+    b"\x31\xbe": "for DOS",
+    b"\x9b\xa5": "1",
+    b"\xdb\xa5": "2",
+    b"\xdc\xa5": "6 or 95",
+}
 """Versions by the first bytes."""
-_FLAGS, _TEXT, _PIECES = 0x0A, 0x18, 0x160
-"""Places in the header: of what the file is like, of where its text is, of the table of its pieces (version 6)."""
-_IS_SAVED_IN_PIECES, _IS_ENCRYPTED = 0x04, 0x100
+_FLAGS, _TEXT, _PIECES, _PIECES_97 = 0x0A, 0x18, 0x160, 0x1A2
+"""Places in the header: of what the file is like, of where its text is, of the table of its pieces (6, 97)."""
+_DOS_TEXT, _DOS_END = 128, 0x0E
+"""Where the text of Word for DOS begins, and the place in the header of its end."""
+_IS_SAVED_IN_PIECES, _IS_ENCRYPTED, _IS_TABLE_1 = 0x04, 0x100, 0x200
+_IS_NARROW = 1 << 30
+"""Mark of a piece of Word 97 whose letters have one byte."""
 _FIELD_CODE = re.compile("\x13[^\x13-\x15]*(?:\x14|\x15)")
 _FIELD_DEPTH = 5
 _SIGNS = str.maketrans({"\x0b": "\n", "\x0c": "\n", "\r": "\n", "\x1e": "-", "\xa0": " "})
@@ -29,14 +38,17 @@ def read_doc(path: Path) -> tuple[str, str]:
     """Title and text of a Word file."""
     import olefile
 
-    raw = path.read_bytes()
+    raw, tables = path.read_bytes(), [b"", b""]
     if raw.startswith(olefile.MAGIC):
         with olefile.OleFileIO(io.BytesIO(raw)) as container:
-            raw = container.openstream("WordDocument").read() if container.exists("WordDocument") else b""
+            raw, *tables = (
+                container.openstream(name).read() if container.exists(name) else b""
+                for name in ("WordDocument", "0Table", "1Table")
+            )
     version = _BEFORE_97.get(raw[:2])
+    flags = struct.unpack_from("<H", raw, _FLAGS)[0] if len(raw) > _FLAGS + 1 else 0
     if version is None:
-        return read_other(path, ".doc")
-    (flags,) = struct.unpack_from("<H", raw, _FLAGS)
+        return _read_newer(path, raw, tables[bool(flags & _IS_TABLE_1)])
     if flags & _IS_ENCRYPTED:
         raise CorpusError("the file is encrypted; save it without its password to read it")
     letters = b"".join(_pieces(raw) if flags & _IS_SAVED_IN_PIECES and "6" in version else [_main_text(raw)])
@@ -45,23 +57,55 @@ def read_doc(path: Path) -> tuple[str, str]:
     return "", _paragraphs(letters.decode(encoding, "replace"))
 
 
+def _read_newer(path: Path, raw: bytes, table: bytes) -> tuple[str, str]:
+    """Word 97 and newer by kreuzberg; what it refuses or finds empty (text in margins alone) by the text in `raw`."""
+    failure: Exception | None = None
+    try:
+        title, text = read_other(path, ".doc")
+        if text.strip():
+            return title, text
+    except Exception as error:  # noqa: BLE001 (raised again below, unless there is text)
+        failure = error
+    offset, size = struct.unpack_from("<II", raw, _PIECES_97) if len(raw) > _PIECES_97 + 7 else (0, 0)
+    pieces = [
+        raw[(first & ~_IS_NARROW) // 2 :][:letters].decode("cp1252", "replace")
+        if first & _IS_NARROW
+        else raw[first : first + 2 * letters].decode("utf-16-le", "replace")
+        for first, letters in _piece_table(table, offset, size)
+    ]
+    text = _paragraphs("".join(pieces))
+    if failure is not None and not text.strip():
+        raise failure
+    note("the text of its pages and margins alone is read")
+    return "", text
+
+
 def _main_text(raw: bytes) -> bytes:
+    if raw[:2] == b"\x31\xbe":
+        return raw[_DOS_TEXT : struct.unpack_from("<I", raw, _DOS_END)[0]]
     start, end = struct.unpack_from("<II", raw, _TEXT)
     return raw[start:end]
 
 
 def _pieces(raw: bytes) -> Iterator[bytes]:
     """Pieces of the text in their order, each of which lies somewhere in the file."""
-    offset, size = struct.unpack_from("<II", raw, _PIECES)
+    for first, letters in _piece_table(raw, *struct.unpack_from("<II", raw, _PIECES)):
+        yield raw[first : first + letters]
+
+
+def _piece_table(raw: bytes, offset: int, size: int) -> Iterator[tuple[int, int]]:
+    """Place and number of letters of each piece, from a table of `size` bytes."""
     end = min(len(raw), offset + size)
     while offset < end and raw[offset] == 1:  # a list of changes of looks
         offset += 3 + struct.unpack_from("<H", raw, offset + 1)[0]
+    if offset >= end:
+        return
     (size,) = struct.unpack_from("<I", raw, offset + 1)
-    count = (size - 4) // 12
+    count = (min(size, end - offset) - 4) // 12
     starts = struct.unpack_from(f"<{count + 1}I", raw, offset + 5)
     for number in range(count):
         (first,) = struct.unpack_from("<I", raw, offset + 5 + 4 * (count + 1) + 8 * number + 2)
-        yield raw[first : first + starts[number + 1] - starts[number]]
+        yield first, max(0, starts[number + 1] - starts[number])
 
 
 def _paragraphs(text: str) -> str:

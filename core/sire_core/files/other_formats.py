@@ -9,9 +9,12 @@ from typing import Any
 
 from sire_core.documents.markdown_writing import table, undo_escapes
 from sire_core.documents.titles import first_title
+from sire_core.files.conversion import note
 from sire_core.files.raised_text import write_scripts
 from sire_core.files.rich_text import GAP, prepare_rtf
 
+_CODE_PAGE, _CODE_PAGE_1252 = re.compile(rb"\x42\0\x02\0..", re.DOTALL), b"\x42\0\x02\0\xe4\x04"
+"""Record of a workbook that names its encoding."""
 _MIDNIGHT = re.compile(r"(?<=^\d{4}-\d\d-\d\d) 00:00:00$")
 _PICTURE = re.compile(r"!\[image\]\(image_\d+\.\w+\)")
 _KINDS = {
@@ -37,23 +40,13 @@ SECOND_READER = frozenset(_KINDS) - {".doc", ".xls", ".ppt"}
 
 def read_other(path: Path, suffix: str) -> tuple[str, str]:
     """Title and Markdown of a file by kreuzberg."""
-    # Before 4.8 there is no ContentFilterConfig.
-    from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_bytes_sync, extract_file_sync
-
-    # What stands at the edge of a page is taken for a running header, and a title is there too: all of it stays. Of
-    # slides it is the words of the master ("Click to edit Master title style").
-    everything = ContentFilterConfig(
-        include_headers=suffix != ".ppt", include_footers=True, include_watermarks=True, strip_repeating_text=False
-    )
-
-    # Only the plain text of a .doc has its paragraphs.
-    form = "plain" if suffix == ".doc" else "markdown"
-    config = ExtractionConfig(output_format=form, content_filter=everything)
-    config.max_archive_depth = 0  # files in files: one of them may expand without end
-    if suffix == ".rtf":
-        extracted = extract_bytes_sync(prepare_rtf(path.read_bytes()), "application/rtf", config=config)
-    else:
-        extracted = extract_file_sync(str(path), mime_type=_KINDS.get(suffix), config=config)
+    kind, content = _KINDS.get(suffix, "application/rtf"), path.read_bytes()
+    content = prepare_rtf(content) if suffix == ".rtf" else content
+    # Of slides what stands at the edge are the words of the master ("Click to edit Master title style").
+    extracted = _extracted(content, kind, headers=suffix != ".ppt")
+    if suffix == ".ppt" and not extracted.content.strip():
+        note("its slides hold no text; read is that of their master")
+        extracted = _extracted(content, kind, headers=True)
     metadata: dict[str, Any] = dict(extracted.metadata)
     title = first_title(metadata.get("title"), metadata.get("subject"))
     if suffix == ".doc":
@@ -61,6 +54,29 @@ def read_other(path: Path, suffix: str) -> tuple[str, str]:
     if suffix == ".xls":
         return title, _sheets(metadata.get("sheet_names", ()), extracted.tables)
     return title, _written(extracted.content)
+
+
+def _extracted(content: bytes, kind: str, *, headers: bool) -> Any:
+    """A file as kreuzberg reads it."""
+    # Before 4.8 there is no ContentFilterConfig.
+    from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_bytes_sync
+
+    # What stands at the edge of a page is taken for a running header, and a title is there too: all of it stays.
+    everything = ContentFilterConfig(
+        include_headers=headers, include_footers=True, include_watermarks=True, strip_repeating_text=False
+    )
+    # Only the plain text of a .doc has its paragraphs.
+    form = "plain" if kind == _KINDS[".doc"] else "markdown"
+    config = ExtractionConfig(output_format=form, content_filter=everything)
+    config.max_archive_depth = 0  # files in files: one of them may expand without end
+    try:
+        return extract_bytes_sync(content, kind, config=config)
+    except Exception as error:
+        latin = _CODE_PAGE.sub(_CODE_PAGE_1252, content, count=1)
+        if "Codepage" not in str(error) or latin == content:
+            raise
+        note("its letters are in an unknown encoding, read as cp1252")
+        return extract_bytes_sync(latin, kind, config=config)
 
 
 def rtf_text(raw: bytes) -> str:

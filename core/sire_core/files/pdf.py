@@ -214,6 +214,11 @@ class _Letters:
         self.letters.append(letter)
         self.positions.append(position)
 
+    def add_accent(self, accent: str, position: int) -> None:
+        """Set an accent in front of the last letter, as other fonts have it."""
+        self.letters.insert(-1, accent)
+        self.positions.insert(-1, position)
+
     def add_unknown(self, position: int) -> None:
         """Add a sign for letters that the font does not have; one stands for several."""
         if self.letters and self.letters[-1] != _UNKNOWN:
@@ -276,8 +281,9 @@ def _lines(page: Any, page_left: float, page_bottom: float, page_right: float, p
             is_level = page_bottom < high and low < page_top
             if not (is_level and page_left < x_end and x < page_right):
                 continue
-            if high - low < _NO_INK and height > 4 + _NO_INK and letter.isalnum():
-                line.add_unknown(position)
+            is_blank = high - low < _NO_INK and height > 4 + _NO_INK and letter.isalnum()
+            if is_blank or (letter in _ACCENTS and start <= (x + x_end) / 2 <= end):  # above the letter before
+                line.add_unknown(position) if is_blank else line.add_accent(letter, position)
                 continue
             before, height = height, high - low + 4
             tall = max(before, height)  # a full stop says little of its font

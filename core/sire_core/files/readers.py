@@ -13,12 +13,7 @@ from sire_core.documents.blocks import is_contents, read_blocks
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.front_matter import front_matter
 from sire_core.documents.markdown_cleaning import clean_markdown, without_hyphenation
-from sire_core.documents.markdown_sections import (
-    heading_texts,
-    headings_of,
-    naming_heading,
-    with_comments_as_code,
-)
+from sire_core.documents.markdown_sections import heading_texts, headings_of, naming_heading, with_comments_as_code
 from sire_core.documents.markdown_writing import undo_escapes, undo_inline
 from sire_core.documents.titles import header_title, opening_title, without_site_name
 from sire_core.documents.validation import DocumentPool
@@ -56,7 +51,7 @@ from sire_core.types import Document, Failure
 
 UNSUPPORTED = "unsupported type"
 """Beginning of the reason for which a file is skipped that holds no text, such as a picture."""
-READING = "files-15"
+READING = "files-16"
 """Version of the readers; changes whenever the same file may give another document."""
 
 CONVERTED = (
@@ -97,7 +92,7 @@ class _Note(NamedTuple):
 _Item = Union[FoundRecord, Failure, _Note]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LoadedDocuments:
     """Documents that were read, and failures. Iteration and length are those of `documents`.
 
@@ -120,6 +115,7 @@ class LoadedDocuments:
     whole: tuple[SourceFile, ...] = ()
     folders: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[Failure, ...] = ()
+    _drained: frozenset[str] = field(default=frozenset(), repr=False)  # ids of documents that are no longer held
 
     def __iter__(self) -> Iterator[Document]:
         return iter(self.documents)
@@ -132,8 +128,14 @@ class LoadedDocuments:
 
     @property
     def ids(self) -> set[str]:
-        """Ids of all documents, known files included."""
-        return {*(document.id for document in self.documents), *(file.name for file in self.known)}
+        """Ids of all documents, known files and drained documents included."""
+        return {*(document.id for document in self.documents), *(file.name for file in self.known), *self._drained}
+
+    def drain(self) -> Iterator[Document]:
+        """Yield the documents and hold them no longer, so that a build can free their texts."""
+        self._drained = frozenset(document.id for document in self.documents)
+        documents, self.documents = self.documents, ()
+        yield from documents
 
     def may_hold(self, doc_id: str, *, a_file: bool = False) -> str | None:
         """Name of an unread file that may contain a document; None if there is none."""
@@ -192,35 +194,80 @@ def read_documents(
     if isinstance(sources, (str, os.PathLike)):
         sources = [sources]
     files, left, folders = find_files(sources, roots, _is_document)
-    failures = [Failure(_location(file), reason) for file, reason in left]
-    unread = [file.name for file, reason in left if not reason.startswith(GENERATED)]
-    pool = DocumentPool()
-    notes: list[Failure] = []
-    known = {file: None for file in files if is_known is not None and is_known(file)}
-    whole: list[SourceFile] = []
-    waiting = [file for file in files if file not in known]
-    while waiting:
+    reading = _Reading(max_bytes, progress, left)
+    unchanged = dict.fromkeys(file for file in files if is_known is not None and is_known(file))
+    reading.read([file for file in files if file not in unchanged])
+    while twins := [file for file in unchanged if file.name in reading.pool]:  # another file has a document of that id
+        unchanged = dict.fromkeys(file for file in unchanged if file not in twins)
+        reading.read(twins)
+    return reading.loaded(tuple(unchanged), folders)
+
+
+class _Reading:
+    """Documents, failures and notes of the files that were read so far.
+
+    Attributes:
+        pool: The documents.
+    """
+
+    def __init__(
+        self,
+        max_bytes: int,
+        progress: Callable[[str, int, int], None] | None,
+        left_out: Sequence[tuple[SourceFile, str]],
+    ) -> None:
+        self.pool = DocumentPool()
+        self._max_bytes, self._progress = max_bytes, progress
+        self._failures = [Failure(_location(file), reason) for file, reason in left_out]
+        self._notes: list[Failure] = []
+        self._unread = [file.name for file, reason in left_out if not reason.startswith(GENERATED)]
+        self._whole: list[SourceFile] = []
+
+    def read(self, files: Sequence[SourceFile]) -> None:
+        """Read files into the pool, with one process for those that a library reads."""
         with one_process():
-            for number, file in enumerate(waiting, 1):
-                failed, ids = _add_file(file, max_bytes, pool, notes)
-                if progress is not None:
-                    progress("reading", number, len(waiting))
-                failures.extend(_shortened(failed, file))
-                unread += [file.name] if failed else []
-                noted = notes[-1:] and notes[-1].where == _location(file)
-                whole += [file] if ids == [file.name] and not (failed or noted) else []
-        waiting = [file for file in known if file.name in pool]  # another file has a document of the same id
-        known = {file: None for file in known if file.name not in pool}
-    documents = pool.documents()
-    if not (documents or known):
-        places: dict[str, list[str]] = {}
-        for failure in failures:
-            places.setdefault(failure.reason.rstrip("."), []).append(failure.where)
-        reasons = [f"{some(found, _NAMED)}: {reason}" for reason, found in places.items()]
-        more = f"; and {count(len(reasons) - _SHOWN, 'other reason')}" if len(reasons) > _SHOWN else ""
-        raise CorpusError(f"Nothing could be read. {'; '.join(reasons[:_SHOWN])}{more}.")
-    read = tuple(unread), tuple(known), tuple(whole)
-    return LoadedDocuments(documents, tuple(failures), pool.duplicates, *read, folders, tuple(notes))
+            for number, file in enumerate(files, 1):
+                self._read_file(file)
+                if self._progress is not None:
+                    self._progress("reading", number, len(files))
+
+    def _read_file(self, file: SourceFile) -> None:
+        failed: list[Failure] = []
+        ids: list[str] = []
+        notes = len(self._notes)
+        for item in _read_file(file, self._max_bytes):
+            if isinstance(item, Failure):
+                failed.append(item)
+            elif isinstance(item, _Note):
+                self._notes.append(Failure(_location(file), item.words))
+            else:
+                self.pool.add(item.document, item.origin)
+                ids.append(item.document.id)
+        self._failures.extend(_shortened(failed, file))
+        self._unread += [file.name] if failed else []
+        self._whole += [file] if ids == [file.name] and not failed and notes == len(self._notes) else []
+
+    def loaded(self, unchanged: tuple[SourceFile, ...], folders: Mapping[str, str]) -> LoadedDocuments:
+        """Documents that were read, and failures, beside files that an index knows.
+
+        Raises:
+            CorpusError: There is nothing.
+        """
+        documents, failures = self.pool.documents(), tuple(self._failures)
+        if not (documents or unchanged):
+            raise CorpusError(f"Nothing could be read. {_reasons(failures)}.")
+        read = tuple(self._unread), unchanged, tuple(self._whole)
+        return LoadedDocuments(documents, failures, self.pool.duplicates, *read, folders, tuple(self._notes))
+
+
+def _reasons(failures: Sequence[Failure]) -> str:
+    """The first reasons of failures, each with a few of its files."""
+    places: dict[str, list[str]] = {}
+    for failure in failures:
+        places.setdefault(failure.reason.rstrip("."), []).append(failure.where)
+    reasons = [f"{some(names, _NAMED)}: {reason}" for reason, names in places.items()]
+    more = f"; and {count(len(reasons) - _SHOWN, 'other reason')}" if len(reasons) > _SHOWN else ""
+    return f"{'; '.join(reasons[:_SHOWN])}{more}"
 
 
 def _is_document(file: SourceFile) -> bool:
@@ -228,23 +275,6 @@ def _is_document(file: SourceFile) -> bool:
     name = file.path.name
     is_read = file.path.suffix.lower() in _READ or _PLAIN.fullmatch(name) is not None or bool(plugin_suffix(name))
     return file.is_given or is_read
-
-
-def _add_file(
-    file: SourceFile, max_bytes: int, pool: DocumentPool, notes: list[Failure]
-) -> tuple[list[Failure], list[str]]:
-    """Read a file into a pool; return what failed, and the ids of its documents."""
-    failed: list[Failure] = []
-    ids: list[str] = []
-    for item in _read_file(file, max_bytes):
-        if isinstance(item, Failure):
-            failed.append(item)
-        elif isinstance(item, _Note):
-            notes.append(Failure(_location(file), item.words))
-        else:
-            pool.add(item.document, item.origin)
-            ids.append(item.document.id)
-    return failed, ids
 
 
 def _ends_at_boundary(doc_id: str, name: str) -> bool:
@@ -316,7 +346,7 @@ def _unsupported(file: SourceFile, suffix: str) -> Failure:
 
 
 def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:
-    text = read_text(file.path, max_bytes, declares=suffix in _HTML)
+    text = read_text(file.path, max_bytes, declares=suffix in (*_HTML, ".tex"))
     fields: dict[str, Any] = {}
     if suffix in _HTML:
         title, text = html_to_markdown(text)

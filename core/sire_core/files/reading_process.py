@@ -164,10 +164,10 @@ def _limit(size: int | None) -> None:
         resource.RLIMIT_AS: _address_space() + MEMORY + min(_MAX_ADDED, MEMORY_PER_BYTE * bytes_read),
         resource.RLIMIT_CORE: 0,
     }
-    for limit, most in limits.items():
+    for limit, bound in limits.items():
         highest = resource.getrlimit(limit)[1]
         is_free = size is None and limit == resource.RLIMIT_AS
-        within = highest if is_free else most if highest == resource.RLIM_INFINITY else min(most, highest)
+        within = highest if is_free else bound if highest == resource.RLIM_INFINITY else min(bound, highest)
         resource.setrlimit(limit, (within, highest))
 
 

@@ -30,12 +30,12 @@ _LEFT_TAG = re.compile(
 
 def warn_of_bad_reading(documents: Iterable[Document], framework: str) -> None:
     """Warn once, naming them, of documents that an app of a framework has read badly."""
-    found = {document.id: (document, signs) for document in documents if (signs := reading_warnings(document))}
-    if not found:
+    warned = {document.id: (document, signs) for document in documents if (signs := reading_warnings(document))}
+    if not warned:
         return
-    names = dict.fromkeys(name for one, _ in found.values() for name in cited_names([one.id], one.metadata, {}))
-    reasons = ", ".join(dict.fromkeys(sign for _, signs in found.values() for sign in signs))
-    look = count(len(found), "document looks", "documents look")
+    names = dict.fromkeys(name for one, _ in warned.values() for name in cited_names([one.id], one.metadata, {}))
+    reasons = ", ".join(dict.fromkeys(sign for _, signs in warned.values() for sign in signs))
+    look = count(len(warned), "document looks", "documents look")
     warnings.warn(
         f"{look} badly read ({reasons}): {some(list(names), _NAMED)}. Searches find little in such texts. Read the "
         "files with sire_core.files.readers.read_documents(folder), and give from_documents what it returns; or "

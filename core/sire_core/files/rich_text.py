@@ -18,6 +18,7 @@ _REWRITTEN = {
     rb"\*\footnote": rb"\footnote",
     rb"\*\annotation": rb"\footnote",
     rb"\*\shpinst": rb"\shpinst",
+    rb"\*": b"",  # within a group it would hide the rest
     rb"{\sp": rb"{\*\sp",  # names and numbers of a shape, whose text is read
     rb"{\shprslt": rb"{\*\shprslt",  # the same shape once more, for older programs
 }
@@ -25,6 +26,7 @@ _MARK = re.compile(
     rb"\\\\|\{\\(?:title|subject) [^{}]*|\{\\\*\\atn[a-z]+ [^{}]*\}|\\[~_]| (?=[.,;:!?])"
     rb"|\}(?=[\r\n]*(?:[^{}\\\s]|\\['u]))"
     rb"|(?:\\\*\\(?:footnote|annotation|shpinst)|\{\\(?:sp|shprslt))(?![a-z])"
+    rb"|(?<=[^{\s\\])\\\*(?=\\[a-z])"
 )
 _TOKEN = re.compile(rb"\\(?:(?P<word>[a-z]+)(?P<number>-?\d{1,9})? ?|'..|.)|[{}]|[^\\{}]+|\\", re.DOTALL)
 _LETTERS = frozenset(

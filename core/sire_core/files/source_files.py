@@ -21,15 +21,18 @@ from urllib.parse import quote
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.files.conversion import note
 from sire_core.files.html import html_to_markdown
-from sire_core.files.text_encodings import guess_encoding
+from sire_core.files.text_encodings import guess_encoding, is_binary
 from sire_core.text.words import clean_text
 
 _WITHIN = 1024
 """Browsers look at this many bytes."""
 _CONTENT = re.compile(r"""charset\s*=\s*["']?\s*([^\s"';]+)""", re.IGNORECASE)
+_TEX = re.compile(r"\\usepackage\[([\w-]+)\]\{inputenc\}")
 _XML = re.compile(r"""xml\s[^>]*?\bencoding\s*=\s*["']([^"']+)""")
 
 _LABELS = {
+    "ansinew": "cp1252",
+    "applemac": "mac-roman",
     "dos-874": "cp874",
     "iso-8859-8-e": "iso8859-8",
     "iso-8859-8-i": "iso8859-8",
@@ -70,7 +73,6 @@ _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
 _WIDE_START = re.compile(rb"(?P<little>\s?<\0[\w!?]\0)|\0\s?\0?<\0[\w!?]")
 """Markup in UTF-16 without a byte order mark."""
-_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 _LOOKED_AT = 8192
 DANGLING = "a link that points nowhere: the file that it names does not exist"
 GENERATED = "a file of a site generator"
@@ -108,11 +110,12 @@ _PACKAGES = ("node_modules", "__pycache__", "site-packages")
 
 
 def declared_encoding(raw: bytes) -> str:
-    """Encoding that a page declares in a `meta` tag, else in the XML declaration; empty if none."""
+    """Encoding that a page declares in a `meta` tag, else in the XML declaration or for TeX; empty if none."""
     head = _Head()
     with suppress(AssertionError):  # of Python's parser, for markup that it does not know: nothing is read behind it
         head.feed(raw[:_WITHIN].decode("latin-1"))
-    return head.meta or head.xml
+    tex = _TEX.search(raw[:_LOOKED_AT].decode("latin-1"))
+    return head.meta or head.xml or (tex[1] if tex else "")
 
 
 def decode_as(raw: bytes, declared: str) -> str | None:
@@ -453,7 +456,7 @@ def _decoded_text(raw: bytes) -> str:
     """UTF-8, or what a byte order mark names; else an encoding that is guessed, with a note."""
     with suppress(UnicodeDecodeError):
         return raw.removeprefix(_BOM).decode("utf-8")
-    if not raw.startswith((*_UTF16_BOMS, *_UTF32_BOMS)) and _is_binary(raw[:_LOOKED_AT]):
+    if not raw.startswith((*_UTF16_BOMS, *_UTF32_BOMS)) and is_binary(raw[:_LOOKED_AT]):
         raise CorpusError("the file is not text, despite its name; leave it out, or convert it (UTF-16 to UTF-8, too)")
     return decode_any(raw)
 
@@ -496,12 +499,8 @@ def parse_json(text: str) -> Any:
 def holds_text(path: Path) -> bool:
     """True if a file begins like text, whatever its name."""
     with suppress(OSError), path.open("rb") as content:
-        return not _is_binary(content.read(_LOOKED_AT))
+        return not is_binary(content.read(_LOOKED_AT))
     return False
-
-
-def _is_binary(looked: bytes) -> bool:
-    return b"\0" in looked or 50 * (len(looked) - len(looked.translate(None, _CONTROLS))) > len(looked)
 
 
 def _decode(raw: bytes, offset: int) -> str:
@@ -513,7 +512,7 @@ def _decode(raw: bytes, offset: int) -> str:
     try:
         return raw[skipped:].decode("utf-8")
     except UnicodeDecodeError as error:
-        if _is_binary(raw[:_LOOKED_AT]):
+        if is_binary(raw[:_LOOKED_AT]):
             raise CorpusError(
                 "the file is not text, despite its name; leave it out, or convert it (UTF-16 to UTF-8, too)"
             ) from error

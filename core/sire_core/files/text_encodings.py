@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 (letters of many alphabets)
-"""Guesses the encoding of a text that declares none and is not UTF-8."""
+"""Tells text from other bytes, and guesses the encoding of a text that declares none and is not UTF-8."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 _SAMPLE = 100_000
 """Bytes that are looked at; only lines with letters outside of ASCII count."""
+_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 _LINE = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
 _FEWEST_EAST = 2
 _KANA_SHARE = 0.1
@@ -41,6 +42,11 @@ _EASTERN: Mapping[str, Callable[[int], bool]] = {
     "cp949": lambda lead: 0xB0 <= lead <= 0xC8,
 }
 """First bytes of the frequent characters of an encoding of two bytes."""
+
+
+def is_binary(head: bytes) -> bool:
+    """True if the first bytes of a file are no text, or one in UTF-16."""
+    return b"\0" in head or 50 * (len(head) - len(head.translate(None, _CONTROLS))) > len(head)
 
 
 def guess_encoding(raw: bytes) -> str:
@@ -83,7 +89,7 @@ def _eastern_score(sample: bytes, name: str) -> float:
         text = sample.decode(name)
     except UnicodeDecodeError:
         return -9.0
-    score, total, kana, high = 0.0, 0, 0, 0
+    score, total, kana, high, low = 0.0, 0, 0, 0, 0
     before = " "
     for letter in text:
         if letter > "\x7f":
@@ -94,12 +100,13 @@ def _eastern_score(sample: bytes, name: str) -> float:
             score -= 2 * (before.isascii() and before.isalpha())
             total, kana = total + 1, kana + ("\u3040" <= letter <= "\u30ff")
             high += lead > 0xC8
+            low += lead < 0xA0 and len(encoded) > 1
         elif letter.isalpha() and before > "\x7f" and before.isalpha():
             score -= 1
         before = letter
     if total < _FEWEST_EAST:
         return -9.0
-    is_japanese = kana > _KANA_SHARE * total
+    is_japanese = kana > _KANA_SHARE * total or (name == "cp932" and 2 * low > total)  # no other code has such bytes
     if (name in ("cp932", "euc_jp")) != is_japanese or (name == "cp949" and high):
         score -= total
     bonus = 0.1 * (name == "cp949") + 0.05 * (name == "big5")

@@ -45,18 +45,18 @@ def split_doctype(page: str) -> tuple[str, str, str]:
 
 def _prolog_end(page: str) -> int:
     """Position behind white space, comments and instructions that a page begins with."""
-    place = 1 if page.startswith("\ufeff") else 0
+    position = 1 if page.startswith("\ufeff") else 0
     while True:
-        place = _SPACE.match(page, place).end()  # type: ignore[union-attr]
+        position = _SPACE.match(page, position).end()  # type: ignore[union-attr]
         for begin, end in (("<?", "?>"), ("<!--", "-->")):
-            if page.startswith(begin, place):
-                stop = page.find(end, place + len(begin))
+            if page.startswith(begin, position):
+                stop = page.find(end, position + len(begin))
                 if stop < 0:
-                    return place
-                place = stop + len(end)
+                    return position
+                position = stop + len(end)
                 break
         else:
-            return place
+            return position
 
 
 def without_entities(page: str, *, is_xml: bool = True) -> str:

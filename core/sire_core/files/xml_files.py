@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from sire_core.documents.markdown_writing import list_item, plain_text, table
+from sire_core.documents.markdown_writing import cell_text, list_item, plain_text, table
 from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
 from sire_core.files.conversion import note, spend
@@ -291,11 +291,13 @@ class _OpenDocument:
 
     def _behind(self, paragraph: Any) -> Iterator[str]:
         """Notes, comments, text boxes and charts of a paragraph."""
-        for element in paragraph.iter():
+        for element in paragraph:
             if _name(element) in ("note-body", "annotation", "text-box"):
                 yield from filter(None, self._blocks(element, 0))
             elif _name(element) == "object":
                 yield from filter(None, self._object(element))
+            else:
+                yield from self._behind(element)
 
     def _object(self, element: Any) -> Iterator[str]:
         """Titles and values of a chart; a formula stands in its paragraph."""
@@ -326,7 +328,7 @@ class _OpenDocument:
 
     def _table(self, element: Any) -> Iterator[str]:
         merged: dict[int, list[Any]] = {}  # by column, how many more rows have the cell above, and its text
-        rows = [self._row(row, merged) for row in element.iter() if _name(row) == "table-row"]
+        rows = [self._row(row, merged) for row in _rows_of(element)]
         name, text = _attribute(element, "name"), table(rows)
         is_sheet = name and not name.startswith(("Table", "local-table"))
         if text:
@@ -340,7 +342,7 @@ class _OpenDocument:
                 above[0] -= 1
                 cells.append(spend(above[1]))
                 continue
-            words = " ".join(filter(None, self._blocks(cell, 0)))
+            words = " ".join(map(cell_text, filter(None, self._blocks(cell, 0))))
             repeated, below = (
                 _attribute(cell, name)[:4] for name in ("number-columns-repeated", "number-rows-spanned")
             )
@@ -369,6 +371,15 @@ class _OpenDocument:
                 parts.append(mark(words) if mark else words)
             parts.append(child.tail or "")
         return "".join(parts)
+
+
+def _rows_of(table: Any) -> Iterator[Any]:
+    """Rows of a table, without those of tables in its cells."""
+    for element in table:
+        if _name(element) == "table-row":
+            yield element
+        else:
+            yield from _rows_of(element)
 
 
 def _attribute(element: Any, name: str) -> str:

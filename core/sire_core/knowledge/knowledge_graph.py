@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from sire_core.changes.derivation import Derivation
 from sire_core.changes.step import Context, Step
 from sire_core.changes.step_rows import Entry, Group, Item, Output, Row, StoredOutput, document_of
-from sire_core.documents.markdown_sections import naming_title
+from sire_core.documents.heading_paths import naming_title
 from sire_core.extraction.headings import base_title
 from sire_core.knowledge import MENTIONS, RELATES
 from sire_core.knowledge.same_names import CLAIMS, VALUE, NameMerging
@@ -213,6 +213,8 @@ class Relations(Step):
 
     fingerprint: str  # build fingerprint of the organizer
     skip_types: tuple[str, ...]  # entity types that are values here; see `KnowledgeGraph`
+    literals: bool  # whether all ends of triples are entities, those that the passage does not spell out, too
+    titles: bool  # whether a title is a name of what it stands for
     name = "relations"
     merged_by = "entities"
     independent = True
@@ -221,7 +223,7 @@ class Relations(Step):
         """Yield a row per statement: its text and chunks."""
         spellings, chunks = _names(item), list(item.value.unit.chunk_ids)
         entities = {entity.id: entity for entity in spellings.entities}
-        titled = {spellings.title_key: list(spellings.title_names)} if spellings.title_key else {}
+        titled = {spellings.title_key: spellings.title_names} if self.titles and spellings.title_key else {}
         for head, predicate, tail, fact in spellings.statements:
             ends: list[str] = []
             names: list[str] = []
@@ -230,7 +232,8 @@ class Relations(Step):
                 if entity is not None and entity.key:
                     value = entity.type in self.skip_types
                     ends.append(f"{VALUE if value else _ENTITY_PREFIX}{entity.key}")
-                    names += [entity.name] if value else [*titled.get(entity.key, ()), *entity.names][:1]
+                    spelled = *titled.get(entity.key, ()), *entity.names, *((entity.name,) if self.literals else ())
+                    names += [entity.name] if value else spelled[:1]
                 else:
                     literal = entity.name if entity is not None else end
                     ends.append(f"{_LITERAL}{cached_key(literal)}")
@@ -360,7 +363,9 @@ class KnowledgeGraph(Derivation):
             view.fingerprint, self.skip_types, limit, merging, self.literals, self.entity_source, self.index_units
         )
         has_relations = self.index_units and self.index_relations
-        return (entities, Relations(view.fingerprint, self.skip_types)) if has_relations else (entities,)
+        titles = self.entity_source == "all"
+        relations = Relations(view.fingerprint, self.skip_types, self.literals, titles)
+        return (entities, relations) if has_relations else (entities,)
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Update the graph after a change."""

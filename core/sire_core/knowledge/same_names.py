@@ -85,15 +85,16 @@ _PAIRS_PER_BLOCK = 65_536
 SimilarPairs = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.float64]"]
 """Numbers of the first and second name, ascending, and their cosines."""
 
-_MAX_NEIGHBORS = 100
+_MAX_NEIGHBORS = 101  # as many as the released code takes, which counts from 0
 _MIN_CHARACTERS = 3
 
 
 def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], threshold: float) -> SimilarPairs:
-    """Pairs of names with similar vectors, as HippoRAG joins them: no shared word is needed.
+    """For every name those with similar vectors, as HippoRAG joins them: no shared word is needed.
 
     Every name is compared with every other, in time proportional to the square of their number. A name with fewer
-    than three letters and digits looks for no others, and any name only for the 100 nearest.
+    than three letters and digits looks for no others, and any name only for the 101 nearest, so that one of two names
+    may find the other and not be found.
 
     Args:
         names: Names.
@@ -101,13 +102,13 @@ def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], thresh
         threshold: Least cosine.
 
     Returns:
-        Numbers of the first and second name, ascending, and cosines, all `[pairs]`.
+        Number of a name, ascending, number of one that it finds, and cosines, all `[found]`.
     """
     import numpy as np
 
     searching = [row for row, name in enumerate(names) if sum(map(str.isalnum, name)) >= _MIN_CHARACTERS]
-    size, step = max(len(names), 1), max(1, _PAIRS_PER_BLOCK * 64 // max(len(names), 1))
-    cosine_of_pair: dict[int, float] = {}
+    step = max(1, _PAIRS_PER_BLOCK * 64 // max(len(names), 1))
+    pairs: list[tuple[int, int, float]] = []
     for start in range(0, len(searching), step):
         rows = np.asarray(searching[start : start + step])
         cosines = vectors[rows] @ vectors.T
@@ -115,10 +116,9 @@ def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], thresh
         for row, near in zip(rows.tolist(), cosines, strict=True):
             others = np.flatnonzero(near >= threshold)
             nearest = others[np.argsort(-near[others], kind="stable")[:_MAX_NEIGHBORS]]
-            cosine_of_pair.update((min(row, o) * size + max(row, o), float(near[o])) for o in nearest.tolist())
-    pairs = np.array(sorted(cosine_of_pair), dtype=np.int64)
-    first, second = np.divmod(pairs, size)
-    return first, second, np.array([cosine_of_pair[pair] for pair in pairs.tolist()], dtype=np.float64)
+            pairs += [(row, other, float(near[other])) for other in nearest.tolist()]
+    first, second, likeness = zip(*pairs, strict=True) if pairs else ((), (), ())
+    return np.array(first, dtype=np.int64), np.array(second, dtype=np.int64), np.array(likeness, dtype=np.float64)
 
 
 def similar_names(

@@ -40,7 +40,7 @@ _GRAM_SHARE = 0.3
 _IDF_POWER = 1.5
 _FIT_WORDS = 100_000
 _TEXTS_PER_BATCH = 2048
-_LETTERS_PER_BATCH = 1 << 20  # every different word takes 3 kB while its batch is embedded
+_LETTERS_PER_BATCH = 1 << 18  # fits the cache of a core: every different word takes 3 kB while its batch is embedded
 _SLICE = 1024
 # A change of a corpus embeds a few dozen texts at a time, which have most words in common: up to 15 MB are remembered.
 _KEPT_WORDS = 8192

@@ -32,7 +32,7 @@ from sire_core.documents.blocks import (
     stored_blocks,
 )
 from sire_core.documents.document_names import documents_of
-from sire_core.documents.markdown_sections import SEPARATOR
+from sire_core.documents.heading_paths import is_path, title_path
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
 from sire_core.search.validity import version
@@ -216,7 +216,7 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
 
 def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
     """Pieces of blocks: headings open the piece below them, rows stand together, long blocks are cut."""
-    names = set(title.split(SEPARATOR))
+    names = set(title_path(title))
     opened = -1  # start of a heading that nothing stands below yet
     header = (0, 0)
     for number, block in enumerate(blocks):
@@ -239,7 +239,7 @@ def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
 
 def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
     """Sentences, rows and code of blocks; a short line that ends without a mark goes with what follows."""
-    names = set(title.split(SEPARATOR))
+    names = set(title_path(title))
     short: Piece | None = None
     lead = header = (0, 0)
     for number, block in enumerate(blocks):
@@ -398,7 +398,7 @@ class Candidates:
     def _heading(self, candidate: int) -> str:
         passage = self.passages[self.owner[candidate]].hit.unit
         above = self.read[self.owner[candidate]].pieces[self.number[candidate]].headings
-        return block_text(passage.text, Block(HEADING, *above[-1])) if above else passage.title.split(SEPARATOR)[-1]
+        return block_text(passage.text, Block(HEADING, *above[-1])) if above else title_path(passage.title)[-1]
 
 
 def score_function(rerank: Reranker, milliseconds: int = 0) -> ScoreTexts | None:
@@ -591,7 +591,7 @@ def are_parts(hits: Sequence[Hit]) -> bool:
     """True if more than a quarter of hits share a title or a source, or have a heading path or no title."""
     titles, sources = Counter(hit.unit.title for hit in hits), Counter(map(source_of, hits))
     parts = [
-        not hit.unit.title or SEPARATOR in hit.unit.title or titles[hit.unit.title] > 1 or sources[source_of(hit)] > 1
+        not hit.unit.title or is_path(hit.unit.title) or titles[hit.unit.title] > 1 or sources[source_of(hit)] > 1
         for hit in hits
     ]
     return 4 * sum(parts) > len(parts)

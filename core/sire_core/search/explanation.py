@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from sire_core.documents.blocks import HEADING, Block, block_text
 from sire_core.documents.document_names import citation, cited_names, documents_of
-from sire_core.documents.markdown_sections import SEPARATOR, plain_heading
+from sire_core.documents.heading_paths import title_path
+from sire_core.documents.markdown_sections import plain_heading
 from sire_core.search.snapshot import check_query
 from sire_core.text.pluralize import count, count_units, kind_name, some
 from sire_core.text.snippets import snippet
@@ -94,7 +95,7 @@ def blocks_below_title(unit: Unit) -> list[Block]:
 
 def _start_below_title(unit: Unit) -> int:
     """Where a text begins behind headings, or a first line, that only repeat its title."""
-    names = {name.strip() for name in (unit.title, *unit.title.split(SEPARATOR))}
+    names = {name.strip() for name in (unit.title, *title_path(unit.title))}
     start = 0
     for number, block in enumerate(unit.blocks):
         line = block_text(unit.text, block).partition("\n")[0]

@@ -92,15 +92,15 @@ class DerivedCache:
         if saved is None or self._files is None:
             return make(before)
         files = self._files.carried_part(saved.folder)
-        if before is None and files.directory.is_dir():
+        if before is None and files.exists():
             with suppress(Exception):  # damaged files: start from scratch
                 files.verify()
                 before, self._written[name] = saved.load(files.directory), 0
         made = make(before)
         size, new = saved.size(made)
-        stale = not files.directory.is_dir() or (new - self._written.get(name, 0)) * _STALE > size
+        stale = not files.exists() or (new - self._written.get(name, 0)) * _STALE > size
         # Without the folder of this generation nothing is written: its files may have been purged.
-        if stale and size >= _WORTH_FILES and self._files.directory.is_dir():
+        if stale and size >= _WORTH_FILES and self._files.exists():
             with suppress(StorageError, OSError):  # a read-only folder costs only time
                 files.directory.parent.mkdir(exist_ok=True)
                 files.write(lambda directory: saved.save(made, directory))
@@ -128,7 +128,7 @@ class DerivedCache:
         files = None if self._files is None else self._files.part(name)
         if files is None:
             return make()
-        if files.directory.is_dir():
+        if files.exists():
             stamp = files.stamp()
             with suppress(Exception):  # damaged files: derive again
                 files.verify()

@@ -30,6 +30,7 @@ _SOURCES_ADVICE = (
 _LINK_ADVICE = (
     "Move it away (what a link leads to stays), or restore the index from a backup: an index follows no links."
 )
+_CLOSED_ADVICE = "This says nothing about damage: check as a user who may read it."
 _DERIVED_ADVICE = "Nothing: it is not used, and made again from index.sqlite when it is needed."
 
 
@@ -76,7 +77,10 @@ def _stamp(path: Path) -> list[tuple[str, int, int, int]]:
 def _findings(path: Path) -> list[Finding]:
     """Check everything once."""
     folder = Folder(path)
-    if path.is_dir() and (wrong := sorted(misplaced(path))):
+    entries = [path, *sorted((*path.glob("*"), *path.glob("derived/*")))] if path.is_dir() else []
+    if closed := [str(entry.relative_to(path)) for entry in entries if not os.access(entry, os.R_OK)]:
+        return [Finding(name, "it may not be read", _CLOSED_ADVICE) for name in closed]
+    if entries and (wrong := sorted(misplaced(path))):
         return [Finding(entry.name, "it is a link, or no plain file or folder", _LINK_ADVICE) for entry in wrong]
     folder.require()
     shown = folder.read_manifest()

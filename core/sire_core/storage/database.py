@@ -33,8 +33,10 @@ _ADVICE = {
     ("disk I/O",): "cannot be read or written: the disk may be full or failing. What was committed before is safe: "
     "make room and run it again.",
     ("readonly",): "cannot be written. Make the folder writable or free some space, or copy it to a place that is.",
-    ("closed database",): "was closed by another thread while it was in use. Ask again: it is opened again.",
-    ("unable to open",): "cannot be opened. Check that the folder exists and that you may write to it.",
+    (
+        "closed database",
+    ): "was closed by another thread while it was in use. Ask again, or open the index again if it was closed.",
+    ("unable to open",): "cannot be opened. Check that the folder exists and that you may read and write in it.",
 }
 
 

@@ -62,6 +62,12 @@ class DerivedFiles:
         now = self.stamp()
         return set(now) <= set(stamp) if may_be_gone else now == stamp
 
+    def exists(self) -> bool:
+        """Return whether there is a folder that may be looked into."""
+        with suppress(OSError):  # of a folder around it that may not be looked into
+            return self.directory.is_dir()
+        return False
+
     def verify(self, unread: Mapping[str, Collection[int]] | None = None) -> None:
         """Raise `StorageError` if files are missing, damaged, or derived from something else."""
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,7 @@ def _row(name: str, document: Document | None) -> dict[str, Any]:
         "title": document.title,
         "text": document.text,
         "metadata": dict(document.metadata),
-        "chunks": [chunk if isinstance(chunk, str) else asdict(chunk) for chunk in document.chunks],
+        "chunks": [chunk if isinstance(chunk, str) else asdict(replace(chunk, blocks=())) for chunk in document.chunks],
     }
 
 

@@ -208,7 +208,10 @@ class Pool:
 
     def document_ids(self) -> list[str]:
         """Return ids of all documents by number, including those without text."""
-        return list(map(self.shown_id, self._listed("documents", self.chunk_documents, str)))
+        stored_ids = self._listed("documents", self.chunk_documents, str)
+        scoped = {name: shown for name in stored_ids if (shown := self.shown_id(name)) != name}
+        hidden = set(scoped.values())  # whose ids others have here
+        return [scoped.get(name, f"{name} #hidden" if name in hidden else name) for name in stored_ids]
 
     def _listed(self, name: str, numbers: NDArray[np.int64], form: type[T]) -> list[T]:
         """Return a list of JSON values that chunks have the numbers of."""
@@ -651,7 +654,7 @@ class Pools:
         entry = self._open.get(built.pool)
         if entry is not None and entry[0] == files and entry[1].generation == generation and entry[1].intact():
             return entry[1]
-        if files is None or not files.directory.is_dir():
+        if files is None or not files.exists():
             return None
         with suppress(StorageError):  # damaged files are derived again
             pool = Pool.load(files, generation)

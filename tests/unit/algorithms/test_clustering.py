@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sire_core.errors import ConfigurationError
 from sire_core.extend import approximate_neighbors, nearest_neighbors
 from sire_core.papers.trees.clustering import (
+    neighbors_together,
     paper_clusters,
     place_rows,
     soft_clusters,
@@ -247,3 +248,11 @@ def test_approximate_neighbors_are_nearly_the_exact_ones(size):
     assert same >= 0.9 * sum(map(len, exact))
     assert all(scores == sorted(scores, reverse=True) for scores in ([s for _, s in row] for row in found))
     assert positive(approximate_neighbors(vectors, 5)) == found
+
+
+def test_pairs_by_hand():
+    vectors = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)
+    assert neighbors_together(vectors, [[0, 1], [2, 3]]) == 1.0
+    assert neighbors_together(vectors, [[0, 1]]) == 0.5
+    assert neighbors_together(vectors, [[0, 2], [1, 3]]) == 0.0
+    assert neighbors_together(vectors[:1], []) == 1.0

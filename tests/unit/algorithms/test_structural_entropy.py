@@ -24,7 +24,7 @@ from sire_core.papers.smart.encoding_tree import (
     normalized_mutual_information,
     one_dimensional_entropy,
 )
-from sire_core.papers.smart.perspectives import abstract_greedy, tree_information
+from sire_core.papers.smart.perspectives import abstract_greedy, leiden_labels, tree_information
 
 BARBELL = UndirectedGraph.from_edges(6, np.array([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)]))
 PATH = UndirectedGraph.from_edges(4, np.array([(0, 1), (1, 2), (2, 3)]))
@@ -191,3 +191,39 @@ def test_information_is_corrected_for_chance():
     assert corrected_information(one, two) < 0.05
     assert corrected_information(one, one[::1]) == pytest.approx(1)
     assert corrected_information(np.zeros(5, int), np.zeros(5, int)) == 0
+
+
+def two_partitions(size, blocks, probabilities, seed):
+    """Edges inside the blocks of two independent partitions of the same vertices, and a few anywhere."""
+    rng = np.random.default_rng(seed)
+    first, second = (rng.integers(0, count, size) for count in blocks)
+    left, right = np.triu_indices(size, 1)
+    chance = (
+        0.005 + probabilities[0] * (first[left] == first[right]) + probabilities[1] * (second[left] == second[right])
+    )
+    chosen = rng.random(len(left)) < chance
+    return UndirectedGraph.from_edges(size, np.stack([left[chosen], right[chosen]], axis=1)), first, second
+
+
+def test_without_the_principle_of_information_only_differences_count():
+    graph, _, _ = two_partitions(150, (3, 5), (0.3, 0.2), 2)
+    kept, free = (abstract_greedy(graph, kappa=3, informative=informative) for informative in (True, False))
+    assert sum(one.information for one in free) < sum(one.information for one in kept)
+
+
+def recovery(tree, partition):
+    return max(normalized_mutual_information(level, partition) for level in tree.filled())
+
+
+@pytest.mark.parametrize(
+    ("size", "blocks", "probabilities"),
+    [(240, (4, 4), (0.25, 0.2)), (240, (4, 4), (0.25, 0.25)), (400, (8, 8), (0.4, 0.3)), (400, (5, 8), (0.3, 0.3))],
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_two_planted_partitions_are_both_found_where_leiden_finds_one(size, blocks, probabilities, seed):
+    graph, first, second = two_partitions(size, blocks, probabilities, seed)
+    alone = [normalized_mutual_information(leiden_labels(graph, 1.0, 0), part) for part in (first, second)]
+    assert min(alone) < 0.3
+    trees = greedy_trees(graph, kappa=2)
+    assert len(trees) == 2
+    assert [max(recovery(tree, part) for tree in trees) >= 0.9 for part in (first, second)] == [True, True]

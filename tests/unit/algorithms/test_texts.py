@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.extend import count_tokens, cut_line, split_sentences, text_length
+from sire_core.papers.trees.similarity_tree import abstractiveness
 from sire_core.text.words import packed, token_pattern
 
 WHOLE = [
@@ -87,3 +88,27 @@ def test_items_are_packed_in_order_into_groups_that_could_not_take_the_next_one(
         assert most is None or len(group) <= most
         if number + 1 < len(groups):
             assert len(group) == most or total + groups[number + 1][0][1] > room
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "On 4 May 1912 the ship left Cork for Boston with 1,200 people, among them Mary Flynn and her son John.",
+        "The novel follows Anna, who leaves Moscow with Count Vronsky and returns to her brother Stiva in the spring.",
+        "Types of cheese",
+        "",
+    ],
+)
+def test_details_and_fragments(text):
+    assert abstractiveness(text) == "low"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Drifting is a technique where the driver oversteers, with loss of traction, while keeping control of the car.",
+        "There are various kinds of clouds. Most of them consist of water. In Europe they often bring rain.",
+    ],
+)
+def test_overviews(text):
+    assert abstractiveness(text) == "high"

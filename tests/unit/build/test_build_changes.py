@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from sire_core import Document, Index, Passage
@@ -374,3 +375,33 @@ def test_a_price_below_a_cent_is_no_price_of_nothing():
     tiny, none = (CostRange(price=(0.0, price)) for price in (0.001, 0.0))
     assert "under $0.01" in Estimate(1, 0, tiny, tiny).describe()
     assert "$0.00" in Estimate(1, 0, none, none).describe()
+
+
+def test_damaged_vectors_do_not_reach_the_store(tmp_path):
+    documents = [Document(f"d{number}", f"Word{number} saw Thing{number % 7}.") for number in range(300)]
+    told = [replace(document, metadata={"told": True}) for document in documents]
+    with Index(tmp_path / "index", recipe="flat", embedder=HashEmbedder()) as index:
+        index.build(documents)
+    before = read_contents(tmp_path / "index").vectors
+    (matrix,) = (tmp_path / "index").rglob("matrix.npy")
+    np.save(matrix, np.zeros_like(np.load(matrix)))  # of the right length: nobody can tell
+    with Index(tmp_path / "index", recipe="flat", embedder=HashEmbedder()) as index:
+        index.update(told)
+    found = read_contents(tmp_path / "index")
+    assert {unit.metadata.get("told") for unit in found.units.values()} == {True}
+    assert found.vectors == before
+
+
+NAMES = ["Alma", "Boris", "Ceuta", "Drava", "Ewa Fell", "Port Guam"]
+
+
+def test_another_seed_is_kept_by_the_folder(tmp_path):
+    documents = [Document(f"d{i}", f"{NAMES[i % 6]} met {NAMES[i % 5]}. It was day {i}.") for i in range(40)]
+    with index_at(tmp_path / "a", seed=5) as index:
+        index.build(documents[:39])
+    with index_at(tmp_path / "a", seed=9) as index:
+        index.add(documents[39:])
+    with index_at(tmp_path / "b", seed=5) as index:
+        index.build(documents[:39])
+        index.add(documents[39:])
+    assert read_contents(tmp_path / "a") == read_contents(tmp_path / "b")

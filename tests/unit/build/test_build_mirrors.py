@@ -144,3 +144,30 @@ def test_damage_to_what_a_store_has_still_to_get_is_an_error(tmp_path, table, ch
     store.fails_after = None
     with make(store, tmp_path / "i") as index, pytest.raises(StorageError, match=r"index\.sqlite is damaged"):
         index.push()
+
+
+def test_a_store_that_is_away_loses_nothing():
+    store = DictStore()
+    index = make(store)
+    index.build([document(i) for i in range(3)])
+    store.fails_after = 2
+    report = index.add([document(3)])
+    assert report.added == 1
+    assert [failure.where for failure in report.failures] == ["vector store 'mine'"]
+    assert "the store is away" in report.failures[0].reason
+    with pytest.raises(ConnectionError):
+        index.push()
+    store.fails_after = None
+    assert index.push()["mine"] > 0
+    assert held(store) == expected(index)
+    assert index.push() == {"mine": 0}
+
+
+def test_only_what_changed_is_told():
+    store = DictStore()
+    index = make(store)
+    index.build([document(i) for i in range(4)])
+    store.calls.clear()
+    index.add([Document("far", "Zoltan Kos lives in Ural.", "Zoltan Kos")])
+    told = {name for _, names in store.calls for name in names}
+    assert 0 < len(told) < len(store.rows) / 2

@@ -334,3 +334,26 @@ def test_an_update_of_metadata_is_followed(name):
         grown.update(pages(3))
         fresh.build(pages(3))
         assert derived(grown) == derived(fresh) != before
+
+
+def test_missing_summaries_are_asked_for_again_and_no_others(tmp_path):
+    silent = ["Ann"]
+
+    def script(call):
+        rows = json.loads(answer(call))["summaries"]
+        return json.dumps({"summaries": [row for row in rows if not row["summary"].startswith((*silent, "?"))]})
+
+    grown = Grown(tmp_path, HISTORIES["summaries"], with_model=False)
+    content = ["Ann", "Bob"], [("Ann", "", []), ("Bob", "", [])], [(0, "met", 1)]
+    model = ScriptedModel(script)
+    with grown.opened("grown", model) as index:
+        index.build([grown.document("a", "", [content], {})])
+        silent.clear()
+        asked = len(model.log)
+        index.add([grown.document("b", "", [([], [], [])], {})])
+    again = [element["name"] for call in model.log[asked:] for element in json.loads(call.data)["elements"]]
+    assert sorted(again) == ["Ann", "Ann met Bob"]
+    units = read_contents(tmp_path / "grown").units.values()
+    assert {unit.text: unit.metadata.get("summary") for unit in units if unit.kind.value != "chunk"} == {
+        name: f"{name}: Here Ann and Bob came." for name in ("Ann", "Bob", "Ann met Bob")
+    }

@@ -50,6 +50,24 @@ def test_index_says_what_was_read_skipped_and_made(tmp_path, source):
     assert "sirerag: " in result.stdout
 
 
+def test_strict_refuses_what_cannot_be_read_and_records_are_counted_as_such(tmp_path, source):
+    (source / "empty.md").write_text("")
+    with (source / "corpus.jsonl").open("a") as records:
+        records.write('{"id": 5,\n[}\n')
+    (source / "logo.png").write_bytes(b"\x89PNG\r\n")  # nobody expects that to be read
+    for command in (("index", source, "--to", tmp_path / "ix"), ("sync", source, "--to", tmp_path / "ix")):
+        result = run(*command)
+        assert "1 file could not be read and was skipped:" in result.stderr
+        assert "2 records could not be read and were skipped:" in result.stderr
+        refused = run(*command, "--strict", code=1).stderr
+        assert refused.endswith("correct what is listed above, or move it away.\n")
+        assert "Nothing was changed" in refused
+    for name in ("empty.md", "corpus.jsonl"):
+        (source / name).unlink()
+    (source / "b.md").write_text("# B\n\nText.")
+    assert "1 document added" in run("index", source, "--to", tmp_path / "ix", "--strict").stdout
+
+
 def test_index_json_holds_the_report_and_nothing_else_is_on_stdout(tmp_path, source):
     (source / "empty.md").write_text("")
     report = json.loads(run("index", source, "--to", tmp_path / "ix", "--json").stdout)
@@ -432,3 +450,14 @@ def test_query_prints_evidence_within_a_number_of_tokens(index):
     assert ["m-2"] in [one["doc_ids"] for one in json.loads(printed)]
     for wrong in (["--more"], ["--max-tokens", 9, "--explain"], ["--max-tokens", 9, "--json", "--more"]):
         assert run("query", index, question, *wrong, code=1).stderr
+
+
+def test_an_index_that_was_never_finished_is_no_place_for_changes(tmp_path, source):
+    from sire_core.storage.index_files import IndexFiles
+
+    begun = IndexFiles(tmp_path / "begun", create=True)
+    assert begun.store.documents() == {}  # opened: the tables are there
+    begun.close()
+    said = run("add", tmp_path / "begun", source, code=1).stderr
+    assert "never finished" in said
+    assert f"sire index SRC... --to {tmp_path / 'begun'}" in said

@@ -519,3 +519,15 @@ def test_a_lost_file_is_said_where_the_embedder_learns_nothing(tmp_path, caplog)
         report = index.build(documents)
     assert (report.unchanged, report.learned_again) == (1, False)
     assert f"{place / 'calls.sqlite'} was missing" in caplog.text
+
+
+def test_an_index_that_has_grown_since_its_embedder_learned_is_mended(source, two_recipes):
+    (source / "marl.md").write_text("# Marl\n\nThe Marl flows through Lindle to the sea.")
+    run("index", source, "--to", two_recipes)
+    (two_recipes / "calls.sqlite").unlink()
+    report = json.loads(run("sync", source, "--to", two_recipes, "--json").stdout)
+    assert (report["learned_again"], report["unchanged"], report["dropped"]) == (True, 4, [])
+    run("check", two_recipes)
+    assert all(hits for hits in found(two_recipes).values())
+    after = json.loads(run("sync", source, "--to", two_recipes, "--json").stdout)
+    assert (after["learned_again"], after["generation"]) == (False, report["generation"])

@@ -17,7 +17,6 @@ import sire_core
 from sire_core import Document, Hit
 from sire_core.documents.blocks import block_text, read_blocks
 from sire_core.documents.chunker import SentenceChunker, chunk_document
-from sire_core.documents.markdown_blocks import markdown_blocks
 from sire_core.documents.markdown_cleaning import clean_markdown
 from sire_core.documents.markdown_writing import undo_escapes
 from sire_core.documents.media import split_media
@@ -66,7 +65,6 @@ PARSERS = {
     "chunks": lambda text: chunk_document(Document("d", text), SentenceChunker()),
     "blocks": lambda text: [block_text(text, block) for block in read_blocks(text)],
     "cleaning": clean_text,
-    "markdown": markdown_blocks,
     "html": html_to_markdown,
     "marks": lambda text: undo_escapes(clean_markdown(text)),
     "media": lambda text: split_media([Document("d", text)]),

@@ -88,6 +88,35 @@ CASES = {
             "furniture 1 Ring ........ 4\n2 Rope ..... 5",
         ],
     ),
+    "an index of terms": (
+        "# Bells\n\nOld.\n\n# Term Index\n\n## Symbols\n\n- -m\n\n## B\n\nbell\n\nBells [Bells]\n\n## R\n\n- rope\n\n# End\n\nx",
+        [
+            *("heading1 Bells", "paragraph Old.", "furniture # Term Index", "furniture ## Symbols", "furniture1 -m"),
+            *("furniture ## B", "furniture bell", "furniture Bells [Bells]", "furniture ## R", "furniture1 rope"),
+            *("heading1 End", "paragraph x"),
+        ],
+    ),
+    "an index with pages": (
+        "B\n\n- bell, 4\n- bow, 5\n\nC\n\n- clapper, 4-6\n\nR\n\n- rope, 7\n\nS\n\n- stay, 12",
+        [
+            *("furniture B", "furniture1 bell, 4", "furniture1 bow, 5", "furniture C", "furniture1 clapper, 4-6"),
+            *("furniture R", "furniture1 rope, 7", "furniture S", "furniture1 stay, 12"),
+        ],
+    ),
+    "lists under letters": (
+        "# Keepers\n\n## A\n\n- Ada, east pier\n\n## B\n\n- Bo, west pier\n\n## C\n\n- Cy\n\n## D\n\n- Dee",
+        [
+            *("heading1 Keepers", "heading2 A", "item1 Ada, east pier", "heading2 B", "item1 Bo, west pier"),
+            *("heading2 C", "item1 Cy", "heading2 D", "item1 Dee"),
+        ],
+    ),
+    "a glossary": (
+        "# Index of terms\n\n## B\n\nbell\n\nIt rings.\n\n## R\n\nrope\n\nIt pulls.",
+        [
+            *("heading1 Index of terms", "heading2 B", "paragraph bell", "paragraph It rings."),
+            *("heading2 R", "paragraph rope", "paragraph It pulls."),
+        ],
+    ),
     "menus": (
         "[a](b) | [c](d)\n[e](f)\n\nSee [a](b).\n\n- [a](b)\n- [c](d)\n\n[x]: http://y 'z'",
         [

@@ -467,14 +467,16 @@ def test_other_files_keep_their_words(tmp_path, name):
 
 
 def test_an_open_document_keeps_its_words(tmp_path):
-    names = 'xmlns:office="o" xmlns:text="t" xmlns:table="b" xmlns:dc="d"'
+    names = 'xmlns:office="o" xmlns:text="t" xmlns:table="b" xmlns:dc="d" xmlns:draw="w"'
     cells = "".join(f"<table:table-cell><text:p>{cell}</text:p></table:table-cell>" for cell in ("a|b", "R&amp;D"))
     content = (
         f"<office:document-content {names}><office:body><office:text><text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
         '<text:h text:outline-level="2">First &amp; only</text:h><text:p>No.<text:tab/>4<text:s/>is &lt;50<text:line-break/>now'
         "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Noted.</text:p></text:note-body></text:note>.</text:p>"
         f"<text:list><text:list-item><text:p>one</text:p></text:list-item></text:list><table:table><table:table-row>{cells}"
-        "</table:table-row></table:table></office:text></office:body></office:document-content>"
+        f"<table:table-cell><table:table><table:table-row>{cells}</table:table-row></table:table></table:table-cell>"
+        "</table:table-row></table:table><text:p>Boxes<draw:frame><text-box><text:p>outer<draw:frame><text-box><text:p>inner</text:p></text-box></draw:frame>"
+        "</text:p></text-box></draw:frame></text:p></office:text></office:body></office:document-content>"
     )
     with zipfile.ZipFile(tmp_path / "a.odt", "w") as packed:
         packed.writestr("content.xml", content)
@@ -482,7 +484,8 @@ def test_an_open_document_keeps_its_words(tmp_path):
             "meta.xml", f"<office:document-meta {names}><dc:title>Lease &amp; pool</dc:title></office:document-meta>"
         )
     (document,) = read_documents(tmp_path / "a.odt").documents
-    expected = "## First & only No. 4 is <50 now. Noted. - one | a\\|b | R&D | | --- | --- |"
+    table = "| a\\|b | R&D | a\\|b R&D | | --- | --- | --- |"
+    expected = f"## First & only No. 4 is <50 now. Noted. - one {table} Boxes outer inner"
     assert (document.title, " ".join(document.text.split())) == ("Lease & pool", expected)
 
 

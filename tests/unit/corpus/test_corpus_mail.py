@@ -145,14 +145,16 @@ def test_long_headers_are_not_parsed(tmp_path):
     assert document.text.endswith("Words.")
 
 
-def test_mails_of_outlook_name_what_is_not_read(tmp_path):
+def test_mails_of_outlook_are_read_in_text_or_html_and_name_what_is_not_read(tmp_path):
     pytest.importorskip("kreuzberg")
     held = {"image001.png": b"x", "plan.pdf": b"%PDF" * 9_000}
     body = "Hallo,\r\ndas Lager zieht um."
     (tmp_path / "a.msg").write_bytes(outlook_mail("Umzüge", body, sender=("Petra", "p@ex.com"), attachments=held))
     (tmp_path / "b.msg").write_bytes(outlook_mail("Umzüge", "", sender=("Petra", "p@ex.com"), html=b"<p>Words.</p>"))
+    (tmp_path / "c.msg").write_bytes(outlook_mail("Umzüge", "", sender=("Petra", "p@ex.com")))
     found = read_documents(tmp_path)
     head = 'From: "Petra" <p@ex.com>\nDate: 2026-01-02T13:30:00+00:00'
-    assert [document.text for document in found.documents] == [f"{head}\n\nHallo,\ndas Lager zieht um.", head]
+    texts = [f"{head}\n\nHallo,\ndas Lager zieht um.", f"{head}\n\nWords.", head]
+    assert [document.text for document in found.documents] == texts
     assert found.documents[0].metadata["date"] == "2026-01-02T13:30:00+00:00"
-    assert [failure.where.rpartition("/")[2] for failure in found.failures] == ["a.msg: plan.pdf", "b.msg: its text"]
+    assert [failure.where.rpartition("/")[2] for failure in found.failures] == ["a.msg: plan.pdf", "c.msg: its text"]

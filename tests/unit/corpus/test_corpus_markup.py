@@ -9,10 +9,10 @@ import pytest
 
 from sire_core import Document
 from sire_core.documents.chunker import SentenceChunker, chunk_document
-from sire_core.documents.markdown_blocks import markdown_blocks
 from sire_core.documents.markdown_cleaning import clean_markdown, without_blobs
 from sire_core.documents.markdown_sections import paths_of, plain_heading
 from sire_core.documents.markdown_writing import undo_escapes
+from sire_core.documents.media import media_parts
 from sire_core.explore.markdown_html import markdown_html
 from sire_core.files.html import html_to_markdown
 from sire_core.files.readers import read_documents
@@ -204,7 +204,7 @@ def test_no_piece_of_a_long_table_without_a_header_repeats_its_first_row():
     pieces = SentenceChunker(max_tokens=60, overlap_tokens=0).split(read(f"<table>{rows}</table>"))
     assert len(pieces) > 3
     assert [number for number, piece in enumerate(pieces) if "Station 0 " in piece] == [0]
-    assert all(markdown_blocks(piece)[0].kind == "table" for piece in pieces)
+    assert all(next(media_parts(piece)).kind == "table" for piece in pieces)
 
 
 def test_items_of_lists_keep_their_numbers_and_pictures_in_base64_only_their_words():

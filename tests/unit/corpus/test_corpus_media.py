@@ -6,8 +6,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.documents.chunker import chunk_document
-from sire_core.documents.markdown_blocks import Block, markdown_blocks
-from sire_core.documents.media import describe_images, split_media
+from sire_core.documents.media import MediaPart, describe_images, media_parts, split_media
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.extend import media_of
 from sire_core.models.caching import CachedModel
@@ -46,13 +45,13 @@ class Seer:
 
 
 def kinds(text):
-    return [(block.kind, block.text) for block in markdown_blocks(text)]
+    return [(block.kind, block.text) for block in media_parts(text)]
 
 
 def test_prose_tables_and_images_come_in_the_order_of_the_text():
-    assert [block.kind for block in markdown_blocks(TEXT)] == ["text", "table", "text", "image", "text"]
-    assert markdown_blocks(TEXT)[1].text == TABLE
-    assert markdown_blocks(TEXT)[3] == Block("image", "A map of the piers", "maps/piers.png")
+    assert [block.kind for block in media_parts(TEXT)] == ["text", "table", "text", "image", "text"]
+    assert list(media_parts(TEXT))[1].text == TABLE
+    assert list(media_parts(TEXT))[3] == MediaPart("image", "A map of the piers", "maps/piers.png")
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,10 @@ FORMS = {
                   mark("begin", '<w:ffData><w:ddList><w:result w:val="1"/><w:listEntry w:val="Gull"/><w:listEntry w:val="Heron"/></w:ddList></w:ffData>'), mark("end")),
         "☒ yes ☐ no Heron",
     ),
+    "a list of a form that shows its value": (
+        paragraph(mark("begin", '<w:ffData><w:ddList><w:listEntry w:val="Gull"/></w:ddList></w:ffData>'), instruction("FORMDROPDOWN"), mark("separate"), run("Gull"), mark("end"), run(" flies")),
+        "Gull flies",
+    ),
     "raised letters": (
         paragraph(run("10"), run("6", RAISED), run(" of Calder"), run("1", RAISED), run(", the 4"), run("th", RAISED), run(" H"), run("2", '<w:vertAlign w:val="subscript"/>'), run("O")),
         "10^6 of Calder^1, the 4th H2O",
@@ -441,6 +445,7 @@ def test_files_are_read_by_their_content(tmp_path, name):
         ("Şişli'de güneş ışığı çok.", "cp1254"),
         ("המגדלור נסגר בתשע.", "cp1255"),
         ("灯台は九時に閉まります。", "cp932"),
+        ("名前,年齢,住所\n佐藤太郎,30,東京\n三木英子,25,大阪", "cp932"),
         ("灯台は九時に閉まります。", "euc_jp"),
         ("灯塔九点关闭。奥拉有钥匙。", "gb18030"),
         ("燈塔九點關閉。奧拉有鑰匙。", "big5"),
@@ -458,12 +463,12 @@ def test_what_our_reader_cannot_read_is_read_by_the_second_with_a_note(tmp_path,
     def broken(path):
         raise ValueError("odd part")
 
-    monkeypatch.setattr("sire_core.files.office.read_docx", broken)
+    monkeypatch.setattr("sire_core.files.word_files.read_docx", broken)
     (tmp_path / "a.docx").write_bytes(word(LAST))
     converted = converters.convert(tmp_path / "a.docx", ".docx", 1_000_000)
     assert converted.text == "Orla stays."
     assert converted.notes == (
-        "read by kreuzberg, which may lose more of it; our reader: cannot be converted: odd part",
+        "read by kreuzberg, which may lose more of it; our reader: cannot be converted: damaged, or no .docx file (odd part)",
     )
 
 
@@ -503,6 +508,10 @@ OLD = {
     "d.eml": ("From: a@b.example\nSubject: Gate\n\nOrla stays.".encode("utf-16-le"), "From: a@b.example Orla stays."),
     "e.eml": ("From: a@b.example\nSubject: Gate\n\nOrla stays.".encode("utf-16"), "From: a@b.example Orla stays."),
     "f.rtf": (rb"{\pard Orla {\b st}ays.\par}", "Orla **st**ays."),
+    "j.tex": ("\\documentclass{article}\n\\usepackage[latin2]{inputenc}\n\\begin{document}\nOrla spi, źle.\n\\end{document}".encode("iso8859-2"), r"\documentclass{article} \usepackage[latin2]{inputenc} \begin{document} Orla spi, źle. \end{document}"),
+    "g.rtf": (rb"{\rtf1{\*\generator x}\pard{\loch\f2\*\cs7\cf0 Orla stays.}\par}", "Orla stays."),
+    "h.html": (b"<body><nav><ol><li><a href='a'>Orla</a></li><li><a href='b'>stays</a></li></ol></nav>", "1. Orla 2. stays"),
+    "i.doc": (b"\x31\xbe\0\0\0\xab".ljust(14, b"\0") + (139).to_bytes(4, "little") + bytes(110) + b"Orla stays.\xff\xff", "Orla stays."),
 }  # fmt: skip
 
 

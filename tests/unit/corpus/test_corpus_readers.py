@@ -13,6 +13,7 @@ import pytest
 
 from sire_core.documents.blocks import block_text
 from sire_core.documents.chunker import SentenceChunker, chunk_document
+from sire_core.documents.validation import check_documents
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.files.readers import read_documents
 
@@ -612,3 +613,14 @@ def test_reading_tells_how_far_it_is(tmp_path):
     told = []
     read_documents(tmp_path, progress=lambda *step: told.append(step))
     assert told == [("reading", 1, 2), ("reading", 2, 2)]
+
+
+def test_a_build_frees_the_texts_and_keeps_the_structure_that_was_read(tmp_path):
+    (tmp_path / "a.md").write_text("# Gate\n\nOrla keeps it.")
+    loaded = read_documents(tmp_path)
+    (document,) = loaded.documents
+    (checked,) = check_documents(loaded.drain())
+    assert checked.blocks == document.blocks != ()
+    assert (loaded.documents, loaded.ids) == ((), {"a.md"})
+    of_another_text = replace(document, text="Gate")
+    assert check_documents([of_another_text])[0].blocks == ()

@@ -16,6 +16,7 @@ from sire_core.extend import Flat, PlainDerivation
 from sire_core.protocols import Recipe
 from sire_core.recipes import REGISTRY
 from sire_core.recipes.published import PUBLISHED
+from sire_core.recipes.registry import register
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Edge, Unit, UnitKind
@@ -164,3 +165,17 @@ def test_a_runner_that_iterates_over_its_parts_builds_the_same(tmp_path: Path) -
         with Index(tmp_path / name, recipe="sirerag", embedder=HashEmbedder(), runner=runner) as index:
             index.build(demo_documents())
     assert read_contents(tmp_path / "there") == read_contents(tmp_path / "here")
+
+
+def test_a_registered_recipe_follows_the_changes_of_others(tmp_path, monkeypatch):
+    def own():
+        return own_recipe()
+
+    monkeypatch.setitem(REGISTRY, "own", None)  # taken out again afterwards
+    register(own)
+    with opened(tmp_path, "own") as index:
+        index.build([document(1)])
+    with opened(tmp_path, "flat") as index:
+        index.build([document(1), document(2)])
+    with opened(tmp_path, "own") as index:
+        assert len(index.search("mill", 9, returns="units")) == 6

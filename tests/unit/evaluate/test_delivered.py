@@ -63,6 +63,7 @@ def test_an_experiment_has_rows_of_pieces_and_contexts(folder):
     rows = Experiment(load_dataset(folder), recipes=["sire"], baselines=["bm25"], budgets=(40, 4000)).run()
     assert [row.setup.recipe for row in rows] == ["bm25", "bm25, pieces", "hybrid, pieces", "sire"]
     assert rows[-1].mean("context@40") == 100.0
+    assert rows.measures()[-1] == "context@4000"
     assert rows[-1].mean("tokens@4000") == 100.0
     assert rows[-1].as_json()["context_within"] == {"40": 100.0, "4000": 100.0}
     assert Gate.read(["recall@5=100"], None).failures(rows) == []

@@ -13,7 +13,9 @@ from langchain_sire import SireRetriever, SireVectorStore
 from sire_core import Index, Passage, types
 from sire_core.errors import BuildError, ConfigurationError, CorpusError, StorageError
 from sire_core.storage.check import check_folder
+from sire_core.storage.pending_documents import PendingDocuments as Pending
 from sire_core.testing.doubles import HashEmbedder
+from sire_core.types import Document as SireDocument
 from support.damage import DAMAGES, damage
 
 
@@ -294,3 +296,32 @@ def test_metadata_keep_the_order_of_their_keys(tmp_path):
     before = retriever.index.stats()["generation"]
     retriever.add_documents([other])
     assert retriever.index.stats()["generation"] == before, "in another order they are the same"
+
+
+def test_a_change_that_was_cut_off_by_a_kill_harms_no_other(tmp_path):
+    path = tmp_path / "pending"
+    Pending(path).put({"a": SireDocument("a", "One")})
+    (path / "00000002.77.partial").write_text('{"content": {"inst')
+    Pending(path).put({"c": SireDocument("c", "Three")})
+    assert list(Pending(path).changes()) == ["a", "c"]
+    Pending(path).done(Pending(path).changes())
+    assert Pending(path).changes() == {}
+
+
+def test_documents_that_were_cut_come_back_whole():
+    index = SireRetriever.open(chunker="sentences", recipe="flat")
+    long = " ".join(f"Sentence number {n} says nothing new at all." for n in range(120))
+    index.upsert([doc("long", long)])
+    index.flush()
+    assert index.index.stats()["passages"] > 1
+    (back,) = index.get(["long"])
+    assert all(f"Sentence number {n} says" in back.page_content for n in range(120))
+
+
+def test_an_index_begins_without_documents_in_any_folder(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for place in (tmp_path / "empty", tmp_path / "new" / "i"):
+        index = SireRetriever.from_documents([], path=place, recipe="flat", k=7)
+        index.add_documents([PETRA])
+        assert [d.id for d in SireRetriever.open(place).invoke("Petra?")] == ["petra"]
+        assert SireRetriever.open(place).k == 7

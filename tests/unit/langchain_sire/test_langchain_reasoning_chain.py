@@ -282,3 +282,27 @@ async def test_trap_inner_runs_of_a_reasoning_retriever_are_its_children(index_o
     assert runs.order == [QUESTION, QUESTION, "model", FOLLOW_UP, "model"]
     assert {runs.parents[run_id] for _, _, run_id in runs.begun[1:]} == {runs.begun[0][2]}
     assert runs.found[-1] == found
+
+
+def test_from_documents_takes_the_fields_of_the_class(documents):
+    chat = model('{"reasoning": "Nothing is missing.", "search": "DONE"}')
+    retriever = IRCoTRetriever.from_documents(documents[:6], recipe="flat", llm=chat, options={"k": 3, "max_steps": 1})
+    assert len(retriever.invoke(QUESTION)) == 3
+    with pytest.raises(TypeError, match="no argument 'options'"):
+        SireRetriever.from_documents(documents[:6], recipe="flat", options={})
+
+
+def test_without_a_number_a_strategy_reads_what_the_core_reads(made_retriever, tmp_path):
+    assert made_retriever().invoke(QUESTION) == made_retriever.chain().invoke(QUESTION)["documents"]
+    assert len(made_retriever().invoke(QUESTION)) == 10
+    assert len(made_retriever().as_retriever(filter={"kind": "person"}).invoke(QUESTION)) == 10
+    assert (
+        len(made_retriever().as_retriever(k=3).invoke(QUESTION))
+        == len(made_retriever(search_kwargs={"top_k": 3}).invoke(QUESTION))
+        == 3
+    )
+    made_retriever().save(tmp_path / "ten")
+    loaded = IRCoTRetriever.load(tmp_path / "ten", llm=model(*IRCOT))
+    assert len(loaded.invoke(QUESTION)) == 10
+    SireRetriever.load(tmp_path / "ten", k=3).save(tmp_path / "three")
+    assert len(IRCoTRetriever.load(tmp_path / "three", llm=model(*IRCOT)).invoke(QUESTION)) == 3

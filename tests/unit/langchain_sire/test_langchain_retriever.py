@@ -26,7 +26,7 @@ from langchain_sire import (
     question_of,
 )
 from sire_core import Index
-from sire_core.errors import ConfigurationError, CorpusError, QueryError
+from sire_core.errors import ConfigurationError, CorpusError, QueryError, StorageError
 from sire_core.testing.doubles import HashEmbedder
 from support.langchain_chat import model
 from support.langchain_runs import Runs, asking
@@ -238,3 +238,12 @@ def test_trap_making_an_object_reads_nothing_writes_nothing_and_asks_nobody(tmp_
     SireDocumentTransformer("raptor", embedding=Refusing(), llm=chat, path=folder)
     assert chat.log == []
     assert not folder.exists()
+
+
+async def test_a_copy_is_saved_in_a_new_folder_only(documents, question, tmp_path):
+    retriever = SireRetriever.from_documents(documents, recipe="flat", k=6)
+    retriever.save(tmp_path / "b")
+    loaded = SireRetriever.load(tmp_path / "b")
+    assert await loaded.ainvoke(question, k=5) == loaded.invoke(question)[:5] == retriever.invoke(question, k=5)
+    with pytest.raises(StorageError, match="Name a new folder"):
+        retriever.save(tmp_path / "b")

@@ -5,8 +5,9 @@ import json
 import pytest
 from langchain_core.documents import BaseDocumentTransformer
 
-from langchain_sire import SireDocumentTransformer
-from sire_core.errors import ConfigurationError
+from langchain_sire import SireDocumentTransformer, pool_documents
+from sire_core.errors import ConfigurationError, IndexMissingError
+from sire_core.index import Index
 from sire_core.types import to_uuid
 
 
@@ -48,3 +49,13 @@ async def test_it_can_be_awaited_and_refuses_unknown_arguments(documents):
         transformer.transform_documents(documents, chunk_size=3)
     with pytest.raises(ConfigurationError, match="not chunk_size"):
         await transformer.atransform_documents(documents, chunk_size=3)
+
+
+def test_an_index_of_the_users_own(documents):
+    index = Index(recipe="flat")
+    pool = SireDocumentTransformer(index=index).transform_documents(documents)
+    assert pool_documents(index) == pool
+    with pytest.raises(ConfigurationError, match="not both"):
+        SireDocumentTransformer("flat", index=index)
+    with pytest.raises(IndexMissingError):
+        pool_documents(Index())

@@ -12,6 +12,9 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_
 from llama_index_mirrors import AppendOnly
 
 from llama_index_sire import SireRetriever, to_documents
+from sire_core import Document as CoreDocument
+from sire_core import Index
+from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, KnownDocumentError
 
 pytestmark = pytest.mark.default_recipe
@@ -34,6 +37,23 @@ def test_trap_numpy_numbers_and_sets_become_plain_values():
     assert found.metadata == {"s": 0.5, "n": 3, "k": ["a", "b"], "v": [1.0, 1.0]}
     assert type(found.metadata["s"]) is float
     assert isinstance(given.metadata["s"], np.float32)
+
+
+def test_whole_documents_are_cut_as_the_core_cuts_them_and_nodes_know_where_they_stand():
+    sections = [f"## Part {n}\n\n" + f"Pump {n} needs oil every day of the year. " * 30 for n in range(4)]
+    rows = "".join(f"| pump {n} | every {n} days it needs much oil |\n" for n in range(40))
+    text = "# Pumps\n\n" + "\n\n".join(sections) + f"\n\n| what | when |\n| --- | --- |\n{rows}"
+    retriever = SireRetriever.from_documents([Document(id_="d", text=text)], chunker=SentenceChunker(128))
+    index = Index(recipe="flat", chunker=SentenceChunker(128))
+    index.build([CoreDocument("d", text)])
+    mine, theirs = (each.documents()[0].passages for each in (retriever.index, index))
+    assert [(passage.text, passage.title) for passage in mine] == [(passage.text, passage.title) for passage in theirs]
+    assert {passage.title.split(" > ")[-1] for passage in mine} >= {"Part 0", "Part 3"}
+    nodes = retriever.get_by_ids("d")
+    assert len(nodes) == len(mine) > 8
+    for node in nodes:  # rows of a table stand below its head
+        assert node.text.endswith(text[node.start_char_idx : node.end_char_idx])
+        assert node.text == text[node.start_char_idx : node.end_char_idx] or node.text.startswith("| what | when |")
 
 
 def test_nodes_of_a_splitter_are_passages_of_their_document():
@@ -201,3 +221,15 @@ def test_unknown_ids_missing_folders_and_filters_on_ids(tmp_path, caplog):
     assert "No document has the id 'd7'." in caplog.text
     with pytest.raises(IndexMissingError, match=r"SireRetriever.from_documents\(documents, persist_dir="):
         SireRetriever.from_persist_dir(tmp_path / "none")
+
+
+def part(name, text, file="a.md"):
+    return Document(id_=name, text=text, metadata={"file_path": file})
+
+
+def test_parts_that_stay_unchanged_in_a_replacement_are_retitled(tmp_path):
+    splitter = SentenceSplitter(chunk_size=50, chunk_overlap=0)
+    given = [part("1", "---\ntitle: The queue\n---\nFirst words."), part("2", "Second words."), part("3", "Third.")]
+    retriever = SireRetriever.from_documents(given, recipe="flat", transformations=[splitter])
+    retriever.replace_all([part("1", "---\ntitle: The list\n---\nFirst words."), given[1]])
+    assert {d.id: d.title for d in retriever.index.documents()} == {"1": "The list", "2": "The list"}

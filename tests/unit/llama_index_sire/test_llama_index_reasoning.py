@@ -29,7 +29,7 @@ from llama_index_sire import (
     create_sire_answer_tool,
 )
 from sire_core import Index, UsageLimits
-from sire_core.errors import ConfigurationError, QueryError
+from sire_core.errors import ConfigurationError, ModelError, NoAnswerError, QueryError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Completion, Prompt
 from sire_core.reason import IRCoTConfig, ReasoningLimits, SelfAskConfig
@@ -254,3 +254,9 @@ async def test_events_and_the_workflow_of_a_streaming_engine_have_the_pieces(ind
     assert (await handler).response == TEXT + " [1]"
     plain = [event async for event in engine_of(index_of()).astream_steps(question)]
     assert not [event for event in plain if isinstance(event, AnswerPieceEvent)]
+
+
+async def test_a_model_that_fails_in_a_stream_is_an_error(index_of, question):
+    streaming = IRCoTQueryEngine(index_of(), llm=ScriptedModel([ModelError("down")]), streaming=True)
+    with pytest.raises(NoAnswerError, match="down"):
+        [piece async for piece in (await streaming.aquery(question)).async_response_gen()]

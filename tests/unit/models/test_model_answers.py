@@ -264,6 +264,3 @@ def test_length_is_bounded_and_says_so() -> None:
 def test_without_data_there_is_no_fence() -> None:
     assert render(Prompt("Say hi.")).user == ""
     assert render(Prompt("Say hi.")).system == "Say hi."
-
-
-# --- worker threads -------------------------------------------------------------------------------------------------

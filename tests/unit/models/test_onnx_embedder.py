@@ -236,3 +236,12 @@ def test_a_first_build_says_which_embedder_it_takes_and_why(alone, folder, tmp_p
     assert "Embedder" not in second.stderr
     embedder = Index(tmp_path / "ix").stats()["embedder"]
     assert embedder.startswith("lexical" if "lexical" in options else "onnx:bge-small-en:")
+
+
+def test_what_only_an_index_names_is_not_downloaded(monkeypatch, tmp_path):
+    pytest.importorskip("onnxruntime")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(ConfigurationError, match=r"not on this machine.*--embedder onnx:NAME"):
+        embedded(resolve_embedder(UntrustedText("onnx:org/model")), ["x"])
+    with pytest.raises(ConfigurationError, match="on another machine"):
+        resolve_embedder(UntrustedText("onnx:\\\\host\\share"))

@@ -21,7 +21,7 @@ from sire_core.recipes import smart
 from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
-from sire_core.types import UnitKind
+from sire_core.types import UnitKind, hash64
 from support.damage import forget_notes
 
 CORPUS = list(demo_documents())
@@ -421,3 +421,21 @@ def test_oracle_E12_milk_and_wings_are_two_perspectives(tmp_path):
     shown = [hit.unit.id for hit in hits]
     assert any(said[name] == milk for name in shown if name in said)
     assert any(wings <= said[name] for name in shown if name in said)
+
+
+def knows(path, name):
+    return hash64(name) in trees_of(path).keys.tolist()
+
+
+def test_a_change_leaves_the_reports_it_does_not_touch(tmp_path):
+    with folder(tmp_path) as index:
+        index.build(CORPUS)
+        before = reports_of(tmp_path)
+        index.add([EXTRA])
+        grown = check_invariants(tmp_path)
+        kept = before.keys() & grown.keys()
+        assert len(kept) > 0.6 * len(before)
+        assert knows(tmp_path, "zora quill")
+        index.delete(["extra"])
+        assert not any("Zora" in unit.text + unit.title for unit in check_invariants(tmp_path).values())
+        assert not knows(tmp_path, "zora quill")

@@ -294,3 +294,13 @@ def test_hits_name_the_words_of_the_question_as_it_spells_them():
     assert hit.path[-1].note.startswith("shares the words steamship, northern, wren; cosine ")
     hit = index.search("Captains and captain of steamships", 1)[0]
     assert hit.path[-1].note.startswith("shares the words captains, steamships; cosine ")
+
+
+@pytest.mark.parametrize("ranker", RANKERS, ids=repr)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_rankers_list_everything_once_best_first_ties_by_position(ranker, question, view):
+    positions, scores = top(ranker, question, view.size + 5, view)
+    assert sorted(positions) == list(range(view.size))
+    assert positions == [p for _, p in sorted(zip([-s for s in scores], positions, strict=True))]
+    for n in (1, 4, 49, 51, view.size):
+        assert top(ranker, question, n, view) == (positions[:n], scores[:n])

@@ -1,4 +1,4 @@
-"""Limits of a process, a disk and a file system are named; what indexes take of disk, memory and descriptors; forks."""
+"""Limits of a process, a user, a disk and a file system are named; what indexes take of disk, memory and descriptors; forks."""
 
 import asyncio
 import os
@@ -102,6 +102,60 @@ def test_descriptors_are_closed_at_once(tmp_path, run, recipe):
     assert found.returncode == 0, found.stderr
     first, most = map(int, found.stdout.split())
     assert most <= first + 4
+
+
+AS_ANOTHER_USER = """
+    import sys
+    from pathlib import Path
+    from sire_core import Document
+    from sire_core.errors import SireError
+    from sire_core.index import Index
+    from sire_core.storage.check import check_folder
+    from sire_core.testing.doubles import HashEmbedder
+    folder = Path(sys.argv[1])
+    for act in (
+        lambda index: len(index.search("Who lives in Drava 3?", 2)),
+        lambda index: index.update([Document("d1", "Alma met Zora.")]).updated,
+        lambda index: [(finding.file, finding.problem) for finding in check_folder(folder)],
+    ):
+        try:
+            print(act(Index(folder, recipe="raptor", embedder=HashEmbedder(), lock_timeout=0)))
+        except SireError as error:
+            print("error:", error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("closed", "mode", "answers"),
+    [
+        (".", 0o500, ("2", "Make the folder writable", "[]")),
+        (".", 0o000, ("Check the permissions of", "Check its permissions", "('.', 'it may not be read')")),
+        (
+            "index.sqlite",
+            0o000,
+            ("may read and write in it", "may read and write in it", "('index.sqlite', 'it may not"),
+        ),
+        (
+            "calls.sqlite",
+            0o000,
+            ("may read and write in it", "may read and write in it", "('calls.sqlite', 'it may not be read')"),
+        ),
+        ("derived", 0o000, ("2", "Check the permissions of", "('derived', 'it may not be read')")),
+    ],
+)
+def test_what_another_user_may_not_do_is_said(folder, run, closed, mode, answers):
+    """As root without its right to pass over permissions; a user who is not root has none."""
+    prefix = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if prefix and shutil.which("setpriv") is None:
+        pytest.skip("no setpriv")
+    (folder / closed).chmod(mode)
+    try:
+        found = run(AS_ANOTHER_USER, folder, prefix=prefix)
+    finally:
+        (folder / closed).chmod(0o700)
+    assert found.returncode == 0, found.stderr
+    for line, answer in zip(found.stdout.splitlines(), answers, strict=True):
+        assert answer in line
 
 
 NO_LOCKS = r"""

@@ -16,7 +16,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from nicegui import app, ui
 
-from sire_core.documents.markdown_sections import SEPARATOR
+from sire_core.documents.heading_paths import joined_path, title_path
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.explore import browse, neighbourhood
 from sire_core.explore.corpus_map import CorpusMap
@@ -194,9 +194,8 @@ def heading(text: str, level: int = 2) -> None:
 
 def asked_html(result: QueryResult, snapshot: SearchSnapshot, heading: str = "") -> Markup:
     """HTML of a result whose hits link to their pages, and their relative links to documents of the index."""
-    return parts(
-        result, partial(fragments.address, result.recipe), fragments.link_target(snapshot, result.recipe), heading
-    )
+    addresses = partial(fragments.address, result.recipe), fragments.link_target(snapshot, result.recipe)
+    return parts(result, *addresses, heading, fills=not heading)
 
 
 async def guarded(show: Callable[[], Awaitable[None]]) -> None:
@@ -597,10 +596,10 @@ async def _document(explorer: Explorer, name: str, recipe: str) -> None:
     if not units:
         show_html(render("explorer", "missing", "Document", f"There is no document {name!r}, or you may not see it."))
         return
-    title = short_title(snapshot, units[0].title.partition(SEPARATOR)[0]) or name
+    title = short_title(snapshot, title_path(units[0].title)[0]) or name
 
     def repeats(heading: str) -> bool:
-        return short_title(snapshot, f"{title}{SEPARATOR}{heading}") == title
+        return short_title(snapshot, joined_path([title, heading])) == title
 
     show_html(fragments.document_html(name, title, units, recipe, fragments.link_target(snapshot, recipe), repeats))
 

@@ -417,7 +417,7 @@ class OpenAIEndpoint:
             why := why_unreachable(fault)
         ) and not self._connections.has_answered:  # once it has, it may only be restarting
             address = self._connections.address
-            raise ModelError(f"no model server answers at {address}: {why}; start it, or check base_url") from fault
+            raise ModelError(f"no model server answers at {address}: {why}") from fault
         if is_refused or not is_transient(fault):
             raise ModelError(f"the model server refused the request: {explain_fault(fault)}") from fault
         if seconds is not None and seconds > self._retry.max_retry_after:

@@ -184,13 +184,21 @@ def is_timeout(fault: Exception) -> bool:
 
 
 def why_unreachable(fault: Exception) -> str:
-    """Why no connection could be made: nothing listens at the address, or there is no such host; else empty."""
+    """Why no connection could be made, with advice: nothing listens, no such host, no trust; else empty."""
+    import ssl
+
     import openai
 
     causes = list(_causes(fault)) if isinstance(fault, openai.APIConnectionError) else []
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
-        return "the connection was refused"
-    return "there is no such host" if any(isinstance(cause, socket.gaierror) for cause in causes) else ""
+        return "the connection was refused; start it, or check base_url"
+    if any(isinstance(cause, socket.gaierror) for cause in causes):
+        return "there is no such host; check base_url"
+    fault_of_tls = next((cause for cause in reversed(causes) if isinstance(cause, ssl.SSLError)), None)
+    if isinstance(fault_of_tls, ssl.SSLCertVerificationError):
+        reason = fault_of_tls.verify_message
+        return f"its certificate is not trusted ({reason}); set SSL_CERT_FILE to that of its issuer"
+    return "it does not speak TLS; base_url may begin with http:// instead" if fault_of_tls is not None else ""
 
 
 def unacceptable(fault: BaseException | None) -> UnacceptableResponseError | None:

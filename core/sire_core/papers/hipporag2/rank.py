@@ -56,8 +56,8 @@ class PhraseGraph:
     triples: IntArray  # positions of the triples, ascending, `[triples]`
     ends: IntArray  # phrases at both ends of every triple, -1 where an end is none, `[triples, 2]`
     stated: IntArray  # in how many chunks every triple is stated, `[triples]`
-    synonyms: IntArray  # pairs of phrases with similar names, `[pairs, 2]`
-    likeness: NDArray[np.float64]  # their cosines, `[pairs]`
+    synonyms: IntArray  # phrases and those with similar names that they find, `[found, 2]`
+    likeness: NDArray[np.float64]  # their cosines, `[found]`
     name: str  # of the graph among the structures of a snapshot
 
     @classmethod
@@ -67,7 +67,7 @@ class PhraseGraph:
 
         def make() -> PhraseGraph:
             mentions = EntityGraph.of(view)
-            compare = similar_names if shared_word else all_similar_names
+            compare = _with_shared_word if shared_word else all_similar_names
             arrays = view.cached_arrays(name, lambda: _arrays(view, mentions, synonym, compare))
             _ = np.empty(view.size, dtype=bool)[arrays["triples"]]  # forged positions are refused here
             return cls(mentions, name=name, **arrays)
@@ -90,19 +90,24 @@ class PhraseGraph:
         if allowed is not None:
             facts &= allowed[self.triples]
         alike = (frequency[self.synonyms] > 0).all(axis=1)
-        # As in the released code, the likeness of two phrases takes the place of their triples.
-        pairs = np.sort(self.ends, axis=1) @ (len(self.phrases), 1)
-        facts &= ~np.isin(pairs, np.sort(self.synonyms[alike], axis=1) @ (len(self.phrases), 1))
+        # As in the released code, a triple joins its ends in both directions, and likeness takes the place of triples.
+        ends = np.concatenate((self.ends[facts], self.ends[facts, ::-1]))
+        alone = ~np.isin(ends @ (len(self.phrases), 1), self.synonyms[alike] @ (len(self.phrases), 1))
         edges = [
-            (size + self.ends[facts], self.stated[facts].astype(np.float64)),
-            (size + self.synonyms[alike], self.likeness[alike]),
+            (size + ends[alone], np.tile(self.stated[facts] / 2, 2)[alone]),
+            (size + self.synonyms[alike], self.likeness[alike] / 2),
         ]
         if context_weight:
             pairs = np.stack((graph.passages[named], size + graph.entities[named]), axis=1)
             edges.append((pairs, np.full(len(pairs), context_weight)))
-        ends = np.concatenate([pairs for pairs, _ in edges])
-        weights = np.concatenate([values for _, values in edges])
-        return Walk(CSRGraph.undirected(size + len(self.phrases), ends, weights), size, frequency)
+        pairs, weights = map(np.concatenate, zip(*edges, strict=True))
+        return Walk(CSRGraph.undirected(size + len(self.phrases), pairs, weights), size, frequency)
+
+
+def _with_shared_word(names: Sequence[str], vectors: FloatArray, synonym: float) -> SimilarPairs:
+    """Return similar names that share a word, each of two finding the other."""
+    first, second, likeness = similar_names(names, vectors, synonym)
+    return np.concatenate((first, second)), np.concatenate((second, first)), np.tile(likeness, 2)
 
 
 def _arrays(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from sire_core.extend import (
@@ -34,27 +37,31 @@ class Sentences(Step):
     independent = True
 
     def map(self, item: Item) -> Iterable[Row]:
-        """Yield a row per sentence that names something: keys of the names, chunks. The title is in the first."""
+        """Yield a row per sentence that names something: how often which key, chunks. The title is in the first."""
         unit = item.value.unit
         passage_names = PassageNames.of(unit, item.value.record)
         names = dict.fromkeys(name for entity in passage_names.entities for name in entity.names)
         titles = passage_names.title_names[:1]
         for number, sentence in enumerate(split_sentences(unit.text)):
             text = f"{unit.title}\n{sentence}" if unit.title and not number else sentence
-            named = [*(titles if not number else ()), *(name for name in names if name in text)]
-            keys = [key for key in dict.fromkeys(map(name_key, named)) if key]
-            if keys:
-                yield Row(text, [keys, list(unit.chunk_ids)])
+            times: dict[str, int] = {}
+            for name in (*(titles if not number else ()), *(name for name in names if name in text)):
+                if key := name_key(name):
+                    times[key] = max(times.get(key, 1), text.count(name))
+            if times:
+                yield Row(text, [times, list(unit.chunk_ids)])
 
     def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
         """Return a unit per sentence, which stands on all passages that have it."""
         del context
         outputs = []
         for group in groups:
-            keys = tuple(dict.fromkeys(key for entry in group.entries for key in entry.body[0]))
+            times = reduce(or_, (Counter(entry.body[0]) for entry in group.entries))
             chunks = tuple(dict.fromkeys(chunk for entry in group.entries for chunk in entry.body[1]))
             sentence = unit_id(SENTENCE.value, self.fingerprint, chunks, group.key)
-            outputs.append(Output(units=(Unit(sentence, SENTENCE, group.key, chunks, entity_keys=keys),)))
+            outputs.append(
+                Output(units=(Unit(sentence, SENTENCE, group.key, chunks, entity_keys=tuple(times.elements())),))
+            )
         return outputs
 
 

@@ -47,7 +47,7 @@ class TriGraph:
     mentions: EntityGraph  # which passage names which entity
     sentences: IntArray  # positions of the sentences, ascending, `[sentences]`
     named: IntArray  # sentence and entity, ascending by sentence, `[2, pairs]`
-    counts: IntArray  # in how many sentences a passage names an entity, one if only its title does, `[mentions]`
+    counts: IntArray  # how often a passage names an entity, once if only its title does, `[mentions]`
 
     @classmethod
     def of(cls, view: View) -> TriGraph:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.extend import GOLDEN, ConfigurationError, mixed, row_pointers, run_starts, stable_order
+from sire_core.extend import ConfigurationError, row_pointers, run_starts, stable_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -242,40 +242,6 @@ def tree_of(levels: Sequence[Ints], vertices: Ints, size: int) -> EncodingTree:
     for target, level in zip(whole, levels, strict=True):
         target[vertices] = level
     return EncodingTree(size, tuple(whole)).contracted()
-
-
-_COLOR_ROUNDS = 8
-_CHILD_MIX, _PARENT_MIX = np.uint64(0x94D049BB133111EB), np.uint64(0xBF58476D1CE4E5B9)
-
-
-def vertex_colors(graph: UndirectedGraph) -> Hashes:
-    """Hash what the graph looks like from each vertex (eight rounds of color refinement)."""
-    colors = np.zeros(graph.size, dtype=np.uint64)
-    left, right = graph.edges.T
-    weights = _mixed(np.ascontiguousarray(graph.weights.round(6)).view(np.uint64))
-    for _ in range(_COLOR_ROUNDS):
-        neighbour_colors = np.zeros(graph.size, dtype=np.uint64)
-        np.add.at(neighbour_colors, left, _mixed(colors[right] ^ weights))
-        np.add.at(neighbour_colors, right, _mixed(colors[left] ^ weights))
-        colors = _mixed(colors * _CHILD_MIX + neighbour_colors)
-    return colors
-
-
-def tree_signature(tree: EncodingTree, colors: Hashes) -> int:
-    """Hash which vertex colors are clustered at which levels, independent of how clusters and vertices are numbered."""
-    below = _mixed(colors)
-    whole = np.uint64(tree.height)
-    above = np.zeros(tree.size, dtype=np.uint64)
-    for level in tree.filled():
-        sums = np.zeros(int(level.max(initial=-1)) + 1, dtype=np.uint64)
-        np.add.at(sums, level, below)
-        above = _mixed(above * _PARENT_MIX + _mixed(sums)[level])
-        below = _mixed(below ^ above)
-    return int(_mixed(np.add.reduce(below, dtype=np.uint64)[None] + whole)[0])
-
-
-def _mixed(values: Hashes) -> Hashes:
-    return mixed(values + GOLDEN)
 
 
 _SHUFFLES, _MAX_SHUFFLED = 4, 10_000  # shuffles that chance is measured with, as long as they move no more labels

@@ -24,8 +24,6 @@ from sire_core.papers.smart.encoding_tree import (
     mutual_information,
     normalized_mutual_information,
     one_dimensional_entropy,
-    tree_signature,
-    vertex_colors,
 )
 
 if TYPE_CHECKING:
@@ -160,20 +158,17 @@ class _Pool:
         self._covered = {
             name: float(np.count_nonzero(some[vertices])) / vertices.sum() for name, some in joined.items()
         }
-        self._colors = {name: vertex_colors(view) for name, view in views.items()}
         self._held = vertices
         self._diversity = diversity
-        self._known: set[object] = set()
+        self._known: set[EncodingTree] = set()
         self._shared: dict[tuple[int, int], float] = {}
 
     def add(self, view: str, trees: Iterator[EncodingTree]) -> None:
-        """Add trees of a view that are new, also up to symmetry."""
+        """Add trees of a view that are new."""
         for tree in trees:
-            signature = view, tree_signature(tree, self._colors[view])
-            if tree in self._known or signature in self._known:
-                continue
-            self._known |= {tree, signature}
-            self.candidates.append(Perspective(tree, view, information_share(self._views[view], tree)))
+            if tree not in self._known:
+                self._known.add(tree)
+                self.candidates.append(Perspective(tree, view, information_share(self._views[view], tree)))
 
     def add_best(self, chosen: list[int], only: str | None = None) -> list[int]:
         """Return the chosen trees and the one that adds most to them, if there is one; the earlier in a tie."""

@@ -14,7 +14,8 @@ from sire_core.arrays.grouping import by_appearance, distinct, positions_in, ran
 from sire_core.arrays.lists import Lists, arrays_of, record_of, word_keys
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.documents.blocks import HEADING, block_text
-from sire_core.documents.markdown_sections import SEPARATOR, path_of, plain_heading
+from sire_core.documents.heading_paths import path_of, title_path
+from sire_core.documents.markdown_sections import plain_heading
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.word_vectors import word_vectors
 from sire_core.recipes.sire.passage_arrays import (
@@ -457,7 +458,7 @@ def boilerplate(view: View, documents: Sequence[str]) -> list[str]:
         if set(documents).intersection(hit.doc_ids):
             fragments = passage_fragments(hit.unit)
             marked = recurring[end - len(fragments) : end]
-            titles = {name.casefold() for name in fragments[0].split(SEPARATOR)}
+            titles = {name.casefold() for name in title_path(fragments[0])}
             text, blocks = hit.unit.text, [block for block in hit.unit.blocks if block.kind == HEADING]
             headings = {text[block.start : block.end].strip() for block in blocks if _name_of(text, block) in titles}
             recurring_lines = (line.strip() for line, is_marked in zip(fragments, marked, strict=True) if is_marked)

@@ -18,7 +18,8 @@ from sire_core.arrays.grouping import positions_in
 from sire_core.arrays.lists import Lists, Ragged, word_keys
 from sire_core.changes.runners import results_of
 from sire_core.documents.blocks import CODE, HEADING, PARAGRAPH, block_text
-from sire_core.documents.markdown_sections import SEPARATOR, plain_heading, title_line
+from sire_core.documents.heading_paths import is_path, title_path
+from sire_core.documents.markdown_sections import plain_heading, title_line
 from sire_core.extraction.headings import base_title
 from sire_core.protocols import CarriedFiles
 from sire_core.search.passages import opening_name, titled_sentences
@@ -56,7 +57,7 @@ MAX_HEADING_WORDS = 12
 def passage_headings(unit: Unit) -> list[str]:
     """Headings of a passage: those of its section's path and of its text, and lines that stand alone like one."""
     text, blocks = unit.text, unit.blocks
-    headings = unit.title.split(SEPARATOR) if SEPARATOR in unit.title else []
+    headings = [*title_path(unit.title)] if is_path(unit.title) else []
     for block, above, below in zip(blocks, [None, *blocks], [*blocks[1:], None], strict=False):
         is_first = above is None and not unit.title and bool(title_line(text)[0])
         if block.kind != HEADING and (block.kind != PARAGRAPH or block.level):
@@ -424,7 +425,7 @@ def _in_code(unit: Unit, fragments: Sequence[tuple[int, str]]) -> list[bool]:
 
 def _name(title: str, text: str) -> str:
     """Subject of a passage: its title without brackets, or the name its text opens with; empty for a section path."""
-    if SEPARATOR in title:
+    if is_path(title):
         return ""
     return base_title(title) if title else opening_name(text)
 

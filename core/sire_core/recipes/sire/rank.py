@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.arrays.grouping import distinct
-from sire_core.documents.markdown_sections import SEPARATOR, heading_texts
+from sire_core.documents.heading_paths import title_path
+from sire_core.documents.markdown_sections import heading_texts
 from sire_core.extraction.headings import is_everyday
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.passage_arrays import name_words, passage_headings
@@ -98,7 +99,7 @@ class EvidenceReasons:
         headings = passage_headings(unit)
         shared_counts = [sum(word in words for word in name_words(heading)) for heading in headings]
         best = headings[int(np.argmax(shared_counts))] if any(shared_counts) else ""
-        is_heading = best in (*unit.title.split(SEPARATOR), *heading_texts(unit.text, unit.blocks))
+        is_heading = best in (*title_path(unit.title), *heading_texts(unit.text, unit.blocks))
         also = (
             f" (also in the {'heading' if is_heading else 'line'} '{shorten(best, MAX_TITLE_CHARS)}')" if best else ""
         )

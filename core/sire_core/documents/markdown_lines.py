@@ -1,78 +1,15 @@
-"""`markdown_blocks`: prose, tables and images of a Markdown text, in order (IIER section 3.1, multimodal documents)."""
+"""Lines of code and tables in Markdown that is not clean yet, for what cleans and writes it line by line."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-# No part of an image may hold the beginning of another one, so that nothing is read twice.
-_IMAGE = re.compile(
-    r"!\[(?P<alt>[^\[\]\n]*)\]\(\s*<?(?P<target>(?:(?!!\[)[^)\s>])+)>?(?:\s+[\"'](?P<title>[^\"'\n]*)[\"'])?\s*\)"
-)
 _RULE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 # Behind the backticks of a fence stands no other backtick: "```x``` is short" is code within a line.
 _FENCE = re.compile(r"[ \t]*(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<mark>`{3,}(?=[^`]*$)|~{3,})")
 _DEEP = 4
 """Indentation from which a fence belongs to a list item."""
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A piece of a Markdown text.
-
-    Attributes:
-        kind: `text`, `table` or `image`.
-        text: Text and tables as they stand; of an image its alternative text, or its title.
-        reference: Where an image is; empty for others.
-    """
-
-    kind: str
-    text: str
-    reference: str = ""
-
-
-def markdown_blocks(text: str) -> list[Block]:
-    """Cut a Markdown text into prose, tables and images."""
-    blocks: list[Block] = []
-    prose: list[str] = []
-    images: list[Block] = []
-
-    def close() -> None:
-        paragraphs = "\n".join(prose).strip("\n")
-        if paragraphs.strip():
-            blocks.append(Block("text", paragraphs))
-        blocks.extend(images)
-        prose.clear()
-        images.clear()
-
-    for kind, lines in block_runs(text.split("\n")):
-        if kind == "table":
-            close()
-            blocks.append(Block("table", "\n".join(line.strip() for line in lines)))
-            continue
-        for line in lines:
-            line_images = [] if kind == "code" else [_image(match) for match in _IMAGE.finditer(line)]
-            rest = _IMAGE.sub(_alternative, line) if line_images else line
-            # Images on a line of their own: the paragraph before them is complete.
-            if line_images and not _IMAGE.sub("", line).strip():
-                close()
-                blocks.extend(line_images)
-                continue
-            if images and not line.strip():
-                close()
-            images.extend(line_images)
-            prose.append(rest)
-    close()
-    return blocks
-
-
-def _image(match: re.Match[str]) -> Block:
-    return Block("image", " ".join((match["alt"] or match["title"] or "").split()), match["target"])
-
-
-def _alternative(match: re.Match[str]) -> str:
-    return str(match["alt"])
 
 
 def block_runs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
