@@ -37,7 +37,7 @@ from sire_core.errors import ConfigurationError, QueryError
 from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
 from sire_core.search.validity import version
 from sire_core.settings import read_toml
-from sire_core.text.languages import Language, language, question_language
+from sire_core.text.languages import Language, language_among
 from sire_core.text.snippets import stems
 from sire_core.text.words import FINAL_MARKS, count_tokens, split_sentences
 from sire_core.types import Hit
@@ -361,7 +361,7 @@ class Candidates:
         Words of the question outside a `part` of it count less.
         """
         units = [passage.hit.unit for passage in passages]
-        spoken = language(question_language(question, (unit.language for unit in units)))
+        spoken = language_among(question, (unit.language for unit in units))
         read = [passage_pieces(unit.title, unit.text, unit.layout, spoken, by_sentence=by_sentence) for unit in units]
         owner = [row for row, each in enumerate(read) for _ in each.pieces]
         number = [candidate for each in read for candidate in range(len(each.pieces))]

@@ -22,7 +22,7 @@ from sire_core.search.context import Candidates, are_parts, ranked
 from sire_core.search.unanswered import judge_hits
 from sire_core.settings import read_toml
 from sire_core.text.asking import AskingRules, asking_rules
-from sire_core.text.languages import language, question_language
+from sire_core.text.languages import language_among
 from sire_core.text.snippets import Sentence, cut_around, identifiers, read_sentences, stems
 from sire_core.text.words import UNSPACED, count_tokens
 
@@ -141,7 +141,7 @@ class ScoredSentences:
         numbers = [number for number, hit in enumerate(hits, 1) if not _follows_a_mention(hit)]
         numbers = numbers or list(range(1, len(hits) + 1))
         passages = ranked(hits[number - 1] for number in numbers)
-        asking = asking_rules(language(question_language(question, (hit.unit.language for hit in hits))))
+        asking = asking_rules(language_among(question, (hit.unit.language for hit in hits)))
         every = [Candidates.of(question, passages, by_sentence=True, part=part) for part in asking.parts(question)]
         own = _own_features(question, asking, every[0])
         parts = [np.concatenate([one.features[:, :4], own], axis=1) for one in every]
