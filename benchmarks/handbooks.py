@@ -30,6 +30,7 @@ from sire_core.evaluate.rows import passages_by_need
 from sire_core.files.readers import read_documents
 from sire_core.models.sync import run_sync
 from sire_core.recipes import recipe_by_name
+from sire_core.text.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.rows import Needs
 
 QUESTIONS = Path(__file__).parent / "handbooks"
-LANGUAGES = {"fr": "fr-FR", "ja": "ja-JP", "it": "it-IT", "ko": "ko-KR"}
+PLACES = {"fr": "fr-FR", "ja": "ja-JP", "it": "it-IT", "ko": "ko-KR"}
 FOLDERS = {
     "handbook": "usr/share/doc/debian-handbook/html/{place}",
     "install": "usr/share/doc/installation-guide-amd64/{code}",
@@ -48,6 +49,7 @@ FOLDERS = {
 TWO_MANUALS = ("it", "ko")
 """Languages of which only the handbook and the guide are read."""
 K = 5
+STEMS, WITHOUT = "BM25 with stems", "and without function words"
 
 
 def load_handbooks(folder: Path, code: str) -> DataSet:
@@ -55,7 +57,7 @@ def load_handbooks(folder: Path, code: str) -> DataSet:
     documents = [
         replace(document, id=str(PurePath(name, document.id)))
         for name, place in list(FOLDERS.items())[: 2 if code in TWO_MANUALS else None]
-        for document in read_documents(folder / place.format(code=code, place=LANGUAGES[code])).documents
+        for document in read_documents(folder / place.format(code=code, place=PLACES[code])).documents
         if document.id.endswith(".html") and (name != "reference" or document.id.endswith(f".{code}.html"))
     ]
     return replace(load_questions(QUESTIONS / f"{code}.jsonl", documents, code), whole=True)
@@ -79,7 +81,7 @@ def rows(dataset: DataSet, work: Path, recipe: str) -> Mapping[str, np.ndarray]:
             passages = list(view.units(np.flatnonzero(view.kinds == view.kind_names.index("chunk")).tolist()))
     needs = [met[question.id] for question in dataset.questions]
     texts, ids = [one.index_text for one in passages], [one.id for one in passages]
-    lists = {"BM25 with stems": frozenset[str](), "and without function words": stopwords(dataset.name)}
+    lists = {STEMS: frozenset[str](), WITHOUT: stopwords(dataset.name)}
     for title, idle in lists.items():
         order = bm25(texts, asked, tokenizer(dataset.name, idle))
         found[title] = [[ids[row] for row in rows] for rows in order]
@@ -89,17 +91,20 @@ def rows(dataset: DataSet, work: Path, recipe: str) -> Mapping[str, np.ndarray]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("languages", nargs="*", default=list(LANGUAGES))
+    parser.add_argument("languages", nargs="*", default=list(PLACES))
     parser.add_argument("--recipe", default="sire")
     parser.add_argument("--work", type=Path, default=None, help="a folder that keeps the indexes")
     options = parser.parse_args()
+    titles = (STEMS, WITHOUT, "BM25", f"`{options.recipe}`")
+    print(f"| language (questions) | {' | '.join(titles)} | against BM25 with stems | against BM25 |\n{'|---' * 7}|")
     with tempfile.TemporaryDirectory() as temporary:
         for code in options.languages:
             found = rows(load_handbooks(options.folder, code), options.work or Path(temporary), options.recipe)
-            own = found.pop(f"`{options.recipe}`")
-            best = max(found, key=lambda title: found[title].mean())
-            cells = " | ".join(f"{title} {recall.mean():.1f}" for title, recall in found.items())
-            print(f"{code}: R@{K} {cells} | `{options.recipe}` {own.mean():.1f} | {gain(own, found[best])}", flush=True)
+            own = found[f"`{options.recipe}`"]
+            stemmed = max((found[STEMS], found[WITHOUT]), key=np.mean)
+            cells = [f"{found[title].mean():.1f}" for title in titles]
+            row = [f"{LANGUAGES[code].title()} ({len(own)})", *cells, gain(own, stemmed), gain(own, found["BM25"])]
+            print(f"| {' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":

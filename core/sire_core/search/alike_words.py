@@ -11,6 +11,7 @@ from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.models.lexical_embedder import gram_vectors, keys_of_stems, stem_keys
 from sire_core.models.word_vectors import word_vectors
 from sire_core.text.snippets import stems
+from sire_core.text.words import find_words
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
@@ -40,7 +41,8 @@ class AlikeWords:
         return float((self._weights * nearest)[counted].sum() / (self._weights.sum() or 1.0))
 
     def _content_words(self, text: str) -> list[str]:
-        words = dict.fromkeys(self._spoken.words(text))
+        is_english = self._spoken.is_english
+        words = dict.fromkeys(map(str.lower, find_words(text)) if is_english else self._spoken.words(text))
         return [word for word in words if word not in self._spoken.function_words]
 
     def _vectors_of(self, words: Sequence[str]) -> FloatArray:

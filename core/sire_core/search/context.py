@@ -37,7 +37,7 @@ from sire_core.errors import ConfigurationError, QueryError
 from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
 from sire_core.search.validity import version
 from sire_core.settings import read_toml
-from sire_core.text.languages import Language, language, question_language
+from sire_core.text.languages import Language, language_among
 from sire_core.text.snippets import stems
 from sire_core.text.words import FINAL_MARKS, count_tokens, split_sentences
 from sire_core.types import Hit
@@ -361,7 +361,7 @@ class Candidates:
         Words of the question outside a `part` of it count less.
         """
         units = [passage.hit.unit for passage in passages]
-        spoken = language(question_language(question, (unit.language for unit in units)))
+        spoken = language_among(question, (unit.language for unit in units))
         read = [passage_pieces(unit.title, unit.text, unit.layout, spoken, by_sentence=by_sentence) for unit in units]
         owner = [row for row, each in enumerate(read) for _ in each.pieces]
         number = [candidate for each in read for candidate in range(len(each.pieces))]
@@ -380,19 +380,9 @@ class Candidates:
     def values(self, weights: dict[str, float] | None = None) -> NDArray[np.float64]:
         """Score of every piece without a reranker, `[pieces]`."""
         weights = learned_weights() if weights is None else weights
-        if not self._are_parts():
+        if not are_parts([passage.hit for passage in self.passages]):
             weights = {**weights, **_OF_WHOLE}
         return np.asarray(self.features @ np.array([weights.get(name, 0.0) for name in FEATURES]))
-
-    def _are_parts(self) -> bool:
-        """True if more than a quarter of the passages share a title or a source, or have a heading path or no title."""
-        hits = [passage.hit for passage in self.passages]
-        titles, sources = Counter(hit.unit.title for hit in hits), Counter(map(source_of, hits))
-        parts = [
-            not hit.unit.title or is_path(hit.unit.title) or titles[hit.unit.title] > 1 or sources[source_of(hit)] > 1
-            for hit in hits
-        ]
-        return 4 * sum(parts) > len(parts)
 
     def reranked(self, values: NDArray[np.float64], score: ScoreTexts) -> NDArray[np.float64]:
         """Scores with those of a reranker of the best pieces; it reads each behind the last heading above it."""
@@ -595,6 +585,16 @@ def _within_budget(
 def source_of(hit: Hit) -> str:
     """Document that a passage is a part of; where a splitter made it one by itself, the source in its metadata."""
     return version(hit.metadata)[0] or next(iter(hit.doc_ids), hit.unit.id)
+
+
+def are_parts(hits: Sequence[Hit]) -> bool:
+    """True if more than a quarter of hits share a title or a source, or have a heading path or no title."""
+    titles, sources = Counter(hit.unit.title for hit in hits), Counter(map(source_of, hits))
+    parts = [
+        not hit.unit.title or is_path(hit.unit.title) or titles[hit.unit.title] > 1 or sources[source_of(hit)] > 1
+        for hit in hits
+    ]
+    return 4 * sum(parts) > len(parts)
 
 
 def ranked(hits: Iterable[Hit], starts: Sequence[int | None] = ()) -> list[RankedPassage]:

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.documents.blocks import CODE, ITEM, ROW, stored_blocks
-from sire_core.documents.heading_paths import is_path
 from sire_core.search.alike_words import AlikeWords
-from sire_core.search.context import Candidates, ranked
+from sire_core.search.context import Candidates, are_parts, ranked
 from sire_core.search.unanswered import judge_hits
 from sire_core.settings import read_toml
 from sire_core.text.asking import AskingRules, asking_rules
-from sire_core.text.languages import language, question_language
+from sire_core.text.languages import language_among
 from sire_core.text.snippets import Sentence, cut_around, identifiers, read_sentences, stems
 from sire_core.text.words import UNSPACED, count_tokens
 
@@ -116,13 +115,6 @@ def extract_sentences(question: str, hits: Sequence[Hit], max_tokens: int = MAX_
     return quotes
 
 
-def are_parts(hits: Sequence[Hit]) -> bool:
-    """True if more than a quarter of the hits are parts of longer documents."""
-    documents = Counter(document for hit in hits for document in hit.doc_ids)
-    parts = [is_path(hit.unit.title) or any(documents[one] > 1 for one in hit.doc_ids) for hit in hits]
-    return 4 * sum(parts) > len(hits)
-
-
 @dataclass(frozen=True, slots=True)
 class ScoredSentences:
     """Sentences, rows and pieces of code of the hits that are read, with their features.
@@ -149,7 +141,7 @@ class ScoredSentences:
         numbers = [number for number, hit in enumerate(hits, 1) if not _follows_a_mention(hit)]
         numbers = numbers or list(range(1, len(hits) + 1))
         passages = ranked(hits[number - 1] for number in numbers)
-        asking = asking_rules(language(question_language(question, (hit.unit.language for hit in hits))))
+        asking = asking_rules(language_among(question, (hit.unit.language for hit in hits)))
         every = [Candidates.of(question, passages, by_sentence=True, part=part) for part in asking.parts(question)]
         own = _own_features(question, asking, every[0])
         parts = [np.concatenate([one.features[:, :4], own], axis=1) for one in every]

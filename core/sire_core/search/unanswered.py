@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from sire_core.extraction.headings import is_everyday, rarity
-from sire_core.text.languages import ENGLISH, find_language, language, question_language
+from sire_core.text.languages import ENGLISH, find_language, language, language_among
 from sire_core.text.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.text.snippets import identifiers, stem
 from sire_core.text.words import find_words, is_plain
@@ -41,7 +41,7 @@ def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, bool]:
     if not hits or not is_plain(question):  # scripts without spaces have no words to compare
         return "", True
     question = _DEGREE.sub("", question)
-    spoken = language(question_language(question, (hit.unit.language for hit in hits)))
+    spoken = language_among(question, (hit.unit.language for hit in hits))
     idle = FUNCTION_WORDS | spoken.listed_words | language(find_language(question)).listed_words
     exact = not question.isupper()
     every = _whole_stems(question, spoken, idle, exact=exact)

@@ -45,7 +45,11 @@ class AskingRules:
         """A question without the words that ask, where these would make pairs with letters of others."""
         if self.words.get("inside") != "pairs":
             return question
-        return self._pattern("ask", "person", "place", "date").sub(" ", question)
+        text = self._pattern("ask", "person", "place", "date").sub(" ", question)
+        letters = self.words.get("grammar")
+        if not letters or not re.search(rf"[^\W{letters}]", text):
+            return text
+        return re.sub(f"([{letters}])[{letters}]*([{letters}])", r"\1 \2", text)
 
     def asks_code(self, question: str) -> bool:
         """True if a command, an option or the way to do something is asked for."""

@@ -61,6 +61,7 @@ _SCRIPTS: tuple[tuple[str, str, str], ...] = (
 )
 """Letters of a script, the languages that function words tell apart, and the one where they do not."""
 _LETTER = re.compile(r"[^\W\d_]")
+_BEYOND_LATIN = re.compile("[\u0370-\u1dff\u3041-\ua4cf\uac00-\ufaff]")
 _SHORT_SAMPLE_CHARS, _MAX_SAMPLE_CHARS = 600, 2_000
 _MIN_PLAIN, _MIN_PLAIN_SHARE = 8, 0.25
 _MIN_SCORE, _MARGIN = 3.0, 1.4
@@ -78,13 +79,18 @@ _OWN_LETTERS = (
 """Letters that hardly any other language has."""
 _LETTER_WEIGHT = 0.5
 _MIN_SCRIPT_SHARE = 0.3
+_MIN_HITS_SHARE = 0.25
+"""Hits in a language divided by those in the most frequent one, at least."""
 _MIN_KANA_SHARE = 0.1
 _PARTICLES = re.compile(
-    r"(?<=[\uac00-\ud7a3])(?:\ub4e4|\uc5d0\uc11c|\uc5d0\uac8c|\uaed8\uc11c|\ud55c\ud14c|\uc73c\ub85c|\ubd80\ud130|\uae4c\uc9c0|\ucc98\ub7fc|\ubcf4\ub2e4|\uc870\ucc28|\ub9c8\uc800|\ub9c8\ub2e4|\ubc16\uc5d0|"
-    r"\uc774\ub098|\uc774\ub780|\uc774\ub77c\uace0|\ub77c\uace0|\uc785\ub2c8\ub2e4|\uc774\ub2e4|\ud558\uace0|\uc744|\ub97c|\uc740|\ub294|\uc5d0|\uaed8)\Z"
-    r"|(?<=[\uac00-\ud7a3]{2})(?:\uc774|\uac00|\uc758|\ub3c4|\ub85c|\ub9cc|\uc640|\uacfc|\ub098|\uc778|\ub780|\ub791)\Z"
+    r"(?<=[\uac00-\ud7a3a-z\d])(?:\ub4e4|\uc5d0\uc11c|\uc5d0\uac8c|\uaed8\uc11c|\ud55c\ud14c|\uc73c\ub85c|\ubd80\ud130|\uae4c\uc9c0|\ucc98\ub7fc|\ubcf4\ub2e4|\uc870\ucc28|\ub9c8\uc800|\ub9c8\ub2e4|\ubc16\uc5d0|"
+    r"\uc774\ub098|\uc774\ub780|\uc774\ub77c\uace0|\ub77c\uace0|\uc785\ub2c8\ub2e4|\uc774\ub2e4|\uc2b5\ub2c8\ub2e4|\uc2b5\ub2c8\uae4c|\ub2c8\ub2e4|\ub2c8\uae4c|\ud558\uace0|\uc744|\ub97c|\uc740|\ub294|\uc5d0|\uaed8)\Z"
+    r"|(?:(?<=[\uac00-\ud7a3]{2})|(?<=[a-z\d]))(?:\uc774|\uac00|\uc758|\ub3c4|\ub85c|\ub9cc|\uc640|\uacfc|\ub098|\uc778|\ub780|\ub791)\Z"
 )
-"""Particles behind Korean nouns: case, plural, topic; syllables that end nouns, too, only behind two others."""
+"""Korean particles and formal endings of verbs. Syllables that end nouns, too, are some behind two others and behind
+Latin letters and digits."""
+_LONG_VOWEL = re.compile("(?<=[\u30a1-\u30fc]{3})\u30fc(?![\u30a1-\u30fc])")
+"""Mark at the end of longer Japanese loan words, which some writers leave out (`server`, `user`)."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,7 @@ class Language:
             return split_words(text)
         if self.code == "tr":  # the small letter of I has no dot
             text = text.replace("I", "\u0131").replace("\u0130", "i")
-        return spelled_words(text)
+        return spelled_words(_LONG_VOWEL.sub("", text) if self.code == "ja" else text)
 
     def stems(self, words: Sequence[str]) -> list[str]:
         """Stems of words of `words`, without accents, which some writers leave out."""
@@ -187,7 +193,7 @@ def find_language(text: str, among: Collection[str] = ()) -> str:
     sample = text[:_MAX_SAMPLE_CHARS]
     candidates: Collection[str] = ()
     default = UNDETERMINED
-    if not sample.isascii():
+    if _BEYOND_LATIN.search(sample):
         candidates, default = _of_script(sample)
         if default != UNDETERMINED and not candidates:
             return default
@@ -195,7 +201,8 @@ def find_language(text: str, among: Collection[str] = ()) -> str:
     scores: dict[str, float] = {}
     weights = _function_weights()
     for word in words:
-        for code, weight in (*weights.get(word, ()), *_own_letters(word)):
+        listed = weights.get(word, ())
+        for code, weight in listed if word.isascii() else (*listed, *_own_letters(word)):
             scores[code] = scores.get(code, 0.0) + weight
     allowed = [code for code in scores if (not candidates or code in candidates) and (not among or code in among)]
     best = max(allowed, key=lambda code: (scores[code], code), default=default)
@@ -228,10 +235,16 @@ def question_language(question: str, codes: Iterable[str]) -> str:
     return among[0] if code == UNDETERMINED else code
 
 
+def language_among(question: str, codes: Iterable[str]) -> Language:
+    """Return the language to read a question and its hits in; a language of few hits only is foreign in them."""
+    counts = Counter(codes)
+    least = _MIN_HITS_SHARE * max(counts.values(), default=0)
+    frequent = [code for code, number in counts.most_common() if number >= least]
+    return language(question_language(question, frequent))
+
+
 def _own_letters(word: str) -> Sequence[tuple[str, float]]:
     """Languages whose own letters a word has."""
-    if word.isascii():
-        return ()
     return [(code, _LETTER_WEIGHT) for code, letters in _letters_of_languages() if letters.search(word)]
 
 

@@ -110,7 +110,7 @@ def slowdown(name, parts, size, floor=0.25):
 
 
 @pytest.mark.parametrize("name", PARSERS)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(LONG)
 def test_long_texts(name, parts):
     assert slowdown(name, parts, 10_000) < LINEAR

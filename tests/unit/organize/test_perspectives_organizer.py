@@ -134,7 +134,7 @@ STEPS = st.lists(st.lists(st.integers(0, len(CORPUS)), min_size=1, max_size=3), 
 
 
 @pytest.mark.parametrize("model", [False, True])
-@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_what_is_stored_is_what_reading_everything_again_gives(tmp_path_factory, model, steps):
     """Two indexes with one history and the same trees, one of which forgets before every step all that it derived."""

@@ -11,6 +11,7 @@ from sire_core.documents.chunker import chunk_document
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.search.extracts import extract_sentences
+from sire_core.search.unanswered import unanswered_note
 from sire_core.text.asking import asking_rules
 from sire_core.text.languages import find_language, language
 from sire_core.types import Chunk, Hit, Unit, UnitKind
@@ -80,9 +81,11 @@ def test_parts_of_compounds_are_found(code):
         ("שלום", "אמרו שָׁלוֹם והלכו", ("הילד אכל", "הכלב רץ")),
         ("كتاب احمد", "قرأتُ كِتابَ أحمد أمس", ("ذهب الولد", "البيت كبير")),
         ("поездами", "В город пришёл поезд из Днепра.", ("Кошка спит на окне.", "Мы пили чай.")),
+        ("サーバの再起動", "管理者はサーバーを再起動する。", ("猫が鳴く。", "再び春が来た。")),
+        ("exim4 설정", "관리자는 exim4를 다시 설정했다.", ("고양이가 잔다.", "설정을 모두 지웠다.")),
         ("senora", "La señora de la casa está en el jardín.", ("El perro come.", "El sol sale.")),
     ],
-    ids=["turkish", "hebrew", "arabic", "russian", "spanish"],
+    ids=["turkish", "hebrew", "arabic", "russian", "japanese", "korean", "spanish"],
 )
 def test_letters_and_signs_that_writers_leave_out(question, page, others):
     assert hits([*others, page], question)[0] == "2"
@@ -221,9 +224,12 @@ def test_quotes_answer_in_the_forms_of_the_language(text, question, quoted):
 
 def first_quote(text, question, code):
     """The quote of a passage, one sentence long."""
+    return extract_sentences(question, [hit_of(text, code)], 11)[0].text
+
+
+def hit_of(text, code):
     (chunk,) = chunk_document(Document("d", text, metadata={"lang": code}))
-    hit = Hit(Unit(chunk.id, UnitKind.CHUNK, text, (chunk.id,), layout=chunk.layout), 1.0, ("d",))
-    return extract_sentences(question, [hit], 11)[0].text
+    return Hit(Unit(chunk.id, UnitKind.CHUNK, text, (chunk.id,), layout=chunk.layout), 1.0, ("d",))
 
 
 @pytest.mark.parametrize(
@@ -259,6 +265,11 @@ def first_quote(text, question, code):
 )
 def test_answers_have_the_time_the_place_or_the_name_that_is_asked_for(code, question, answer, other):
     assert first_quote(f"{other}{answer}" if code in ("zh", "ja") else f"{other} {answer}", question, code) == answer
+
+
+def test_korean_verbs_with_other_endings_are_not_missed():
+    page = "기차는 오전에만 여기에 섭니다."
+    assert unanswered_note("기차는 언제 여기에 섭니까?", [hit_of(page, "ko")]) == ""
 
 
 @pytest.mark.parametrize(
