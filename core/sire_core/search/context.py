@@ -380,19 +380,9 @@ class Candidates:
     def values(self, weights: dict[str, float] | None = None) -> NDArray[np.float64]:
         """Score of every piece without a reranker, `[pieces]`."""
         weights = learned_weights() if weights is None else weights
-        if not self._are_parts():
+        if not are_parts([passage.hit for passage in self.passages]):
             weights = {**weights, **_OF_WHOLE}
         return np.asarray(self.features @ np.array([weights.get(name, 0.0) for name in FEATURES]))
-
-    def _are_parts(self) -> bool:
-        """True if more than a quarter of the passages share a title or a source, or have a heading path or no title."""
-        hits = [passage.hit for passage in self.passages]
-        titles, sources = Counter(hit.unit.title for hit in hits), Counter(map(source_of, hits))
-        parts = [
-            not hit.unit.title or is_path(hit.unit.title) or titles[hit.unit.title] > 1 or sources[source_of(hit)] > 1
-            for hit in hits
-        ]
-        return 4 * sum(parts) > len(parts)
 
     def reranked(self, values: NDArray[np.float64], score: ScoreTexts) -> NDArray[np.float64]:
         """Scores with those of a reranker of the best pieces; it reads each behind the last heading above it."""
@@ -595,6 +585,16 @@ def _within_budget(
 def source_of(hit: Hit) -> str:
     """Document that a passage is a part of; where a splitter made it one by itself, the source in its metadata."""
     return version(hit.metadata)[0] or next(iter(hit.doc_ids), hit.unit.id)
+
+
+def are_parts(hits: Sequence[Hit]) -> bool:
+    """True if more than a quarter of hits share a title or a source, or have a heading path or no title."""
+    titles, sources = Counter(hit.unit.title for hit in hits), Counter(map(source_of, hits))
+    parts = [
+        not hit.unit.title or is_path(hit.unit.title) or titles[hit.unit.title] > 1 or sources[source_of(hit)] > 1
+        for hit in hits
+    ]
+    return 4 * sum(parts) > len(parts)
 
 
 def ranked(hits: Iterable[Hit], starts: Sequence[int | None] = ()) -> list[RankedPassage]:

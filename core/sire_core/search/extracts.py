@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.documents.blocks import CODE, ITEM, ROW, stored_blocks
-from sire_core.documents.heading_paths import is_path
 from sire_core.search.alike_words import AlikeWords
-from sire_core.search.context import Candidates, ranked
+from sire_core.search.context import Candidates, are_parts, ranked
 from sire_core.search.unanswered import judge_hits
 from sire_core.settings import read_toml
 from sire_core.text.asking import AskingRules, asking_rules
@@ -114,13 +113,6 @@ def extract_sentences(question: str, hits: Sequence[Hit], max_tokens: int = MAX_
         chosen.pop()
         quotes = _quotes(scored, chosen)
     return quotes
-
-
-def are_parts(hits: Sequence[Hit]) -> bool:
-    """True if more than a quarter of the hits are parts of longer documents."""
-    documents = Counter(document for hit in hits for document in hit.doc_ids)
-    parts = [is_path(hit.unit.title) or any(documents[one] > 1 for one in hit.doc_ids) for hit in hits]
-    return 4 * sum(parts) > len(hits)
 
 
 @dataclass(frozen=True, slots=True)

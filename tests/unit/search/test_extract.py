@@ -97,7 +97,7 @@ def test_a_time_is_preferred_where_one_is_asked_for():
 
 
 def test_a_number_is_preferred_where_one_is_asked_for():
-    hits = [hit(f"m{n}", f"The mill was built {how}.", "Mill") for n, how in enumerate(("by monks", "in 1202"))]
+    hits = [hit(f"m{n}", f"The mill was built {how}.", f"Mill {n}") for n, how in enumerate(("by monks", "in 1202"))]
     assert extract_sentences("When was the mill built?", hits)[0].text.endswith("1202.")
     assert extract_sentences("What was the mill built for?", hits)[0].text.endswith("monks.")
 
