@@ -203,11 +203,11 @@ def test_threads_that_search_while_another_one_closes(folder, opened, monkeypatc
     threads = [threading.Thread(target=search) for _ in range(4)]
     for thread in threads:
         thread.start()
+    while not (answers or wrong):  # on a crowded machine this takes a while
+        ended.wait(0.05)
     for _ in range(60):
         index.close()
         ended.wait(0.005)
-    while not (answers or wrong):  # on a crowded machine no search has ended yet
-        ended.wait(0.05)
     ended.set()
     for thread in threads:
         thread.join()
