@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -192,24 +191,26 @@ def test_a_search_on_a_full_disk_leaves_out_changes_that_cannot_be_indexed(folde
 
 def test_threads_that_search_while_another_one_closes(folder, opened, monkeypatch):
     """Each search answers, or raises one error of ours; never SQLite's own."""
-    wrong = []
+    index, ended, answers, wrong = opened(folder), threading.Event(), set(), []
     monkeypatch.setattr(threading, "excepthook", lambda raised: wrong.append(repr(raised.exc_value)))
-    for pause in (0.0, 0.002, 0.005, 0.02):
-        index, answers = opened(folder), []
 
-        def search(index=index, answers=answers):
+    def search():
+        while not ended.is_set():
             with suppress(StorageError):
-                while True:
-                    answers.append((len(index.search(QUESTION, 4)), index.stats()["documents"], len(index.documents())))
+                found = len(index.search(QUESTION, 4)), index.stats()["documents"], len(index.documents())
+                answers.add(found)
 
-        threads = [threading.Thread(target=search) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        while not (answers or wrong):
-            time.sleep(0.005)
-        time.sleep(pause)
+    threads = [threading.Thread(target=search) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while not (answers or wrong):  # on a crowded machine this takes a while
+        ended.wait(0.05)
+    for _ in range(60):
         index.close()
-        for thread in threads:
-            thread.join()
-        assert wrong == []
-        assert set(answers) == {(4, 5, 5)}
+        ended.wait(0.005)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    index.close()
+    assert wrong == []
+    assert answers == {(4, 5, 5)}
