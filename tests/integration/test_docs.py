@@ -234,22 +234,6 @@ def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) <= 120
 
 
-def test_figures_of_the_readme_are_those_of_the_results() -> None:
-    pages = [ROOT / "docs" / "results" / f"{name}.md" for name in ("documents", "encyclopaedias")]
-    results = "\n".join(page.read_text(encoding="utf-8") for page in pages)
-    measured = README.split("\n## Measured")[1].split("\n## ")[0]
-    documents, encyclopaedia = (
-        [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.splitlines()[2:]]
-        for table in re.findall(r"(?:^\|.*\n)+", measured, flags=re.MULTILINE)
-    )
-    assert len(documents) == 5
-    for name, *cells in documents:
-        row = next(line for line in results.splitlines() if line.startswith(f"| {name.split('`')[1]} |"))
-        assert cells == [cell.strip() for cell in row.split("|")[2:6]]
-    assert len(encyclopaedia) == 3
-    assert all(f"| {' | '.join([*cells[:-1], cells[-1]])} |" in results for _, *cells in encyclopaedia)
-
-
 RECIPES = [name for name in recipes_with_ablations() if published_of(name).elements]
 COMMANDS = typer.main.get_command(app).commands
 
