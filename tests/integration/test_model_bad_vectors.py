@@ -159,6 +159,11 @@ def test_the_same_vector_in_single_answers_is_refused_and_not_stored(tmp_path):
             assert index.search("Who met Boris 7?", 1)[0].doc_ids == ("d7",)
 
 
+def asked_of_documents(server: Server) -> int:
+    """Number of requests with texts of documents; a build also asks once what the model knows of paraphrases."""
+    return sum(any(" met " in text for text in texts) for texts in server.asked)
+
+
 STORED = {
     "right": lambda vectors: vectors,
     "all alike": lambda vectors: np.ones_like(vectors) / 16,
@@ -185,11 +190,11 @@ def test_vectors_of_an_unfinished_build_are_checked_when_they_are_read(damage, r
             vectors = np.stack(list(calls.vectors("openai:m", hashes).values()))
             assert vectors.shape == (40, 256)
             calls.put_vectors("openai:m", hashes, STORED[damage](vectors).astype(np.float32))
-        before = len(server.asked)
+        before = asked_of_documents(server)
         more = [Document("new", "Dora met Emil in Faro.")] if damage == "another length" else []
         with Index(tmp_path / "ix", recipe="flat", embedder=embedder(running)) as index:
             assert index.build([*DOCUMENTS, *more]).failures == ()
-            assert len(server.asked) == before + requests
+            assert asked_of_documents(server) == before + requests
             assert index.search("Who met Boris 7?", 1)[0].doc_ids == ("d7",)
         with Index(tmp_path / "ix", recipe="flat", embedder=embedder(running)) as index:
             index.delete(["d3"])  # asks nothing, and needs no length from the server

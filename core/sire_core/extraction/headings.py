@@ -27,6 +27,8 @@ def _stemmer() -> object:
 
 @lru_cache(1 << 15)
 def _rank(word: str) -> int | None:
+    if not word.isprintable():  # halves of surrogate pairs, which no stemmer takes
+        return None
     stem: str = _stemmer().stemWord(word)  # type: ignore[attr-defined] # PyStemmer has no type information
     return _ranks().get(stem)
 
