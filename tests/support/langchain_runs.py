@@ -32,7 +32,7 @@ class AsksModel:
 
 def asking(llm, texts, k):
     """A retriever whose searches ask `llm`."""
-    return SireRetriever.from_texts(texts, recipe=Recipe("flat", "asks", "test", (), AsksModel()), llm=llm, k=k)
+    return SireRetriever.from_texts(texts, recipe=Recipe("flat", "asks", "test", ranker=AsksModel()), llm=llm, k=k)
 
 
 class Runs(BaseCallbackHandler):

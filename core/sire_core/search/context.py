@@ -61,9 +61,9 @@ POOL = 30
 FEATURES = ("words", "title", "near", "rank", "document", "furniture", "code", "links", "opening", "rerank")
 """Features of a piece: share of the question's words in it, only in the title and headings above it, only in the pieces
 beside it, rare words counting more; logarithms of the rank of its passage, and of its document among the documents,
-negative; whether it is furniture or code; links per 20 tokens; logarithm of its number in the passage, negative; the
-reranker's score, in standard deviations of the others. Density, length, identifiers, rows, items, linking sentences,
-word vectors and words of the rest of the passage gave nothing more on left-out sets."""
+negative; whether it is furniture or code; links per 20 tokens; logarithm of its number in the passage, at most
+`_OPENING_PIECES`, negative; the reranker's score, in standard deviations of the others. Density, length, identifiers,
+rows, items, linking sentences, word vectors and words of the rest of the passage gave nothing more on left-out sets."""
 _PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
 SMALL_PASSAGE_CHARS = 1_200
 """Passages up to this length are joined with their neighbors in the document."""
@@ -72,6 +72,7 @@ _RERANKED = 40  # Pieces that a reranker scores
 _OF_WHOLE = {"rank": 9.0, "opening": 4.0}
 """Weights where passages are documents by themselves: one may be the second step of a chain, without a word of the
 question, and it opens with what it is about. Chosen on odd questions of HotpotQA, 2WikiMultiHopQA and MuSiQue."""
+_OPENING_PIECES = 3  # Behind so many pieces a passage does not open any more: further ones are alike
 _ELSEWHERE = 0.3  # How much a word of the question counts for a part of it that does not have the word
 _UNREAD = -2.0  # Standardised score of pieces that the reranker did not read
 _WELL = 0.8  # A document matches well if it has this share of the best value of words
@@ -455,8 +456,9 @@ def _features(
     for row, (passage, _, each, number) in enumerate(rows):
         kind, tokens = each.pieces[number].kind, each.tokens[number]
         links = 20 * each.links[number] / (20 + tokens)
-        rank, document, order = -np.log1p([passages[passage].rank, documents[sources[passage]], number])
-        columns[row, 3:9] = rank, document, kind in (HEADING, FURNITURE), kind == CODE, links, order
+        order = min(number, _OPENING_PIECES)
+        rank, document, opening = -np.log1p([passages[passage].rank, documents[sources[passage]], order])
+        columns[row, 3:9] = rank, document, kind in (HEADING, FURNITURE), kind == CODE, links, opening
     return columns
 
 

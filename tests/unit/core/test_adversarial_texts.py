@@ -139,7 +139,7 @@ MARKDOWN = [
 SLOW = {
     "extraction": ["1,", "A ", "a-a (ABC) "],
     "title": ["("],
-    "markdown": ["![", "![]("],
+    "media": ["![", "![]("],
     "answer": ["<think>", '\\"', ",//", "'"],
     "fenced": ["``` "],
     "filter": ["a=1,", " "],

@@ -198,7 +198,7 @@ async def test_half_a_line_is_asked_for_again_and_other_files_are_refused(tmp_pa
     path = tmp_path / "answers.jsonl"
     path.write_text('{"key": "a", "answer": "yes"}\n{"key": "b", "ans')
     with closing(AnswerFile(path)) as kept:
-        assert [kept.answer(key) for key in "ab"] == ["yes", None]
+        assert [kept.answer(key) for key in "ab"] == [("yes", 0, 0), None]
     path.write_text("a report\n")
     with pytest.raises(ConfigurationError, match="name another file"):
         AnswerFile(path)
@@ -208,10 +208,10 @@ async def test_half_a_letter_at_the_end_locks_nothing(tmp_path):
     path = tmp_path / "answers.jsonl"
     path.write_bytes('{"key": "a", "answer": "yes"}\n{"key": "b", "answer": "caf\u00e9'.encode()[:-1])
     with closing(AnswerFile(path)) as kept:
-        assert [kept.answer(key) for key in "ab"] == ["yes", None]
+        assert [kept.answer(key) for key in "ab"] == [("yes", 0, 0), None]
         kept.put_answer("b", "caf\u00e9")
     with closing(AnswerFile(path)) as kept:
-        assert [kept.answer(key) for key in "ab"] == ["yes", "caf\u00e9"]
+        assert [kept.answer(key) for key in "ab"] == [("yes", 0, 0), ("caf\u00e9", 0, 0)]
 
 
 DEMO = DataSet("demo", tuple(demo_documents()), tuple(demo_questions()))

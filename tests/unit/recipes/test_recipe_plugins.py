@@ -24,7 +24,7 @@ from sire_core.search.vectors.flat import Flat
 
 def lonely(depth=1):
     tree = SimilarityTree(TreeSettings(depth=depth))
-    return Recipe("lonely", "one level of summaries", "", (tree,), Flat(), config={"depth": depth},
+    return Recipe("lonely", "one level of summaries", "", (tree,), ranker=Flat(), config={"depth": depth},
                   texts={"depth": "Levels."})
 
 def flat():
@@ -34,7 +34,7 @@ def fails():
     return 1 / 0
 
 def misnamed():
-    return Recipe("other", "", "", (), Flat())
+    return Recipe("other", "", "", ranker=Flat())
 """
 
 
