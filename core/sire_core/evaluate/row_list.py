@@ -133,7 +133,8 @@ class EvalRows(list[EvalRow]):
         lines = [(row, style, points) for row in self for style, points in _points(row, over) if points]
         if not lines:
             raise ConfigurationError(f"No row was measured over {over!r}: it is k, tokens (with budgets=) or cost.")
-        axes = Figure(layout="constrained").subplots()
+        figure = Figure(layout="constrained")
+        axes = figure.subplots()
         for row, style, points in lines:
             label = row.setup.recipe + (", context" if style == "--" else "")
             axes.plot(*zip(*points, strict=True), style, marker="o", label=label)
@@ -141,7 +142,7 @@ class EvalRows(list[EvalRow]):
         axes.set(xlabel=names[over], ylabel="recall, %", xscale="linear" if over == "k" else "log")
         axes.legend()
         if path is not None:
-            axes.figure.savefig(path)
+            figure.savefig(path)
         return axes
 
     def compare(self, measure: str = "R@5", *, baseline: str | None = None) -> list[Comparison]:
