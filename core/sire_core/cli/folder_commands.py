@@ -242,7 +242,7 @@ def stats(
 def _score(statistics: Mapping[str, Any]) -> str:
     """Score of the embedder for paraphrases, if it was measured."""
     score = statistics["paraphrase_score"]
-    return "" if score is None else f", paraphrases in English {score:.2f} (see docs/models.md)"
+    return "" if score is None else f", paraphrase score {score:.2f}"
 
 
 def _passages(statistics: Mapping[str, Any]) -> str:
