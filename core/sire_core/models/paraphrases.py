@@ -14,7 +14,7 @@ from sire_core.arrays.nearest_neighbors import unit_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sire_core.protocols import Embedder, FloatArray
+    from sire_core.protocols import Embedder
 
 
 @cache
@@ -37,11 +37,7 @@ async def paraphrase_score(embedder: Embedder) -> float:
     """
     questions, paraphrases, others = _sentences()
     vectors = await embedder.embed(questions, "query"), await embedder.embed([*paraphrases, *others], "document")
-    question_vectors, sentence_vectors = (_units(rows) for rows in vectors)
+    question_vectors, sentence_vectors = (unit_rows(np.asarray(rows, dtype=np.float32)) for rows in vectors)
     cosines = question_vectors @ sentence_vectors.T
     better = np.count_nonzero(cosines > cosines.diagonal()[:, None], axis=1)
     return float(np.mean(1.0 / (1.0 + better)))
-
-
-def _units(rows: FloatArray) -> FloatArray:
-    return unit_rows(np.asarray(rows, dtype=np.float32))

@@ -453,12 +453,14 @@ def _features(
     columns[:, 0] = inside @ weights
     columns[:, 1] = (above & ~inside) @ weights
     columns[:, 2] = (beside & ~inside & ~above) @ weights
-    for row, (passage, _, each, number) in enumerate(rows):
-        kind, tokens = each.pieces[number].kind, each.tokens[number]
-        links = 20 * each.links[number] / (20 + tokens)
-        order = min(number, _OPENING_PIECES)
-        rank, document, opening = -np.log1p([passages[passage].rank, documents[sources[passage]], order])
-        columns[row, 3:9] = rank, document, kind in (HEADING, FURNITURE), kind == CODE, links, opening
+    facts = []
+    for passage, _, each, number in rows:
+        ranks = passages[passage].rank, documents[sources[passage]], min(number, _OPENING_PIECES)
+        kind, links = each.pieces[number].kind, 20 * each.links[number] / (20 + each.tokens[number])
+        facts.append((*ranks, kind in (HEADING, FURNITURE), kind == CODE, links))
+    if facts:
+        columns[:, 5:8] = np.array(facts, dtype=np.float64)[:, 3:]
+        columns[:, [3, 4, 8]] = -np.log1p(np.array(facts, dtype=np.float64)[:, :3])
     return columns
 
 

@@ -43,7 +43,7 @@ it, words do not tell them apart); how unsure it is that the question names what
 
 def embedder_reliability(paraphrase_score: float) -> float:
     """Share of the trust in vectors, from 0 to 1, that an embedder with a score in English has earned."""
-    return min(1.0, max(0.0, (paraphrase_score - UNRELIABLE_SCORE) / (RELIABLE_SCORE - UNRELIABLE_SCORE)))
+    return _share_between(paraphrase_score, UNRELIABLE_SCORE, RELIABLE_SCORE)
 
 
 def vector_reliability(index: EvidenceIndex, vectors: FloatArray) -> float:
@@ -81,8 +81,12 @@ def vector_reliability(index: EvidenceIndex, vectors: FloatArray) -> float:
     by_vectors, by_bm25 = np.mean(agreement, axis=0).tolist() if agreement else (0.0, 0.0)
     if by_bm25 <= 0.0:
         return 1.0  # no passage shares words with another
-    span = RELIABLE_AGREEMENT - UNRELIABLE_AGREEMENT
-    return min(1.0, max(0.0, (by_vectors / by_bm25 - UNRELIABLE_AGREEMENT) / span))
+    return _share_between(by_vectors / by_bm25, UNRELIABLE_AGREEMENT, RELIABLE_AGREEMENT)
+
+
+def _share_between(value: float, low: float, high: float) -> float:
+    """0 up to a low value, 1 from a high one on, in proportion between them."""
+    return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
 def _standard_score(values: Floats | FloatArray, others: Floats | FloatArray) -> float:
