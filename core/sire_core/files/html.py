@@ -576,8 +576,8 @@ class _Reader:
                 self._code.append("\n")
             else:
                 self._text.append(" ")
-        elif tag == "img" and attributes.get("alt") and attributes.get("src"):
-            inline = str(attributes["src"]).lstrip()[:5].lower() == "data:"
+        elif tag == "img" and attributes.get("alt"):
+            inline = (attributes.get("src") or "data:").lstrip()[:5].lower() == "data:"
             alternative = " ".join(str(attributes["alt"]).translate(_BRACKETS).split())
             above = () if any(map(str.strip, self._text[-20:])) else self._lines[-_CAPTION_REACH:]
             captions = (line[: -len(alternative)].rstrip(" .:\xa0") for line in above if line.endswith(alternative))

@@ -18,13 +18,13 @@ _MIN_PROSE_SHARE = 0.5
 _MIN_FILLED_LINES, _MIN_FUNCTION_WORDS = 3, 0.2
 """Lines of its paragraphs, and the share of function words in them."""
 _MIN_WORDS, _MIN_WORD_SHARE = 5, 0.65
-"""Of a paragraph: words, and the share of those that hold letters alone."""
+"""Words of a paragraph, and the share of those that hold letters alone."""
 _MIN_LINE_SHARE, _MIN_LINE_CHARS = 0.7, 40
 """Right end of all lines of a paragraph but its last one, as a share of the furthest; and of that one."""
 _MAX_TERM_CHARS, _MAX_HEADING_CHARS = 120, 80
 _TAB, _MIN_REPEATED = 8, 3
-_WORD = re.compile(r"[\"'(\[\u201c\u2018]*[^\W\d_]+(?:['\u2019/-][^\W\d_]+)*[\"')\]\u201d\u2019,.;:?!]*")
-_ENDS = re.compile(r"[.:?!][\"')\]\u201d\u2019]*\Z")
+_PLAIN_WORD = re.compile(r"[\"'(\[\u201c\u2018]*[^\W\d_]+(?:['\u2019/-][^\W\d_]+)*[\"')\]\u201d\u2019,.;:?!]*")
+_STOP = re.compile(r"[.:?!][\"')\]\u201d\u2019]*\Z")
 _COMMENT = re.compile(r"#|//|/\*|\*[ /]|--|;|%|>|\{|\$ |\d+(?://|#)")
 _CODE_END = re.compile(r"[;{}\\]\Z|\)[ \t]*\Z(?<=\w\(\))")
 _BULLET = re.compile(r"(?:(?P<bullet>[-*+o\u2022\u00b7])|(?P<number>\d{1,3}[.)]))[ \t]+(?=[^\W_]|[^\s\w-])")
@@ -38,7 +38,7 @@ _NUMBERED = re.compile(
 )
 _UNDERLINE = re.compile(r"\s*([-=~^*#])\1{2,}\s*\Z")
 _FIELD = re.compile(r"\A *[A-Z][A-Za-z-]{1,20}: +\S")
-_QUOTED = re.compile(r"\A ?>(?: ?\S|\Z)")
+_REPLY_LINE = re.compile(r"\A ?>(?: ?\S|\Z)")
 _PAGE_NAME = re.compile(r"\S+\(\d\w*\)")
 """Name of a manual page: `tar(1)`."""
 
@@ -70,7 +70,7 @@ class _Stanza(NamedTuple):
             return False
         if 4 * sum(_CODE_END.search(line) is not None for line in lines) > len(lines):
             return False
-        if sum(_WORD.fullmatch(word) is not None for word in words) < _MIN_WORD_SHARE * len(words):
+        if sum(_PLAIN_WORD.fullmatch(word) is not None for word in words) < _MIN_WORD_SHARE * len(words):
             return False
         if 2 * sum(_TABLE_GAP.search(line) is not None for line in lines) > len(lines):
             return False
@@ -80,7 +80,7 @@ class _Stanza(NamedTuple):
 
     @property
     def is_sentence(self) -> bool:
-        return _ENDS.search(self.lines[-1]) is not None
+        return _STOP.search(self.lines[-1]) is not None
 
 
 class Preformatted(str):
@@ -91,6 +91,7 @@ class Preformatted(str):
     """
 
     __slots__ = ("level",)
+    level: int
 
     def __new__(cls, text: str, level: int) -> Preformatted:
         """Create one of a text with its line ends."""
@@ -141,7 +142,7 @@ def _is_prose(lines: Sequence[str], paragraphs: Sequence[_Stanza]) -> bool:
     if sum(len(stanza.lines) for stanza in filled if stanza.is_sentence) < _MIN_FILLED_LINES:
         return False
     words = [word for stanza in filled for word in stanza.words]
-    letters = sum(len("".join(line.split())) for line in lines if not _QUOTED.match(line))
+    letters = sum(len("".join(line.split())) for line in lines if not _REPLY_LINE.match(line))
     if sum(map(len, words)) < _MIN_PROSE_SHARE * letters:
         return False
     small = language(find_language(" ".join(words))).listed_words
@@ -167,7 +168,7 @@ def _without_page_lines(lines: Sequence[str]) -> Iterator[str]:
             if blank and not goes_on:
                 yield ""
             yield line
-            blank, is_cut, is_open = False, False, not _ENDS.search(line)
+            blank, is_cut, is_open = False, False, not _STOP.search(line)
         else:
             blank = True
 
@@ -231,7 +232,7 @@ def _unindented(lines: Sequence[str]) -> str:
 
 
 def _heading(stanza: _Stanza, below: _Stanza | None, body: int, columns: Sequence[int], level: int) -> str:
-    """A heading: a line alone that is underlined, or left of the text, or in capitals or behind a number; else empty."""
+    """A heading, or nothing: a line alone, underlined, left of the text, in capitals or behind a number."""
     is_underlined = len(stanza.lines) == 2 and _UNDERLINE.match(stanza.lines[1]) is not None
     words = " ".join(stanza.lines[0].split())
     is_alone = stanza.is_first and (is_underlined or len(stanza.lines) == 1)
@@ -239,7 +240,7 @@ def _heading(stanza: _Stanza, below: _Stanza | None, body: int, columns: Sequenc
         return ""
     is_outermost = stanza.column == columns[0] if columns else False
     is_above = below.is_first or (below.column > stanza.column and (is_outermost or below.is_prose()))
-    if _ENDS.search(words) or _PAGE_NAME.search(words) or not is_above:
+    if _STOP.search(words) or _PAGE_NAME.search(words) or not is_above:
         return ""
     numbered = _NUMBERED.match(words)
     is_left = stanza.column < min(body, below.column) and not _WIDE_GAP.search(stanza.lines[0].strip())
@@ -255,7 +256,7 @@ def _heading(stanza: _Stanza, below: _Stanza | None, body: int, columns: Sequenc
 def _paragraph(stanza: _Stanza, below: _Stanza | None) -> str:
     """A paragraph, an item, or a term above its definition; empty for code."""
     first = stanza.lines[0].strip()
-    for pattern in (_FIELD, _QUOTED, _LEADER):
+    for pattern in (_FIELD, _REPLY_LINE, _LEADER):
         if all(map(pattern.search, stanza.lines)) and (len(stanza.lines) > 1 or pattern is not _FIELD):
             return "\n".join(map(str.strip, stanza.lines))
     if mark := _BULLET.match(first):
@@ -266,7 +267,7 @@ def _paragraph(stanza: _Stanza, below: _Stanza | None) -> str:
         rest = _Stanza([f"{'':{gap}}{stanza.lines[0][gap:]}", *stanza.lines[1:]], is_first=False)
         if rest.is_prose():
             return f"{plain_text(stanza.lines[0][:gap])}\n\n{plain_text(' '.join(rest.words))}"
-    plain = sum(_WORD.fullmatch(word) is not None for word in stanza.words)
+    plain = sum(_PLAIN_WORD.fullmatch(word) is not None for word in stanza.words)
     is_phrase = len(stanza.lines) == 1 and plain > _MIN_WORD_SHARE * len(stanza.words)
     is_phrase = is_phrase and not _COMMENT.match(first) and not _DRAWN.search(first)
     if stanza.is_prose() or (is_phrase and plain > 1 and not _WIDE_GAP.search(first)):
