@@ -360,11 +360,12 @@ def test_dialects_of_values(text):
 
 ORG = "#+TITLE: Guide\n#+MACRO: p Heron $1\n# no\n* TODO Limits of {{{p(Q)}}} :tag:\n:PROPERTIES:\n:ID: x\n:END:\nSee [[http://x.y][this]].\n#+BEGIN_SRC sh\n,* inner\n#+END_SRC\n#+begin_comment\nno\n#+end_comment\n* COMMENT no\nno\n* Last\n"
 ADOC = "= Guide to {p}\n:p: Heron\n:q: {p} Queue\n\n// no\n////\nno\n////\nThe {q} has {unknown}.\n[source,ruby]\n----\n== inner\n----\n[source]\nputs 1\n== inner\n\n== Last\n"
-TEX = '\\title{A {B} of \\textbf{G\\"odel}\\thanks{no}}\n% \\title{no}\n\\section[s]{One \\emph{big {deep}} thing}\n100\\% of na\\"{\\i}ve \\c{c}a % no\n\\begin{verbatim}\n\\section{inner}\n% stays\n\\end{verbatim}\n\\begin{comment}\nno\n\\end{comment}\n'
+TEX = '\\title{A {B} of \\textbf{G\\"odel}\\thanks{no}}\n% \\title{no}\n\\section[s]{One \\emph{big {deep}} thing}\n100\\% of na\\"{\\i}ve \\c{c}a % no\n\\begin{verbatim}\n\\section{inner}\n% stays\n\\end{verbatim}\n\\begin{comment}\nno\n\\end{comment}\nIt is \\verb|9% x|. % no\n\\newcommand{\\p}{\\section{no}} said.\\section{Two}More.'
 NOTATIONS = {
     ".org": (ORG, "Guide", "# Limits of Heron Q See this. ```sh * inner ``` # Last"),
     ".adoc": (ADOC, "", "# Guide to Heron The Heron Queue has {unknown}. ```ruby == inner ``` ``` puts 1 == inner ``` ## Last"),
-    ".tex": (TEX, "A B of Gödel", "\\title{A {B} of Gödel\\thanks{no}} ## One big deep thing 100% of naïve ça ``` \\section{inner} % stays ```"),
+    ".tex": (TEX, "A B of Gödel", "\\title{A {B} of Gödel\\thanks{no}} ## One big deep thing 100% of naïve ça ``` \\section{inner} % stays ``` It is \\verb|9% x|. \\newcommand{\\p}{\\section{no}} said.\\section{Two}More."),
+    ".latex": ("\\begin{document}\\title{Gate}\\maketitle\\section*{One}Orla.", "Gate", "\\begin{document} \\title{Gate}\\maketitle ## One Orla."),
 }  # fmt: skip
 
 
