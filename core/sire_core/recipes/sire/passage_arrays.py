@@ -142,17 +142,16 @@ class Vocabulary:
 
     def followed_by(self, words: Sequence[str]) -> Vocabulary:
         """These words and others behind them; the others are looked at, these are not again."""
-        spelled, stems = stems_of_tagged(words)
-        plain = np.array([len(word) > 2 and not word.isdigit() for word in spelled], dtype=bool) & (stems != 0)
-        caseless = [not word.isascii() and unicodedata.category(word[0]) == "Lo" for word in spelled]
-        return Vocabulary(
-            [*self.words, *words],
-            np.concatenate([self.codes, word_keys(words)]),
-            np.concatenate([self.keys, word_keys(list(map(plain_key, spelled)))]),
-            np.concatenate([self.stems, stems]),
-            np.concatenate([self.plain, plain]),
-            np.concatenate([self.caseless, np.array(caseless, dtype=bool)]),
-        )
+        columns: dict[str, list[NDArray[Any]]] = {name: [getattr(self, name)] for name in _OF_WORDS}
+        for start in range(0, len(words), _WORDS_AT_ONCE):  # the keys of many at once take 40 bytes a letter
+            part = words[start : start + _WORDS_AT_ONCE]
+            spelled, stems = stems_of_tagged(part)
+            plain = np.array([len(word) > 2 and not word.isdigit() for word in spelled], dtype=bool) & (stems != 0)
+            caseless = [not word.isascii() and unicodedata.category(word[0]) == "Lo" for word in spelled]
+            keys = word_keys(part), word_keys(list(map(plain_key, spelled)))
+            for name, column in zip(_OF_WORDS, (*keys, stems, plain, np.array(caseless, dtype=bool)), strict=True):
+                columns[name].append(column)
+        return Vocabulary([*self.words, *words], **{name: np.concatenate(parts) for name, parts in columns.items()})
 
     def numbers(self, others: Vocabulary) -> Ints:
         """Number of each of some words; -1 for those that are not here."""
@@ -432,6 +431,7 @@ def _name(title: str, text: str) -> str:
 
 _WORDS_FILE = "words.npz"
 _OF_WORDS = ("codes", "keys", "stems", "plain", "caseless")
+_WORDS_AT_ONCE = 1 << 14
 
 
 def _save(passages: PassageWords, directory: Path) -> None:
