@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.vectors.vector_store import FollowedIndex
     from sire_core.search.view import PoolView
+    from sire_core.storage.call_cache import CallStore
     from sire_core.storage.index_files import IndexFiles, PendingUnits
     from sire_core.storage.manifest import BuiltRecipe, Manifest
     from sire_core.storage.pool import Pool, Pools
@@ -75,8 +76,8 @@ class Reader:
         self._shared = shared
         self.first_recipe: BuiltRecipe | None = None
         """The recipe of the first use, if none was given as an object; one that is built later does not replace it."""
-        path = configuration.path
-        self._pending = PendingDocuments(None if path is None else path / "pending")
+        self.pending = PendingDocuments(self._calls)
+        """Documents that were given and are not indexed yet."""
         self._files: IndexFiles | None = None
         self._is_closed = False
         self._pools: Pools | None = None
@@ -92,11 +93,12 @@ class Reader:
         """New locks: in a forked process no other thread can release them."""
         self._opening, self._loading = threading.RLock(), threading.RLock()
 
-    @property
-    def pending(self) -> PendingDocuments:
-        """Documents that were given and are not indexed yet."""
+    def _calls(self, *, create: bool = False) -> CallStore | None:
+        """Return the cache of model calls; None where nothing was built."""
         self._require_open()
-        return self._pending if self._shared is None else self._shared.pending
+        with suppress(IndexMissingError):
+            return self.files(create=create).calls
+        return None
 
     def _require_open(self) -> None:
         """Raise if this reader was closed."""

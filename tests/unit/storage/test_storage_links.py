@@ -87,7 +87,7 @@ HOW = ("folder", "file", "empty", "nowhere", "pipe", "other type")
 
 
 @pytest.mark.parametrize("name", sorted(FILES | FOLDERS))
-@pytest.mark.quick(name=["derived", "pending", "calls.sqlite", "index.sqlite-wal", "manifest.json", "writer.lock"])
+@pytest.mark.quick(name=["derived", "calls.sqlite", "index.sqlite-wal", "manifest.json", "writer.lock"])
 def test_no_entry_of_an_index_is_followed(folder, opened, outside, tmp_path, name):
     before = contents(outside)
     for how in HOW:
