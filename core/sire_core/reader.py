@@ -203,23 +203,17 @@ class Reader:
 
         return self._snapshot(*await asyncio.to_thread(self._pinned), where)
 
-    async def materialized(self, where: Filter | None) -> SearchSnapshot:
-        """Return a snapshot that commits do not expire, in memory neither: everything is read at once there."""
-        import asyncio
-
-        pinned = self._pinned if self.files().folder is not None else self._materialized
-        return self._snapshot(*await asyncio.to_thread(pinned), where)
-
     async def search(
         self, where: Filter | None, ask: Callable[[SearchSnapshot], Awaitable[T]], *, pinned: bool = False
     ) -> T:
         """Call `ask` with the current snapshot; again with one that does not expire, if a commit comes in between."""
         with suppress(SnapshotExpiredError):
             return await ask(await (self.snapshot(where) if pinned else self.current(where)))
-        for _ in range(_TRIES):  # files on a read-only mount cannot be locked, so every snapshot of them may expire
+        # Those of an index in memory and of files on a read-only mount, which cannot be locked, may expire again.
+        for _ in range(_TRIES):
             with suppress(SnapshotExpiredError):
-                return await ask(await self.materialized(where))
-        return await ask(await self.materialized(where))
+                return await ask(await self.snapshot(where))
+        return await ask(await self.snapshot(where))
 
     def _snapshot(self, view: PoolView, recipe: Recipe, where: Filter | None = None) -> SearchSnapshot:
         from sire_core.search.snapshot import SearchSnapshot
@@ -308,18 +302,6 @@ class Reader:
             if files.refresh().generation == manifest.generation:
                 raise
             return self._pinned()
-
-    def _materialized(self) -> tuple[PoolView, Recipe]:
-        """The newest generation of an index in memory, with its edges and notes."""
-        from sire_core.storage.store import LazyReader
-
-        files, last = self.files(), self._generation
-        with files.store.snapshot():
-            manifest, built = self.built()
-            pool = files.pools.get(files.store, built, manifest.generation)
-            lazy = LazyReader(files.store, files.store.commits()[0], tuple(built.owners))
-            lazy.materialize()
-            return self._view(pool, manifest, built, lazy, None if last is None else last.view)
 
     def _view(
         self, pool: Pool, manifest: Manifest, built: BuiltRecipe, lazy: LazyReader, before: PoolView | None

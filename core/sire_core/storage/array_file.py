@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,7 +18,6 @@ from sire_core.storage.derived import inflate
 
 _ALIGNED = 64
 _LENGTH = 8
-_ZIP = b"PK"  # How arrays begin that an older version packed
 MAX_RATIO = 200
 """Maximum ratio of unpacked to compressed bytes; ours is 2 to 30."""
 
@@ -43,8 +40,6 @@ def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 def unpack_arrays(note: bytes, *, in_place: bool = False) -> dict[str, NDArray[Any]]:
     """Inverse of `pack_arrays`; `in_place` returns read-only arrays over the bytes instead of copies."""
-    if note.startswith(_ZIP):
-        return _unzipped(note)
     arrays = _arrays_in(np.frombuffer(note, dtype=np.uint8))
     return arrays if in_place else {name: array.copy() for name, array in arrays.items()}
 
@@ -91,15 +86,6 @@ def _arrays_in(content: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
 
 def _aligned(offset: int) -> int:
     return -(-offset // _ALIGNED) * _ALIGNED
-
-
-def _unzipped(note: bytes) -> dict[str, NDArray[Any]]:
-    """Return arrays in the form of an older version, which are not compressed: they take no more than their bytes."""
-    with zipfile.ZipFile(io.BytesIO(note)) as archive:
-        if sum(member.file_size for member in archive.infolist()) > len(note):
-            raise ValueError(f"the arrays unpack to more than {len(note):,} bytes")
-    with np.load(io.BytesIO(note), allow_pickle=False) as arrays:
-        return dict(arrays)
 
 
 class ArrayNote:
