@@ -1,13 +1,14 @@
-"""Arrays by name in one form: as bytes, as a memory-mapped file, as a compressed file; `ArrayNote`."""
+"""Arrays by name in one form: as bytes, as a memory-mapped file, as a compressed file; `Joined`, `ArrayNote`."""
 
 from __future__ import annotations
 
 import json
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,38 @@ from sire_core.storage.derived import inflate
 
 _ALIGNED = 64
 _LENGTH = 8
+ARRAYS_FILE = "arrays.bin"
+"""Name of the file in a folder of derived arrays."""
 MAX_RATIO = 200
 """Maximum ratio of unpacked to compressed bytes; ours is 2 to 30."""
 
 
-def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """An array in pieces, one after the other along its first axis, which is never made in memory."""
+
+    pieces: Sequence[NDArray[Any]]  # At least one
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the numbers."""
+        return self.pieces[0].dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the whole."""
+        return (sum(map(len, self.pieces)), *self.pieces[0].shape[1:])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all pieces."""
+        return sum(piece.nbytes for piece in self.pieces)
+
+
+Saved = Union[NDArray[Any], Joined]
+
+
+def save_arrays(file: Path, arrays: Mapping[str, Saved]) -> None:
     """Write arrays after a header with their positions, each aligned to 64 bytes."""
     with file.open("wb") as written:
         written.writelines(_pieces(arrays))
@@ -57,7 +85,7 @@ def decompress_arrays(file: Path) -> dict[str, NDArray[Any]]:
     return unpack_arrays(inflate(file.read_bytes(), MAX_RATIO * file.stat().st_size), in_place=True)
 
 
-def _pieces(arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes | memoryview]:
+def _pieces(arrays: Mapping[str, Saved]) -> Iterator[bytes | memoryview]:
     """Yield header and arrays, with zeros between them."""
     described: dict[str, tuple[str, tuple[int, ...], int]] = {}
     end = 0
@@ -68,7 +96,8 @@ def _pieces(arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes | memoryview]:
     yield len(header).to_bytes(_LENGTH, "little")
     yield header.ljust(_aligned(_LENGTH + len(header)) - _LENGTH, b"\0")
     for array in arrays.values():
-        yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        for piece in array.pieces if isinstance(array, Joined) else (array,):
+            yield np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data
         yield bytes(_aligned(array.nbytes) - array.nbytes)
 
 

@@ -36,7 +36,7 @@ def outside(tmp_path):
     place = tmp_path / "outside"
     for name in ("photos", "a1b2c3d4e5f6-1", "732c705bcdac-carried", "letters"):
         (place / "folder" / name).mkdir(parents=True)
-        (place / "folder" / name / "matrix.npy").write_text("mine")
+        (place / "folder" / name / "arrays.bin").write_text("mine")
     (place / "file").write_text("mine")
     (place / "empty").touch()
     (place / "folder" / "00000001.json").write_text("mine")
