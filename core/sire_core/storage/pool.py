@@ -284,7 +284,9 @@ class Pool:
     @classmethod
     def in_memory(cls, columns: Mapping[str, Any], generation: int) -> Pool:
         """Make a pool of columns."""
-        whole = {name: np.concatenate(c.pieces) if isinstance(c, Joined) else c for name, c in columns.items()}
+        whole: dict[str, Any] = {
+            name: np.concatenate(c.pieces) if isinstance(c, Joined) else c for name, c in columns.items()
+        }
         return cls(generation=generation, **whole)
 
     @classmethod
