@@ -4,9 +4,9 @@ import asyncio
 import json
 import logging
 import os
-import sys
 import pickle
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
