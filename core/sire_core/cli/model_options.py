@@ -242,9 +242,9 @@ def eval_models(
     reader_only: bool,
 ) -> Iterator[EvalModels]:
     """The models, and the places where what they answer is kept: those that are named, else temporary ones."""
-    from sire_core.evaluate.answer_file import AnswerFile
     from sire_core.models.caching import CachedModel
     from sire_core.models.usage_meter import with_meter
+    from sire_core.storage.call_cache import CallStore
 
     model = calls.model()
     if model is None:
@@ -259,7 +259,7 @@ def eval_models(
         judging = unbounded.metered(model.meter, "judge")
     with (
         _paths(to, answers, model.meter, builds=builds) as (folder, file),
-        closing(AnswerFile(file)) as answer_file,
+        closing(CallStore(file)) as answer_file,
     ):
         wrapped: dict[LanguageModel, LanguageModel] = {}
 
@@ -286,13 +286,13 @@ def _paths(
     The answers are next to the folder, not inside it: an index is built in an empty folder only.
     """
     if to is not None:
-        file = answers or Path(f"{to}.answers.jsonl")
+        file = answers or Path(f"{to}.answers.sqlite")
         file.parent.mkdir(parents=True, exist_ok=True)
         yield to, file
         return
     temporary = Path(tempfile.mkdtemp(prefix="sire-eval-"))
     index = temporary / "index"
-    file = Path(f"{index}.answers.jsonl")
+    file = Path(f"{index}.answers.sqlite")
     words = ["--to", str(index)] if builds else ["--answers", str(file)]
     elsewhere = answers is not None and not builds  # nothing is in the temporary folder
     try:

@@ -39,7 +39,7 @@ from sire_core.storage.plain_files import (
 
 FORMAT = 4
 """Version of the folder layout and of the tables; a folder of another version is refused with advice."""
-_DATABASES = ("writer.lock", "pending.lock", "index.sqlite", "calls.sqlite")
+_DATABASES = ("writer.lock", "index.sqlite", "calls.sqlite")
 _MAY_COME_FIRST = {*(f"{name}{end}" for name in _DATABASES for end in ("", "-journal", "-wal", "-shm")), *ADVICE}
 """Files of ours that a folder may hold before anything is built, also while another process begins to."""
 _OF_ADAPTERS = {"llama_index_nodes.json": "LlamaIndex", "llama_index.json": "LlamaIndex", "langchain.json": "LangChain"}
@@ -325,7 +325,4 @@ def _others(folder: Path) -> Iterator[Path]:
             yield path
     for path in sorted((folder / "derived").glob("*")):
         if not is_derived_name(path.name):
-            yield path
-    for path in sorted((folder / "pending").glob("*")):
-        if path.suffix not in (".json", ".partial"):
             yield path

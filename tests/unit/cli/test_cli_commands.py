@@ -265,11 +265,11 @@ def test_the_group_turns_an_interrupt_into_130(index, monkeypatch):
 def test_settings_of_a_folder_stay_where_others_are_given(tmp_path, source):
     folder = tmp_path / "ix"
     run("index", source, "--to", folder, "-r", "flat", "--set", "ranker=hybrid")
-    said = run("index", source, "--to", folder, "--set", "ann_threshold=100000").stdout
-    assert "Settings of flat changed: ann_threshold=100000 (was null). Other settings are unchanged." in said
+    said = run("index", source, "--to", folder, "--set", "instruction=Briefly").stdout
+    assert 'Settings of flat changed: instruction="Briefly" (was ""). Other settings are unchanged.' in said
     assert "Nothing changed" not in said
     (built,) = manifest_of(folder).recipes
-    assert (built.config["ranker"], built.config["ann_threshold"]) == ("hybrid", 100000)
+    assert (built.config["ranker"], built.config["instruction"]) == ("hybrid", "Briefly")
     assert "Nothing changed" in run("index", source, "--to", folder, "--set", "ranker=hybrid").stdout
 
 
