@@ -158,7 +158,7 @@ def _changed_settings(recipe: str, before: Manifest, after: Manifest) -> str:
     return ", ".join(f"{name}={json.dumps(has[name])} (was {json.dumps(had[name])})" for name in changed)
 
 
-def _note_embedder(code: str, folder: Path) -> None:
+def _note_embedder(code: str, folder: Path | None) -> None:
     """Say after a first build in a language which embedder was taken and why, or what a model would add."""
     from sire_core.models.model_files import is_installed
     from sire_core.models.onnx_embedder import semantic_choice
