@@ -159,7 +159,8 @@ def refuse_without_model(values: Mapping[str, object]) -> None:
     """Refuse options that say something about a model where there is none; None was not given."""
     useless = [name for name, value in values.items() if value is not None]
     if useless:
-        raise ConfigurationError(f"{', '.join(useless)} needs --llm MODEL: no model is asked without it.")
+        embedder = " OPENAI_BASE_URL is the address for --embedder openai:MODEL." if "--base-url" in useless else ""
+        raise ConfigurationError(f"{', '.join(useless)} needs --llm MODEL: no model is asked without it.{embedder}")
 
 
 def _key(base_url: str | None, name: str) -> str | None:

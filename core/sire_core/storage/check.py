@@ -78,7 +78,7 @@ def _stamp(path: Path) -> list[tuple[str, int, int, int]]:
 def _findings(path: Path) -> list[Finding]:
     """Check everything once."""
     folder = Folder(path)
-    entries = [path, *sorted((*path.glob("*"), *path.glob("derived/*")))] if path.is_dir() else []
+    entries = [path, *sorted((*path.glob("*"), *path.glob("*/*")))] if path.is_dir() else []
     if closed := [str(entry.relative_to(path)) for entry in entries if not os.access(entry, os.R_OK)]:
         return [Finding(name, "it may not be read", _CLOSED_ADVICE) for name in closed]
     if entries and (wrong := sorted(misplaced(path))):

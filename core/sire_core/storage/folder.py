@@ -25,6 +25,7 @@ from sire_core.storage.plain_files import (
     has_few_descriptors,
     is_derived_name,
     misplaced,
+    raise_if_whole,
     read_checked,
     read_plain,
     remove,
@@ -112,7 +113,8 @@ class Folder:
             right = content["checksum"] == checksum(listed) and all(isinstance(name, str) for name in folders.values())
         except (FileNotFoundError, NotADirectoryError):  # an index that was made in Python, or none
             return {}
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            raise_if_whole(self.sources_file, error)
             right = False
         if not right:
             raise StorageError(

@@ -105,6 +105,15 @@ def read_plain(path: Path) -> bytes:
         return file.read()
 
 
+def raise_if_whole(file: Path, error: Exception) -> None:
+    """Raise our error where a file could not be read because of the system, which says nothing about damage."""
+    if isinstance(error, OSError) and error.errno not in (None, errno.ELOOP):
+        reason = TOO_MANY if has_few_descriptors(error) else error.strerror
+        raise StorageError(
+            f"{file} cannot be read: {reason}. Nothing says that it is damaged: read it as a user who may."
+        ) from error
+
+
 def remove(path: Path) -> None:
     """Remove a derived folder, or a link that has its name; never what the link leads to."""
     with suppress(OSError):
@@ -213,6 +222,7 @@ def read_checked(file: Path, form: type = object) -> Any:
     except NotADirectoryError as error:  # the folder's path leads through a file: there is nothing either
         raise FileNotFoundError(file) from error
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise_if_whole(file, error)
         reason = str(error)
     raise StorageError(
         f"{file} is not what was written ({reason}). {ADVICE.get(file.name, 'Restore it from a backup.')}"

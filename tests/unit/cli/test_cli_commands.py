@@ -288,6 +288,7 @@ def test_a_second_recipe_is_the_default_only_if_that_is_said(index, source):
 def test_diagrams_rules_and_tables_of_letters_are_not_badly_read(tmp_path):
     box = "\u250c\u2500\u2500\u2500\u2510\n\u2502 API \u2502 \u2192 \u25bc\n\u2514\u2500\u2500\u2500\u2518\n"
     (tmp_path / "boxes.md").write_text(f"# Layout\n\n```\n{box * 40}```\n")
+    (tmp_path / "ascii.txt").write_text("+-----+ | vm | +-+\n| ovs | | wfp | | |\n+-----+ +----+ |#|\n" * 40)
     (tmp_path / "rules.txt").write_text("Index of the pages\n" + "/" * 500 + "\napi.txt: what it does\n" * 9)
     (tmp_path / "letters.md").write_text("| zone | cache |\n|---|---|\n" + "| yes | n/a |\n" * 60)
     (tmp_path / "font.txt").write_text("\u2702\u2663 \u2665\u24d0 word " * 60)
