@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
@@ -96,7 +97,7 @@ def run_change(
         if also:
             say(also)
         if not before.embedder and options.embedder in (None, "semantic"):
-            _note_embedder(next(iter(statistics.get("languages", ())), ENGLISH))
+            _note_embedder(next(iter(statistics.get("languages", ())), ENGLISH), options.folder)
     if gone:
         are = "document is" if len(gone) == 1 else "documents are"
         note(
@@ -157,23 +158,25 @@ def _changed_settings(recipe: str, before: Manifest, after: Manifest) -> str:
     return ", ".join(f"{name}={json.dumps(has[name])} (was {json.dumps(had[name])})" for name in changed)
 
 
-def _note_embedder(code: str) -> None:
+def _note_embedder(code: str, folder: Path | None) -> None:
     """Say after a first build in a language which embedder was taken and why, or what a model would add."""
+    from sire_core.models.model_files import is_installed
     from sire_core.models.onnx_embedder import semantic_choice
 
+    install = "" if is_installed("onnxruntime") else 'pip install "sire-rag[onnx]", then '
+    model = f"{install}sire reembed {shlex.quote(str(folder))} --embedder onnx:Xenova"
     if choice := semantic_choice():
         spec, why = choice
         note(f"Embedder {spec}: {why}. `--embedder lexical` indexes faster, without a model.")
     elif not language(code).is_english:
         note(
             "Embedder lexical, the default, which compares spellings and knows what words mean in English only. For "
-            f'{LANGUAGES[code].title()} take a multilingual model (120 MB): pip install "sire-rag[onnx]", then '
-            "sire reembed DIR --embedder onnx:Xenova/multilingual-e5-small."
+            f"{LANGUAGES[code].title()} take a multilingual model (120 MB): {model}/multilingual-e5-small."
         )
     else:
         note(
             "Embedder lexical, the default. On questions in people's own words a model of 34 MB finds 11 to 20 points "
-            'more: pip install "sire-rag[onnx]", then sire reembed DIR --embedder onnx:Xenova/bge-small-en-v1.5.'
+            f"more: {model}/bge-small-en-v1.5."
         )
 
 

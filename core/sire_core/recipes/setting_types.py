@@ -12,7 +12,6 @@ class RecipeSettings(TypedDict, total=False):
     """Settings of all recipes but those that are called like arguments of `Index`."""
 
     abstractor: Literal["greedy", "neural"]
-    ann_threshold: int | None
     assign: Literal["softmax", "sigmoid"]
     base: Literal["dense", "bm25", "hybrid", "pagerank", "mix_recall", "sire", "iier"] | Ranker
     base_store: Literal["aku", "chunks", "any"]

@@ -19,7 +19,7 @@ from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TI
 from sire_core.search.validity import version
 from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities, sq_pays
 from sire_core.search.vectors.vector_store import store_scores
-from sire_core.storage.array_file import map_arrays, save_arrays
+from sire_core.storage.array_file import ARRAYS_FILE, map_arrays, save_arrays
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.pool import Pool, differing_metadata, shared_metadata
 from sire_core.text.pluralize import count
@@ -50,7 +50,6 @@ T = TypeVar("T")
 
 _WORTH_FILES = 2_000  # Minimum rows for files; smaller structures are derived again within a second
 _STALE = 50  # Files are written again if more than one row in this many is missing
-_ARRAYS_FILE = "arrays.bin"
 _INLINE = 16_000_000
 """Matrix elements that one product gets through in about 5 ms; more work than that leaves the event loop."""
 
@@ -118,8 +117,8 @@ class DerivedCache:
         return self.cached_on_disk(
             name,
             make,
-            lambda arrays, directory: save_arrays(directory / _ARRAYS_FILE, arrays),
-            lambda directory: map_arrays(directory / _ARRAYS_FILE),
+            lambda arrays, directory: save_arrays(directory / ARRAYS_FILE, arrays),
+            lambda directory: map_arrays(directory / ARRAYS_FILE),
         )
 
     def _from_disk(

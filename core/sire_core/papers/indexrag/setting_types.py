@@ -8,7 +8,6 @@ from typing import Literal, TypedDict
 class IndexragSettings(TypedDict, total=False):
     """Settings of `indexrag`."""
 
-    ann_threshold: int | None
     base_store: Literal["aku", "chunks", "any"]
     bridge_tokens: int | None
     cap_order: Literal["facts", "first"]

@@ -8,7 +8,6 @@ from typing import Literal, TypedDict
 class RaptorSettings(TypedDict, total=False):
     """Settings of `raptor`."""
 
-    ann_threshold: int | None
     clustering: Literal["leiden", "paper"]
     depth: int
     hierarchy: bool

@@ -8,7 +8,6 @@ from typing import Literal, TypedDict
 class SireragSettings(TypedDict, total=False):
     """Settings of `sirerag`."""
 
-    ann_threshold: int | None
     clustering: Literal["leiden", "paper"]
     copy_share: float | None
     cross: Literal["none", "replace", "add"]

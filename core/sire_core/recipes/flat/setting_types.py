@@ -8,7 +8,6 @@ from typing import Literal, TypedDict
 class FlatSettings(TypedDict, total=False):
     """Settings of `flat`."""
 
-    ann_threshold: int | None
     cross_encoder: str
     instruction: str
     preset: Literal["ours"]
