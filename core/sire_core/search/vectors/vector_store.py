@@ -54,7 +54,9 @@ async def store_scores(
     waits = await asyncio.to_thread(followed.waiting, view)  # before the store is asked: it may get them meanwhile
     scores = np.asarray(await asyncio.to_thread(np.dot, view.matrix, question), dtype=np.float32)
     asked = ~waits if allowed is None else allowed & ~waits
-    listed = [] if waits.all() else await _listed(followed.index, query, question, view, where, asked)
+    listed: IntArray = np.empty(0, dtype=np.int64)
+    if not waits.all():
+        listed = await _listed(followed.index, query, question, view, where, asked)
     if not len(listed):  # nothing passes the filter, or nothing that the store has yet
         return scores
     exact = scores[listed]
