@@ -152,7 +152,7 @@ def test_compare_measures_what_is_delivered_where_gold_is_quoted():
 def test_a_report_prints_as_a_sentence():
     assert str(BuildReport()) == "Nothing changed."
     report = BuildReport(added=2, removed=1, units={"chunk": 14}, failures=(Failure("a.md", "no text"),))
-    assert str(report) == "2 added, 1 removed (documents); the index has 14 units; 1 failure, first a.md."
+    assert str(report) == "Documents: 2 added, 1 removed; the index has 14 units; 1 failure, first a.md."
 
 
 def test_help_names_all_tools_and_commands():
