@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from sire_core.types import BuildReport, Document
 
 _MAX_LISTED_NAMES = 20
+_MULTILINGUAL = re.compile("multilingual|bge-m3|labse|-zh", re.IGNORECASE)
+"""Names of embedding models that know other languages than English."""
 
 
 def run_change(
@@ -96,7 +99,7 @@ def run_change(
         if also:
             say(also)
         if not before.embedder and options.embedder in (None, "semantic"):
-            _note_embedder(next(iter(statistics.get("languages", ())), ENGLISH))
+            _note_embedder(list(statistics.get("languages", ())))
     if gone:
         are = "document is" if len(gone) == 1 else "documents are"
         note(
@@ -157,18 +160,27 @@ def _changed_settings(recipe: str, before: Manifest, after: Manifest) -> str:
     return ", ".join(f"{name}={json.dumps(has[name])} (was {json.dumps(had[name])})" for name in changed)
 
 
-def _note_embedder(code: str) -> None:
-    """Say after a first build in a language which embedder was taken and why, or what a model would add."""
+def _note_embedder(codes: Sequence[str]) -> None:
+    """Say after a first build in some languages, the main one first, which embedder was taken and why, or what a model would add."""
     from sire_core.models.onnx_embedder import semantic_choice
 
+    is_english = language(next(iter(codes), ENGLISH)).is_english
+    others = [LANGUAGES[code].title() for code in codes if not is_english and code in LANGUAGES and code != ENGLISH]
+    advice = (
+        f"For {others[0] if len(others) == 1 else 'these languages'} take a multilingual model (120 MB): "
+        'pip install "sire-rag[onnx]", then sire reembed DIR --embedder onnx:Xenova/multilingual-e5-small.'
+    )
     if choice := semantic_choice():
         spec, why = choice
-        note(f"Embedder {spec}: {why}. `--embedder lexical` indexes faster, without a model.")
-    elif not language(code).is_english:
+        is_advised = others and not _MULTILINGUAL.search(spec)
         note(
-            "Embedder lexical, the default, which compares spellings and knows what words mean in English only. For "
-            f'{LANGUAGES[code].title()} take a multilingual model (120 MB): pip install "sire-rag[onnx]", then '
-            "sire reembed DIR --embedder onnx:Xenova/multilingual-e5-small."
+            f"Embedder {spec}: {why}. "
+            f"{advice if is_advised else '`--embedder lexical` indexes faster, without a model.'}"
+        )
+    elif others:
+        note(
+            "Embedder lexical, the default, which compares spellings and knows what words mean in English only. "
+            f"{advice}"
         )
     else:
         note(
