@@ -15,7 +15,6 @@ import json
 import statistics
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import networkx as nx
@@ -84,20 +83,14 @@ def main() -> None:
     network.add_weighted_edges_from(zip(*columns, strict=True))
     seeds = {int(node): 1.0 for node in np.flatnonzero(start)}
 
-    def push(threshold: float, *, compiled: bool) -> Callable[[], Scores]:
-        return lambda: (
-            personalized_pagerank(graph, start, options.follow, threshold=threshold, compiled=compiled).scores
-        )
+    def push(threshold: float) -> Callable[[], Scores]:
+        return lambda: personalized_pagerank(graph, start, options.follow, threshold=threshold).scores
 
     def walk() -> Scores:
         found = nx.pagerank(network, options.follow, seeds, max_iter=500)
         return np.array([found[node] for node in range(graph.size)])
 
-    rows: dict[str, Callable[[], Scores]] = {}
-    if find_spec("numba"):
-        push(1e-3, compiled=True)()  # compiles
-        rows.update((f"push {limit:g}, compiled", push(limit, compiled=True)) for limit in options.thresholds)
-    rows.update((f"push {limit:g}, numpy", push(limit, compiled=False)) for limit in options.thresholds)
+    rows = {f"push {limit:g}": push(limit) for limit in options.thresholds}
     rows["power iteration, scipy"] = lambda: power_iteration(matrix, start, options.follow, 1e-6)
     rows["networkx"] = walk
     exact = personalized_pagerank(graph, start, options.follow, threshold=1e-10).scores

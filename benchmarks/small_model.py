@@ -22,11 +22,12 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
+from recorded_answers import RecordedAnswers
+
 from sire_core import Index
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.errors import ModelError, StorageError
 from sire_core.evaluate.answer_eval import AnswerConfig, AnsweredQuestion, answer_questions
-from sire_core.evaluate.answer_file import AnswerFile
 from sire_core.evaluate.bootstrap import Interval, mean_interval
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.models.base import ModelBase
@@ -133,7 +134,7 @@ def main() -> None:
     options = parser.parse_args()
     asked = OpenAIChat(options.llm, base_url=options.base_url, api_key="none", timeout=600.0, concurrency=1)
     absent = options.table or not options.base_url
-    answers = AnswerFile(options.answers)
+    answers = RecordedAnswers(options.answers)
     model = CachedModel(AbsentModel(asked.fingerprint) if absent else asked, answers, "answers")
     config = AnswerConfig(options.via, k=options.k, workers=1, reader=ReaderConfig("paper", options.context_tokens))
     begun = time.monotonic()

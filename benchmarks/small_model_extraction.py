@@ -23,11 +23,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
+from recorded_answers import RecordedAnswers
 from small_model import AbsentModel
 
 from sire_core import Document, Index
 from sire_core.errors import ModelError
-from sire_core.evaluate.answer_file import AnswerFile
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.extraction.merged import MergedExtractor
@@ -146,7 +146,7 @@ def main() -> None:
         options.llm, base_url=options.base_url, api_key="none", deadline=7200.0, concurrency=options.concurrency
     )
     options.work.mkdir(parents=True, exist_ok=True)
-    answers = AnswerFile(options.work / f"extraction-{options.set}.jsonl")
+    answers = RecordedAnswers(options.work / f"extraction-{options.set}.jsonl")
     chunks = [chunk_of(document) for document in dataset.documents]
     makers = {"model": ModelExtractor, "model+rules": MergedExtractor}
     kept = {kind: makers[kind](CachedModel(AbsentModel(chat.fingerprint), answers)) for kind in options.kinds}

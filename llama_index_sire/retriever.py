@@ -679,7 +679,8 @@ class SireRetriever(BaseRetriever):
 def _state(folder: Path) -> object:
     """State of an index; differs after every change, also after one that only waits there."""
     with Index(folder) as copy:
-        return copy.stats()["generation"], sorted(file.name for file in (folder / "pending").glob("*.json"))
+        stats = copy.stats()
+        return stats["generation"], stats.get("pending", 0)
 
 
 class ConversationRetriever(BaseRetriever):

@@ -16,7 +16,6 @@ from sire_core.arrays.lists import PackedTexts as PackedTexts
 from sire_core.arrays.lists import Ragged as Ragged
 from sire_core.arrays.nearest_neighbors import approximate_neighbors as approximate_neighbors
 from sire_core.arrays.nearest_neighbors import nearest_neighbors as nearest_neighbors
-from sire_core.arrays.nearest_neighbors import neighbor_graph as neighbor_graph
 from sire_core.arrays.personalized_pagerank import CSRGraph as CSRGraph
 from sire_core.arrays.personalized_pagerank import personalized_pagerank as personalized_pagerank
 from sire_core.atomic_files import replacing as replacing
@@ -103,6 +102,7 @@ from sire_core.recipes.registry import register as register
 from sire_core.recipes.reranking import RerankSettings as RerankSettings
 from sire_core.recipes.score_ranker import ScoreRanker as ScoreRanker
 from sire_core.recipes.score_ranker import VisibleUnits as VisibleUnits
+from sire_core.recipes.setting_types import AnyRecipeSettings as AnyRecipeSettings
 from sire_core.search.rankers.hybrid import ExcludeKinds as ExcludeKinds
 from sire_core.search.rankers.hybrid import Hybrid as Hybrid
 from sire_core.search.rankers.lexical import Lexical as Lexical

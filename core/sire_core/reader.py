@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.vectors.vector_store import FollowedIndex
     from sire_core.search.view import PoolView
+    from sire_core.storage.call_cache import CallStore
     from sire_core.storage.index_files import IndexFiles, PendingUnits
     from sire_core.storage.manifest import BuiltRecipe, Manifest
     from sire_core.storage.pool import Pool, Pools
@@ -75,8 +76,8 @@ class Reader:
         self._shared = shared
         self.first_recipe: BuiltRecipe | None = None
         """The recipe of the first use, if none was given as an object; one that is built later does not replace it."""
-        path = configuration.path
-        self._pending = PendingDocuments(None if path is None else path / "pending")
+        self.pending = PendingDocuments(self._calls)
+        """Documents that were given and are not indexed yet."""
         self._files: IndexFiles | None = None
         self._is_closed = False
         self._pools: Pools | None = None
@@ -92,11 +93,12 @@ class Reader:
         """New locks: in a forked process no other thread can release them."""
         self._opening, self._loading = threading.RLock(), threading.RLock()
 
-    @property
-    def pending(self) -> PendingDocuments:
-        """Documents that were given and are not indexed yet."""
+    def _calls(self, *, create: bool = False) -> CallStore | None:
+        """Return the cache of model calls; None where nothing was built."""
         self._require_open()
-        return self._pending if self._shared is None else self._shared.pending
+        with suppress(IndexMissingError):
+            return self.files(create=create).calls
+        return None
 
     def _require_open(self) -> None:
         """Raise if this reader was closed."""
@@ -201,23 +203,17 @@ class Reader:
 
         return self._snapshot(*await asyncio.to_thread(self._pinned), where)
 
-    async def materialized(self, where: Filter | None) -> SearchSnapshot:
-        """Return a snapshot that commits do not expire, in memory neither: everything is read at once there."""
-        import asyncio
-
-        pinned = self._pinned if self.files().folder is not None else self._materialized
-        return self._snapshot(*await asyncio.to_thread(pinned), where)
-
     async def search(
         self, where: Filter | None, ask: Callable[[SearchSnapshot], Awaitable[T]], *, pinned: bool = False
     ) -> T:
         """Call `ask` with the current snapshot; again with one that does not expire, if a commit comes in between."""
         with suppress(SnapshotExpiredError):
             return await ask(await (self.snapshot(where) if pinned else self.current(where)))
-        for _ in range(_TRIES):  # files on a read-only mount cannot be locked, so every snapshot of them may expire
+        # Those of an index in memory and of files on a read-only mount, which cannot be locked, may expire again.
+        for _ in range(_TRIES):
             with suppress(SnapshotExpiredError):
-                return await ask(await self.materialized(where))
-        return await ask(await self.materialized(where))
+                return await ask(await self.snapshot(where))
+        return await ask(await self.snapshot(where))
 
     def _snapshot(self, view: PoolView, recipe: Recipe, where: Filter | None = None) -> SearchSnapshot:
         from sire_core.search.snapshot import SearchSnapshot
@@ -306,18 +302,6 @@ class Reader:
             if files.refresh().generation == manifest.generation:
                 raise
             return self._pinned()
-
-    def _materialized(self) -> tuple[PoolView, Recipe]:
-        """The newest generation of an index in memory, with its edges and notes."""
-        from sire_core.storage.store import LazyReader
-
-        files, last = self.files(), self._generation
-        with files.store.snapshot():
-            manifest, built = self.built()
-            pool = files.pools.get(files.store, built, manifest.generation)
-            lazy = LazyReader(files.store, files.store.commits()[0], tuple(built.owners))
-            lazy.materialize()
-            return self._view(pool, manifest, built, lazy, None if last is None else last.view)
 
     def _view(
         self, pool: Pool, manifest: Manifest, built: BuiltRecipe, lazy: LazyReader, before: PoolView | None

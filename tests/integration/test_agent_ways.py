@@ -1,4 +1,4 @@
-"""An agent of each framework finds both documents over MCP, with the official client, and by the commands of the skill."""
+"""An agent of each framework finds both documents over MCP (official client), by the skill's commands, and as files."""
 
 import os
 import re
@@ -17,6 +17,7 @@ from llama_index.llms.openai import OpenAI
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from langchain_sire import SireRetriever
 from sire_core import Index
 from sire_core.data import demo_documents
 from support.agent_server import AgentServer, ToolRequest
@@ -74,6 +75,26 @@ async def by_skill(folder):
     yield {"shell": shell}, [ToolRequest("shell", {"words": each}) for each in words]
 
 
+@asynccontextmanager
+async def by_files(folder):
+    """Documents as files, which a Deep Agent has as they are, and another agent as tools."""
+    pytest.importorskip("deepagents")
+    from langchain_sire import SireBackend
+
+    backend = SireBackend(SireRetriever.load(folder, k=3))
+
+    async def grep(pattern: str) -> str:
+        """Find files."""
+        return str((await backend.agrep(pattern)).matches)
+
+    async def read(file_path: str) -> str:
+        """Read a file."""
+        return (await backend.aread(file_path)).file_data["content"]
+
+    calls = [ToolRequest("grep", {"pattern": QUESTION}), ToolRequest("read", {"file_path": "/petra-quillon"})]
+    yield {"grep": grep, "read": read}, calls
+
+
 async def langchain_outputs(server, tools):
     async with chats_over_http() as chat:
         made = [StructuredTool.from_function(coroutine=function, name=name) for name, function in tools.items()]
@@ -93,7 +114,7 @@ async def llama_index_outputs(server, tools):
     return [str(event.tool_output) for event in events]
 
 
-@pytest.mark.parametrize("way", [over_mcp, by_skill])
+@pytest.mark.parametrize("way", [over_mcp, by_skill, by_files])
 @pytest.mark.parametrize("outputs_of", [langchain_outputs, llama_index_outputs])
 async def test_an_agent_finds_both_documents(outputs_of, way, folder):
     async with way(folder) as (tools, calls):

@@ -142,6 +142,13 @@ def test_what_pages_and_messages_name_is_there():
     assert not missing
 
 
+def test_tests_that_pages_name_are_there():
+    pages = [*ROOT.glob("docs/**/*.md"), ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", ROOT / "README.md"]
+    named = {path for page in pages for path in re.findall(r"\btests/[\w/]+\.py", page.read_text(encoding="utf-8"))}
+    assert len(named) > 30
+    assert not [path for path in sorted(named) if not (ROOT / path).exists()]
+
+
 def is_there(name):
     """Whether a dotted name is a module, or something in a module or in a class of one."""
     module, _, attribute = name.rpartition(".")

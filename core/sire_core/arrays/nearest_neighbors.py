@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,15 +11,12 @@ from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     Lists = tuple[NDArray[np.int64], NDArray[np.float64]]
-    Marks = NDArray[np.bool_]
-    from scipy.sparse import csr_array
 
 _DECIMALS = 6  # Similarities are rounded to these before they are ranked, so that equal texts tie.
 SPARE = 4  # Candidates beyond k that are scored precisely.
 _GROUP = 16  # Scores that share one maximum in the search for a bound.
 _SCAN_CELLS = 2**23  # Cells of the largest intermediate matrix: 32 MB of float32.
-_PROBES = 16  # Cells that a row looks into
-_BLOCK_CELLS = 2**22  # Cells of the largest intermediate matrix
+_PROBES = 24  # Cells that a row looks into
 _SAMPLED_ROWS = 32  # Rows per cell that centers are learned from
 _ROUNDS = 3
 _GATHERED_ROWS = 2048  # Rows whose vectors are gathered at once
@@ -97,27 +93,6 @@ def precise_cosines(
     return np.asarray(np.einsum("imd,id->im", unit[columns], unit[rows]).astype(np.float64).round(_DECIMALS))
 
 
-def neighbor_graph(indices: NDArray[np.int64], similarities: NDArray[np.float64]) -> csr_array[np.float64]:
-    """Join rows with their neighbours, `[n, k]` as from `nearest_neighbors`, in an undirected graph, CSR `[n, n]`.
-
-    The r-th neighbour (from 1) weighs w = 1 / (r + 1), and 0 for a row that is not a neighbour or has no positive
-    similarity. An edge weighs ((sqrt(w there) + sqrt(w back)) / 2) ** 2, between the mean and the minimum of both
-    directions. By ranks and mutual liking, rows that are near to everything do not glue groups together, as they do
-    when cosines are the weights.
-    """
-    from scipy.sparse import coo_array
-
-    n, k = indices.shape
-    keep = similarities > 0
-    rows = np.broadcast_to(np.arange(n)[:, None], (n, k))[keep]
-    roots = np.broadcast_to(np.sqrt(1.0 / np.arange(2, k + 2)), (n, k))[keep]
-    directed = coo_array((roots, (rows, indices[keep])), shape=(n, n)).tocsr()
-    graph: csr_array[np.float64] = ((directed + directed.T) / 2).tocsr()
-    graph.sort_indices()
-    graph.data **= 2
-    return graph
-
-
 def whole_numbers(unit: NDArray[np.float32]) -> NDArray[np.float32]:
     """Unit-length vectors as whole numbers so small that no order of adding can change their products."""
     # Rounded rows are at most 2**12 long, so by Cauchy-Schwarz no partial sum of a product exceeds 2**24, up to which
@@ -153,14 +128,6 @@ def _lower_bound(scores: NDArray[np.float32], m: int) -> NDArray[np.float32]:
     return np.asarray(np.partition(maxima, cut, axis=1)[:, cut])
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidates:
-    """The best rows so far of every row."""
-
-    indices: NDArray[np.int64]  # Row numbers, the largest product first, ties by row number, `[n, m]`
-    products: NDArray[np.float32]  # Products of the vectors rounded to whole numbers, -inf for no candidate, `[n, m]`
-
-
 def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
     """Find `k` neighbours of each of `vectors` `[n, d]` in nearby cells: time grows with n ** 1.5 instead of n ** 2.
 
@@ -169,102 +136,48 @@ def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
     one cell, so that their time grows with the square of their number. Places without a neighbour have the cosine -2.
     """
     unit = unit_rows(vectors)
-    cells = max(1, round(len(unit) ** 0.5))
-    near = _nearest_centers(unit, _centers(unit, cells), min(_PROBES, cells))
-    candidates = _candidates(whole_numbers(unit), near, cells, k)
+    candidates = _candidates(whole_numbers(unit), k + SPARE)
     order = np.empty((len(unit), min(k, candidates.shape[1])), dtype=np.int64)
     nearest = np.empty(order.shape, dtype=np.float64)
     # Blocks whose vectors stay in the cache: all at once is ten times slower, and a gigabyte.
     for start in range(0, len(unit), _GATHERED_ROWS):
         rows = np.arange(start, min(start + _GATHERED_ROWS, len(unit)))
-        scores = precise_cosines(unit, rows, candidates[rows])
-        scores[candidates[rows] == rows[:, None]] = -2.0  # a place without a candidate holds the row itself
-        best = np.lexsort((candidates[rows], -scores))[:, :k]
-        order[rows] = np.take_along_axis(candidates[rows], best, axis=1)
+        columns = np.where(candidates[rows] < 0, rows[:, None], candidates[rows])
+        scores = precise_cosines(unit, rows, columns)
+        scores[columns == rows[:, None]] = -2.0
+        best = np.lexsort((columns, -scores))[:, :k]
+        order[rows] = np.take_along_axis(columns, best, axis=1)
         nearest[rows] = np.take_along_axis(scores, best, axis=1)
     return order, nearest
 
 
-def _candidates(whole: NDArray[np.float32], near: NDArray[np.int64], cells: int, k: int) -> NDArray[np.int64]:
-    """A few more rows than wanted, the nearest by products of whole numbers: `[n, m]`."""
-    size, width = len(whole), k + SPARE
-    own_rows = np.repeat(np.arange(size)[:, None], width, axis=1)
-    lists = _Candidates(own_rows, np.full((size, width), -np.inf, dtype=np.float32))
-    visits = np.argsort(near.ravel(), kind="stable")
-    bounds = np.searchsorted(near.ravel()[visits], np.arange(cells + 1))
-    rows, rank = np.divmod(visits, near.shape[1])
-    for cell in range(cells):
-        visit = slice(bounds[cell], bounds[cell + 1])
-        inside = rows[visit][rank[visit] == 0]  # ascending, as visits of a cell are
-        block = max(1, min(_GATHERED_ROWS, _BLOCK_CELLS // max(1, len(inside))))
-        for start in range(visit.start, visit.stop if len(inside) else visit.start, block):
-            visitors = rows[start : min(start + block, visit.stop)]
-            product = whole[visitors] @ whole[inside].T
-            home = np.flatnonzero(rank[start : start + len(visitors)] == 0)
-            product[home, np.searchsorted(inside, visitors[home])] = -np.inf
-            _improve(lists, visitors, inside, product)
-    _add_reversed(lists)
-    return lists.indices
+def _candidates(whole: NDArray[np.float32], m: int) -> NDArray[np.int64]:
+    """The row itself and the `m` nearest in its cells by products of whole numbers, `[n, m + 1]`; -1 for none."""
+    import faiss
+
+    size, dimension = whole.shape
+    cells = max(1, round(size**0.5))
+    centers = faiss.IndexFlatIP(dimension)
+    centers.add(_centers(whole, cells))
+    index = faiss.IndexIVFFlat(centers, dimension, cells, faiss.METRIC_INNER_PRODUCT)
+    index.train(whole[:cells])  # the centers are there already
+    index.add(whole)
+    index.nprobe = min(_PROBES, cells)
+    found: NDArray[np.int64] = index.search(whole, min(m + 1, size))[1]
+    return found
 
 
-def _add_reversed(lists: _Candidates) -> None:
-    """Put rows into the lists of those that they have found, but that did not look where they are."""
-    size, width = lists.indices.shape
-    rows, columns, products = np.repeat(np.arange(size), width), lists.indices.ravel(), lists.products.ravel()
-    listed_pairs = np.sort(rows * size + columns)
-    better = np.flatnonzero((products > -np.inf) & (products >= lists.products[columns, -1]))
-    back = columns[better] * size + rows[better]
-    rank = np.minimum(np.searchsorted(listed_pairs, back), len(listed_pairs) - 1)
-    better = better[listed_pairs[rank] != back]
-    if len(better):
-        _insert(lists, columns[better], rows[better], products[better])
+def _centers(whole: NDArray[np.float32], cells: int) -> NDArray[np.float32]:
+    """Centers of cells as whole numbers, `[cells, d]`."""
+    import faiss
 
-
-def _improve(
-    lists: _Candidates, rows: NDArray[np.int64], columns: NDArray[np.int64], product: NDArray[np.float32]
-) -> None:
-    """Put those of some columns into the lists of rows that are better than what is there."""
-    worst = lists.products[rows, -1:]
-    width = lists.indices.shape[1]
-    positions, chosen = np.nonzero((product >= worst) & (product > -np.inf))
-    if len(positions) > width * len(rows):  # lists that are not full yet take everything
-        best = largest_columns(product, min(width, len(columns)))
-        positions, chosen = np.repeat(np.arange(len(rows)), best.shape[1]), best.ravel()
-        better = product[positions, chosen] >= worst[positions, 0]
-        positions, chosen = positions[better], chosen[better]
-    if len(positions):
-        _insert(lists, rows[positions], columns[chosen], product[positions, chosen])
-
-
-def _centers(unit: NDArray[np.float32], cells: int) -> NDArray[np.float32]:
-    sample = unit[np.linspace(0, len(unit) - 1, min(len(unit), cells * _SAMPLED_ROWS)).astype(np.int64)]
+    sample = whole[np.linspace(0, len(whole) - 1, min(len(whole), cells * _SAMPLED_ROWS)).astype(np.int64)]
     centers = sample[np.linspace(0, len(sample) - 1, cells).astype(np.int64)]
     for _ in range(_ROUNDS):
-        nearest = _nearest_centers(sample, centers, 1)[:, 0]
+        nearest = faiss.knn(sample, centers, 1, metric=faiss.METRIC_INNER_PRODUCT)[1][:, 0]
         sums = np.zeros(centers.shape, dtype=np.float64)
         np.add.at(sums, nearest, sample)
         empty = np.bincount(nearest, minlength=cells) == 0
         sums[empty] = centers[empty]
-        centers = unit_rows(sums.astype(np.float32))
+        centers = whole_numbers(unit_rows(sums.astype(np.float32)))
     return centers
-
-
-def _nearest_centers(unit: NDArray[np.float32], centers: NDArray[np.float32], probes: int) -> NDArray[np.int64]:
-    """Numbers of the nearest centers of every row, `[n, probes]`."""
-    both = np.concatenate((centers, unit))
-    return nearest_neighbors(both, probes, np.arange(len(centers), len(both)), np.arange(len(centers)))[0]
-
-
-def _insert(
-    lists: _Candidates, rows: NDArray[np.int64], columns: NDArray[np.int64], products: NDArray[np.float32]
-) -> None:
-    """Put single candidates into the lists of rows."""
-    width = lists.indices.shape[1]
-    touched, owner = np.unique(rows, return_inverse=True)
-    owners = np.concatenate((np.repeat(np.arange(len(touched)), width), owner))
-    members = np.concatenate((lists.indices[touched].ravel(), columns))
-    values = np.concatenate((lists.products[touched].ravel(), products))
-    order = np.lexsort((members, -values, owners))
-    first = np.searchsorted(owners[order], np.arange(len(touched)))
-    best = order[first[:, None] + np.arange(width)]  # a row has as many places as it had, at least
-    lists.indices[touched], lists.products[touched] = members[best], values[best]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,8 +11,6 @@ from sire_core.arrays.grouping import row_pointers
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
@@ -95,7 +91,6 @@ def personalized_pagerank(
     damping: float = 0.5,
     *,
     threshold: float = 1e-7,
-    compiled: bool | None = None,
 ) -> PageRankScores:
     """Where a walker is who starts at a seed and at every step follows an edge or else returns to a seed.
 
@@ -109,8 +104,6 @@ def personalized_pagerank(
         damping: Probability of following an edge, at least 0 and below 1.
         threshold: Residuals up to this, per edge of a node, are left where they are; the error is at most
             `threshold * (edges + nodes without edges)`.
-        compiled: Whether to push with numba or without; None decides itself, also whether to push at all. Results
-            differ by the error only.
 
     Raises:
         ConfigurationError: No seed, a negative one, or a setting out of its range.
@@ -124,20 +117,12 @@ def personalized_pagerank(
     total = float(weights.sum())
     if len(seeds) != graph.size or not np.isfinite(total) or total <= 0 or weights.min() < 0:
         raise ConfigurationError("Seeds are one weight per node, none negative, at least one above 0.")
-    if len(first) * _DENSE > graph.size and compiled is None:
-        scores, left = _iterate(graph, first, np.asarray(weights / total), float(damping), float(threshold))
-        return PageRankScores(scores, left)
-    push = _compiled() if compiled is not False else None
-    if compiled and push is None:
-        raise ConfigurationError('Compiled PageRank needs numba: pip install "sire-rag[fast]"')
-    start = np.asarray(weights / total, dtype=np.float64)
-    edges = (graph.indptr, graph.targets, graph.probabilities)
-    scores, settled_mass = (push or _push_arrays)(*edges, first, start, float(damping), float(threshold))
-    return PageRankScores(scores, max(0.0, 1.0 - float(settled_mass)))
+    walk = _iterate if len(first) * _DENSE > graph.size else _push
+    return walk(graph, first, np.asarray(weights / total, dtype=np.float64), damping, threshold)
 
 
-def _iterate(graph: CSRGraph, seeds: Ints, start: Floats, damping: float, threshold: float) -> tuple[Floats, float]:
-    """Scores, and the mass that is still waiting: all nodes push at once, which pays where a walk starts everywhere."""
+def _iterate(graph: CSRGraph, seeds: Ints, start: Floats, damping: float, threshold: float) -> PageRankScores:
+    """Let all nodes push at once, which pays where a walk starts everywhere."""
     from scipy.sparse import csr_array
 
     edges = csr_array((graph.probabilities, graph.targets, graph.indptr), shape=(graph.size, graph.size))
@@ -149,67 +134,12 @@ def _iterate(graph: CSRGraph, seeds: Ints, start: Floats, damping: float, thresh
         scores += (1.0 - damping) * waiting
         waiting = damping * (edges.T @ waiting + waiting[stuck].sum() * restart)
         left *= damping
-    return scores, left
+    return PageRankScores(scores, left)
 
 
-@lru_cache(maxsize=1)
-def _compiled() -> Callable[..., Any] | None:
-    try:
-        numba = importlib.import_module("numba")  # by name: it has no type hints and may be absent
-    except ImportError:
-        return None
-    # Compiled at the first call; the machine code is kept on disk where that is possible.
-    return numba.njit(cache=True, nogil=True)(_push_loops)  # type: ignore[no-any-return]  # untyped decorator
-
-
-def _push_loops(
-    indptr: Ints, targets: Ints, probabilities: Floats, seeds: Ints, start: Floats, damping: float, threshold: float
-) -> tuple[Floats, float]:
-    """The push as loops, for the compiler: scores and their sum."""
-    n = len(indptr) - 1
-    scores = np.zeros(n)
-    residual = np.zeros(n)
-    residual[seeds] = start
-    settled_mass = 0.0
-    frontier = seeds[start > threshold * np.maximum(1, indptr[seeds + 1] - indptr[seeds])]
-    waiting = np.zeros(n, dtype=np.bool_)
-    following = np.empty(n, dtype=np.int64)
-    while len(frontier):
-        mass = residual[frontier]
-        residual[frontier] = 0.0
-        count = 0
-        stuck = 0.0
-        for i in range(len(frontier)):
-            node = frontier[i]
-            scores[node] += (1.0 - damping) * mass[i]
-            settled_mass += (1.0 - damping) * mass[i]
-            if indptr[node] == indptr[node + 1]:
-                stuck += damping * mass[i]
-                continue
-            for edge in range(indptr[node], indptr[node + 1]):
-                target = targets[edge]
-                residual[target] += damping * mass[i] * probabilities[edge]
-                if not waiting[target] and residual[target] > threshold * max(1, indptr[target + 1] - indptr[target]):
-                    waiting[target] = True
-                    following[count] = target
-                    count += 1
-        if stuck > 0.0:
-            for seed_number in range(len(seeds)):
-                node = seeds[seed_number]
-                residual[node] += stuck * start[seed_number]
-                if not waiting[node] and residual[node] > threshold * max(1, indptr[node + 1] - indptr[node]):
-                    waiting[node] = True
-                    following[count] = node
-                    count += 1
-        frontier = following[:count].copy()
-        waiting[frontier] = False
-    return scores, settled_mass
-
-
-def _push_arrays(
-    indptr: Ints, targets: Ints, probabilities: Floats, seeds: Ints, start: Floats, damping: float, threshold: float
-) -> tuple[Floats, float]:
-    """Push with whole arrays, without numba."""
+def _push(graph: CSRGraph, seeds: Ints, start: Floats, damping: float, threshold: float) -> PageRankScores:
+    """Let the nodes push in rounds that have enough waiting."""
+    indptr = graph.indptr
     scores, residual = np.zeros(len(indptr) - 1), np.zeros(len(indptr) - 1)
     residual[seeds] = start
     settled_mass = 0.0
@@ -223,15 +153,15 @@ def _push_arrays(
         lengths = indptr[frontier + 1] - first
         ends = np.cumsum(lengths)
         edges = np.arange(ends[-1]) + np.repeat(first - ends + lengths, lengths)
-        touched, target_number = np.unique(targets[edges], return_inverse=True)
-        moved = np.repeat(damping * mass, lengths) * probabilities[edges]
+        touched, target_number = np.unique(graph.targets[edges], return_inverse=True)
+        moved = np.repeat(damping * mass, lengths) * graph.probabilities[edges]
         residual[touched] += np.bincount(target_number.ravel(), weights=moved, minlength=len(touched))
         stuck = damping * float(mass[lengths == 0].sum())
         if stuck > 0.0:
             residual[seeds] += stuck * start
             touched = np.union1d(touched, seeds)
         frontier = touched[_above(residual, touched, indptr, threshold)]
-    return scores, settled_mass
+    return PageRankScores(scores, max(0.0, 1.0 - settled_mass))
 
 
 def _above(residual: Floats, nodes: Ints, indptr: Ints, threshold: float) -> NDArray[np.bool_]:

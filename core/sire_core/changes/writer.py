@@ -142,7 +142,7 @@ class IndexWriter:
         """Index what waits, with the writer's lock held; returns whether there was anything to do."""
         from sire_core.documents.change_plan import plan_put
 
-        changes = self._reader.pending.changes() if self._reader.pending else {}
+        changes = self._reader.pending.changes()
         put = [document for document in changes.values() if document is not None]
         changed = bool(put or (changes and files.refresh().recipes))
         if changed:

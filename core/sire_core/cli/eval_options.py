@@ -167,7 +167,7 @@ class ComparisonOptions:
         Path | None,
         option(
             "--to DIR",
-            "Keep the index here, and all other answers of models in DIR.answers.jsonl. Default: a temporary "
+            "Keep the index here, and all other answers of models in DIR.answers.sqlite. Default: a temporary "
             "folder, which is kept if a run with --llm is interrupted.",
         ),
     ] = None

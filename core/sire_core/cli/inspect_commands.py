@@ -93,7 +93,6 @@ _EXTRAS = {
     "openai": "openai",
     "onnx": "onnxruntime",
     "rerank": "sentence_transformers",
-    "fast": "numba",
     "ray": "ray",
 }
 """A module that each extra brings."""

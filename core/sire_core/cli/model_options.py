@@ -159,7 +159,8 @@ def refuse_without_model(values: Mapping[str, object]) -> None:
     """Refuse options that say something about a model where there is none; None was not given."""
     useless = [name for name, value in values.items() if value is not None]
     if useless:
-        raise ConfigurationError(f"{', '.join(useless)} needs --llm MODEL: no model is asked without it.")
+        embedder = " OPENAI_BASE_URL is the address for --embedder openai:MODEL." if "--base-url" in useless else ""
+        raise ConfigurationError(f"{', '.join(useless)} needs --llm MODEL: no model is asked without it.{embedder}")
 
 
 def _key(base_url: str | None, name: str) -> str | None:
@@ -241,9 +242,9 @@ def eval_models(
     reader_only: bool,
 ) -> Iterator[EvalModels]:
     """The models, and the places where what they answer is kept: those that are named, else temporary ones."""
-    from sire_core.evaluate.answer_file import AnswerFile
     from sire_core.models.caching import CachedModel
     from sire_core.models.usage_meter import with_meter
+    from sire_core.storage.call_cache import CallStore
 
     model = calls.model()
     if model is None:
@@ -258,7 +259,7 @@ def eval_models(
         judging = unbounded.metered(model.meter, "judge")
     with (
         _paths(to, answers, model.meter, builds=builds) as (folder, file),
-        closing(AnswerFile(file)) as answer_file,
+        closing(CallStore(file)) as answer_file,
     ):
         wrapped: dict[LanguageModel, LanguageModel] = {}
 
@@ -285,13 +286,13 @@ def _paths(
     The answers are next to the folder, not inside it: an index is built in an empty folder only.
     """
     if to is not None:
-        file = answers or Path(f"{to}.answers.jsonl")
+        file = answers or Path(f"{to}.answers.sqlite")
         file.parent.mkdir(parents=True, exist_ok=True)
         yield to, file
         return
     temporary = Path(tempfile.mkdtemp(prefix="sire-eval-"))
     index = temporary / "index"
-    file = Path(f"{index}.answers.jsonl")
+    file = Path(f"{index}.answers.sqlite")
     words = ["--to", str(index)] if builds else ["--answers", str(file)]
     elsewhere = answers is not None and not builds  # nothing is in the temporary folder
     try:

@@ -87,11 +87,12 @@ def timed_reading(
 def known_files_of(sources: Sequence[Path] | None, options: IndexOptions) -> KnownFiles:
     """Files that an index folder has noted; none where a few single ones are given, which are read in no time."""
     from sire_core.files.readers import READING
+    from sire_core.storage.pending_documents import is_any_pending
 
     folder = options.folder
     paths = sources or ()
     is_small = len(paths) < _FEW_FILES and not any(path.is_dir() for path in paths)
-    if folder is None or is_small or (folder / "pending").exists():
+    if folder is None or is_small or is_any_pending(folder):
         return KnownFiles(None, "", {})
     cutter = chunker_of(options)
     rules = f"{READING} {__version__} {cutter.fingerprint if cutter else 'whole'} media={options.media}"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _READERS = {
     ".pdf": ("pdf", "read_pdf"),
     ".doc": ("old_word", "read_doc"),
+    ".ppt": ("old_slides", "read_ppt"),
     ".docx": ("word_files", "read_docx"),
     ".pptx": ("slides", "read_pptx"),
     ".xlsx": ("workbooks", "read_xlsx"),
@@ -43,7 +44,7 @@ _READERS = {
 """Modules and functions that read a format."""
 _LIBRARIES = {
     "pdf": ("pypdfium2",),
-    **dict.fromkeys(("old_word", "mail"), ("olefile", "kreuzberg")),
+    **dict.fromkeys(("old_word", "old_slides", "mail"), ("olefile", "kreuzberg")),
     "word_files": ("docx",),
     "slides": ("pptx",),
     "workbooks": ("openpyxl", "lxml"),

@@ -14,6 +14,7 @@ from sire_core.documents.markdown_writing import code_block, without_comment_mar
 from sire_core.files.conversion import spend
 from sire_core.files.formulas import MathElement, mathml
 from sire_core.files.page_regions import PageRegions, is_imprint, is_site_name
+from sire_core.files.preformatted import Preformatted, written_lines
 from sire_core.files.raised_text import END, LOWERED, RAISED, RUBY_BASE, RUBY_END, RUBY_READING, write_scripts
 from sire_core.files.xml_entities import without_entities
 
@@ -110,6 +111,7 @@ _STEP_LETTERS = 600
 _TITLES_BETWEEN = 20
 """Words that a table or list of such links may have outside of them: the titles of the page and of its book."""
 _SPACE = re.compile(r"[ \t\r\n\f]+")
+_CODE_CLASS = re.compile("code|highlight|prettyprint|brush|lang(?:uage)?-|listing", re.IGNORECASE)
 _BRACKETS = str.maketrans("", "", "[]")
 _CAPTION_REACH = 8
 """Lines above an image that may have its text behind a number: `Figure 3. Layers`."""
@@ -337,6 +339,7 @@ class _Reader:
         self._lists: list[int] = []  # the number of the next item in each open list; 0 where they have none
         self._in_title = False
         self._code: list[str] | None = None
+        self._is_code = False
         self._row: list[str] | None = None
         self._rows = 0
         self._header = self._columns = 0  # line of the header of the open table, and its width
@@ -364,7 +367,7 @@ class _Reader:
         self._flush()
         while len(self._lines) > 2 and (not (last := self._lines[-1]) or is_imprint(last)):
             self._lines.pop()  # a page ends in its date, its author's rights and its licence
-        text = re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip()
+        text = re.sub(r"\n{3,}", "\n\n", "\n".join(written_lines(self._lines))).strip()
         return self._page_title(), text
 
     def begin(self, tag: str, attributes: dict[str, str | None]) -> None:
@@ -437,6 +440,7 @@ class _Reader:
             self._flush()
             if tag == "pre":
                 self._code = [] if self._code is None else self._code
+                self._is_code = _CODE_CLASS.search(attributes.get("class") or "") is not None
             elif tag in ("table", "tr"):
                 self._end_row()  # of the table around this one
                 self._spans = {} if tag == "table" else self._spans
@@ -455,8 +459,9 @@ class _Reader:
             self._in_title = True
         elif tag in _SCRIPTS:
             (self._text if self._code is None else self._code).append(_SCRIPTS[tag][0])
-        elif tag == "code" and self._code is None:
-            self._text.append("`")
+        elif tag == "code":
+            self._is_code = True
+            self._text += ["`"] if self._code is None else []
         elif tag == "a" and attributes.get("href"):
             is_step = not _STEPS.isdisjoint((attributes.get("rel") or "").lower().split())
             self._link = len(self._text), is_step or attributes.get("accesskey") in _STEP_KEYS
@@ -511,8 +516,9 @@ class _Reader:
             if text:
                 self._cells.add("th" if self._places["thead"] else tag)
         elif tag == "pre" and self._code is not None:
-            self._lines += ["", code_block(write_scripts("".join(self._code))), ""]
-            self._code = None
+            code, self._code = write_scripts("".join(self._code)), None
+            is_code = self._is_code or self._row is not None
+            self._lines += ["", code_block(code) if is_code else Preformatted(code, self._level), ""]
         elif tag in ("tr", "table"):
             self._end_row()
             if tag == "table":
@@ -570,15 +576,15 @@ class _Reader:
                 self._code.append("\n")
             else:
                 self._text.append(" ")
-        elif tag == "img" and attributes.get("alt") and attributes.get("src"):
-            inline = str(attributes["src"]).lstrip()[:5].lower() == "data:"
+        elif tag == "img" and attributes.get("alt"):
+            inline = (attributes.get("src") or "data:").lstrip()[:5].lower() == "data:"
             alternative = " ".join(str(attributes["alt"]).translate(_BRACKETS).split())
             above = () if any(map(str.strip, self._text[-20:])) else self._lines[-_CAPTION_REACH:]
             captions = (line[: -len(alternative)].rstrip(" .:\xa0") for line in above if line.endswith(alternative))
             is_told = any(caption[-1:].isdigit() for caption in captions)
             self._alternative = "" if inline or is_told else alternative
             if not is_told:
-                self._text.append(alternative if inline else f"![{alternative}]({attributes['src']})")
+                self._text.append(f" {alternative} " if inline else f"![{alternative}]({attributes['src']})")
         elif tag == "hr":
             self._flush()
 

@@ -14,11 +14,13 @@ from sire_core.files.conversion import note
 from sire_core.files.other_formats import read_other
 from sire_core.files.text_encodings import guess_encoding
 
+_EAST_ASIAN = b"\x99\xa6"
 _BEFORE_97 = {
     b"\x31\xbe": "for DOS",
     b"\x9b\xa5": "1",
     b"\xdb\xa5": "2",
     b"\xdc\xa5": "6 or 95",
+    _EAST_ASIAN: "6 of the Far East",
 }
 """Versions by the first bytes."""
 _FLAGS, _TEXT, _PIECES, _PIECES_97 = 0x0A, 0x18, 0x160, 0x1A2
@@ -52,9 +54,25 @@ def read_doc(path: Path) -> tuple[str, str]:
     if flags & _IS_ENCRYPTED:
         raise CorpusError("the file is encrypted; save it without its password to read it")
     letters = b"".join(_pieces(raw) if flags & _IS_SAVED_IN_PIECES and "6" in version else [_main_text(raw)])
-    encoding = guess_encoding(letters)
+    text, encoding = _decoded_east_asian(letters) if raw.startswith(_EAST_ASIAN) else _decoded(letters)
     note(f"of Word {version}, whose text alone is read, as {encoding}")
-    return "", _paragraphs(letters.decode(encoding, "replace"))
+    return "", _paragraphs(text)
+
+
+def _decoded(letters: bytes) -> tuple[str, str]:
+    encoding = guess_encoding(letters)
+    return letters.decode(encoding, "replace"), encoding
+
+
+def _decoded_east_asian(letters: bytes) -> tuple[str, str]:
+    """Text of which each character has two bytes, the first one behind; that one is no letter's in Western words."""
+    codes = [letters[start : start + 2][::-1] for start in range(0, len(letters), 2)]
+    encoding = guess_encoding(b"".join(code for code in codes if code[0] >= 1 << 7))
+    decoded = (
+        code.decode(encoding, "replace") if code[0] >= 1 << 7 else code[1:].decode("cp1252", "replace")
+        for code in codes
+    )
+    return "".join(decoded), encoding
 
 
 def _read_newer(path: Path, raw: bytes, table: bytes) -> tuple[str, str]:

@@ -44,9 +44,6 @@ def read_other(path: Path, suffix: str) -> tuple[str, str]:
     content = prepare_rtf(content) if suffix == ".rtf" else content
     # Of slides what stands at the edge are the words of the master ("Click to edit Master title style").
     extracted = _extracted(content, kind, headers=suffix != ".ppt")
-    if suffix == ".ppt" and not extracted.content.strip():
-        note("its slides hold no text; read is that of their master")
-        extracted = _extracted(content, kind, headers=True)
     metadata: dict[str, Any] = dict(extracted.metadata)
     title = first_title(metadata.get("title"), metadata.get("subject"))
     if suffix == ".doc":
@@ -54,6 +51,11 @@ def read_other(path: Path, suffix: str) -> tuple[str, str]:
     if suffix == ".xls":
         return title, _sheets(metadata.get("sheet_names", ()), extracted.tables)
     return title, _written(extracted.content)
+
+
+def read_with_edges(path: Path, suffix: str) -> str:
+    """Markdown of a file by kreuzberg, with what stands at the edges of its pages."""
+    return _written(_extracted(path.read_bytes(), _KINDS[suffix], headers=True).content)
 
 
 def _extracted(content: bytes, kind: str, *, headers: bool) -> Any:

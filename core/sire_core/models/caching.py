@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -22,25 +22,7 @@ from sire_core.types import digest
 
 if TYPE_CHECKING:
     from sire_core.models.base import AnswerParts
-
-
-class AnswerStore(Protocol):
-    """Store of answers. Every put commits at once; all methods may be called from any thread."""
-
-    def answer(self, key: str) -> tuple[str, int, int] | None:
-        """A stored answer, with the tokens of its prompt and its own; 0 where they are not known."""
-
-    def put_answer(
-        self,
-        key: str,
-        answer: str,
-        *,
-        sources: Sequence[str] = (),
-        stage: str = "",
-        input_tokens: int = 0,
-        output_tokens: int = 0,
-    ) -> None:
-        """Store an answer made from the passages with these content hashes."""
+    from sire_core.storage.call_cache import CallStore
 
 
 def answer_key(fingerprint: str, request: ModelRequest) -> str:
@@ -85,7 +67,7 @@ class CachedModel(ModelWrapper):
     def __init__(
         self,
         model: LanguageModel,
-        store: AnswerStore,
+        store: CallStore,
         stage: str = "",
         *,
         meter: UsageMeter | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sire_core.settings import check_settings, refuse_unused, setting
+from sire_core.settings import check_settings, setting
 
 if TYPE_CHECKING:
     from sire_core.protocols import Ranker
@@ -17,22 +17,18 @@ class PoolRanker:
 
     Attributes:
         ranker: `dense`, `bm25`, `tfidf`, `hybrid` or `late` (late interaction).
-        ann_threshold: Above this many units, search compressed vectors instead of scanning all; see `Flat`.
         instruction: Text appended to the question for the search, like the answer instruction in SiReRAG's released
             notebooks.
 
     Raises:
-        ConfigurationError: A setting is not allowed, or has no effect.
+        ConfigurationError: A setting is not allowed.
     """
 
     ranker: str = setting("dense", choices=("dense", "bm25", "tfidf", "hybrid", "late"))
-    ann_threshold: int | None = setting(None, low=1)
     instruction: str = setting("", wording=True)
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.ranker in ("bm25", "tfidf", "late"):
-            refuse_unused(self, f"ranker={self.ranker!r}", ("ann_threshold",))
 
     def make(self) -> Ranker:
         """Build the ranker."""
@@ -41,7 +37,7 @@ class PoolRanker:
         from sire_core.search.vectors.flat import Flat
 
         ranker: Ranker
-        dense = Flat(self.instruction if self.ranker == "dense" else "", self.ann_threshold)
+        dense = Flat(self.instruction if self.ranker == "dense" else "")
         if self.ranker == "dense":
             return dense
         if self.ranker == "late":

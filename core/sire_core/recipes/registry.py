@@ -129,12 +129,13 @@ def _with_known_settings(make: Callable[..., Recipe], built: BuiltRecipe) -> Rec
         return make(**config)
     except UnknownSettingError as error:
         unknown = {name: config.pop(name) for name in config.keys() - error.known}
-        _warn_once(
-            ConfigurationError(
-                f"The index was built by another version: its recipe {built.name!r} has no longer the settings "
-                f"{unknown}. `sire index` on the same folder writes the settings of today."
+        if any(value is not None for value in unknown.values()):
+            _warn_once(
+                ConfigurationError(
+                    f"The index was built by another version: its recipe {built.name!r} has no longer the settings "
+                    f"{unknown}. `sire index` on the same folder writes the settings of today."
+                )
             )
-        )
     return make(**config)
 
 

@@ -12,7 +12,6 @@ class RecipeSettings(TypedDict, total=False):
     """Settings of all recipes but those that are called like arguments of `Index`."""
 
     abstractor: Literal["greedy", "neural"]
-    ann_threshold: int | None
     assign: Literal["softmax", "sigmoid"]
     base: Literal["dense", "bm25", "hybrid", "pagerank", "mix_recall", "sire", "iier"] | Ranker
     base_store: Literal["aku", "chunks", "any"]
@@ -145,3 +144,10 @@ class RecipeSettings(TypedDict, total=False):
     variant: Literal["full", "A", "B", "C", "D", "E"]
     views: Literal["all", "relations"]
     vote: Literal["count", "similarity"]
+
+
+class AnyRecipeSettings(RecipeSettings, total=False):
+    """Settings of all recipes."""
+
+    extraction: Literal["vector", "llm"]
+    seed: int

@@ -82,7 +82,7 @@ def _judge(question: str, hits: Sequence[Hit], spoken: Language) -> tuple[str, b
 
 
 def _shares_of_hits(asked: Sequence[str], words_of_hits: Sequence[Sequence[str]], spoken: Language) -> FloatArray:
-    """How much of each word each hit has, `[hits, words]`: 1 for a form or a compound, less for a similar word."""
+    """Share of each word that each hit has, `[hits, words]`: 1 for a form or a compound, less for a similar word."""
     every = {word: column for column, word in enumerate(dict.fromkeys(chain(*words_of_hits)))}
     likeness = gram_vectors(asked) @ gram_vectors(list(every)).T
     likeness[likeness < MIN_ALIKE_COSINE] = 0.0

@@ -19,7 +19,7 @@ from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TI
 from sire_core.search.validity import version
 from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities, sq_pays
 from sire_core.search.vectors.vector_store import store_scores
-from sire_core.storage.array_file import map_arrays, save_arrays
+from sire_core.storage.array_file import ARRAYS_FILE, map_arrays, save_arrays, unpack_arrays
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.pool import Pool, differing_metadata, shared_metadata
 from sire_core.text.pluralize import count
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import (
         BoolArray,
-        CarriedFiles,
+        CarriedArrays,
         Embedder,
         FloatArray,
         IntArray,
@@ -50,7 +50,6 @@ T = TypeVar("T")
 
 _WORTH_FILES = 2_000  # Minimum rows for files; smaller structures are derived again within a second
 _STALE = 50  # Files are written again if more than one row in this many is missing
-_ARRAYS_FILE = "arrays.bin"
 _INLINE = 16_000_000
 """Matrix elements that one product gets through in about 5 ms; more work than that leaves the event loop."""
 
@@ -81,13 +80,13 @@ class DerivedCache:
         structure: T = self._derived[name]
         return structure
 
-    def cached_incremental(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
+    def cached_incremental(self, name: str, make: Callable[[T | None], T], saved: CarriedArrays[T] | None = None) -> T:
         """Return a structure that is updated from that of the previous snapshot."""
-        structure: T = self.derived(name, lambda: self._updated(name, make, files))
+        structure: T = self.derived(name, lambda: self._updated(name, make, saved))
         self._previous[name] = structure
         return structure
 
-    def _updated(self, name: str, make: Callable[[T | None], T], saved: CarriedFiles[T] | None) -> T:
+    def _updated(self, name: str, make: Callable[[T | None], T], saved: CarriedArrays[T] | None) -> T:
         before = self._previous.get(name)
         if saved is None or self._files is None:
             return make(before)
@@ -95,7 +94,8 @@ class DerivedCache:
         if before is None and files.exists():
             with suppress(Exception):  # damaged files: start from scratch
                 files.verify()
-                before, self._written[name] = saved.load(files.directory), 0
+                arrays = unpack_arrays((files.directory / ARRAYS_FILE).read_bytes(), in_place=True)
+                before, self._written[name] = saved.of(arrays), 0
         made = make(before)
         size, new = saved.size(made)
         stale = not files.exists() or (new - self._written.get(name, 0)) * _STALE > size
@@ -103,7 +103,7 @@ class DerivedCache:
         if stale and size >= _WORTH_FILES and self._files.exists():
             with suppress(StorageError, OSError):  # a read-only folder costs only time
                 files.directory.parent.mkdir(exist_ok=True)
-                files.write(lambda directory: saved.save(made, directory))
+                files.write(lambda directory: save_arrays(directory / ARRAYS_FILE, saved.arrays(made)))
                 self._written[name] = new
         return made
 
@@ -118,8 +118,8 @@ class DerivedCache:
         return self.cached_on_disk(
             name,
             make,
-            lambda arrays, directory: save_arrays(directory / _ARRAYS_FILE, arrays),
-            lambda directory: map_arrays(directory / _ARRAYS_FILE),
+            lambda arrays, directory: save_arrays(directory / ARRAYS_FILE, arrays),
+            lambda directory: map_arrays(directory / ARRAYS_FILE),
         )
 
     def _from_disk(

@@ -1,31 +1,52 @@
-"""Arrays by name in one form: as bytes, as a memory-mapped file, as a compressed file; `ArrayNote`."""
+"""Arrays by name in one form: as bytes or as a memory-mapped file; `Joined`, `ArrayNote`."""
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
 from sire_core.arrays.lists import arrays_of, record_of
-from sire_core.storage.derived import inflate
 
 _ALIGNED = 64
 _LENGTH = 8
-_ZIP = b"PK"  # How arrays begin that an older version packed
-MAX_RATIO = 200
-"""Maximum ratio of unpacked to compressed bytes; ours is 2 to 30."""
+ARRAYS_FILE = "arrays.bin"
+"""Name of the file in a folder of derived arrays."""
 
 
-def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """An array in pieces, one after the other along its first axis, which is never made in memory."""
+
+    pieces: Sequence[NDArray[Any]]  # At least one
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the numbers."""
+        return self.pieces[0].dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the whole."""
+        return (sum(map(len, self.pieces)), *self.pieces[0].shape[1:])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all pieces."""
+        return sum(piece.nbytes for piece in self.pieces)
+
+
+Saved = Union[NDArray[Any], Joined]
+
+
+def save_arrays(file: Path, arrays: Mapping[str, Saved]) -> None:
     """Write arrays after a header with their positions, each aligned to 64 bytes."""
     with file.open("wb") as written:
         written.writelines(_pieces(arrays))
@@ -43,26 +64,11 @@ def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 def unpack_arrays(note: bytes, *, in_place: bool = False) -> dict[str, NDArray[Any]]:
     """Inverse of `pack_arrays`; `in_place` returns read-only arrays over the bytes instead of copies."""
-    if note.startswith(_ZIP):
-        return _unzipped(note)
     arrays = _arrays_in(np.frombuffer(note, dtype=np.uint8))
     return arrays if in_place else {name: array.copy() for name, array in arrays.items()}
 
 
-def compress_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays compressed, for those that are read whole and rarely."""
-    stream = zlib.compressobj(1)
-    with file.open("wb") as written:
-        written.writelines(map(stream.compress, _pieces(arrays)))
-        written.write(stream.flush())
-
-
-def decompress_arrays(file: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of `compress_arrays`, read-only; raise `zlib.error` if they unpack to far more than ours."""
-    return unpack_arrays(inflate(file.read_bytes(), MAX_RATIO * file.stat().st_size), in_place=True)
-
-
-def _pieces(arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes | memoryview]:
+def _pieces(arrays: Mapping[str, Saved]) -> Iterator[bytes | memoryview]:
     """Yield header and arrays, with zeros between them."""
     described: dict[str, tuple[str, tuple[int, ...], int]] = {}
     end = 0
@@ -73,7 +79,8 @@ def _pieces(arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes | memoryview]:
     yield len(header).to_bytes(_LENGTH, "little")
     yield header.ljust(_aligned(_LENGTH + len(header)) - _LENGTH, b"\0")
     for array in arrays.values():
-        yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        for piece in array.pieces if isinstance(array, Joined) else (array,):
+            yield np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data
         yield bytes(_aligned(array.nbytes) - array.nbytes)
 
 
@@ -91,15 +98,6 @@ def _arrays_in(content: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
 
 def _aligned(offset: int) -> int:
     return -(-offset // _ALIGNED) * _ALIGNED
-
-
-def _unzipped(note: bytes) -> dict[str, NDArray[Any]]:
-    """Return arrays in the form of an older version, which are not compressed: they take no more than their bytes."""
-    with zipfile.ZipFile(io.BytesIO(note)) as archive:
-        if sum(member.file_size for member in archive.infolist()) > len(note):
-            raise ValueError(f"the arrays unpack to more than {len(note):,} bytes")
-    with np.load(io.BytesIO(note), allow_pickle=False) as arrays:
-        return dict(arrays)
 
 
 class ArrayNote:

@@ -1,6 +1,7 @@
 """Cache of model answers, extraction records and vectors in `calls.sqlite`; every write is committed at once.
 
-Every row has a checksum. A damaged row counts as absent and is computed again; nothing else depends on it.
+Every row has a checksum. A damaged row counts as absent and is computed again; nothing else depends on it. The table of
+documents that wait to be indexed is here, too, since it may be written while a build writes the index.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sire_core.errors import StorageError
 from sire_core.extraction.record import StoredRecord, read_records
 from sire_core.storage.array_file import pack_arrays, unpack_arrays
 from sire_core.storage.checksums import CheckedTable, is_intact, row_checksum
@@ -31,6 +33,8 @@ CREATE TABLE IF NOT EXISTS answer_sources (
 CREATE TABLE IF NOT EXISTS vectors (
     fingerprint TEXT NOT NULL, hash TEXT NOT NULL, vector BLOB NOT NULL, checksum INTEGER,
     PRIMARY KEY (fingerprint, hash)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pending (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, body TEXT NOT NULL, checksum INTEGER);
 CREATE TABLE IF NOT EXISTS fitted (name TEXT PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER) WITHOUT ROWID;
 """
 
@@ -39,6 +43,7 @@ _ANSWERS = CheckedTable("answers", ("key", "body", "stage", "input_tokens", "out
 _SOURCES = CheckedTable("answer_sources", ("hash", "key"), "tt")
 _VECTORS = CheckedTable("vectors", ("fingerprint", "hash", "vector"), "ttb")
 _FITTED = CheckedTable("fitted", ("name", "body"), "tb")
+_PENDING = CheckedTable("pending", ("id", "body"), "tt")
 
 _logger = logging.getLogger(__name__)
 
@@ -80,7 +85,7 @@ class CallStore(Database):
         problems = super().check()
         if problems:
             return problems
-        for table in (_RECORDS, _ANSWERS, _SOURCES, _VECTORS, _FITTED):
+        for table in (_RECORDS, _ANSWERS, _SOURCES, _VECTORS, _FITTED, _PENDING):
             rows = self.iterate(f"SELECT {table.selected} FROM {table.name}")
             wrong = sum(not is_intact(row, table) for row in rows)
             if wrong:
@@ -232,6 +237,37 @@ class CallStore(Database):
                 texts_of.setdefault(str(other), set()).add(str(text))
         current = texts_of.pop(fingerprint, set())
         return {other: len(texts - current) for other, texts in texts_of.items() if texts - current}
+
+    # --- documents that wait -----------------------------------------------------------------------------------------
+
+    def has_pending(self) -> bool:
+        """True if a change of a document waits to be indexed."""
+        return bool(self.read("SELECT 1 FROM pending LIMIT 1"))
+
+    def pending(self) -> list[tuple[str, str, int]]:
+        """Return id of the document, content and number of the changes that wait, the oldest first."""
+        rows = self.read(f"SELECT {_PENDING.selected}, number FROM pending ORDER BY number")
+        for row in rows:
+            if not is_intact(row, _PENDING):
+                raise StorageError(
+                    f"{self.path} is damaged: a change of the document {row[0]!r} that no search has seen yet is not "
+                    "what was written. Restore the file from a backup; or delete it, which makes models answer again, "
+                    "and hand in again the documents that were changed last (index() with force_update=True)."
+                )
+        return [(name, body, number) for name, body, _, number in rows]
+
+    def put_pending(self, changes: Mapping[str, str]) -> None:
+        """Store changes by id of the document; each replaces an earlier one and is the last now."""
+        with self.transaction() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO pending (id, body, checksum) VALUES (?,?,?)",
+                [_with_checksum(name, body) for name, body in changes.items()],
+            )
+
+    def drop_pending(self, last: int) -> None:
+        """Delete the changes up to a number."""
+        with self.transaction() as connection:
+            connection.execute("DELETE FROM pending WHERE number<=?", [last])
 
     # --- forgetting -------------------------------------------------------------------------------------------------
 

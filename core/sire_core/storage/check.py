@@ -21,7 +21,8 @@ from sire_core.storage.store import Store
 _CALLS_ADVICE = (
     "Restore it from a backup. Without it what a model answered is asked for, and paid for, again when it is needed; "
     "and questions to an index with the default embedder fail until the next change (`sire index` or "
-    "`sire sync` with the same documents, too) has learned again what lies there."
+    "`sire sync` with the same documents, too) has learned again what lies there. Documents that a LangChain index was "
+    "given and no search has seen yet have to be handed in again."
 )
 _SOURCES_ADVICE = (
     "Searches do not need it. Restore it from a backup, or delete it and name the whole folders that were indexed when "
@@ -77,7 +78,7 @@ def _stamp(path: Path) -> list[tuple[str, int, int, int]]:
 def _findings(path: Path) -> list[Finding]:
     """Check everything once."""
     folder = Folder(path)
-    entries = [path, *sorted((*path.glob("*"), *path.glob("derived/*")))] if path.is_dir() else []
+    entries = [path, *sorted((*path.glob("*"), *path.glob("*/*")))] if path.is_dir() else []
     if closed := [str(entry.relative_to(path)) for entry in entries if not os.access(entry, os.R_OK)]:
         return [Finding(name, "it may not be read", _CLOSED_ADVICE) for name in closed]
     if entries and (wrong := sorted(misplaced(path))):

@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -26,8 +26,7 @@ from sire_core.storage.plain_files import (
 )
 
 _CHECKSUMS = "checksums.json"
-BLOCK = 1 << 20
-"""Bytes per checksum."""
+_BLOCK = 1 << 20  # Bytes that are read at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +67,13 @@ class DerivedFiles:
             return self.directory.is_dir()
         return False
 
-    def verify(self, unread: Mapping[str, Collection[int]] | None = None) -> None:
+    def verify(self) -> None:
         """Raise `StorageError` if files are missing, damaged, or derived from something else."""
         try:
             self._require_plain()
             listing, files = _listing(self.directory)
             right = listing["label"] == self.label and all(
-                _is_right(self.directory / name, checksums, (unread or {}).get(name, ()))
-                for name, checksums in files.items()
+                _is_right(self.directory / name, noted) for name, noted in files.items()
             )
         except Exception as error:  # damaged content may raise anything
             raise StorageError(f"The derived files in {self.directory} cannot be read ({error}).") from error
@@ -87,20 +85,13 @@ class DerivedFiles:
         require_plain(self.directory, folder=True)
         require_plain(self.directory.parent, folder=True)
 
-    def checksums(self) -> dict[str, list[int]]:
-        """Return size and block checksums of every file; empty if they cannot be read."""
-        try:
-            return _listing(self.directory)[1]
-        except Exception:  # noqa: BLE001 - whatever can go wrong with foreign bytes
-            return {}
-
     def last(self) -> None:
         """Sync files to disk that were written without."""
         with suppress(OSError):
             _sync_files(self.directory)
             sync_folder(self.directory.parent)
 
-    def write(self, save: Callable[[Path], Mapping[str, Mapping[int, int]] | None]) -> None:
+    def write(self, save: Callable[[Path], None]) -> None:
         """Write the files into a sibling folder, sync them if they are `lasting`, and rename the folder."""
         directory = self.directory
         partial = directory.with_name(f"{directory.name}.{os.getpid()}-{threading.get_ident()}.partial")
@@ -108,8 +99,8 @@ class DerivedFiles:
             require_plain(directory.parent, folder=True)
             remove(partial)
             partial.mkdir()
-            copied = save(partial) or {}
-            files = {path.name: _checksums(path, copied.get(path.name, {})) for path in sorted(partial.iterdir())}
+            save(partial)
+            files = {path.name: _size_and_checksum(path) for path in sorted(partial.iterdir())}
             (partial / _CHECKSUMS).write_text(json.dumps({"label": self.label, "files": files}))
             if self.lasting:
                 _sync_files(partial)
@@ -162,7 +153,7 @@ def carried_folder(key: str) -> str:
 
 
 def _listing(directory: Path) -> tuple[dict[str, Any], dict[str, list[int]]]:
-    """Return what a folder of derived files says of itself, and size and block checksums of its files."""
+    """Return what a folder of derived files says of itself, and size and checksum of its files."""
     listing = dict(json.loads(read_plain(directory / _CHECKSUMS)))
     return listing, dict(listing["files"])
 
@@ -174,10 +165,10 @@ def damaged_files(directory: Path) -> Iterator[tuple[Path, str]]:
     except Exception:  # noqa: BLE001 - whatever can go wrong with foreign bytes
         yield directory / _CHECKSUMS, "it cannot be read"
         return
-    for name, checksums in files.items():
+    for name, noted in files.items():
         file = directory / name
         try:
-            if not _is_right(file, checksums):
+            if not _is_right(file, noted):
                 yield file, "it is not what was written"
         except FileNotFoundError:
             yield file, "it is missing"
@@ -192,20 +183,14 @@ def _sync_files(folder: Path) -> None:
     sync_folder(folder)
 
 
-def _is_right(path: Path, checksums: Sequence[int], unread: Collection[int] = ()) -> bool:
-    if not is_plain(path):
-        return False
-    return _checksums(path, {block: checksums[1 + block] for block in unread}) == list(checksums)
+def _is_right(path: Path, noted: Sequence[int]) -> bool:
+    return is_plain(path) and _size_and_checksum(path) == list(noted)
 
 
-def _checksums(path: Path, copied: Mapping[int, int]) -> list[int]:
-    """Return the size of a file and the CRC-32 of its blocks: against accidents, not against forgery."""
-    checksums = [path.stat().st_size]
+def _size_and_checksum(path: Path) -> list[int]:
+    """Return the size of a file and its CRC-32: against accidents, not against forgery."""
+    checksum = 0
     with path.open("rb", buffering=0) as file:
-        for number in range(-(-checksums[0] // BLOCK)):
-            if number in copied:
-                checksums.append(copied[number])
-                continue
-            file.seek(number * BLOCK)
-            checksums.append(zlib.crc32(file.read(BLOCK)))
-    return checksums
+        while block := file.read(_BLOCK):
+            checksum = zlib.crc32(block, checksum)
+    return [path.stat().st_size, checksum]

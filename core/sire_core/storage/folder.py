@@ -25,6 +25,7 @@ from sire_core.storage.plain_files import (
     has_few_descriptors,
     is_derived_name,
     misplaced,
+    raise_if_whole,
     read_checked,
     read_plain,
     remove,
@@ -38,7 +39,7 @@ from sire_core.storage.plain_files import (
 
 FORMAT = 4
 """Version of the folder layout and of the tables; a folder of another version is refused with advice."""
-_DATABASES = ("writer.lock", "pending.lock", "index.sqlite", "calls.sqlite")
+_DATABASES = ("writer.lock", "index.sqlite", "calls.sqlite")
 _MAY_COME_FIRST = {*(f"{name}{end}" for name in _DATABASES for end in ("", "-journal", "-wal", "-shm")), *ADVICE}
 """Files of ours that a folder may hold before anything is built, also while another process begins to."""
 _OF_ADAPTERS = {"llama_index_nodes.json": "LlamaIndex", "llama_index.json": "LlamaIndex", "langchain.json": "LangChain"}
@@ -112,7 +113,8 @@ class Folder:
             right = content["checksum"] == checksum(listed) and all(isinstance(name, str) for name in folders.values())
         except (FileNotFoundError, NotADirectoryError):  # an index that was made in Python, or none
             return {}
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            raise_if_whole(self.sources_file, error)
             right = False
         if not right:
             raise StorageError(
@@ -323,7 +325,4 @@ def _others(folder: Path) -> Iterator[Path]:
             yield path
     for path in sorted((folder / "derived").glob("*")):
         if not is_derived_name(path.name):
-            yield path
-    for path in sorted((folder / "pending").glob("*")):
-        if path.suffix not in (".json", ".partial"):
             yield path

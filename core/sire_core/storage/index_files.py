@@ -252,14 +252,14 @@ class IndexFiles:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise StorageError(f"{path} holds something already. Name a new folder.")
         target.create()
-        self.copy_adapter_files(path)  # first: what waits there may be in the store by the time that is copied
+        self.copy_adapter_files(path)
         self.calls.copy_to(target.calls_file)
-        self.store.copy_to(target.index_file)
+        self.store.copy_to(target.index_file)  # after documents that wait, which it may hold by now
         target.write_manifest(self._manifest.to_json())
         self._copy_sources(target)
 
     def copy_adapter_files(self, path: Path) -> None:
-        """Copy settings of adapters and pending documents to a copy of the index."""
+        """Copy settings of adapters to a copy of the index."""
         if self.folder is not None:
             copy_adapter_files(self.folder.path, path)
 

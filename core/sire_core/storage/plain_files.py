@@ -23,10 +23,6 @@ from sire_core.atomic_files import replacing
 from sire_core.errors import NoSpaceError, StorageError
 
 ADVICE = {
-    "pending": (
-        "It holds changes of documents that a LangChain index was given and that no search has seen yet. Delete it and "
-        "hand in again the documents that were added, replaced or deleted last (index() with force_update=True)."
-    ),
     "llama_index_nodes.json": (
         "It says which nodes a LlamaIndex vector store holds. Empty the vector store, delete this folder, and run the "
         "pipeline again."
@@ -37,21 +33,20 @@ ADVICE = {
     ),
     "langchain.json": "It holds the settings of a LangChain retriever: delete it, and give k and recipe again.",
 }
-"""Advice on damage of the files and folders that adapters write beside an index, by name."""
+"""Advice on damage of the files that adapters write beside an index, by name."""
 DATABASE_ENDS = ("", "-wal", "-shm", "-journal")
 """A SQLite database, and the files that SQLite keeps beside it."""
 
 FILES = frozenset(
     {
-        *(f"{name}{end}" for name in ("index.sqlite", "calls.sqlite") for end in DATABASE_ENDS),
-        *(f"{name}{end}" for name in ("writer.lock", "pending.lock") for end in DATABASE_ENDS),
+        *(f"{name}{end}" for name in ("index.sqlite", "calls.sqlite", "writer.lock") for end in DATABASE_ENDS),
         *("manifest.json", "sources.json", "verified.json", "known_files.json"),
         *("llama_index_nodes.json", "llama_index.json", "langchain.json"),
     }
 )
 """Names of all files in an index folder, those of adapters included."""
 
-FOLDERS = frozenset({"derived", "pending"})
+FOLDERS = frozenset({"derived"})
 """Names of all folders in an index folder."""
 
 _DERIVED = re.compile(r"[0-9a-f]{8,64}-(?:\d+|carried)(?:\.\d+-\d+\.partial)?")
@@ -108,6 +103,15 @@ def read_plain(path: Path) -> bytes:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         return file.read()
+
+
+def raise_if_whole(file: Path, error: Exception) -> None:
+    """Raise our error where a file could not be read because of the system, which says nothing about damage."""
+    if isinstance(error, OSError) and error.errno not in (None, errno.ELOOP):
+        reason = TOO_MANY if has_few_descriptors(error) else error.strerror
+        raise StorageError(
+            f"{file} cannot be read: {reason}. Nothing says that it is damaged: read it as a user who may."
+        ) from error
 
 
 def remove(path: Path) -> None:
@@ -218,34 +222,30 @@ def read_checked(file: Path, form: type = object) -> Any:
     except NotADirectoryError as error:  # the folder's path leads through a file: there is nothing either
         raise FileNotFoundError(file) from error
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise_if_whole(file, error)
         reason = str(error)
-    advice = ADVICE.get(file.name) or ADVICE.get(file.parent.name, "Restore it from a backup.")
-    raise StorageError(f"{file} is not what was written ({reason}). {advice}")
+    raise StorageError(
+        f"{file} is not what was written ({reason}). {ADVICE.get(file.name, 'Restore it from a backup.')}"
+    )
 
 
 def damaged_adapter_files(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield the paths of damaged files of adapters in an index folder, with advice."""
     for name, advice in ADVICE.items():
-        path = folder / name
-        for file in sorted(path.glob("*.json")) if name in FOLDERS else [path]:
-            with suppress(FileNotFoundError):
-                try:
-                    read_checked(file)
-                except StorageError:
-                    yield str(file.relative_to(folder)), advice
+        with suppress(FileNotFoundError):
+            try:
+                read_checked(folder / name)
+            except StorageError:
+                yield name, advice
 
 
 def copy_adapter_files(folder: Path, target: Path) -> None:
-    """Copy the files of adapters to a copy of an index, with the changes that wait there."""
+    """Copy the files of adapters to a copy of an index."""
     for name in ADVICE:
-        remove(target / name)  # of changes that waited earlier no file may be left
-        require_plain(folder / name, folder=name in FOLDERS)
-        for file in sorted((folder / name).glob("*.json")) if name in FOLDERS else [folder / name]:
-            require_plain(file)
-            if file.exists():
-                copy = target / file.relative_to(folder)
-                copy.parent.mkdir(exist_ok=True)
-                shutil.copy2(file, copy, follow_symlinks=False)
+        remove(target / name)
+        require_plain(folder / name)
+        if (folder / name).exists():
+            shutil.copy2(folder / name, target / name, follow_symlinks=False)
 
 
 def read_optional(folder: str | os.PathLike[str] | None, name: str) -> dict[str, Any]:

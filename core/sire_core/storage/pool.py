@@ -7,10 +7,9 @@ import time
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +18,9 @@ from sire_core.arrays.grouping import ranges
 from sire_core.errors import StorageError
 from sire_core.filters import comparable
 from sire_core.filters.conditions import filtered_title
-from sire_core.storage.array_file import map_arrays, save_arrays
+from sire_core.storage.array_file import ARRAYS_FILE, Joined, map_arrays, save_arrays
 from sire_core.storage.checksums import stored_values
-from sire_core.storage.derived import BLOCK, DerivedFiles, derived_values, inflate
+from sire_core.storage.derived import DerivedFiles, derived_values, inflate
 from sire_core.storage.store import CORPUS, Store
 from sire_core.types import BUILT_IN_KINDS, Unit, UnitKind
 
@@ -61,13 +60,7 @@ MOST_LETTERS = 24
 """Letters of a unit's id, as `digest` makes it."""
 ID_TYPE = f"S{MOST_LETTERS}"
 MOST_LEVELS = 255
-MATRIX, ROWS, COLUMNS = "matrix.npy", "rows.bin", "columns.bin"
-"""Names of the files of a pool: the large ones, which a change copies in part, and all other arrays."""
-_NUMBER_COLUMNS = (
-    *("ids", "kinds", "levels", "ranks", "indptr", "indices", "offsets"),
-    *("chunk_ids", "chunk_documents", "chunk_metadata"),
-)
-_TEXT_COLUMNS = ("documents", "titles", "metadata")
+_TEXT_COLUMNS = ("documents", "titles", "metadata", "kind_names")
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +251,9 @@ class Pool:
             files.verify()
         directory = files.directory
         with derived_values(str(directory)):
-            parts: dict[str, Any] = {**map_arrays(directory / COLUMNS)}
+            parts: dict[str, Any] = {**map_arrays(directory / ARRAYS_FILE)}
             parts |= {name: parts[name].tobytes() for name in _TEXT_COLUMNS}
-            parts["kind_names"] = tuple(json.loads(parts["kind_names"].tobytes()))
-            parts["matrix"] = np.asarray(np.load(directory / MATRIX, "r"))
-            parts["rows"] = np.asarray(np.memmap(directory / ROWS, dtype=np.uint8, mode="r"))
+            parts["kind_names"] = tuple(json.loads(parts["kind_names"]))
             pool = cls(generation=generation, files=files, stamp=stamp, **parts)
             if not written:
                 pool.require_sound()
@@ -291,20 +282,23 @@ class Pool:
             raise StorageError("The arrays of the pool do not fit each other.")
 
     @classmethod
-    def make(cls, store: Store, owners: Sequence[str], generation: int) -> Pool:
-        """Derive a pool from the store."""
-        with stored_values("The pool of passages"):
-            return cls(generation=generation, **_collect(store, [CORPUS, *owners]))
+    def in_memory(cls, columns: Mapping[str, Any], generation: int) -> Pool:
+        """Make a pool of columns."""
+        whole: dict[str, Any] = {
+            name: np.concatenate(c.pieces) if isinstance(c, Joined) else c for name, c in columns.items()
+        }
+        return cls(generation=generation, **whole)
 
-    def save(self, files: DerivedFiles) -> Pool:
-        """Write the pool to files and return it mapped from them."""
-        files.write(self._write_arrays)
-        return self.load(files, self.generation, written=True)
-
-    def _write_arrays(self, directory: Path) -> None:
-        save_columns(directory, {field.name: getattr(self, field.name) for field in fields(self)})
-        np.save(directory / MATRIX, self.matrix)
-        (directory / ROWS).write_bytes(self.rows.data if len(self.rows) else b" ")
+    @classmethod
+    def save(cls, files: DerivedFiles, columns: Mapping[str, Any], generation: int) -> Pool:
+        """Write columns to files and return the pool mapped from them."""
+        texts = {
+            **{name: columns[name] for name in _TEXT_COLUMNS},
+            "kind_names": json.dumps(columns["kind_names"]).encode(),
+        }
+        arrays = {**columns, **{name: np.frombuffer(text, np.uint8) for name, text in texts.items()}}
+        files.write(lambda directory: save_arrays(directory / ARRAYS_FILE, arrays))
+        return cls.load(files, generation, written=True)
 
     def intact(self, *, may_be_gone: bool = False) -> bool:
         """True if the files are unchanged since they were verified; true in memory. See `DerivedFiles.intact`."""
@@ -322,7 +316,7 @@ def _is_within(numbers: NDArray[Any], size: int) -> bool:
 def _are_bounds(bounds: NDArray[np.int64], count: int, size: int) -> bool:
     """True if bounds divide so many items into so many parts."""
     right = len(bounds) == count + 1 and bounds[0] == 0 and (np.diff(bounds) >= 0).all()
-    return bool(right and (bounds[-1] == size or (not count and size <= 1)))  # an empty file holds a space
+    return bool(right and bounds[-1] == size)
 
 
 def _require_texts(*values: object) -> None:
@@ -330,14 +324,8 @@ def _require_texts(*values: object) -> None:
         raise TypeError("it has something else where a text belongs")
 
 
-def save_columns(directory: Path, columns: Mapping[str, Any]) -> None:
-    """Write all arrays of a pool except its matrix and rows."""
-    texts = {name: columns[name] for name in _TEXT_COLUMNS} | {"kind_names": json.dumps(columns["kind_names"]).encode()}
-    arrays = {name: np.ascontiguousarray(columns[name]) for name in _NUMBER_COLUMNS}
-    save_arrays(directory / COLUMNS, arrays | {name: np.frombuffer(text, np.uint8) for name, text in texts.items()})
-
-
-def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
+def collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
+    """Return the columns of the pool of some owners, by the names of `Pool`."""
     store.require_complete(owners)
     chunks = store.chunks(texts=False)
     number = {chunk.id: i for i, chunk in enumerate(chunks)}
@@ -408,60 +396,11 @@ class _New:
     ranks: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class UpdatedPool:
-    """A pool after a commit. Unchanged rows are not copied in memory: they are written from the old pool."""
+def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> dict[str, Any] | None:
+    """Return the columns of a pool after a commit, as `collect` would derive them from the store.
 
-    generation: int  # Of the index after the commit
-    before: Pool  # The pool before
-    columns: Mapping[str, Any]  # Everything but matrix and rows, by the names of `Pool`
-    matrix: Sequence[NDArray[np.float32]]  # Pieces of the matrix
-    rows: Sequence[NDArray[np.uint8]]  # Pieces of the rows
-    staying: int  # Units at the beginning that stay where they were
-
-    def in_memory(self) -> Pool:
-        """Return the pool as arrays."""
-        matrix, rows = np.concatenate(self.matrix), np.concatenate(self.rows)
-        return Pool(generation=self.generation, matrix=matrix, rows=rows, **self.columns)
-
-    def save(self, files: DerivedFiles) -> Pool:
-        """Write the pool to files and return it mapped from them."""
-        copied = self._copied_checksums()
-
-        def save(directory: Path) -> Mapping[str, Mapping[int, int]]:
-            save_columns(directory, self.columns)
-            shape = (sum(map(len, self.matrix)), self.before.matrix.shape[1])
-            with (directory / MATRIX).open("wb") as file:
-                np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
-                _write(file, self.matrix)
-            with (directory / ROWS).open("wb") as file:
-                _write(file, self.rows)
-            return copied
-
-        files.write(save)
-        return Pool.load(files, self.generation, written=True)
-
-    def verify(self) -> None:
-        """Verify the copied blocks, except those whose checksums are copied along."""
-        if self.before.files is not None:
-            self.before.files.verify(self._copied_checksums())
-
-    def _copied_checksums(self) -> dict[str, dict[int, int]]:
-        """Checksums of blocks that keep their place; without the first, which contains the shape."""
-        if self.before.files is None:
-            return {}
-        row = self.before.matrix.dtype.itemsize * self.before.matrix.shape[1]
-        same = {MATRIX: row * self.staying, ROWS: int(self.before.offsets[self.staying])}
-        checksums = self.before.files.checksums()
-        by_file = {name: checksums.get(name, [])[1:] for name in same}
-        return {
-            name: {block: by_file[name][block] for block in range(1, min(end // BLOCK, len(by_file[name])))}
-            for name, end in same.items()
-        }
-
-
-def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> UpdatedPool | None:
-    """Return the pool after a commit, as `Pool.make` would derive it from the store."""
+    Unchanged rows are not copied in memory.
+    """
     commit = change.commit
     new, touched = _New([], []), set[str]()
     for rank, owner in enumerate((CORPUS, *owners)):
@@ -520,7 +459,7 @@ def _merged(
     new: _New,
     number: Mapping[str, int],
     change: PoolChange,
-) -> UpdatedPool:
+) -> dict[str, Any]:
     numbers = [[number[chunk] for chunk in unit.chunk_ids] for unit in new.units]
     firsts = np.minimum.reduceat(indices, np.cumsum(lengths) - lengths)
     codes = {name: code for code, name in enumerate(pool.kind_names)}
@@ -545,25 +484,15 @@ def _merged(
     counts = np.concatenate([lengths, np.array([len(sources) for sources in numbers], dtype=np.int64)])
     starts = np.cumsum(counts) - counts
     flat = np.concatenate([indices, np.array([n for sources in numbers for n in sources], dtype=np.int64)])
-    columns = arrays | {
+    return arrays | {
+        "matrix": Joined([pool.matrix[start:stop] if stop else vectors[start] for start, stop in runs]),
+        "rows": Joined([_slice(pool, start, stop) if stop else rows[start] for start, stop in runs]),
         "indptr": np.concatenate([[0], np.cumsum(counts[order])]).astype(np.int64),
         "indices": flat[ranges(starts[order], counts[order])],
         "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         "kind_names": tuple(codes),
         **change.update.following(CorpusColumns)[1].columns(),
     }
-    return UpdatedPool(
-        generation=change.generation,
-        before=pool,
-        columns=columns,
-        matrix=[pool.matrix[start:stop] if stop else vectors[start] for start, stop in runs],
-        rows=[_slice(pool, start, stop) if stop else rows[start] for start, stop in runs],
-        staying=runs[0][1] if runs[0][0] == 0 else 0,
-    )
-
-
-def _write(file: BinaryIO, pieces: Sequence[NDArray[Any]]) -> None:
-    file.writelines(np.ascontiguousarray(piece).data for piece in pieces)
 
 
 def _runs(sources: NDArray[np.int64], places: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -620,14 +549,17 @@ class Pools:
                 files.last()  # a reader may have written them without syncing
             return at_hand
         before = self._files(built, generation - 1, commits[1])
-        made = self._followed(built, generation, before) or Pool.make(store, built.owners, generation)
+        columns = self._followed(built, generation, before)
+        if columns is None:
+            with stored_values("The pool of passages"):
+                columns = collect(store, [CORPUS, *built.owners])
         pool: Pool | None = None
         if files is not None and self._published() <= generation:  # files of older generations are deleted already
             with suppress(OSError, StorageError):  # else it serves from memory
                 files.directory.parent.mkdir(exist_ok=True)
-                pool = made.save(files)
+                pool = Pool.save(files, columns, generation)
         if pool is None:
-            pool = made if isinstance(made, Pool) else made.in_memory()
+            pool = Pool.in_memory(columns, generation)
         recent = {name: entry for name, entry in self._open.items() if entry[1].generation >= generation - 1}
         self._open = {**recent, built.pool: (files, pool)}
         return pool
@@ -647,7 +579,7 @@ class Pools:
         directory = self._folder.pool(built.pool, generation)
         # Readers count on a code for every kind that is built in: files without one are made again from the store, and
         # so are those of other rules.
-        return DerivedFiles(directory, f"{directory.name} of {commit}, rules 4, {' '.join(BUILT_IN_KINDS)}")
+        return DerivedFiles(directory, f"{directory.name} of {commit}, rules 5, {' '.join(BUILT_IN_KINDS)}")
 
     def _at_hand(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> Pool | None:
         """Return the pool of a generation if it exists; in a folder, the one that its files contain now."""
@@ -662,17 +594,17 @@ class Pools:
             return pool
         return None
 
-    def _followed(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> UpdatedPool | None:
-        """Return the pool of the generation before with the last commit applied, if both are available."""
+    def _followed(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> dict[str, Any] | None:
+        """Return the columns of the generation before with the last commit applied, if both are available."""
         if self._change is None or self._change.generation != generation:
             return None
         before = self._at_hand(built, generation - 1, files)
         if before is None:
             return None
-        pool = updated(before, self._change, built.owners)
+        columns = updated(before, self._change, built.owners)
         try:
-            if pool is not None:
-                pool.verify()
+            if columns is not None and before.files is not None:
+                before.files.verify()  # what is copied from them gets new checksums
         except StorageError:
             return None
-        return pool
+        return columns

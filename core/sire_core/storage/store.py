@@ -68,6 +68,7 @@ CORPUS = "corpus"
 
 _CHUNK = ", ".join(f"c.{name}" for name in (*CHUNKS.columns, "checksum"))
 _LAYOUT = "(SELECT body FROM layouts WHERE layouts.id={table}.id)"
+_UNIT = f"{UNITS.selected}, {_LAYOUT.format(table='units')}"
 _PAGE = 16384  # Bytes of a page: units have vectors, of which a page of 4 kB would hold one and be half empty
 _SCAN_FROM_VECTORS = 1000  # So many vectors are found by reading all; fewer are looked up one by one
 _MAX_CACHED = 200_000  # Maximum number of passages in the cache, at 1.7 kB each
@@ -181,7 +182,7 @@ class Store(Database):
         with self.snapshot():
             documents = self.documents() if documents is None else documents
             # Not by an index of SQLite: it has no checksums, and one wrong bit hides a passage.
-            layout = self._layout_of("chunks")
+            layout = _LAYOUT.format(table="chunks")
             rows = complete(self, CHUNKS, f"SELECT {CHUNKS.selected}, {layout} FROM chunks NOT INDEXED")
             chunks: list[tuple[int, Chunk]] = []
             for row in rows:
@@ -195,19 +196,9 @@ class Store(Database):
 
     def chunks_of(self, documents: Mapping[str, StoredDocument]) -> list[Chunk]:
         """Return chunks of some documents, in no particular order."""
-        columns = f"{_CHUNK}, {self._layout_of('c')}"
+        columns = f"{_CHUNK}, {_LAYOUT.format(table='c')}"
         rows = self.read_in(f"SELECT {columns} FROM chunks c WHERE doc_id IN ({{marks}})", list(documents))
         return [chunk_of(row, documents[str(row[1])]) for row in rows]
-
-    def _layout_of(self, table: str) -> str:
-        """The stored blocks of a row's text in SQL; nothing in a file of an older version that cannot be written."""
-        has_layouts = self.read("SELECT 1 FROM sqlite_master WHERE name='layouts'")
-        return _LAYOUT.format(table=table) if has_layouts else "''"
-
-    @property
-    def _unit(self) -> str:
-        """Columns of a unit in SQL, for `unit_of`."""
-        return f"{UNITS.selected}, {self._layout_of('units')}"
 
     def metadata_values(self, keys: Sequence[str]) -> dict[str, list[Any]]:
         """Return the values of some metadata keys by document, in corpus order; None where a document has none."""
@@ -226,7 +217,7 @@ class Store(Database):
 
     def each_unit(self, owner: str) -> Iterator[Unit]:
         """Yield units of one owner, ordered by id; call it in a `snapshot`."""
-        for row in complete(self, UNITS, f"SELECT {self._unit} FROM units WHERE owner=? ORDER BY id", owner):
+        for row in complete(self, UNITS, f"SELECT {_UNIT} FROM units WHERE owner=? ORDER BY id", owner):
             yield unit_of(row)
 
     def each_vector(self, owners: Sequence[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
@@ -247,13 +238,13 @@ class Store(Database):
 
     def units_by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
         """Return units of any owner by id, without unknown ids."""
-        rows = self.read_in(f"SELECT {self._unit} FROM units WHERE id IN ({{marks}})", ids)
+        rows = self.read_in(f"SELECT {_UNIT} FROM units WHERE id IN ({{marks}})", ids)
         return {str(row[0]): unit_of(row) for row in rows}
 
     def units_of(self, ids: Sequence[str], owners: Sequence[str]) -> Iterator[tuple[Unit, NDArray[np.float32]]]:
         """Yield units by id with their vectors, without those of other owners and unknown ids."""
         marks = ",".join("?" * len(owners))
-        sql = f"SELECT {self._unit}, vector FROM units WHERE owner IN ({marks}) AND id IN ({{marks}})"
+        sql = f"SELECT {_UNIT}, vector FROM units WHERE owner IN ({marks}) AND id IN ({{marks}})"
         for row in self.read_in(sql, ids, list(owners)):
             yield unit_of(row[:-1]), vector_of(row[0], row[-1])
 
@@ -330,8 +321,6 @@ class Store(Database):
 
     def languages(self) -> dict[str, int]:
         """Return the number of documents by the code of their language, most first; `und` where none is stored."""
-        if not self.read("SELECT 1 FROM sqlite_master WHERE name='layouts'"):
-            return {}
         language = "substr(l.body, 1, max(instr(l.body, '!'), 1) - 1)"
         sql = (
             f"SELECT {language}, count(DISTINCT c.doc_id) FROM chunks c JOIN layouts l ON l.id = c.id "
@@ -349,7 +338,7 @@ class Store(Database):
             )
             kinds = self.read(sql, list(owners))
             counts = {str(kind): int(count) for kind, count, *_ in kinds}
-            sql = f"SELECT {self._unit} FROM units WHERE rowid IN ({{marks}})"
+            sql = f"SELECT {_UNIT} FROM units WHERE rowid IN ({{marks}})"
             rows = self.read_in(sql, [row for *_, row, _ in kinds])
             if {unit_of(row).kind.value for row in rows} != set(counts):
                 raise damage("a kind of 'units'")
@@ -447,24 +436,15 @@ class LazyReader:
         self._store = store
         self._commit = commit
         self._owners = list(owners)
-        self._content: tuple[list[Edge], dict[str, bytes]] | None = None
-
-    def materialize(self) -> None:
-        """Load everything, so that later commits cannot change it."""
-        self._content = (self.edges(), self.notes(""))
 
     def edges(self) -> list[Edge]:
         """Return the edges of the pool."""
-        if self._content is not None:
-            return self._content[0]
         with self._store.snapshot():
             self._check()
             return self._store.edges(self._owners) if self._owners else []
 
     def notes(self, prefix: str) -> dict[str, bytes]:
         """Return notes of the pool whose keys begin with a prefix; of equal keys the first owner's."""
-        if self._content is not None:
-            return {key: note for key, note in self._content[1].items() if key.startswith(prefix)}
         notes: dict[str, bytes] = {}
         with self._store.snapshot():
             self._check()

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
@@ -144,12 +145,16 @@ class Language:
         """Words that are not searched for: those of Snowball where it has any, and their other forms."""
         if self.code not in _SNOWBALL_LISTS:
             return self.listed_words
+<<<<<<< HEAD
         import bm25s.stopwords
 
         words = frozenset(getattr(bm25s.stopwords, f"STOPWORDS_{LANGUAGES[self.code].upper()}"))
         others = sorted(self.listed_words - words)
         stems = frozenset(stem for stem in self.stems(sorted(words)) if len(stem) >= _MIN_PART)
         return words.union(word for word, stem in zip(others, self.stems(others), strict=True) if stem in stems)
+=======
+        return frozenset(_snowball_words()[f"STOPWORDS_{LANGUAGES[self.code].upper()}"])
+>>>>>>> main
 
     @property
     def min_part(self) -> int:
@@ -312,6 +317,17 @@ def _function_weights() -> Mapping[str, Sequence[tuple[str, float]]]:
 
 def _is_telling(word: str) -> bool:
     return len(word) > 1 or word in "ayeo\u00e0"
+
+
+@cache
+def _snowball_words() -> dict[str, Any]:
+    """Function words of Snowball by variable of `bm25s.stopwords`; the package imports numba where it is installed."""
+    import runpy
+    from importlib.util import find_spec
+
+    package = find_spec("bm25s")
+    assert package is not None
+    return runpy.run_path(str(Path(str(package.origin)).with_name("stopwords.py")))
 
 
 @lru_cache(1)

@@ -2,7 +2,9 @@
 
 import asyncio
 import copy
+import os
 import pickle
+import shutil
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from itertools import cycle
@@ -17,7 +19,7 @@ from sire_core.errors import ConfigurationError, CorpusError, EmbedderMismatchEr
 from sire_core.files.readers import read_documents
 from sire_core.recipes import REGISTRY
 from sire_core.testing.doubles import HashEmbedder
-from support.command import run
+from support.command import run, run_python
 
 TEXTS = {
     "film": "The Salt Lantern is a film of 1931. It was directed by Petra Quillon.",
@@ -156,6 +158,34 @@ def test_an_app_may_add_documents_to_a_folder_of_the_command_line(adapter, texts
     adapter.Retriever.from_documents(texts, path=tmp_path / "i").index.close()
     run("update", tmp_path / "i", tmp_path / "more.md")
     assert names(adapter.load(tmp_path / "i")) == ["film", "more.md", "person", "town"]
+
+
+AS_ANOTHER_USER = """
+import sys
+from pathlib import Path
+import {package}
+from sire_core.errors import StorageError
+from sire_core.storage.check import check_folder
+print([(found.file, found.problem) for found in check_folder(Path(sys.argv[1]))])
+try:
+    {package}.SireRetriever.{load}(sys.argv[1])
+except StorageError as error:
+    print(error)
+"""
+
+
+def test_settings_that_may_not_be_read_are_not_called_damaged(adapter, texts, tmp_path):
+    adapter.Retriever.from_documents(texts, path=tmp_path / "i", recipe="flat", k=2).index.close()
+    prefix = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if prefix and shutil.which("setpriv") is None:
+        pytest.skip("no setpriv")
+    (settings,) = tmp_path.glob(f"i/{adapter.package.__name__.removesuffix('_sire')}.json")
+    settings.chmod(0)
+    script = AS_ANOTHER_USER.format(package=adapter.package.__name__, load=adapter.load.__name__)
+    checked, said = run_python(script, tmp_path / "i", prefix=prefix).stdout.splitlines()
+    assert checked == str([(settings.name, "it may not be read")])
+    assert said.startswith(f"{settings} cannot be read: Permission denied.")
+    assert "elete" not in said
 
 
 def test_a_folder_remembers_k(adapter, texts, tmp_path):

@@ -16,6 +16,7 @@ from sire_core.extend import PlainDerivation
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.models.usage import CostRange
 from sire_core.recipes import flat, indexrag, raptor, sirerag
+from sire_core.storage.array_file import map_arrays, save_arrays
 from sire_core.storage.check import check_folder
 from sire_core.storage.store import Store
 from sire_core.testing.contracts import read_contents
@@ -383,8 +384,9 @@ def test_damaged_vectors_do_not_reach_the_store(tmp_path):
     with Index(tmp_path / "index", recipe="flat", embedder=HashEmbedder()) as index:
         index.build(documents)
     before = read_contents(tmp_path / "index").vectors
-    (matrix,) = (tmp_path / "index").rglob("matrix.npy")
-    np.save(matrix, np.zeros_like(np.load(matrix)))  # of the right length: nobody can tell
+    (file,) = (tmp_path / "index").glob("derived/*/arrays.bin")
+    arrays = {name: array.copy() for name, array in map_arrays(file).items()}
+    save_arrays(file, arrays | {"matrix": np.zeros_like(arrays["matrix"])})  # of the right length: nobody can tell
     with Index(tmp_path / "index", recipe="flat", embedder=HashEmbedder()) as index:
         index.update(told)
     found = read_contents(tmp_path / "index")

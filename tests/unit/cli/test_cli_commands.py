@@ -265,11 +265,11 @@ def test_the_group_turns_an_interrupt_into_130(index, monkeypatch):
 def test_settings_of_a_folder_stay_where_others_are_given(tmp_path, source):
     folder = tmp_path / "ix"
     run("index", source, "--to", folder, "-r", "flat", "--set", "ranker=hybrid")
-    said = run("index", source, "--to", folder, "--set", "ann_threshold=100000").stdout
-    assert "Settings of flat changed: ann_threshold=100000 (was null). Other settings are unchanged." in said
+    said = run("index", source, "--to", folder, "--set", "instruction=Briefly").stdout
+    assert 'Settings of flat changed: instruction="Briefly" (was ""). Other settings are unchanged.' in said
     assert "Nothing changed" not in said
     (built,) = manifest_of(folder).recipes
-    assert (built.config["ranker"], built.config["ann_threshold"]) == ("hybrid", 100000)
+    assert (built.config["ranker"], built.config["instruction"]) == ("hybrid", "Briefly")
     assert "Nothing changed" in run("index", source, "--to", folder, "--set", "ranker=hybrid").stdout
 
 
@@ -288,6 +288,7 @@ def test_a_second_recipe_is_the_default_only_if_that_is_said(index, source):
 def test_diagrams_rules_and_tables_of_letters_are_not_badly_read(tmp_path):
     box = "\u250c\u2500\u2500\u2500\u2510\n\u2502 API \u2502 \u2192 \u25bc\n\u2514\u2500\u2500\u2500\u2518\n"
     (tmp_path / "boxes.md").write_text(f"# Layout\n\n```\n{box * 40}```\n")
+    (tmp_path / "ascii.txt").write_text("+-----+ | vm | +-+\n| ovs | | wfp | | |\n+-----+ +----+ |#|\n" * 40)
     (tmp_path / "rules.txt").write_text("Index of the pages\n" + "/" * 500 + "\napi.txt: what it does\n" * 9)
     (tmp_path / "letters.md").write_text("| zone | cache |\n|---|---|\n" + "| yes | n/a |\n" * 60)
     (tmp_path / "font.txt").write_text("\u2702\u2663 \u2665\u24d0 word " * 60)

@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 from sire_core import Document
+from sire_core.documents.blocks import read_blocks
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.markdown_cleaning import clean_markdown, without_blobs
 from sire_core.documents.markdown_sections import paths_of, plain_heading
@@ -168,6 +169,80 @@ def test_headings_of_sections_and_of_pages_laid_out_in_tables_and_lists_stay(pag
 )
 def test_forms_panels_and_notes_are_content(page, text):
     assert read(page) == text
+
+
+PRINTED = """<pre>
+STORED(8)                                    STORED(8)
+
+<b>NAME</b>
+       stored - keeps the tapes of the mill
+
+<b>DESCRIPTION</b>
+       The  daemon  keeps the tapes that the mill has written, and it verifies
+       each of them once a week against the list of the director.  It is star-
+       ted by the director itself.
+
+       <b>stored -t</b> <i>FILE</i> | <b>less</b>
+
+       <b>-t</b> <i>FILE</i>
+              Test the configuration in the file, and end without a word if it
+              is right.
+
+       o   Tapes that are full leave the mill for the vault on the other side
+           of the river.
+
+<span class="grey">Alma Kurtz            Standards Track             [Page 1]</span></pre>
+<hr><pre class="newpage"><span class="grey">RFC 9   Tapes   May 2020</span>
+       These are the words of the second page, which a hand copied from one of
+       the books.
+<span class="grey">Alma Kurtz            Standards Track             [Page 2]</span></pre><hr><pre>
+<span class="grey">RFC 9   Tapes   May 2020</span>
+
+2.1.  Vaults
+
+       A vault holds the tapes that are full, in the order of their dates, and
+       nobody takes one out of it. &gt;
+<span class="grey">Alma Kurtz            Standards Track             [Page 3]</span>
+<span class="grey">RFC 9   Tapes   May 2020</span>
+</pre>"""
+
+
+TAPES = "The daemon keeps the tapes of the mill, and verifies each of them once in a week. " * 4
+
+
+def test_preformatted_prose_is_text_with_headings_items_and_terms():
+    text = read(PRINTED)
+    assert paths_of(text) == [("NAME",), ("DESCRIPTION",), ("DESCRIPTION", "2.1. Vaults")]
+    assert "STORED(8)" not in text
+    assert text.count("RFC 9") == text.count("Standards Track") == 1
+    for block in (
+        "each of them once a week against the list of the director. It is started\nby the director itself.",
+        "```\nstored -t FILE | less\n```",
+        "-t FILE\n\nTest the configuration in the file, and end without a word if it is right.",
+        "- Tapes that are full leave the mill for the vault on the other side of the river.",
+    ):
+        assert " ".join(block.split()) in " ".join(text.split())
+    mail = "\n".join(f"&gt; {line}" for line in textwrap.wrap(TAPES, 60))
+    answer = f"<pre>From: Alma Kurtz\nSubject: Tapes\n\n{mail}\n\n{textwrap.fill(TAPES, 70)}</pre>"
+    blocks = read_blocks(text := read(answer))
+    assert [block.kind for block in blocks] == ["field", "field", "quote", "paragraph"], text
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "\n".join(f"    # {line}" for line in textwrap.wrap(TAPES, 60)),
+        'def keep(tape):\n    """Keep a tape of the mill, and verify it."""\n    return list(tape)\n' * 4,
+        "$ stored -t FILE\nThe daemon keeps the tapes.\n$ less FILE\nThe mill is old.",
+        "SELECT name FROM tapes WHERE is_full AND vault = 'the one at the river' ORDER BY name\n" * 5,
+        "Reading the list of the tapes from the vault ... 14 are left now\n" * 6,
+    ],
+)
+def test_preformatted_code_stays_code(code):
+    assert read(f"<pre>{code}</pre>") == f"```\n{code.strip(chr(10))}\n```"
+    prose = textwrap.fill(TAPES, 60)
+    assert read(f"<pre class='highlight'>{prose}</pre>") == read(f"<pre><code>{prose}</code></pre>")
+    assert read(f"<pre><code>{prose}</code></pre>") == f"```\n{prose}\n```"
 
 
 @pytest.mark.parametrize("code", ["Write\n```\ncode", "```\n~~~~\na", "  ````\n# no heading\n\n```", "~~~\na", "```"])

@@ -13,13 +13,13 @@ from sire_core import Document, Hit, Index
 from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate import DataSet, EvalConfig, Experiment, load_questions
-from sire_core.evaluate.answer_file import AnswerFile
 from sire_core.evaluate.rows import Setup
 from sire_core.evaluate.runner import evaluate
 from sire_core.extend import Question
 from sire_core.models.caching import CachedModel
 from sire_core.protocols import Prompt
 from sire_core.recipes import pagerank, raptor
+from sire_core.storage.call_cache import CallStore
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Unit, UnitKind
 
@@ -186,32 +186,12 @@ KNOWN = Prompt("Answer.", "Where was Ann born?")
 
 async def test_what_was_answered_before_is_not_asked_again(tmp_path):
     model = ScriptedModel(lambda call: "In Drava.")
-    with closing(AnswerFile(tmp_path / "answers.jsonl")) as kept:
+    with closing(CallStore(tmp_path / "answers")) as kept:
         first = await CachedModel(model, kept).complete(KNOWN)
-    with closing(AnswerFile(tmp_path / "answers.jsonl")) as kept:
+    with closing(CallStore(tmp_path / "answers")) as kept:
         again = await CachedModel(model, kept).complete(KNOWN)
         assert again.text == first.text == "In Drava."
         assert len(model.log) == 1
-
-
-async def test_half_a_line_is_asked_for_again_and_other_files_are_refused(tmp_path):
-    path = tmp_path / "answers.jsonl"
-    path.write_text('{"key": "a", "answer": "yes"}\n{"key": "b", "ans')
-    with closing(AnswerFile(path)) as kept:
-        assert [kept.answer(key) for key in "ab"] == [("yes", 0, 0), None]
-    path.write_text("a report\n")
-    with pytest.raises(ConfigurationError, match="name another file"):
-        AnswerFile(path)
-
-
-async def test_half_a_letter_at_the_end_locks_nothing(tmp_path):
-    path = tmp_path / "answers.jsonl"
-    path.write_bytes('{"key": "a", "answer": "yes"}\n{"key": "b", "answer": "caf\u00e9'.encode()[:-1])
-    with closing(AnswerFile(path)) as kept:
-        assert [kept.answer(key) for key in "ab"] == [("yes", 0, 0), None]
-        kept.put_answer("b", "caf\u00e9")
-    with closing(AnswerFile(path)) as kept:
-        assert [kept.answer(key) for key in "ab"] == [("yes", 0, 0), ("caf\u00e9", 0, 0)]
 
 
 DEMO = DataSet("demo", tuple(demo_documents()), tuple(demo_questions()))

@@ -220,7 +220,7 @@ def attack(folder, outside, rng, earlier):
         damage(rng.choice(files), rng.choice(DAMAGES), rng, files)
     elif kind == "link":
         entries = sorted(folder.rglob("*"))
-        extra = [folder / name for name in ("pending", "sources.json", "index.sqlite-journal", "writer.lock-wal")]
+        extra = [folder / name for name in ("sources.json", "index.sqlite-journal", "writer.lock-wal")]
         replace_entry(rng.choice([*entries, *extra]), outside, rng.choice(ENTRIES))
     elif kind == "json":
         file = rng.choice(sorted(folder.rglob("*.json")))

@@ -36,7 +36,7 @@ def outside(tmp_path):
     place = tmp_path / "outside"
     for name in ("photos", "a1b2c3d4e5f6-1", "732c705bcdac-carried", "letters"):
         (place / "folder" / name).mkdir(parents=True)
-        (place / "folder" / name / "matrix.npy").write_text("mine")
+        (place / "folder" / name / "arrays.bin").write_text("mine")
     (place / "file").write_text("mine")
     (place / "empty").touch()
     (place / "folder" / "00000001.json").write_text("mine")
@@ -87,7 +87,7 @@ HOW = ("folder", "file", "empty", "nowhere", "pipe", "other type")
 
 
 @pytest.mark.parametrize("name", sorted(FILES | FOLDERS))
-@pytest.mark.quick(name=["derived", "pending", "calls.sqlite", "index.sqlite-wal", "manifest.json", "writer.lock"])
+@pytest.mark.quick(name=["derived", "calls.sqlite", "index.sqlite-wal", "manifest.json", "writer.lock"])
 def test_no_entry_of_an_index_is_followed(folder, opened, outside, tmp_path, name):
     before = contents(outside)
     for how in HOW:

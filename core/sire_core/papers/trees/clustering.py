@@ -14,7 +14,6 @@ from sire_core.extend import (
     approximate_neighbors,
     in_parts,
     nearest_neighbors,
-    neighbor_graph,
 )
 
 if TYPE_CHECKING:
@@ -70,10 +69,31 @@ def soft_clusters(
         return _ordered(paper_clusters(vectors, rng=rng))
     find = nearest_neighbors if n < EXACT_BELOW else approximate_neighbors
     indices, similarities = nearest or find(vectors, neighbors)
-    graph = neighbor_graph(indices, similarities)
+    graph = _neighbor_graph(indices, similarities)
     resolution = max(resolution, graph.sum() / (n * (n - 1)))
     hard = _without_singletons(_leiden(graph, resolution, rng), indices[:, 0])
     return _ordered(_with_joiners(hard, graph, join * resolution))
+
+
+def _neighbor_graph(indices: NDArray[np.int64], similarities: NDArray[np.float64]) -> csr_array[np.float64]:
+    """Join rows with their neighbours, `[n, k]` as from `nearest_neighbors`, in an undirected graph, CSR `[n, n]`.
+
+    The r-th neighbour (from 1) weighs w = 1 / (r + 1), and 0 for a row that is not a neighbour or has no positive
+    similarity. An edge weighs ((sqrt(w there) + sqrt(w back)) / 2) ** 2, between the mean and the minimum of both
+    directions. By ranks and mutual liking, rows that are near to everything do not glue groups together, as they do
+    when cosines are the weights.
+    """
+    from scipy.sparse import coo_array
+
+    n, k = indices.shape
+    keep = similarities > 0
+    rows = np.broadcast_to(np.arange(n)[:, None], (n, k))[keep]
+    roots = np.broadcast_to(np.sqrt(1.0 / np.arange(2, k + 2)), (n, k))[keep]
+    directed = coo_array((roots, (rows, indices[keep])), shape=(n, n)).tocsr()
+    graph: csr_array[np.float64] = ((directed + directed.T) / 2).tocsr()
+    graph.sort_indices()
+    graph.data **= 2
+    return graph
 
 
 def split_by_tokens(
