@@ -145,16 +145,10 @@ class Language:
         """Words that are not searched for: those of Snowball where it has any, and their other forms."""
         if self.code not in _SNOWBALL_LISTS:
             return self.listed_words
-<<<<<<< HEAD
-        import bm25s.stopwords
-
-        words = frozenset(getattr(bm25s.stopwords, f"STOPWORDS_{LANGUAGES[self.code].upper()}"))
+        words = frozenset(_snowball_words()[f"STOPWORDS_{LANGUAGES[self.code].upper()}"])
         others = sorted(self.listed_words - words)
         stems = frozenset(stem for stem in self.stems(sorted(words)) if len(stem) >= _MIN_PART)
         return words.union(word for word, stem in zip(others, self.stems(others), strict=True) if stem in stems)
-=======
-        return frozenset(_snowball_words()[f"STOPWORDS_{LANGUAGES[self.code].upper()}"])
->>>>>>> main
 
     @property
     def min_part(self) -> int:
