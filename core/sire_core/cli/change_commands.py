@@ -179,7 +179,7 @@ def _note_embedder(codes: Sequence[str], folder: Path | None) -> None:
         note(f"Embedder {spec}: {why}. {advice if is_advised else faster}")
     elif others:
         note(
-            f"Embedder lexical, the default, which compares spellings and knows what words mean in English only. {advice}"
+            f"Embedder lexical, the default: it compares spellings, and knows what words mean in English only. {advice}"
         )
     else:
         note(
