@@ -63,32 +63,32 @@ def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, bool]:
 
 def _judge(question: str, hits: Sequence[Hit], spoken: Language) -> tuple[str, bool]:
     """As `judge_hits`: names and long words of a question count more, words that are similar to those of a hit less."""
-    asked = asking_rules(spoken).content_words(question)
-    if not asked:
+    content = asking_rules(spoken).content_words(question)
+    if not content:
         return _NO_WORDS, False
-    shares = _shares_of_hits(asked, [spoken.words(_text_of(hit)) for hit in hits], spoken)
+    shares = _shares_of_hits(content, [spoken.words(_text_of(hit)) for hit in hits], spoken)
     if not shares.any():
         return _NO_SHARED_WORD, False
     spelled = list(dict.fromkeys(find_words(question)))
     names = [word for word in spelled[1:] if word[0].isupper() or word[0].isdigit()]
     in_names = {part for name in names for part in spoken.words(name)}
-    weights = np.array([_MAX_LETTERS if word in in_names else min(len(word), _MAX_LETTERS) for word in asked])
+    weights = np.array([_MAX_LETTERS if word in in_names else min(len(word), _MAX_LETTERS) for word in content])
     added = np.array([(np.maximum(shares - share, 0.0) @ weights).max() for share in shares])
     best = (shares @ weights + _SECOND_HIT * added).max() / weights.sum()
-    missing = {word for word, share in zip(asked, shares.max(axis=0), strict=True) if not share}
-    named = spelled if len(missing) * _MANY >= len(asked) else names
+    missing = {word for word, share in zip(content, shares.max(axis=0), strict=True) if not share}
+    named = spelled if len(missing) * _MANY >= len(content) else names
     lacking = [word for word in named if missing.intersection(spoken.words(word))] if is_plain(question) else []
     return _lacking_note(lacking), bool(best >= _MIN_SHARE_OF_LANGUAGE.get(spoken.code, _MIN_SHARE_OF_WORDS))
 
 
-def _shares_of_hits(asked: Sequence[str], words_of_hits: Sequence[Sequence[str]], spoken: Language) -> FloatArray:
+def _shares_of_hits(content: Sequence[str], words_of_hits: Sequence[Sequence[str]], spoken: Language) -> FloatArray:
     """Share of each word that each hit has, `[hits, words]`: 1 for a form or a compound, less for a similar word."""
     every = {word: column for column, word in enumerate(dict.fromkeys(chain(*words_of_hits)))}
-    likeness = gram_vectors(asked) @ gram_vectors(list(every)).T
+    likeness = gram_vectors(content) @ gram_vectors(list(every)).T
     likeness[likeness < MIN_ALIKE_COSINE] = 0.0
     stems = np.array(spoken.stems(list(every)))
     compounds = CompoundWords.of(every if spoken.min_part else (), spoken.min_part)
-    for row, (word, stem_of_word) in enumerate(zip(asked, spoken.stems(asked), strict=True)):
+    for row, (word, stem_of_word) in enumerate(zip(content, spoken.stems(content), strict=True)):
         likeness[row, stems == stem_of_word] = 1.0
         likeness[row, [every[holder] for holder in compounds.holding(word)]] = 1.0
     columns = ([every[word] for word in words] for words in words_of_hits)
