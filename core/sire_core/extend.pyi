@@ -102,6 +102,7 @@ from sire_core.recipes.registry import register as register
 from sire_core.recipes.reranking import RerankSettings as RerankSettings
 from sire_core.recipes.score_ranker import ScoreRanker as ScoreRanker
 from sire_core.recipes.score_ranker import VisibleUnits as VisibleUnits
+from sire_core.recipes.setting_types import AnyRecipeSettings as AnyRecipeSettings
 from sire_core.search.rankers.hybrid import ExcludeKinds as ExcludeKinds
 from sire_core.search.rankers.hybrid import Hybrid as Hybrid
 from sire_core.search.rankers.lexical import Lexical as Lexical

@@ -12,7 +12,7 @@ from llama_index.core import Document as LlamaDocument
 import langchain_sire as lc
 import llama_index_sire as li
 from sire_core import Index
-from sire_core.recipes import flat, raptor, sire, sirerag
+from sire_core.recipes import flat, raptor, sire
 
 
 def core(index: Index) -> None:
@@ -22,10 +22,8 @@ def core(index: Index) -> None:
     index.search("q", filters="a=1")  # type: ignore[call-arg]
     sire(round=3)  # type: ignore[call-arg]
     sire(rounds="three")  # type: ignore[arg-type]
-    sire(depth=3)  # type: ignore[call-arg]
     flat(ranker="hybird")  # type: ignore[arg-type]
     raptor(preset="paper")  # type: ignore[arg-type]
-    sirerag(levels=3)  # type: ignore[call-arg]
 
 
 def langchain(documents: list[LangChainDocument], index: Index) -> None:

@@ -144,8 +144,7 @@ def reembed(
         str,
         option(
             "--embedder SPEC",
-            "The new embedder: `lexical`, `semantic`, `onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER`, "
-            "`openai:MODEL` or `file:PATH`.",
+            "The new embedder: `lexical`, `semantic`, `onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER` or `openai:MODEL`.",
         ),
     ],
     spending: SpendingOptions,

@@ -144,3 +144,10 @@ class RecipeSettings(TypedDict, total=False):
     variant: Literal["full", "A", "B", "C", "D", "E"]
     views: Literal["all", "relations"]
     vote: Literal["count", "similarity"]
+
+
+class AnyRecipeSettings(RecipeSettings, total=False):
+    """Settings of all recipes."""
+
+    extraction: Literal["vector", "llm"]
+    seed: int

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.documents.blocks import block_text, heading_path, is_contents, read_blocks, row_cells
+from sire_core.documents.blocks import block_text, is_contents, read_blocks, row_cells
 
 PIECES = st.sampled_from(
     "# |## |- |  - |1. |> |```|~~~|    |\t|===|---|a|Bell: x|From: a|To: b|[x](y)|![x](y)|[x]: y| | b |.|\n|\n\n|\f|\r\n|\r"
@@ -96,6 +96,26 @@ CASES = {
             *("heading1 End", "paragraph x"),
         ],
     ),
+    "a licence behind something else": (
+        (
+            f"# Bells\n\n{'Old. ' * 40}\n\n## A. GNU Free Documentation License\n\nVersion 1.3\n\nEveryone is permitted to copy and "
+            "distribute.\n\n### 0. PREAMBLE\n\nFree.\n\n## MIT License\n\nIs what the bells are under."
+        ),
+        [
+            *(
+                "heading1 Bells",
+                f"paragraph {('Old. ' * 40).strip()}",
+                "furniture ## A. GNU Free Documentation License",
+            ),
+            *("furniture Version 1.3", "furniture Everyone is permitted to copy and distribute."),
+            *("furniture ### 0. PREAMBLE", "furniture Free.", "heading2 MIT License"),
+            "paragraph Is what the bells are under.",
+        ],
+    ),
+    "a licence alone": (
+        "# MIT License\n\nPermission is hereby granted.",
+        ["heading1 MIT License", "paragraph Permission is hereby granted."],
+    ),
     "an index with pages": (
         "B\n\n- bell, 4\n- bow, 5\n\nC\n\n- clapper, 4-6\n\nR\n\n- rope, 7\n\nS\n\n- stay, 12",
         [
@@ -165,9 +185,9 @@ def test_plain_text_has_paragraphs_lists_and_quoted_lines():
 def test_blocks_know_their_headings_and_pages():
     text = "# A\n\nx\n\n### B\n\ny\n\f## C\n\nz\n\n# D\n\n| a | b |\n|--|--|\n| c |"
     blocks = read_blocks(text)
-    paths = {block_text(text, block): heading_path(text, blocks, number) for number, block in enumerate(blocks)}
-    assert (paths["x"], paths["B"], paths["y"]) == (("A",), ("A",), ("A", "B"))
-    assert (paths["z"], paths["D"]) == (("A", "C"), ())
+    above = {block_text(text, block): block_text(text, blocks[block.path]) for block in blocks if block.path >= 0}
+    assert (above["x"], above["B"], above["y"], above["z"], above["C"]) == ("A", "A", "B", "C", "A")
+    assert "D" not in above
     assert [block.page for block in blocks] == [1, 1, 1, 1, 2, 2, 2, 2, 2]
     assert row_cells(text, blocks[-1]) == ["c"]
     assert {block.page for block in read_blocks("# A\n\nx")} == {0}

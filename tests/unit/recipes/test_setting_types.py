@@ -17,16 +17,16 @@ from sire_core.recipes.published import presets_of
 from sire_core.settings import ResolvedSettings
 
 OURS = [name for name, factory in sorted(REGISTRY.items()) if factory.__module__.startswith("sire_core.")]
-HEAD = '''"""{about}; written by `tests/unit/recipes/test_setting_types.py`."""
+FILE = Path(sire_core.recipes.__file__).with_name("setting_types.py")
+HEAD = '''"""Settings of all recipes as typed keywords; written by `tests/unit/recipes/test_setting_types.py`."""
 
 from __future__ import annotations
 
-from typing import {typing}
-'''
-RANKER = """
+from typing import TYPE_CHECKING, Literal, TypedDict
+
 if TYPE_CHECKING:
-    from sire_core.{module} import Ranker
-"""
+    from sire_core.protocols import Ranker
+'''
 ALSO = {"base": " | Ranker", "rerank": ""}
 """Types of values beside the choices of a field; `rerank` takes the name of a cross-encoder, which is a `str`."""
 
@@ -57,39 +57,22 @@ def _source(field) -> str:
     return re.sub(r"tuple\[(\w+), \.\.\.\]", r"tuple[\1, ...] | list[\1]", str(field.type))
 
 
-def _class(name: str, docstring: str, types: dict[str, str]) -> str:
+def _class(head: str, docstring: str, types: dict[str, str]) -> str:
     lines = [f"    {key}: {kind}" for key, kind in sorted(types.items())]
-    return "\n".join(["", "", f"class {name}(TypedDict, total=False):", f'    """{docstring}"""', "", *lines, ""])
+    return "\n".join(["", "", f"class {head}, total=False):", f'    """{docstring}"""', "", *lines, ""])
 
 
-def sources() -> dict[Path, str]:
-    """Files of the recipes' rooms, and the one with the settings of all."""
-    recipes = {name: declared(name) for name in OURS}
-    of_index = set(inspect.signature(Index).parameters)
-    merged: dict[str, list[str]] = {}
-    files: dict[Path, str] = {}
-    for name, types in recipes.items():
-        room = Path(sys.modules[REGISTRY[name].__module__].__file__).parent
-        module = "extend" if room.parent.name == "papers" else "protocols"
-        body = _class(f"{name.capitalize()}Settings", f"Settings of `{name}`.", types)
-        files[room / "setting_types.py"] = _file(f"Settings of `{name}` as typed keywords", body, module)
-        for key, kind in types.items():
-            if key not in of_index:
-                merged.setdefault(key, []).append(kind)
-    every = {key: _union(kinds) for key, kinds in merged.items()}
-    body = _class(
-        "RecipeSettings", "Settings of all recipes but those that are called like arguments of `Index`.", every
-    )
-    about = "Settings of all recipes as typed keywords"
-    files[Path(sire_core.recipes.__file__).with_name("setting_types.py")] = _file(about, body, "protocols")
-    return files
-
-
-def _file(about: str, body: str, module: str) -> str:
-    names = ["TYPE_CHECKING", "Literal", "TypedDict"]
-    used = [name for name in names if name == "TypedDict" or {"TYPE_CHECKING": "Ranker"}.get(name, name) in body]
-    head = HEAD.format(about=about, typing=", ".join(used))
-    return formatted(head + (RANKER.format(module=module) if "Ranker" in body else "") + body)
+def source() -> str:
+    """The file with the settings of all recipes."""
+    kinds: dict[str, list[str]] = {}
+    for name in OURS:
+        for key, kind in declared(name).items():
+            kinds.setdefault(key, []).append(kind)
+    types = {key: _union(of_recipes) for key, of_recipes in kinds.items()}
+    of_index = {key: types.pop(key) for key in types.keys() & inspect.signature(Index).parameters.keys()}
+    beside = "Settings of all recipes but those that are called like arguments of `Index`."
+    body = _class("RecipeSettings(TypedDict", beside, types)
+    return formatted(HEAD + body + _class("AnyRecipeSettings(RecipeSettings", "Settings of all recipes.", of_index))
 
 
 def _union(kinds: list[str]) -> str:
@@ -109,10 +92,8 @@ def formatted(text: str) -> str:
 
 
 def test_typed_keywords_are_those_of_the_recipes():
-    for file, text in sources().items():
-        assert file.read_text() == text, f"Run python {__file__}."
+    assert FILE.read_text() == source(), f"Run python {__file__}."
 
 
 if __name__ == "__main__":
-    for file, text in sources().items():
-        file.write_text(text)
+    FILE.write_text(source())

@@ -14,7 +14,7 @@ from sire_core.extend import Component, Recipe, ResolvedSettings, register
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.papers.hipporag2.setting_types import Hipporag2Settings
+    from sire_core.extend import AnyRecipeSettings
 
 _GRAPH = {
     "entity_source": "triples",
@@ -27,7 +27,7 @@ _GRAPH = {
 
 
 @register
-def hipporag2(**settings: Unpack[Hipporag2Settings]) -> Recipe:
+def hipporag2(**settings: Unpack[AnyRecipeSettings]) -> Recipe:
     """HippoRAG 2: passages by PageRank from phrases of the triples nearest to the question, and from all passages.
 
     Args:

@@ -23,9 +23,8 @@ from sire_core.papers.iier import GRAPH_NOTE
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.extend import Edge
+    from sire_core.extend import AnyRecipeSettings, Edge
     from sire_core.papers.iier.scorers import ChainScorer
-    from sire_core.papers.iier.setting_types import IierSettings
 
 SCORERS = ("neural", "heuristic", "llm", "random")
 """Names that `make_scorer` knows."""
@@ -55,7 +54,7 @@ class ChainScoring:
 
 
 @register
-def iier(**settings: Unpack[IierSettings]) -> Recipe:
+def iier(**settings: Unpack[AnyRecipeSettings]) -> Recipe:
     """IIER: chains of passages, from seeds that cover the question's keywords along links between passages.
 
     As published: `kw_min=3, title_keywords=False, seed_match="strict", similar_seeds=0, order="chain", fill=False` with

@@ -19,8 +19,8 @@ from sire_core.extend import (
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from sire_core.extend import AnyRecipeSettings
     from sire_core.papers.indexrag.derive import AtomicKnowledge
-    from sire_core.papers.indexrag.setting_types import IndexragSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class IndexragContext:
 
 
 @register
-def indexrag(**settings: Unpack[IndexragSettings]) -> Recipe:
+def indexrag(**settings: Unpack[AnyRecipeSettings]) -> Recipe:
     """IndexRAG: atomic knowledge of each document and facts that bridge documents in one pool, with a quota for these.
 
     Args:

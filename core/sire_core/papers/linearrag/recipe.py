@@ -14,11 +14,11 @@ from sire_core.extend import Component, Recipe, ResolvedSettings, register
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.papers.linearrag.setting_types import LinearragSettings
+    from sire_core.extend import AnyRecipeSettings
 
 
 @register
-def linearrag(**settings: Unpack[LinearragSettings]) -> Recipe:
+def linearrag(**settings: Unpack[AnyRecipeSettings]) -> Recipe:
     """LinearRAG: activation of entities through sentences, then PageRank over passages and entities.
 
     Args:

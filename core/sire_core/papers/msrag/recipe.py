@@ -11,8 +11,7 @@ from sire_core.extend import Component, Recipe, RerankSettings, ResolvedSettings
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.extend import Hit, Unit, View
-    from sire_core.papers.msrag.setting_types import MsragSettings
+    from sire_core.extend import AnyRecipeSettings, Hit, Unit, View
 
 _VOTES = "vote:"
 _MAX_ELEMENTS = 20  # summaries in a context
@@ -95,7 +94,7 @@ class MsragContext(RerankSettings):
 
 
 @register
-def msrag(**settings: Unpack[MsragSettings]) -> Recipe:
+def msrag(**settings: Unpack[AnyRecipeSettings]) -> Recipe:
     """MS-RAG: three recalls, neighbours in the graph, votes for passages, and a rerank.
 
     `vote="count", hop_decay=1.0, link=False, literals=True, skip_types=[]` is as published, with its hops read as a

@@ -9,11 +9,11 @@ from sire_core.extend import Component, Recipe, ResolvedSettings, register
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.papers.pagerank.setting_types import PagerankSettings
+    from sire_core.extend import AnyRecipeSettings
 
 
 @register
-def pagerank(**settings: Unpack[PagerankSettings]) -> Recipe:
+def pagerank(**settings: Unpack[AnyRecipeSettings]) -> Recipe:
     """PageRank over passages and entities, started at the entities that the question names.
 
     Args:

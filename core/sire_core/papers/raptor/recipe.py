@@ -9,11 +9,11 @@ from sire_core.extend import Component, PoolRanker, Recipe, ResolvedSettings, re
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.papers.raptor.setting_types import RaptorSettings
+    from sire_core.extend import AnyRecipeSettings
 
 
 @register
-def raptor(**settings: Unpack[RaptorSettings]) -> Recipe:
+def raptor(**settings: Unpack[AnyRecipeSettings]) -> Recipe:
     """RAPTOR: passages and their summaries in one pool (the collapsed tree), or searched from the top of the tree.
 
     Args:

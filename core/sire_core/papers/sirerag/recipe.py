@@ -19,8 +19,7 @@ from sire_core.extend import (
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.extend import Organizer
-    from sire_core.papers.sirerag.setting_types import SireragSettings
+    from sire_core.extend import AnyRecipeSettings, Organizer
 
 _VARIANTS = {
     "full": {},
@@ -59,7 +58,7 @@ class SireragTrees:
 
 
 @register
-def sirerag(**settings: Unpack[SireragSettings]) -> Recipe:
+def sirerag(**settings: Unpack[AnyRecipeSettings]) -> Recipe:
     """SiReRAG: RAPTOR's tree beside facts grouped by entity and a tree over the groups, flattened into one pool.
 
     Args:

@@ -23,8 +23,7 @@ from sire_core.papers.smart import REPORTS
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.extend import Edge, Organizer, Ranker
-    from sire_core.papers.smart.setting_types import SmartSettings
+    from sire_core.extend import AnyRecipeSettings, Edge, Organizer, Ranker
 
 
 _TYPES = re.compile(r"[\w -]{1,40}(,[\w -]{1,40})*")
@@ -57,7 +56,7 @@ class SmartBase:
 
 
 @register
-def smart(**settings: Unpack[SmartSettings]) -> Recipe:
+def smart(**settings: Unpack[AnyRecipeSettings]) -> Recipe:
     """SMART: reports on clusters of entities, from several perspectives, join the passages of any base ranker.
 
     `kappa`, `levels` and `diversity` have the paper's values; `cap=None` is as published: every report above the hits.

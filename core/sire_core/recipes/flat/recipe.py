@@ -9,11 +9,11 @@ from sire_core.extend import Component, PoolRanker, Recipe, RerankSettings, Reso
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.recipes.flat.setting_types import FlatSettings
+    from sire_core.extend import AnyRecipeSettings
 
 
 @register
-def flat(**settings: Unpack[FlatSettings]) -> Recipe:
+def flat(**settings: Unpack[AnyRecipeSettings]) -> Recipe:
     """Passages and vectors only.
 
     Args:

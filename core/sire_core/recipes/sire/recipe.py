@@ -9,11 +9,11 @@ from sire_core.extend import Ablation, Component, Recipe, RerankSettings, Resolv
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from sire_core.recipes.sire.setting_types import SireSettings
+    from sire_core.extend import AnyRecipeSettings
 
 
 @register
-def sire(**settings: Unpack[SireSettings]) -> Recipe:
+def sire(**settings: Unpack[AnyRecipeSettings]) -> Recipe:
     """Vectors, words and names in one score, and paths from passage to passage over the sentences that name them.
 
     No model is asked for a question. `rerank="model"` lets the index's own look at the first 20 passages, one call a
