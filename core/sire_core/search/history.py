@@ -73,8 +73,8 @@ def standalone_question(question: str, history: Sequence[Any]) -> str:
     """Add to a follow-up question the names and words that it refers to. No model is asked.
 
     They are the names of the last answer, if its question asks for a name or thing, the names of the last question with
-    names, and the words of the last question; in other languages than English they are the last question. A question
-    that refers to nothing before it stays as it is.
+    names, and the words of the last question. A question that refers to nothing before it stays as it is. In other
+    languages than English the last question is added.
 
     Args:
         question: The question.
