@@ -62,6 +62,12 @@ class AskingRules:
         letters = re.compile(f"[{self.words['grammar']}]" if "grammar" in self.words else _NEVER)
         return [word for word in content if not letters.search(word)] or content
 
+    def goes_on(self, question: str, max_words: int) -> bool:
+        """True if a question has hardly a word of its own and refers to what was asked before."""
+        begins = re.match(rf"\W*(?:{self._either('join')})(?!\w)", question, re.IGNORECASE)
+        is_short = len(self.content_words(question)) <= max_words
+        return is_short and bool(begins or self._pattern("refers").search(question))
+
     def asks_code(self, question: str) -> bool:
         """True if a command, an option or the way to do something is asked for."""
         return self._pattern("way").search(question) is not None
