@@ -207,7 +207,7 @@ class Builder:
         with self._timed("embedding"):
             await context.vectors.by_id(self._corpus.after.units if context.refitted else passages.put_units)
             self._paraphrase_score = await self._embedder_score()
-        with self._timed("organizing"):
+        with self._timed("deriving"):
             deltas = dict(await organize_all(jobs, context))
         _log_failures([failure for delta in deltas.values() for failure in delta.failures])
         names = {job.fingerprint: job.organizer.name for job in jobs}
@@ -504,7 +504,7 @@ def _build_models(
     extractor = configuration.extractor or model_extractor(
         extracting, extraction, configuration.workers, native=recipe.native
     )
-    return cached("organizing"), meter, extractor, summarizer
+    return cached("deriving"), meter, extractor, summarizer
 
 
 def _extractive_summarizer(max_tokens: int, progress: Callable[[int, int], None]) -> Summarizer:
