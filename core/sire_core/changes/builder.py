@@ -102,7 +102,6 @@ class Builder:
         self._store = context.files.store
         self._calls = context.files.calls
         self._seconds: dict[str, float] = {}
-        self._large = len(context.update.change.put_chunks) > LARGE
         self._paraphrase_score = context.before.paraphrase_score
 
     async def run(self) -> BuildReport:
@@ -331,10 +330,7 @@ class Builder:
             yield
         finally:
             self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
-            if self._large:
-                trim_memory()
-            if len(self._corpus.change.put_chunks) > HUGE and isinstance(self._context.runner, ProcessRunner):
-                self._context.runner.close()  # the next stage starts new ones, without what this one keeps at hand
+            _free_memory(self._corpus, self._context.runner)
 
 
 def _log_failures(failures: Sequence[Failure]) -> None:
@@ -429,7 +425,9 @@ async def apply_plan(files: IndexFiles, plan: Plan, configuration: Configuration
     failures: list[Failure] = []
     model, meter, extractor, summarizer = _build_models(files, configuration, recipe, update.after.hashes, failures)
     lost = await asyncio.to_thread(_has_lost_state, files, update, embedder)
+    _free_memory(update, configuration.runner)
     embedder, extractor = await asyncio.to_thread(_fit, files, update, recipe, embedder, extractor)
+    _free_memory(update, configuration.runner)
     with open_runner(configuration.runner) as runner:
         report = await Builder(
             BuildContext(
@@ -464,6 +462,15 @@ async def apply_plan(files: IndexFiles, plan: Plan, configuration: Configuration
         output_tokens=usage.total.output_tokens,
         usage=usage.stages,
     )
+
+
+def _free_memory(update: CorpusUpdate, runner: object) -> None:
+    """Return memory after a stage of a large change; workers of a huge one end, the next stage starts new ones."""
+    passages = len(update.change.put_chunks)
+    if passages > LARGE:
+        trim_memory()
+    if passages > HUGE and isinstance(runner, ProcessRunner):
+        runner.close()
 
 
 def _read(files: IndexFiles, plan: Plan) -> CorpusUpdate:
@@ -526,11 +533,7 @@ def _fit(
 ) -> tuple[Embedder, Extractor]:
     manifest = files.manifest()
     texts = IndexTexts(update.after.chunks)
-    if is_large := len(update.change.put_chunks) > LARGE:
-        trim_memory()
     fitted = fit_once(embedder, "embedder", manifest.embedder, files.calls, texts, refit=bool(update.change))
-    if is_large:
-        trim_memory()
     if not (recipe.needs_records or any(built.extraction for built in manifest.recipes)):
         return fitted, extractor
     # The extractor is never fitted again: records made with different statistics would not compare.
