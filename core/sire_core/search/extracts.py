@@ -241,33 +241,41 @@ def _subjects(candidates: Candidates) -> Iterator[frozenset[str]]:
 def _chosen(scored: ScoredSentences, values: Sequence[NDArray[np.float64]], room: int, kind: str) -> list[int]:
     """Sentences for each part of the question in turn, with those beside them, as far as there is room for tokens."""
     is_open = scored.is_open.copy()
-    waiting = [value - value[is_open].max() for value in values if is_open.any()]
+    waiting = [(value := every - every[is_open].max(), value.copy()) for every in values if is_open.any()]
     chosen: list[int] = []
     best_rows: dict[object, float] = {}  # by table
+    linked_tables: dict[object, float] = {}
+    linked_rows: set[int] = set()
     while waiting:
-        value = waiting.pop(0)
+        value, by_words = waiting.pop(0)
         place = int(np.argmax(np.where(is_open, value, -np.inf)))
         if not is_open[place] or value[place] < -_WITHIN[kind]:
             continue
-        waiting.append(value)
+        waiting.append((value, by_words))
         is_open[place] = False
         (row, piece), words = scored.piece(place), scored.words(place)
-        is_weak = (
-            piece.kind == ROW and value[place] < best_rows.setdefault((row, piece.header), value[place]) - _ROW_WITHIN
-        )
+        table = (row, piece.header)
+        if piece.kind == ROW and place in linked_rows:  # then rows with no more of the question are weak
+            linked_tables.setdefault(table, by_words[place])
+            is_weak = False
+        else:
+            is_weak = piece.kind == ROW and (
+                by_words[place] <= linked_tables.get(table, -inf)
+                or value[place] < best_rows.setdefault(table, value[place]) - _ROW_WITHIN
+            )
         tokens = min(scored.candidates.read[row].tokens[scored.candidates.number[place]], _MAX_SENTENCE_TOKENS)
         if is_weak or tokens > room or any(_says_no_more(words, scored.words(other)) for other in chosen):
             continue
         room -= tokens
         chosen.append(place)
-        for linked in scored.linked_rows(place):
-            for each in waiting:
-                each[linked] = max(each[linked], value[place] - _ROW_WITHIN)
+        linked_rows.update(rows := scored.linked_rows(place))
+        for each, _ in waiting:
+            each[rows] = np.maximum(each[rows], value[place] - _ROW_WITHIN)
         for before, beside in ((False, place + 1), (True, place - 1)):
             if kind == "parts" and 0 <= beside < len(value) and scored.candidates.owner[beside] == row:
-                bonus, least = _BESIDE[scored.share_paragraph(place, beside), before]
-                for each in waiting:
-                    each[beside] = max(each[beside] + bonus, value[place] - least)
+                bonus, within = _BESIDE[scored.share_paragraph(place, beside), before]
+                for each, _ in waiting:
+                    each[beside] = max(each[beside] + bonus, value[place] - within)
     return chosen
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sire_core import Hit, Index
+from sire_core import Document, Hit, Index
 from sire_core.data import demo_documents, demo_questions
 from sire_core.extend import count_tokens
 from sire_core.reason import extract_answer
@@ -510,3 +510,14 @@ def test_quotes_have_at_most_their_tokens():
     ]
     quotes = extract_sentences("When does the lock of Orr open?", hits)
     assert 100 < count_tokens("\n".join(one.quoted for one in quotes)) <= 280
+
+
+def test_the_row_that_is_asked_for_stands_beside_the_row_that_another_document_names():
+    table = "| Tariff | Deductible | Premium |\n|---|---|---|\n| Basic | 300 euros | 389 euros |\n"
+    table += "| Classic | 500 euros | 512 euros |\n| Comfort | 250 euros | 634 euros |\n"
+    terms = "The policyholder bears a deductible of 150 euros. In the variant Comfort there is no deductible."
+    question = "What is the deductible in the tariff Basic?"
+    with Index(embedder="lexical") as index:
+        index.build([Document("r", table, title="tariffs"), Document("t", terms, title="terms")])
+        quotes = extract_sentences(question, index.search(question, 5))
+    assert "Basic: Deductible 300 euros; Premium 389 euros" in [quote.text for quote in quotes]
