@@ -91,7 +91,7 @@ def over_vector_store(recipe: Recipe | str, vector_store: BasePydanticVectorStor
     """A recipe that searches the user's vector store.
 
     A recipe that ranks by vectors alone uses the store's order and scores. Every other recipe (graphs, words, chains)
-    uses the store to find its starting points and their scores; other units are scored with 8-bit vectors in the index
+    uses the store to find its starting points and their scores; other units are scored with the vectors in the index
     folder, because stores cannot return the scores of given entries. `Index.stats()["vectors"]` says which applies.
 
     Args:

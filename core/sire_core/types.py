@@ -441,7 +441,7 @@ class BuildReport:
 
         numbers = {"added": self.added, "updated": self.updated, "removed": self.removed, "unchanged": self.unchanged}
         changes = [f"{number:,} {word}" for word, number in numbers.items() if number]
-        parts = [f"{', '.join(changes)} (documents)" if changes else "Nothing changed"]
+        parts = [f"Documents: {', '.join(changes)}" if changes else "Nothing changed"]
         if units := sum(self.units.values()):
             parts.append(f"the index has {count(units, 'unit')}")
         if self.calls:

@@ -128,6 +128,12 @@ def test_compare_finds_a_real_difference_and_takes_a_reranker(tmp_path):
     assert said["difference"]["difference"] > 20
     assert said["verdict"].startswith("sire finds more than")
     assert said["questions"] == 30
+    wanted = [("good", "p1", "born in Town1q"), ("bad", "p2", "born in Berlin")]
+    needs = [{"id": name, "question": "Born?", "needs": [[{"doc": doc, "quote": text}]]} for name, doc, text in wanted]
+    file.write_text("".join(json.dumps(row) + "\n" for row in needs))
+    shown = " ".join(run("compare", corpus, "--questions", file, "--reranker", "none").split())
+    assert "1 of 2 needs are met by no passage of the index and count as missed: bad (need 1, p2)" in shown
+    assert "1,000 tokens" in shown
     file.write_text('{"id": "a", "text": "A lamp."}\n')
     assert "too few to compare" in run("compare", file, code=1)
 
@@ -152,7 +158,7 @@ def test_compare_measures_what_is_delivered_where_gold_is_quoted():
 def test_a_report_prints_as_a_sentence():
     assert str(BuildReport()) == "Nothing changed."
     report = BuildReport(added=2, removed=1, units={"chunk": 14}, failures=(Failure("a.md", "no text"),))
-    assert str(report) == "2 added, 1 removed (documents); the index has 14 units; 1 failure, first a.md."
+    assert str(report) == "Documents: 2 added, 1 removed; the index has 14 units; 1 failure, first a.md."
 
 
 def test_help_names_all_tools_and_commands():

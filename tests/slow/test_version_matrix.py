@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RUNNERS = ("pytest", "pytest-asyncio", "hypothesis")
 LANGCHAIN = ("tests/unit/langchain_sire", "tests/unit/adapters")
 LLAMA_INDEX = ("tests/unit/llama_index_sire", "tests/unit/adapters")
-MCP = ("tests/unit/serve", "tests/integration/test_mcp_process.py")
+MCP = ("tests/unit/serve", "tests/integration/test_mcp_process.py", "tests/integration/test_server_matrix.py")
 CASES = {
     "langchain": (
         ("langchain", "langgraph"),

@@ -100,6 +100,11 @@ def _properties(head: bytes, texts: Mapping[int, str], times: Mapping[int, int] 
     return {**streams, "__properties_version1.0": head + b"".join(listed)}
 
 
+def compound_file(tree: Tree) -> bytes:
+    """A compound file of streams and folders."""
+    return _CompoundFile(tree).content()
+
+
 def outlook_mail(
     subject: str,
     body: str,

@@ -521,6 +521,8 @@ def _fit(
     manifest = files.manifest()
     texts = IndexTexts(update.after.chunks)
     fitted = fit_once(embedder, "embedder", manifest.embedder, files.calls, texts, refit=bool(update.change))
+    if len(update.change.put_chunks) > LARGE:
+        trim_memory()
     if not (recipe.needs_records or any(built.extraction for built in manifest.recipes)):
         return fitted, extractor
     # The extractor is never fitted again: records made with different statistics would not compare.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from sire_core.types import BuildReport, Document
 
 _MAX_LISTED_NAMES = 20
+_MULTILINGUAL = re.compile("multilingual|bge-m3|labse|-zh", re.IGNORECASE)
+"""Names of embedding models that know other languages than English."""
 
 
 def run_change(
@@ -97,7 +100,7 @@ def run_change(
         if also:
             say(also)
         if not before.embedder and options.embedder in (None, "semantic"):
-            _note_embedder(next(iter(statistics.get("languages", ())), ENGLISH), options.folder)
+            _note_embedder(list(statistics.get("languages", ())), options.folder)
     if gone:
         are = "document is" if len(gone) == 1 else "documents are"
         note(
@@ -158,20 +161,25 @@ def _changed_settings(recipe: str, before: Manifest, after: Manifest) -> str:
     return ", ".join(f"{name}={json.dumps(has[name])} (was {json.dumps(had[name])})" for name in changed)
 
 
-def _note_embedder(code: str, folder: Path | None) -> None:
-    """Say after a first build in a language which embedder was taken and why, or what a model would add."""
+def _note_embedder(codes: Sequence[str], folder: Path | None) -> None:
+    """Say after a first build, its main language first, which embedder was taken and why, or what a model would add."""
     from sire_core.models.model_files import is_installed
     from sire_core.models.onnx_embedder import semantic_choice
 
     install = "" if is_installed("onnxruntime") else 'pip install "sire-rag[onnx]", then '
     model = f"{install}sire reembed {shlex.quote(str(folder))} --embedder onnx:Xenova"
+    is_english = language(next(iter(codes), ENGLISH)).is_english
+    others = [LANGUAGES[code].title() for code in codes if not is_english and code in LANGUAGES and code != ENGLISH]
+    names = others[0] if len(others) == 1 else "these languages"
+    advice = f"For {names} take a multilingual model (120 MB): {model}/multilingual-e5-small."
     if choice := semantic_choice():
         spec, why = choice
-        note(f"Embedder {spec}: {why}. `--embedder lexical` indexes faster, without a model.")
-    elif not language(code).is_english:
+        is_advised = others and not _MULTILINGUAL.search(spec)
+        faster = "`--embedder lexical` indexes faster, without a model."
+        note(f"Embedder {spec}: {why}. {advice if is_advised else faster}")
+    elif others:
         note(
-            "Embedder lexical, the default, which compares spellings and knows what words mean in English only. For "
-            f"{LANGUAGES[code].title()} take a multilingual model (120 MB): {model}/multilingual-e5-small."
+            f"Embedder lexical, the default: it compares spellings, and knows what words mean in English only. {advice}"
         )
     else:
         note(

@@ -113,7 +113,8 @@ def compare(
         Path | None,
         option(
             "--questions FILE",
-            'Your questions, one a line: {"id", "question", "supporting": [ID of a document or passage]}.',
+            'Your questions, one a line: {"id", "question", "supporting": [ID of a document or passage]}, or instead '
+            'of ids quotes: "needs": [[{"doc", "quote"}, ...alternatives], ...].',
         ),
     ] = None,
     embedder: option_groups.Embedder = None,
@@ -135,10 +136,11 @@ def compare(
     Example: sire compare docs --questions questions.jsonl
 
     JSON: {"questions", "made", "reranker", "rows": [{"name", "R@5": {"mean", "low", "high"}, "1,000 tokens": {...},
-    "query_p50_ms"}], "difference", "baseline", "verdict"}.
+    "query_p50_ms"}], "difference", "baseline", "verdict", "unmet"}.
     """
     from sire_core.evaluate.compare import compare as compared
     from sire_core.evaluate.datasets import load_questions
+    from sire_core.evaluate.report import unmet_note
 
     documents, spec = _documents(sources, embedder)
     of_file = load_questions(questions, documents, "questions").questions if questions is not None else ()
@@ -159,6 +161,8 @@ def compare(
         say("Made questions reuse words of the text, which favours BM25: write 20 of your own for a better answer.")
     if result.reranker:
         say(f"Reranked by {result.reranker}.")
+    if unmet := unmet_note(result.rows[0]):
+        say(unmet)
 
 
 def advise(

@@ -93,6 +93,15 @@ _CONTENTS = re.compile(
     re.IGNORECASE,
 )
 
+_LICENCE = re.compile(
+    r"(?:appendix )?(?:[\dA-Z][\d.]{0,6}:? )?(?:the )?(?:gnu (?:(?:lesser |library |affero )?general public"
+    r"|free documentation)|apache|mozilla public|eclipse public|mit|(?:\w+-clause )?bsd) licen[cs]e\b[^\n]{0,40}",
+    re.IGNORECASE,
+)
+_LICENCE_WORDS = (
+    *("permitted to copy and distribute", "permission is hereby granted", "redistribution and use in source"),
+    *("terms and conditions for", "without warranties or conditions"),
+)
 _INDEX = re.compile(
     r"(?:\S+ ){0,6}(?:index(?:es)?|indices|\w*verzeichnis|\w*register|skorowidz"
     r"|\u0443\u043a\u0430\u0437\u0430\u0442\u0435\u043b\u044c|\u7d22\u5f15)"
@@ -115,7 +124,8 @@ class Block:
 
     Attributes:
         kind: `heading`, `paragraph`, `item`, `row` (of a table), `code`, `quote`, `field` (name and value: mail
-            headers, front matter), `caption` or `furniture` (menus, contents, greetings, page headers and footers).
+            headers, front matter), `caption` or `furniture` (menus, contents, indexes, licences, greetings, page
+            headers and footers).
         start: Of its first character in the text; of code, of the line that it begins in.
         end: Behind its last character.
         level: Of a heading, 1 to 6; of an item, and of what else stands in one, its depth from 1; of a row, 1 for the
@@ -478,6 +488,7 @@ def _with_furniture(leaves: list[_Leaf], lines: Sequence[str], pages: Sequence[i
     kinds = [_kind_of(leaf, words) for leaf, words in zip(leaves, texts, strict=True)]
     _mark_menus(kinds, texts)
     _mark_indexes(kinds, texts)
+    _mark_licences(kinds, [leaf.level for leaf in leaves], texts)
     _mark_contents(kinds, [leaf.level for leaf in leaves], texts)
     if FIELD in kinds:
         _mark_signatures(kinds, leaves, texts)
@@ -572,6 +583,19 @@ def _mark_indexes(kinds: list[str], texts: Sequence[str]) -> None:
         if is_named or 2 * sum(_ENDS_WITH_PAGES.search(words[-10:]) is not None for words in ends) > len(entries):
             first = head if is_named else marks[0]
             kinds[first:stop] = [FURNITURE] * (stop - first)
+
+
+def _mark_licences(kinds: list[str], levels: Sequence[int], texts: Sequence[str]) -> None:
+    """Texts of well-known licences in documents that are mostly about something else, with their headings."""
+    sizes = list(accumulate(map(len, texts), initial=0))
+    for number, (kind, level) in enumerate(zip(kinds, levels, strict=True)):
+        if kind != HEADING or not _LICENCE.fullmatch(texts[number].strip("# \t").split("\n")[0]):
+            continue
+        behind = range(number + 1, len(kinds))
+        stop = next((row for row in behind if kinds[row] == HEADING and levels[row] <= level), len(kinds))
+        is_part = 2 * (sizes[stop] - sizes[number]) < sizes[-1]
+        if is_part and any(mark in words.lower() for words in texts[number:stop] for mark in _LICENCE_WORDS):
+            kinds[number:stop] = [FURNITURE] * (stop - number)
 
 
 def _mark_contents(kinds: list[str], levels: Sequence[int], texts: Sequence[str]) -> None:

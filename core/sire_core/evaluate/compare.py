@@ -69,7 +69,9 @@ class ComparedSearches:
     def measures(self) -> dict[str, tuple[str, str]]:
         """Names of columns, and their measures of baselines and of `sire`; those within tokens need quotes as gold."""
         within = {
-            f"{n:,} tokens": (f"tokens@{n}", f"context@{n}") for n in _BUDGETS if self.rows[0].mean(f"tokens@{n}")
+            f"{n:,} tokens": (f"tokens@{n}", f"context@{n}")
+            for n in _BUDGETS
+            if self.rows[0].mean(f"tokens@{n}") is not None
         }
         return {_RECALL: (_RECALL, _RECALL), **within}
 
@@ -117,6 +119,7 @@ class ComparedSearches:
             "difference": self.interval.as_json(),
             "baseline": self.best_baseline,
             "verdict": self.verdict(),
+            "unmet": self.rows[0].unmet,
         }
 
 

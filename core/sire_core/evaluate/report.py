@@ -208,19 +208,25 @@ def _foot(rows: Sequence[EvalRow]) -> list[str]:
     """Notes below a table: the rule of F1, and the number of needs that no passage meets."""
     rules = {row.answers["F1 rule"] for row in rows if "F1 rule" in row.answers}
     lines = [_RULES[name] for name in sorted(rules)]
-    if unmet := max(row.unmet for row in rows):
-        needs = sum(len(result.needs) for result in rows[0].results)
-        which = [
-            f"{result.id} (need {number}, {document})"
-            for result in rows[0].results
-            for number, (passages, document) in enumerate(zip(result.needs, result.gold, strict=False), 1)
-            if not passages
-        ]
-        lines.append(
-            f"{unmet:,} of {count(needs, 'need')} are met by no passage of the index and count as missed: "
-            f"{some(which)}. Check the document's id and the quote (`sire documents INDEX ID` shows its text)."
-        )
+    lines += filter(None, [unmet_note(max(rows, key=lambda row: row.unmet))])
     return ["", *lines] if lines else []
+
+
+def unmet_note(row: EvalRow) -> str:
+    """Which needs no passage of the index meets; empty if there are none."""
+    if not row.unmet:
+        return ""
+    which = [
+        f"{result.id} (need {number}, {document})"
+        for result in row.results
+        for number, (passages, document) in enumerate(zip(result.needs, result.gold, strict=False), 1)
+        if not passages
+    ]
+    return (
+        f"{row.unmet:,} of {count(sum(len(result.needs) for result in row.results), 'need')} are met by no passage of "
+        f"the index and count as missed: {some(which)}. Check the document's id and the quote (`sire documents INDEX "
+        "ID` shows its text)."
+    )
 
 
 def markdown_table(lines: Sequence[Mapping[str, str]], left: int) -> list[str]:

@@ -19,6 +19,14 @@ _GREETING = re.compile(
     r"\u0443\u0432\u0430\u0436\u0430\u0435\u043c\w+|\u0434\u043e\u0440\u043e\u0433\w+|\u0437\u0434\u0440\u0430\u0432\u0441\u0442\u0432\u0443\w+)\Z",
     re.IGNORECASE,
 )
+_HONORIFIC = re.compile(
+    r"(?:frau|herrn?|dr|prof|hausmeister(?:in)?|architekt(?:in)?|m(?:me|lle|onsieur|adame|a\u00eetre)|se\u00f1or(?:a|ita)?|sra?|"
+    r"do[n\u00f1]a?|signora?|sig|senhora?|pani?|mevrouw|meneer|fru|\u0433\u043e\u0441\u043f\u043e\u0434\u0438\u043d|"
+    r"\u0433\u043e\u0441\u043f\u043e\u0436\u0430|bay(?:an)?)\.?\Z",
+    re.IGNORECASE,
+)
+"""Title in front of a name of two words or more; behind it the name is that of the texts without it."""
+_TURKISH_ENDING = re.compile(r"(?<=\w\w)['\u2019][a-z\u00e7\u011f\u0131\u00f6\u015f\u00fc]+\Z")
 _OPENS = re.compile(r"[.!?:|\u2026][\"'\u201c\u201d\u00bb)\s]*\Z")
 _MIXED = re.compile(r"\A.+[A-Z\d]|\d")
 _GERMAN_NOUN = re.compile(
@@ -29,6 +37,7 @@ _PLACE = re.compile(r"(?:\A|\W)(?:in|nach|aus|bei|zwischen)\s\Z", re.IGNORECASE)
 _INFLECTED = re.compile(r"\w*[a-z\u00e4\u00f6\u00fc\u00df](?:e|en|er|es|em)")
 _OWNED = re.compile(r"[^ ]+ (?:der|des|dem|den|die|das) (?=[^ ]+ [^ ])")
 _CHARS_BEFORE = 40
+_TITLED = 2
 
 
 def names_in_language(sentences: Sequence[str], rows: Sequence[list[TextSpan]], code: str) -> None:
@@ -64,7 +73,11 @@ def _parts(span: TextSpan, code: str) -> list[TextSpan]:
             del words[0]
         while words and _is_function(words[-1], function_words):
             del words[-1]
+        while len(words) > _TITLED and _HONORIFIC.match(words[0]):
+            position += len(words[0]) + 1
+            del words[0]
         bare = " ".join(words)
+        bare = _TURKISH_ENDING.sub("", bare) if code == "tr" else bare
         if elided := _ELISION.match(bare):
             bare, position = bare[elided.end() :], position + elided.end()
         if len(bare) > 1 and any(map(str.isupper, bare)):

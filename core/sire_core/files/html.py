@@ -584,7 +584,7 @@ class _Reader:
             is_told = any(caption[-1:].isdigit() for caption in captions)
             self._alternative = "" if inline or is_told else alternative
             if not is_told:
-                self._text.append(alternative if inline else f"![{alternative}]({attributes['src']})")
+                self._text.append(f" {alternative} " if inline else f"![{alternative}]({attributes['src']})")
         elif tag == "hr":
             self._flush()
 

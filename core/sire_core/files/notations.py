@@ -210,7 +210,10 @@ _VERBATIM = re.compile(
     r"[ \t]*\\begin\{(verbatim\*?|Verbatim|BVerbatim|lstlisting|minted|alltt|comment|filecontents\*?)\}"
 )
 _UNSEEN = ("comment", "filecontents", "filecontents*")
-_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
+_COMMENT = re.compile(r"(\\(?:verb|lstinline)\*?(?P<mark>[^\sA-Za-z*{])[^\n]{0,300}?(?P=mark))|(?<!\\)((?:\\\\)*)%.*")
+_WITHIN_LINE = re.compile(r"(?<=[^\s{\\])(?=\\(?:part|chapter|(?:sub){0,2}section|title)\*?(?:\[[^\[\]]{0,200}\])?\{)")
+"""Place in a line where a heading begins."""
+_DEFINES = re.compile(r"[ \t]*\\(?:(?:re)?newcommand|providecommand|def|let|title(?:format|spacing))\b")
 _ASIDE = re.compile(r"\\(?:thanks|footnote|label|index|footnotemark|inst)\b(?:\[[^\[\]]{0,100}\])?")
 _LONGEST_ARGUMENT = 2_000
 _ACCENTS = dict(
@@ -358,9 +361,9 @@ def _tex_parts(text: str) -> Iterator[tuple[str, bool]]:
                 yield "\n".join(_fenced(lines[row:stop])), True
             row = stop + 1
             continue
-        plain = _COMMENT.sub(r"\1", line)
+        plain = _COMMENT.sub(r"\1\3", line)
         if plain.strip() or not line.strip():
-            yield plain, False
+            yield from ((part, False) for part in ([plain] if _DEFINES.match(plain) else _WITHIN_LINE.split(plain)))
 
 
 def _tex_lines(text: str) -> Iterator[str]:

@@ -159,16 +159,7 @@ class LexicalState:
 
 def learn_state(texts: Sequence[str], fitted_on: int) -> LexicalState:
     """Count the stems' text frequencies; where most words are not English, take the SVD of the weighted counts."""
-    from scipy import sparse
-
-    counts, words = count_words(texts)
-    whole_letters = _has_signed_letters(counts, words)
-    if whole_letters:
-        counts, words = count_words(texts, whole_letters=True)
-    keys, stem_of = np.unique(stem_keys(words), return_inverse=True)
-    ones = np.ones(len(words), dtype=np.float32)
-    merge = sparse.csr_matrix((ones, (np.arange(len(words)), stem_of)), shape=(len(words), len(keys)))
-    by_stem = (sparse.csr_matrix(counts, shape=(len(texts), len(words))) @ merge).tocsr()
+    by_stem, keys, whole_letters = _stem_counts(texts)
     frequencies = np.bincount(by_stem.indices, minlength=len(keys)).astype(np.int32)
     often = np.asarray(by_stem.sum(axis=0)).ravel()
     english = often[word_vectors(keys, keys_of_stems).any(axis=1)].sum() >= _ENGLISH * often.sum()
@@ -179,9 +170,22 @@ def learn_state(texts: Sequence[str], fitted_on: int) -> LexicalState:
     keys, frequencies = keys[common], frequencies[common]
     if english:
         return LexicalState(fitted_on, len(texts), keys, frequencies, np.zeros((len(keys), 0), dtype=np.float16))
-    damped = sparse.csr_matrix((_damped(by_stem.data), by_stem.indices, by_stem.indptr), shape=by_stem.shape)
-    weighted = damped[:, common] @ sparse.diags(_rarity(frequencies, len(texts)) ** _IDF_POWER)
-    return LexicalState(fitted_on, len(texts), keys, frequencies, _topics(weighted), whole_letters)
+    topics = _topics(by_stem[:, common], _rarity(frequencies, len(texts)) ** _IDF_POWER)
+    return LexicalState(fitted_on, len(texts), keys, frequencies, topics, whole_letters)
+
+
+def _stem_counts(texts: Sequence[str]) -> tuple[sparse.csr_matrix, NDArray[np.uint64], bool]:
+    """Counts of stems by text, keys of the stems, and whether the letters of most words have signs."""
+    from scipy import sparse
+
+    counts, words = count_words(texts)
+    whole_letters = _has_signed_letters(counts, words)
+    if whole_letters:
+        counts, words = count_words(texts, whole_letters=True)
+    keys, stem_of = np.unique(stem_keys(words), return_inverse=True)
+    ones = np.ones(len(words), dtype=np.float32)
+    merge = sparse.csr_matrix((ones, (np.arange(len(words)), stem_of)), shape=(len(words), len(keys)))
+    return (sparse.csr_matrix(counts, shape=(len(texts), len(words))) @ merge).tocsr(), keys, whole_letters
 
 
 def _has_signed_letters(counts: Counts, words: list[str]) -> bool:
@@ -191,10 +195,12 @@ def _has_signed_letters(counts: Counts, words: list[str]) -> bool:
     return bool(2 * totals[signed].sum() > totals.sum())
 
 
-def _topics(weighted: sparse.csr_matrix) -> NDArray[np.float16]:
-    """Right singular vectors of the length-normalised rows, `[words, topics]`, padded with zeros."""
+def _topics(counts: sparse.csr_matrix, weights: NDArray[np.float64]) -> NDArray[np.float16]:
+    """Right singular vectors of the weighted rows, length-normalised, `[words, topics]`, padded with zeros."""
     from scipy import sparse
 
+    damped = sparse.csr_matrix((_damped(counts.data), counts.indices, counts.indptr), shape=counts.shape)
+    weighted = damped @ sparse.diags(weights)
     topics = np.zeros((weighted.shape[1], TOPICS), dtype=np.float16)
     count = min(TOPICS, *weighted.shape)
     norms = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1), dtype=np.float64).ravel())
@@ -219,8 +225,8 @@ def _leading_directions(rows: sparse.csr_matrix, count: int) -> tuple[NDArray[np
     matrix = rows.T if wide else rows
     basis = np.random.RandomState(0).normal(size=(matrix.shape[1], count + 10))
     for _ in range(4):
-        basis = lu(matrix @ basis, permute_l=True, check_finite=False)[0]
-        basis = lu(matrix.T @ basis, permute_l=True, check_finite=False)[0]
+        basis = lu(matrix @ basis, permute_l=True, overwrite_a=True, check_finite=False)[0]
+        basis = lu(matrix.T @ basis, permute_l=True, overwrite_a=True, check_finite=False)[0]
     basis = qr(matrix @ basis, mode="economic", check_finite=False)[0]
     left, sizes, right = svd(basis.T @ matrix, full_matrices=False)
     left = (basis @ left).T

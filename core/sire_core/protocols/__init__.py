@@ -28,7 +28,7 @@ from sire_core.protocols.models import ModelRequest as ModelRequest
 from sire_core.protocols.models import Prompt as Prompt
 from sire_core.protocols.models import StreamingModel as StreamingModel
 from sire_core.protocols.models import WrapModel as WrapModel
-from sire_core.protocols.searching import CarriedFiles as CarriedFiles
+from sire_core.protocols.searching import CarriedArrays as CarriedArrays
 from sire_core.protocols.searching import ContextProvider as ContextProvider
 from sire_core.protocols.searching import PreparedRanker as PreparedRanker
 from sire_core.protocols.searching import RankedSource as RankedSource

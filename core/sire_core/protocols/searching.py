@@ -42,19 +42,19 @@ class Similarities(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedFiles(Generic[T]):
+class CarriedArrays(Generic[T]):
     """Storage of a structure that later generations, also in other processes, update.
 
     Attributes:
         folder: Name of the folder; another one for every layout and for other rules by which rows are made.
-        save: Writes it as files into a folder.
-        load: Reads them.
-        size: Number of rows, and of those made since it was loaded or first made.
+        arrays: Gives its arrays by name.
+        of: Makes it of them.
+        size: Number of rows, and of those made since it was read or first made.
     """
 
     folder: str
-    save: Callable[[T, Path], None]
-    load: Callable[[Path], T]
+    arrays: Callable[[T], Mapping[str, NDArray[Any]]]
+    of: Callable[[Mapping[str, NDArray[Any]]], T]
     size: Callable[[T], tuple[int, int]]
 
 
@@ -186,10 +186,10 @@ class View(Protocol):
     def derived(self, name: str, make: Callable[[], T]) -> T:
         """Return a structure derived from this snapshot (an index, a graph), made once and shared by queries."""
 
-    def cached_incremental(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
+    def cached_incremental(self, name: str, make: Callable[[T | None], T], saved: CarriedArrays[T] | None = None) -> T:
         """Return a structure that `make` updates from that of the previous snapshot, or makes from None.
 
-        With `files`, the previous structure may come from another process, and be some changes older.
+        With `saved`, the previous structure may come from another process, and be some changes older.
         """
 
     def cached_arrays(self, name: str, make: Callable[[], Mapping[str, NDArray[Any]]]) -> Mapping[str, NDArray[Any]]:

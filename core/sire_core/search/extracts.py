@@ -24,7 +24,7 @@ from sire_core.settings import read_toml
 from sire_core.text.asking import AskingRules, asking_rules
 from sire_core.text.languages import language_among
 from sire_core.text.snippets import Sentence, cut_around, identifiers, read_sentences, stems
-from sire_core.text.words import UNSPACED, count_tokens
+from sire_core.text.words import UNSPACED, count_tokens, joined_parts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -323,16 +323,16 @@ def _quote(scored: ScoredSentences, run: Sequence[int]) -> Extract:
         if block.start < end and start < block.end
     ]
     sentences = read_sentences(unit.text, blocks=blocks)
-    is_below = bool(first.headings and sentences)
-    label = sentences[0].text.removesuffix(":") if is_below else ""
+    label = sentences[0].text.removesuffix(":") if first.headings and sentences else ""
     text, before = "", ""
-    for one in (one for one in sentences[is_below:] if one.kind != "head"):
+    for one in (one for one in sentences[bool(label) :] if one.kind != "head"):
         words = _with_heads(one, sentences)
         if len(words) > _MAX_SENTENCE_LETTERS:
             words = cut_around(words, scored.question, _MAX_SENTENCE_LETTERS, scored.candidates.spoken)
         is_line = one.kind in ("row", CODE) or before in ("row", CODE)
         gap = "\n" if is_line else "; " if before == one.kind == ITEM and text[-1].isalnum() else " "
-        text += f"{gap if text else ''}{_CODE_MARGIN + ' ' * one.indent if one.kind == CODE else ''}{words}"
+        margin = _CODE_MARGIN + " " * one.indent if one.kind == CODE else ""
+        text = joined_parts((text, words)) if text and gap == " " else f"{text}{gap if text else ''}{margin}{words}"
         before = one.kind
     following = [piece for piece in each.pieces if piece.start >= last.end][:1]
     goes_on = any(piece.kind == last.kind and piece.header == last.header for piece in following)

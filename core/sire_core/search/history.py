@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.errors import QueryError
 from sire_core.protocols import Prompt
+from sire_core.text.asking import asking_rules
+from sire_core.text.languages import find_language, language
 from sire_core.text.lexicon import FUNCTION_WORDS
 from sire_core.text.words import find_words
 
@@ -71,13 +73,18 @@ def standalone_question(question: str, history: Sequence[Any]) -> str:
     """Add to a follow-up question the names and words that it refers to. No model is asked.
 
     They are the names of the last answer, if its question asks for a name or thing, the names of the last question with
-    names, and the words of the last question. A question that refers to nothing before it stays as it is.
+    names, and the words of the last question. A question that refers to nothing before it stays as it is. In other
+    languages than English the last question is added.
 
     Args:
         question: The question.
         history: The turns before it, oldest first; see `user_turns`.
     """
     turns = user_turns(history)[-_TURNS:]
+    spoken = language(find_language(question))
+    if turns and not spoken.is_english:
+        before = turns[-1].strip(" ?!.\u3002\uff1f\u061f")
+        return f"{question} ({before})" if asking_rules(spoken).goes_on(question, _FEW_WORDS) else question
     if not turns or not _refers_back(question):
         return question
     own = {word.lower() for word in _content_words(question)}

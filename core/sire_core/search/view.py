@@ -19,7 +19,7 @@ from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TI
 from sire_core.search.validity import version
 from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities, sq_pays
 from sire_core.search.vectors.vector_store import store_scores
-from sire_core.storage.array_file import ARRAYS_FILE, map_arrays, save_arrays
+from sire_core.storage.array_file import ARRAYS_FILE, map_arrays, save_arrays, unpack_arrays
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.pool import Pool, differing_metadata, shared_metadata
 from sire_core.text.pluralize import count
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import (
         BoolArray,
-        CarriedFiles,
+        CarriedArrays,
         Embedder,
         FloatArray,
         IntArray,
@@ -80,13 +80,13 @@ class DerivedCache:
         structure: T = self._derived[name]
         return structure
 
-    def cached_incremental(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
+    def cached_incremental(self, name: str, make: Callable[[T | None], T], saved: CarriedArrays[T] | None = None) -> T:
         """Return a structure that is updated from that of the previous snapshot."""
-        structure: T = self.derived(name, lambda: self._updated(name, make, files))
+        structure: T = self.derived(name, lambda: self._updated(name, make, saved))
         self._previous[name] = structure
         return structure
 
-    def _updated(self, name: str, make: Callable[[T | None], T], saved: CarriedFiles[T] | None) -> T:
+    def _updated(self, name: str, make: Callable[[T | None], T], saved: CarriedArrays[T] | None) -> T:
         before = self._previous.get(name)
         if saved is None or self._files is None:
             return make(before)
@@ -94,7 +94,8 @@ class DerivedCache:
         if before is None and files.exists():
             with suppress(Exception):  # damaged files: start from scratch
                 files.verify()
-                before, self._written[name] = saved.load(files.directory), 0
+                arrays = unpack_arrays((files.directory / ARRAYS_FILE).read_bytes(), in_place=True)
+                before, self._written[name] = saved.of(arrays), 0
         made = make(before)
         size, new = saved.size(made)
         stale = not files.exists() or (new - self._written.get(name, 0)) * _STALE > size
@@ -102,7 +103,7 @@ class DerivedCache:
         if stale and size >= _WORTH_FILES and self._files.exists():
             with suppress(StorageError, OSError):  # a read-only folder costs only time
                 files.directory.parent.mkdir(exist_ok=True)
-                files.write(lambda directory: saved.save(made, directory))
+                files.write(lambda directory: save_arrays(directory / ARRAYS_FILE, saved.arrays(made)))
                 self._written[name] = new
         return made
 

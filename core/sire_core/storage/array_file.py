@@ -1,10 +1,9 @@
-"""Arrays by name in one form: as bytes, as a memory-mapped file, as a compressed file; `Joined`, `ArrayNote`."""
+"""Arrays by name in one form: as bytes or as a memory-mapped file; `Joined`, `ArrayNote`."""
 
 from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +14,11 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from sire_core.arrays.lists import arrays_of, record_of
-from sire_core.storage.derived import inflate
 
 _ALIGNED = 64
 _LENGTH = 8
 ARRAYS_FILE = "arrays.bin"
 """Name of the file in a folder of derived arrays."""
-MAX_RATIO = 200
-"""Maximum ratio of unpacked to compressed bytes; ours is 2 to 30."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +66,6 @@ def unpack_arrays(note: bytes, *, in_place: bool = False) -> dict[str, NDArray[A
     """Inverse of `pack_arrays`; `in_place` returns read-only arrays over the bytes instead of copies."""
     arrays = _arrays_in(np.frombuffer(note, dtype=np.uint8))
     return arrays if in_place else {name: array.copy() for name, array in arrays.items()}
-
-
-def compress_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays compressed, for those that are read whole and rarely."""
-    stream = zlib.compressobj(1)
-    with file.open("wb") as written:
-        written.writelines(map(stream.compress, _pieces(arrays)))
-        written.write(stream.flush())
-
-
-def decompress_arrays(file: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of `compress_arrays`, read-only; raise `zlib.error` if they unpack to far more than ours."""
-    return unpack_arrays(inflate(file.read_bytes(), MAX_RATIO * file.stat().st_size), in_place=True)
 
 
 def _pieces(arrays: Mapping[str, Saved]) -> Iterator[bytes | memoryview]:

@@ -51,6 +51,23 @@ class AskingRules:
             return text
         return re.sub(f"([{letters}])[{letters}]*([{letters}])", r"\1 \2", text)
 
+    def content_words(self, question: str) -> list[str]:
+        """Words of a question, each once, without those that ask, function words and pairs with particles."""
+        asking = self._pattern("ask", "person", "place", "date", "span")
+        text = question if self.words.get("inside") == "endings" else asking.sub(" ", question)
+        words = list(dict.fromkeys(self.spoken.words(self.searched_text(text))))
+        stems = self.spoken.stems(words)
+        idle = self.spoken.listed_words.union(word for word in (*words, *stems) if asking.fullmatch(word))
+        content = [word for word, stem in zip(words, stems, strict=True) if stem and idle.isdisjoint((word, stem))]
+        letters = re.compile(f"[{self.words['grammar']}]" if "grammar" in self.words else _NEVER)
+        return [word for word in content if not letters.search(word)] or content
+
+    def goes_on(self, question: str, max_words: int) -> bool:
+        """True if a question has hardly a word of its own and refers to what was asked before."""
+        begins = re.match(rf"\W*(?:{self._either('join')})(?!\w)", question, re.IGNORECASE)
+        is_short = len(self.content_words(question)) <= max_words
+        return is_short and bool(begins or self._pattern("refers").search(question))
+
     def asks_code(self, question: str) -> bool:
         """True if a command, an option or the way to do something is asked for."""
         return self._pattern("way").search(question) is not None

@@ -87,9 +87,15 @@ _PARTICLES = re.compile(
     r"(?<=[\uac00-\ud7a3a-z\d])(?:\ub4e4|\uc5d0\uc11c|\uc5d0\uac8c|\uaed8\uc11c|\ud55c\ud14c|\uc73c\ub85c|\ubd80\ud130|\uae4c\uc9c0|\ucc98\ub7fc|\ubcf4\ub2e4|\uc870\ucc28|\ub9c8\uc800|\ub9c8\ub2e4|\ubc16\uc5d0|"
     r"\uc774\ub098|\uc774\ub780|\uc774\ub77c\uace0|\ub77c\uace0|\uc785\ub2c8\ub2e4|\uc774\ub2e4|\uc2b5\ub2c8\ub2e4|\uc2b5\ub2c8\uae4c|\ub2c8\ub2e4|\ub2c8\uae4c|\ud558\uace0|\uc744|\ub97c|\uc740|\ub294|\uc5d0|\uaed8)\Z"
     r"|(?:(?<=[\uac00-\ud7a3]{2})|(?<=[a-z\d]))(?:\uc774|\uac00|\uc758|\ub3c4|\ub85c|\ub9cc|\uc640|\uacfc|\ub098|\uc778|\ub780|\ub791)\Z"
+    r"|(?<=[\uac00-\ud7a3]{2})[\ud558\ub418\ud569\ub429\ud588\ub410\ud55c\ub41c\ud560\ub420\ud568\ub428\ud574\ub3fc]"
+    r"(?:\uba70|\uace0|\ub098\uc694|\ub294|\ub294\uc9c0|\ub358|\ub2e4|\uae30|\uc5ec|\uc11c|\uba74|\uc9c0|\ub2c8|\uc57c|\uc694|\uc138\uc694|\uba74\uc11c|\ub3c4\ub85d|\ub824\uba74)?\Z"
+    r"|(?<=[\uac00-\ud7a3])(?:\uc778\uac00\uc694|\uc778\uc9c0|\uc774\uc5d0\uc694|\uc608\uc694|\ub098\uc694|\uae4c\uc694)\Z"
 )
-"""Korean particles and formal endings of verbs. Syllables that end nouns, too, are some behind two others and behind
-Latin letters and digits."""
+"""Korean particles, and endings of verbs that are made of a noun. Syllables that end nouns, too, are some behind two
+others and behind Latin letters and digits."""
+_TURKISH_ENDING = re.compile(r"(?<=\w)['\u2019]\w+")
+_RUSSIAN_NAME = re.compile("(?<=\\w{3})(?:\u043e\u0432|\u0435\u0432)\\Z")
+"""Russian ending that the stemmer takes from the first case of names only (`Kuznetsov`, `Kuznetsova`)."""
 _LONG_VOWEL = re.compile("(?<=[\u30a1-\u30fc]{3})\u30fc(?![\u30a1-\u30fc])")
 """Mark at the end of longer Japanese loan words, which some writers leave out (`server`, `user`)."""
 
@@ -113,8 +119,8 @@ class Language:
         """Words of a text as they are stemmed: lower case; scripts without spaces as pairs of letters."""
         if self.code == ENGLISH:
             return split_words(text)
-        if self.code == "tr":  # the small letter of I has no dot
-            text = text.replace("I", "\u0131").replace("\u0130", "i")
+        if self.code == "tr":  # the small letter of I has no dot, and names have endings behind an apostrophe
+            text = _TURKISH_ENDING.sub("", text).replace("I", "\u0131").replace("\u0130", "i")
         return spelled_words(_LONG_VOWEL.sub("", text) if self.code == "ja" else text)
 
     def stems(self, words: Sequence[str]) -> list[str]:
@@ -126,7 +132,8 @@ class Language:
         if self.code == "ko":
             return list(map(_without_particles, words))
         stemmer = _stemmer(LANGUAGES.get(self.code, ""))
-        return [plain_key(stem) for stem in (stemmer.stemWords(list(words)) if stemmer else words)]
+        stems = [plain_key(stem) for stem in (stemmer.stemWords(list(words)) if stemmer else words)]
+        return [_RUSSIAN_NAME.sub("", stem) for stem in stems] if self.code == "ru" else stems
 
     @cached_property
     def listed_words(self) -> frozenset[str]:
@@ -135,10 +142,13 @@ class Language:
 
     @cached_property
     def function_words(self) -> frozenset[str]:
-        """Words that are not searched for: those of Snowball where it has any, which are no words with a meaning."""
+        """Words that are not searched for: those of Snowball where it has any, and their other forms."""
         if self.code not in _SNOWBALL_LISTS:
             return self.listed_words
-        return frozenset(_snowball_words()[f"STOPWORDS_{LANGUAGES[self.code].upper()}"])
+        words = frozenset(_snowball_words()[f"STOPWORDS_{LANGUAGES[self.code].upper()}"])
+        others = sorted(self.listed_words - words)
+        stems = frozenset(stem for stem in self.stems(sorted(words)) if len(stem) >= _MIN_PART)
+        return words.union(word for word, stem in zip(others, self.stems(others), strict=True) if stem in stems)
 
     @property
     def min_part(self) -> int:
@@ -359,13 +369,11 @@ class CompoundWords:
         return cls("\n".join(["", *long, ""]), min_part)
 
     def holding(self, part: str) -> list[str]:
-        """Words that begin or end with a part."""
+        """Words of which a part is the beginning, the end or the middle, with other parts around it."""
         if len(part) < self.min_part:
             return []
-        least = 1 if self.min_part == _MIN_PART_KOREAN else self.min_part
-        escaped = re.escape(part)
-        holders = re.findall(rf"(?<=\n)(?:{escaped}[^\n]{{{least},}}|[^\n]{{{least},}}{escaped})(?=\n)", self.text)
-        return list(map(str, holders))
+        escaped, other = re.escape(part), f"[^\n]{{{1 if self.min_part == _MIN_PART_KOREAN else self.min_part},}}"
+        return re.findall(rf"(?<=\n)(?:{escaped}{other}|{other}{escaped}(?:{other})?)(?=\n)", self.text)
 
 
 def compound_parts(word: str, min_part: int, frequency: Mapping[str, int]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from sire_core.documents.blocks import (
 )
 from sire_core.text.languages import Language, find_language, language, script_language
 from sire_core.text.lexicon import FUNCTION_WORDS
-from sire_core.text.words import FINAL_MARKS, LINK_TARGET, find_words, split_sentences
+from sire_core.text.words import FINAL_MARKS, LINK_TARGET, find_words, joined_parts, one_line, split_sentences
 
 _PROMPT = re.compile(r"[ \t]*\$ \S")
 _TASK = re.compile(r"\[[ xX]\][ \t]+")
@@ -115,12 +115,12 @@ def read_sentences(text: str, blocks: Sequence[Block] | None = None) -> list[Sen
 def _cut(block: str) -> list[str]:
     """The sentences of a paragraph."""
     sentences: list[list[str]] = []
-    for number, part in enumerate(" ".join(part.split()) for part in split_sentences(block)):
+    for number, part in enumerate(map(one_line, split_sentences(block))):
         if number and _goes_on(sentences[-1]):
             sentences[-1].append(part)
         else:
             sentences.append([part])
-    return [sentence for parts in sentences if any(map(str.isalnum, sentence := " ".join(parts)))]
+    return [sentence for parts in sentences if any(map(str.isalnum, sentence := joined_parts(parts)))]
 
 
 def _goes_on(parts: Sequence[str]) -> bool:
@@ -141,7 +141,7 @@ def _parts(text: str, blocks: Sequence[Block]) -> Iterator[tuple[str, str]]:
         if block.kind == CODE:
             yield from map(_code_line, filter(str.strip, lines))
         elif block.kind == HEADING:
-            words = _plain(" ".join(lines), closed)
+            words = _plain(joined_parts(lines), closed)
             yield words if words.endswith(_FINAL) else f"{words}:", "heading"
         else:
             yield from _prose_parts(lines, block, closed)
@@ -155,7 +155,7 @@ def _prose_parts(lines: list[str], block: Block, closed: frozenset[str]) -> Iter
         if is_code:
             yield from map(_code_line, group)
         else:
-            words = _plain(" ".join(group), closed)
+            words = _plain(joined_parts(group), closed)
             yield _TASK.sub("", words) if kind == ITEM else words, "term" if is_term else kind
 
 
@@ -330,7 +330,7 @@ def _joined(sentences: Sequence[Sentence], numbers: Sequence[int]) -> str:
             is_term = kind in ("prose", "term") and text[0].isupper() and _LONE_TERM.match(parts[-1])
             parts[-1] += ":" if is_term else ";"  # items and rows
         parts.append(text)
-    return " ".join([*parts, "..."] if numbers[-1] + 1 < len(sentences) else parts)
+    return joined_parts([*parts, "..."] if numbers[-1] + 1 < len(sentences) else parts)
 
 
 def cut_around(sentence: str, question: str, length: int, spoken: Language) -> str:

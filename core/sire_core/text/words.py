@@ -37,6 +37,8 @@ _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 SOUTH_EAST = re.compile(f"[{_SOUTH_EAST}]")
 """A character of a script without spaces whose letters have signs: Thai, Lao, Burmese, Khmer."""
 _WRITTEN = re.compile(f"[{UNSPACED}\uff66-\uff9f]+")  # half-width kana, too: they are folded to the others
+_EAST_LINE = rf"[{_EAST}\u3001-\u3003\u3008-\u301b\uff01-\uff65]"
+_EAST_BREAK = re.compile(rf"(?<={_EAST_LINE})\n(?={_EAST_LINE})")
 _UNREAD = re.compile(f"[{_INVISIBLE}{_POINTS}]+")
 # Persian writes endings behind one: `books` is `book`, this and the ending of plurals.
 _GAP = re.compile("(?<=[\u0620-\u06ff])\u200c")
@@ -176,6 +178,17 @@ def token_pattern(longest: int = 0) -> re.Pattern[str]:
     return re.compile(rf"[{_EAST}]{on}|(?:[{_SOUTH_EAST}]{on}){{1,3}}|{word}|[^\w\s]{on}")
 
 
+def joined_parts(parts: Iterable[str]) -> str:
+    """Lines or sentences on one line: Chinese and Japanese write no space between them."""
+    text = "\n".join(parts)
+    return (text if text.isascii() else _EAST_BREAK.sub("", text)).replace("\n", " ")
+
+
+def one_line(text: str) -> str:
+    """A text on one line, with single spaces."""
+    return " ".join(joined_parts(map(str.strip, text.splitlines())).split())
+
+
 def without_link_targets(text: str) -> str:
     """Return a text with `[words]` for every `[words](address)`: addresses are no words of a passage."""
     return _TARGET.sub("]", text) if "](" in text else text
@@ -189,7 +202,7 @@ _ABBREVIATIONS = frozenset(
         "u.s u.k ph.d op ed est dept "
         # German, Dutch, French, Spanish, Portuguese, Italian, Polish, Russian
         "bzw vgl ggf evtl sog bspw inkl exkl zzgl abzgl z.b d.h u.a s.o i.v.m hr geb gest ehem hrsg "
-        "dhr mevr bijv drs mme mlle sra srta d\u00f1a avda sig.ra dott avv ul \u015bw tzw "
+        "dhr mevr bijv drs mme mlle t\u00e9l bd min env sra srta d\u00f1a avda tel sig.ra dott avv ul \u015bw tzw "
         "\u0443\u043b \u0438\u043c \u0442.\u0435 \u0442.\u043a \u043e\u0431\u043b \u043f\u043e\u0441"
     ).split()
 )

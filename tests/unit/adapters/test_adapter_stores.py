@@ -22,7 +22,7 @@ async def test_recipes_rank_over_it_as_over_our_own_vectors(adapter, documents, 
     options = {"embedder": adapter.bridged_embedding, "recipe": recipe, "k": 12}
     over = adapter.Retriever.from_documents(documents, vector_store=adapter.vector_store(), **options)
     own = adapter.Retriever.from_documents(documents, **options)
-    assert "(yours) + local 8-bit scores" in over.index.stats()["vectors"]
+    assert "(yours) + local scores" in over.index.stats()["vectors"]
     for asked in demo_questions():
         for where in (None, "kind=person"):
             found, expected = (adapter.search(one, asked.question, filter=where) for one in (over, own))

@@ -96,6 +96,26 @@ CASES = {
             *("heading1 End", "paragraph x"),
         ],
     ),
+    "a licence behind something else": (
+        (
+            f"# Bells\n\n{'Old. ' * 40}\n\n## A. GNU Free Documentation License\n\nVersion 1.3\n\nEveryone is permitted to copy and "
+            "distribute.\n\n### 0. PREAMBLE\n\nFree.\n\n## MIT License\n\nIs what the bells are under."
+        ),
+        [
+            *(
+                "heading1 Bells",
+                f"paragraph {('Old. ' * 40).strip()}",
+                "furniture ## A. GNU Free Documentation License",
+            ),
+            *("furniture Version 1.3", "furniture Everyone is permitted to copy and distribute."),
+            *("furniture ### 0. PREAMBLE", "furniture Free.", "heading2 MIT License"),
+            "paragraph Is what the bells are under.",
+        ],
+    ),
+    "a licence alone": (
+        "# MIT License\n\nPermission is hereby granted.",
+        ["heading1 MIT License", "paragraph Permission is hereby granted."],
+    ),
     "an index with pages": (
         "B\n\n- bell, 4\n- bow, 5\n\nC\n\n- clapper, 4-6\n\nR\n\n- rope, 7\n\nS\n\n- stay, 12",
         [

@@ -2,6 +2,7 @@
 
 import io
 import json
+import struct
 import unicodedata
 import zipfile
 from email.message import EmailMessage
@@ -18,6 +19,7 @@ from sire_core.files.readers import read_documents
 from sire_core.files.source_code import printed_text
 from sire_core.files.text_encodings import guess_encoding
 from support.command import run as run_command
+from support.outlook import compound_file
 
 docx = pytest.importorskip("docx")
 openpyxl = pytest.importorskip("openpyxl")
@@ -358,11 +360,12 @@ def test_dialects_of_values(text):
 
 ORG = "#+TITLE: Guide\n#+MACRO: p Heron $1\n# no\n* TODO Limits of {{{p(Q)}}} :tag:\n:PROPERTIES:\n:ID: x\n:END:\nSee [[http://x.y][this]].\n#+BEGIN_SRC sh\n,* inner\n#+END_SRC\n#+begin_comment\nno\n#+end_comment\n* COMMENT no\nno\n* Last\n"
 ADOC = "= Guide to {p}\n:p: Heron\n:q: {p} Queue\n\n// no\n////\nno\n////\nThe {q} has {unknown}.\n[source,ruby]\n----\n== inner\n----\n[source]\nputs 1\n== inner\n\n== Last\n"
-TEX = '\\title{A {B} of \\textbf{G\\"odel}\\thanks{no}}\n% \\title{no}\n\\section[s]{One \\emph{big {deep}} thing}\n100\\% of na\\"{\\i}ve \\c{c}a % no\n\\begin{verbatim}\n\\section{inner}\n% stays\n\\end{verbatim}\n\\begin{comment}\nno\n\\end{comment}\n'
+TEX = '\\title{A {B} of \\textbf{G\\"odel}\\thanks{no}}\n% \\title{no}\n\\section[s]{One \\emph{big {deep}} thing}\n100\\% of na\\"{\\i}ve \\c{c}a % no\n\\begin{verbatim}\n\\section{inner}\n% stays\n\\end{verbatim}\n\\begin{comment}\nno\n\\end{comment}\nIt is \\verb|9% x|. % no\n\\newcommand{\\p}{\\section{no}} said.\\section{Two}More.'
 NOTATIONS = {
     ".org": (ORG, "Guide", "# Limits of Heron Q See this. ```sh * inner ``` # Last"),
     ".adoc": (ADOC, "", "# Guide to Heron The Heron Queue has {unknown}. ```ruby == inner ``` ``` puts 1 == inner ``` ## Last"),
-    ".tex": (TEX, "A B of Gödel", "\\title{A {B} of Gödel\\thanks{no}} ## One big deep thing 100% of naïve ça ``` \\section{inner} % stays ```"),
+    ".tex": (TEX, "A B of Gödel", "\\title{A {B} of Gödel\\thanks{no}} ## One big deep thing 100% of naïve ça ``` \\section{inner} % stays ``` It is \\verb|9% x|. \\newcommand{\\p}{\\section{no}} said.\\section{Two}More."),
+    ".latex": ("\\begin{document}\\title{Gate}\\maketitle\\section*{One}Orla.", "Gate", "\\begin{document} \\title{Gate}\\maketitle ## One Orla."),
 }  # fmt: skip
 
 
@@ -501,7 +504,40 @@ def word_6(text, flags=0):
     return (head + (384 + len(raw)).to_bytes(4, "little")).ljust(384, b"\0") + raw
 
 
+def word_6_east(text):
+    """A file as Word 6 of the Far East writes it: Western characters are marked by a first byte that no letter has."""
+    units = (
+        code if len(code) > 1 else b"\x10" * (code > b"\x7f") + code
+        for code in (c.encode("cp1252" if c in "“”" else "gbk") for c in text)
+    )
+    raw = b"".join(unit[::-1].ljust(2, b"\0") for unit in units)
+    return word_6("").replace(b"\xdb\xa5", b"\x99\xa6")[:28] + (384 + len(raw)).to_bytes(4, "little") + bytes(352) + raw
+
+
+def record(kind, content, *, container=False):
+    """A record of a PowerPoint file before 2007."""
+    return struct.pack("<HHI", 15 * container, kind, len(content)) + content
+
+
+def slides_97(*slides, notes=""):
+    """A show whose slides have their text in shapes alone, with the forms for notes and slides."""
+    shapes = [record(0x40C, record(0xFA8, text.encode("cp1252")), container=True) for text in slides]
+    form = record(0x40C, record(0xFA0, "Click to edit".encode("utf-16-le")), container=True)
+    pages = [record(0x3EE, shape, container=True) for shape in shapes]
+    said = record(0x40C, record(0xFA0, notes.encode("utf-16-le")), container=True)
+    forms = [
+        record(0x3F8, form, container=True),
+        record(0x3F0, record(0x3F1, bytes(3) + b"\x80" + bytes(4)) + form, container=True),
+    ]
+    raw = b"".join([*forms, *pages, record(0x3F0, record(0x3F1, b"\0\1\0\0" + bytes(4)) + said, container=True)])
+    return compound_file({"PowerPoint Document": raw})
+
+
 OLD = {
+    "k.doc": (word_6_east("创建新文档，“Orla”单击要创建的文件类型"), "创建新文档，“Orla”单击要创建的文件类型"),
+    "l.ppt": (slides_97("Orla stays", "Tide\rtables", notes="Łódź"), "Orla stays Tide tables Łódź"),
+    "m.ppt": (compound_file({"PowerPoint Document": bytes(64), "Text_Content": b"Orla stays\r\rThe tide \x96 a table"}), "Orla stays The tide – a table"),
+    "n.html": (b"<body><img alt='Orla at the gate'><img alt='The tide'></body>", "Orla at the gate The tide"),
     "a.doc": (word_6("Tor sieben\r\nDer Bürgermeister\x07 heißt\x07\x07Jörg \x13 PAGE \x14 3\x15 Groß\x1fmann"), "Tor sieben Der Bürgermeister ; heißt Jörg 3 Großmann"),
     "b.dot": (word_6("Orla stays."), "Orla stays."),
     "c.docm": (word(LAST), "Orla stays."),

@@ -26,6 +26,8 @@ BRIDGE = hit("bridge", "# Arne\n\nThe Arne Bridge is painted green. It was opene
 PAINT = hit("paint", "Green paint is sold in Lindle. The shop opens at nine.", "Paint")
 
 REFUSED = "The documents do not seem to answer this."
+NO_SHARED = f"{REFUSED} No hit shares a word with the question."
+NOTHING = "The question has no word to search for; these are only the nearest passages."
 
 
 def test_sentences_come_in_the_order_of_the_hits_and_are_quoted_without_marks():
@@ -396,7 +398,20 @@ def test_a_name_that_goes_on_with_a_capital_is_mentioned():
         ("How long is the long moat?", "Ann shut the gate of the moat.", "No hit mentions 'long'."),
         ("Wer hat das Rathaus gebaut?", "Rathaus und Markt sind alt.", "No hit mentions 'gebaut'."),
         ("Wer zahlt bei Haftpflicht?", "Die Haftpflichtversicherung zahlt alle Schäden, und das ist nicht neu.", ""),
-        ("Wer zahlt die Haft?", "Die Schafthose zahlt niemand, und das ist nicht neu.", "No hit mentions 'Haft'."),
+        (
+            "Wer zahlt die Haft?",
+            "Die Schafthose zahlt niemand, und das ist nicht neu.",
+            f"{REFUSED} No hit mentions 'Haft'.",
+        ),
+        ("Was ist mit der Haftpflicht?", "Die Privathaftpflichtversicherung zahlt, und das ist nicht neu.", ""),
+        ("Wo wurde es denn?", "Der Verein wurde 1902 im Dorf gegründet, und er ist nicht klein.", NOTHING),
+        ("Salonu'nun ücreti nedir?", "Çınar Salonu ve diğer salonların ücreti bu yıl çok yüksek.", ""),
+        ("Где живёт Кузнецова?", "Кузнецов живёт в комнате двенадцать, и это не очень далеко.", ""),
+        ("هل توجد حضانة لأطفال الموظّفين؟", "الإجازة السنوية هي ثلاثون يوما في كل سنة.", NO_SHARED),
+        ("별관에는 무엇이 있습니까?", "별관은 1998년에 지었고 지하에는 체육관이 있다.", ""),
+        ("食堂几点开门？", "停车场每小时五元，每天最高四十元。", NO_SHARED),
+        ("市営プールの利用料金はいくらですか。", "図書館の本は二週間借りることができます。", NO_SHARED),
+        ("ใครวาดภาพโมนาลิซา", "ห้องสมุดเปิดทุกวันและยืมหนังสือได้ห้าเล่ม", NO_SHARED),
         ("Qui a peint le pont de la gare ?", "Le pont de la gare est vert.", "No hit mentions 'peint'."),
         (
             "Wer baute Orr?",

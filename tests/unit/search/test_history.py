@@ -114,3 +114,25 @@ async def test_a_model_rewrites_with_both_sides_of_the_conversation():
     rewritten = await rewrite_question("Where did her boiler come from?", history, model)
     assert rewritten == "Where did the boiler of the Southern Tern come from?"
     assert await rewrite_question("Why?", [], model) == "Why?"
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "standalone"),
+    [
+        (
+            "Wer gründete die Werft in Rostock?",
+            "Und wann war das?",
+            "Und wann war das? (Wer gründete die Werft in Rostock)",
+        ),
+        (
+            "Qui a fondé le chantier de Brest ?",
+            "Où est-elle née ?",
+            "Où est-elle née ? (Qui a fondé le chantier de Brest)",
+        ),
+        ("Кто основал верфь в Мурманске?", "А где он родился?", "А где он родился? (Кто основал верфь в Мурманске)"),
+        ("Wer gründete die Werft in Rostock?", "Wie hoch ist der Leuchtturm von Warnemünde?", ""),
+        ("Qui a fondé le chantier de Brest ?", "Combien coûte le repas à la cantine du collège ?", ""),
+    ],
+)
+def test_follow_up_questions_in_other_languages(before, question, standalone):
+    assert standalone_question(question, [before]) == (standalone or question)

@@ -290,3 +290,38 @@ def test_korean_verbs_with_other_endings_are_not_missed():
 def test_parts_of_questions_in_their_language(question, parts):
     spoken = language(find_language(question, ("de", "fr", "ja", "ru")))
     assert len(asking_rules(spoken).parts(question)) == parts
+
+
+def test_quotes_of_chinese_and_japanese_have_no_space_between_sentences_or_lines():
+    page = hit_of("每天最高\n四十元。住院患者可以使用停车场。", "zh")
+    assert [quote.text for quote in extract_sentences("停车场每天最高多少元？", [page])] == [
+        "每天最高四十元。住院患者可以使用停车场。"
+    ]
+
+
+def test_columns_of_tables_below_headings_are_named():
+    text = "# Hallen\n\nDie Hallen sind nicht klein.\n\n## Preise\n\n| Halle | Plätze | Preis |\n|---|---|---|\n| Platanen | 300 | 1.750 Euro |\n"
+    (quote,) = extract_sentences("Welchen Preis hat die Halle Platanen?", [hit_of(text, "de")])
+    assert quote.text == "Platanen: Plätze 300; Preis 1.750 Euro"
+
+
+@pytest.mark.parametrize(
+    ("code", "first", "second", "question"),
+    [
+        (
+            "de",
+            "Die Verwaltung der Klinik hat im Jahr 2019 Frau Katharina Wolters übernommen, und sie ist nicht neu.",
+            "Seit vielen Jahren ist Katharina Wolters nicht mehr in Ulm, und das ist gut so.",
+            "Wo ist die Verwalterin der Klinik zu Hause?",
+        ),
+        (
+            "fr",
+            "La clinique est dirigée par Mme Hélène Marchetti depuis dix ans, et elle est au centre.",
+            "Enfant, Hélène Marchetti était à Besançon, où elle a fait ses études avec son frère.",
+            "Qui dirige la clinique ?",
+        ),
+    ],
+)
+def test_names_behind_titles_lead_to_passages_without(code, first, second, question):
+    others = ("Das Wetter ist heute besser als gestern.", "Le temps est plus beau que cette semaine.", "Nebel.", "Eis.")
+    assert hits([first, *others, second], question, language=code)[:2] == ["0", "5"]

@@ -145,7 +145,7 @@ class EvidenceIndex:
         return [code.decode() for code in self.languages.tolist()]
 
     def words_holding(self, part: str, spoken: Language) -> list[str]:
-        """Compounds of a language that begin or end with a word or its stem."""
+        """Compounds of a language that a word or its stem is a part of."""
         if not self._compounds:
             texts = json.loads(self.long_words.tobytes())
             self._compounds.update((code, CompoundWords(text, language(code).min_part)) for code, text in texts.items())

@@ -21,16 +21,14 @@ from sire_core.documents.blocks import CODE, HEADING, PARAGRAPH, block_text
 from sire_core.documents.heading_paths import is_path, title_path
 from sire_core.documents.markdown_sections import plain_heading, title_line
 from sire_core.extraction.headings import base_title
-from sire_core.protocols import CarriedFiles
+from sire_core.protocols import CarriedArrays
 from sire_core.search.passages import opening_name, titled_sentences
-from sire_core.storage.array_file import compress_arrays, decompress_arrays
 from sire_core.text.languages import ENGLISH, UNDETERMINED, Language, language, plain_key, ranked_languages
 from sire_core.text.words import find_words, spelled_words, without_link_targets
 from sire_core.types import hash64
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -142,17 +140,16 @@ class Vocabulary:
 
     def followed_by(self, words: Sequence[str]) -> Vocabulary:
         """These words and others behind them; the others are looked at, these are not again."""
-        spelled, stems = stems_of_tagged(words)
-        plain = np.array([len(word) > 2 and not word.isdigit() for word in spelled], dtype=bool) & (stems != 0)
-        caseless = [not word.isascii() and unicodedata.category(word[0]) == "Lo" for word in spelled]
-        return Vocabulary(
-            [*self.words, *words],
-            np.concatenate([self.codes, word_keys(words)]),
-            np.concatenate([self.keys, word_keys(list(map(plain_key, spelled)))]),
-            np.concatenate([self.stems, stems]),
-            np.concatenate([self.plain, plain]),
-            np.concatenate([self.caseless, np.array(caseless, dtype=bool)]),
-        )
+        columns: dict[str, list[NDArray[Any]]] = {name: [getattr(self, name)] for name in _OF_WORDS}
+        for start in range(0, len(words), _WORDS_AT_ONCE):  # the keys of many at once take 40 bytes a letter
+            part = words[start : start + _WORDS_AT_ONCE]
+            spelled, stems = stems_of_tagged(part)
+            plain = np.array([len(word) > 2 and not word.isdigit() for word in spelled], dtype=bool) & (stems != 0)
+            caseless = [not word.isascii() and unicodedata.category(word[0]) == "Lo" for word in spelled]
+            keys = word_keys(part), word_keys(list(map(plain_key, spelled)))
+            for name, column in zip(_OF_WORDS, (*keys, stems, plain, np.array(caseless, dtype=bool)), strict=True):
+                columns[name].append(column)
+        return Vocabulary([*self.words, *words], **{name: np.concatenate(parts) for name, parts in columns.items()})
 
     def numbers(self, others: Vocabulary) -> Ints:
         """Number of each of some words; -1 for those that are not here."""
@@ -251,8 +248,8 @@ class PassageWords:
     @classmethod
     def of(cls, view: View, positions: Ints) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
-        files = CarriedFiles("passage-words-11", _save, _load, lambda words: (len(words.ids), words.looked_at))
-        words = view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
+        saved = CarriedArrays("passage-words-12", _arrays, _of_arrays, lambda words: (len(words.ids), words.looked_at))
+        words = view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), saved)
         return words.settled()
 
     def settled(self) -> PassageWords:
@@ -430,22 +427,21 @@ def _name(title: str, text: str) -> str:
     return base_title(title) if title else opening_name(text)
 
 
-_WORDS_FILE = "words.npz"
 _OF_WORDS = ("codes", "keys", "stems", "plain", "caseless")
+_WORDS_AT_ONCE = 1 << 14
 
 
-def _save(passages: PassageWords, directory: Path) -> None:
+def _arrays(passages: PassageWords) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {"ids": passages.ids}
     for name, part in passages.parts.items():
         arrays |= {key: _small(values) for key, values in part.arrays(name).items()}
     arrays |= {name: getattr(passages.vocabulary, name) for name in _OF_WORDS}
     for name, texts in (("names", passages.names), ("spelled", passages.vocabulary.words)):
         arrays[name] = np.frombuffer(json.dumps(texts).encode(), dtype=np.uint8)
-    compress_arrays(directory / _WORDS_FILE, arrays)
+    return arrays
 
 
-def _load(directory: Path) -> PassageWords:
-    arrays = decompress_arrays(directory / _WORDS_FILE)
+def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> PassageWords:
     parts = {name: _part(name, arrays) for name in _PART_NAMES}
     names, words = (json.loads(arrays[name].tobytes()) for name in ("names", "spelled"))
     return PassageWords(arrays["ids"], parts, names, Vocabulary(words, *(arrays[name] for name in _OF_WORDS)))

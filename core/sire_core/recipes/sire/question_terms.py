@@ -57,7 +57,7 @@ def question_terms(question: str, index: EvidenceIndex) -> tuple[list[QuestionTe
     """Return the terms of a question, and keys of the stems of its words that the index lacks.
 
     Function words of the question's language, one of those of the index, are left out. In languages with compounds a
-    term stands for longer words that begin or end with its word, and parts of the question's compounds are terms, too.
+    term stands for longer words that its word is a part of, and parts of the question's compounds are terms, too.
     """
     text = question.replace("&", " and ")
     languages = _languages(question, index)

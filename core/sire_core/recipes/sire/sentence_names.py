@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.arrays.grouping import distinct, id_codes, positions_in, ranges, run_starts
 from sire_core.arrays.lists import Lists, Ragged, arrays_of, record_of, word_keys
 from sire_core.extraction.foreign_names import CAPITALISED_NOUNS
-from sire_core.protocols import CarriedFiles
+from sire_core.protocols import CarriedArrays
 from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, longer_keys, name_words, untagged
-from sire_core.storage.array_file import compress_arrays, decompress_arrays
 from sire_core.text.languages import ENGLISH
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     from sire_core.knowledge.entity_graph import EntityGraph
 
-_NAMES_FILE = "names.npz"
 _PARSED_LISTS = 5000
 """Lists whose names are words in memory at once."""
 _NAME_COLUMNS = {"keys": np.uint64, "lengths": np.int32, "whole": np.bool_}
@@ -52,8 +49,9 @@ class NameKeys:
     @classmethod
     def of(cls, view: View, lists: NameLists) -> NameKeys:
         """Name keys of the lists of a pool; parses only lists new since the last snapshot."""
-        files = CarriedFiles("name-keys-1", _save, _load, lambda keys: (len(keys.hashes), keys.parsed))
-        return view.cached_incremental("name keys", lambda before: (before or cls()).following(lists), files)
+        saved = CarriedArrays("name-keys-2", arrays_of, _of_arrays, lambda keys: (len(keys.hashes), keys.parsed))
+        keys: NameKeys = view.cached_incremental("name keys", lambda before: (before or cls()).following(lists), saved)
+        return keys
 
     def following(self, lists: NameLists) -> NameKeys:
         """These lists and no others, parsed as far as they are not here already."""
@@ -79,12 +77,8 @@ def beginnings(words: Keys, lengths: Ints) -> tuple[Keys, Ints]:
     return keys, np.arange(len(words)) - np.repeat(starts, lengths) + 1
 
 
-def _save(keys: NameKeys, directory: Path) -> None:
-    compress_arrays(directory / _NAMES_FILE, arrays_of(keys))
-
-
-def _load(directory: Path) -> NameKeys:
-    return record_of(NameKeys, decompress_arrays(directory / _NAMES_FILE), parsed=0)
+def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> NameKeys:
+    return record_of(NameKeys, arrays, parsed=0)
 
 
 def _parsed(lists: Sequence[Sequence[str]]) -> Ragged:

@@ -11,54 +11,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sire_core.arguments import kind_of
-from sire_core.arrays.lists import arrays_of
 from sire_core.errors import ConfigurationError
 from sire_core.metadata_values import flat_metadata
-from sire_core.search.ranking import best_first
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-    from numpy.typing import NDArray
 
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, FloatArray, IntArray, RankedSource, Ranking, VectorIndex, View
 
 _BEHIND = 1e3  # Far below any score or negative distance of a store, and still fine enough to tell cosines apart
 _MIN_LISTED_UNITS = 200  # So many units are asked of the store at least: seeds of graph recipes are among the first ten
-_EXACT = 1000
-_ROWS_PER_BLOCK = 65_536
 _TIE = 1e-4  # What stores that compute with other numbers make of equal cosines
-
-
-@dataclass(frozen=True, slots=True)
-class Bytes:
-    """Vectors with one byte per number: a quarter of their size, cosines within about 0.002."""
-
-    codes: NDArray[np.int8]  # int8 `[n, d]`
-    scales: FloatArray  # What a code of 1 is worth in each row, `[n]`
-
-    @classmethod
-    def of(cls, matrix: FloatArray) -> Bytes:
-        """Compress unit-length rows `[n, d]`."""
-        codes = np.empty(matrix.shape, dtype=np.int8)
-        scales = np.empty(len(matrix), dtype=np.float32)
-        for start in range(0, len(matrix), _ROWS_PER_BLOCK):
-            rows = np.asarray(matrix[start : start + _ROWS_PER_BLOCK])
-            scale = np.maximum(np.abs(rows).max(axis=1, initial=0.0), 1e-12) / 127
-            codes[start : start + _ROWS_PER_BLOCK] = np.rint(rows / scale[:, None])
-            scales[start : start + _ROWS_PER_BLOCK] = scale
-        return cls(codes, scales)
-
-    def products(self, question: FloatArray) -> FloatArray:
-        """Inner products `[n]` with a vector `[d]`."""
-        scores = np.empty(len(self.codes), dtype=np.float32)
-        for start in range(0, len(scores), _ROWS_PER_BLOCK):
-            scores[start : start + _ROWS_PER_BLOCK] = (
-                self.codes[start : start + _ROWS_PER_BLOCK].astype(np.float32) @ question
-            )
-        return scores * self.scales
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,25 +46,20 @@ async def store_scores(
     """Score every unit, `[size]`, by similarity with a question; the store says which are nearest, in which order.
 
     Stores cannot be asked for the scores of given units, which graphs need: those that the store does not list get
-    theirs from vectors of one byte per number on our side (the best thousand exactly), below all that it lists. What it
-    lists gets exact cosines, dealt out in its order. Units that the store has not got yet get their own exact cosines.
-    The store is told the filter, and asked for more until enough of what it lists passes.
+    their cosines on our side, below all that it lists. What it lists gets exact cosines, dealt out in its order. Units
+    that the store has not got yet get their own. The store is told the filter, and asked for more until enough of what
+    it lists passes.
     """
     allowed = view.allowed(where)
     waits = await asyncio.to_thread(followed.waiting, view)  # before the store is asked: it may get them meanwhile
-    if waits.all():
-        return np.asarray(await asyncio.to_thread(np.dot, view.matrix, question), dtype=np.float32)
+    scores = np.asarray(await asyncio.to_thread(np.dot, view.matrix, question), dtype=np.float32)
     asked = ~waits if allowed is None else allowed & ~waits
-    listed = await _listed(followed.index, query, question, view, where, asked)
-    copies = await asyncio.to_thread(view.cached_arrays, "bytes", lambda: arrays_of(Bytes.of(view.matrix)))
-    scores = await asyncio.to_thread(Bytes(**copies).products, question)
-    best = np.sort(best_first(scores, _EXACT))
-    scores[best] = view.matrix[best] @ question
-    if waits.any():
-        scores[waits] = view.matrix[waits] @ question
+    listed: IntArray = np.empty(0, dtype=np.int64)
+    if not waits.all():
+        listed = await _listed(followed.index, query, question, view, where, asked)
     if not len(listed):  # nothing passes the filter, or nothing that the store has yet
         return scores
-    exact = np.asarray(view.matrix[listed] @ question, dtype=np.float32)
+    exact = scores[listed]
     if np.any(np.diff(exact) > _TIE):  # another measure, or nearly nearest ones only: the order is the store's
         exact = np.sort(exact)[::-1]
     behind = asked.copy()
@@ -279,7 +239,7 @@ class FrameworkSource:
     @property
     def description(self) -> str:
         """Entry of the store in `Index.stats`."""
-        return f"{type(self.vector_store).__name__} (yours) + local 8-bit scores"
+        return f"{type(self.vector_store).__name__} (yours) + local scores"
 
 
 class FrameworkMirror:
