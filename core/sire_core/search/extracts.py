@@ -43,7 +43,7 @@ whether it is code that is not asked for; whether it has a number or a new name,
 whether it leads to one of the first hits; whether its hit is one that is led to, and the share of the linking sentence
 in it."""
 _SHORT_TOKENS = 8
-_WITHIN = 3.5  # By how much less than the best a sentence may score
+_WITHIN = {"parts": 4.0, "whole": 3.5}  # By how much less than the best a sentence may score
 _BESIDE = {(True, False): (1.5, 3.0), (True, True): (0.5, inf), (False, False): (0.5, inf), (False, True): (0.3, inf)}
 """Bonus of a sentence beside a chosen one, and how much less than that one at most; by whether they share a
 paragraph, and whether it stands before; in parts of documents. Chosen on judged questions, as is `_WITHIN`."""
@@ -242,7 +242,7 @@ def _may_answer(question: str, candidates: Candidates) -> NDArray[np.bool_]:
 def _is_related(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.bool_]:
     """True for sentences with something of the question, or of what led to them, in or around them, `[sentences]`."""
     related = [FEATURES.index(name) for name in ("words", "title", "near", "alike", "leads", "via")]
-    return np.any([columns[:, related].any(axis=1) for columns in parts], axis=0)
+    return np.asarray(np.any([columns[:, related].any(axis=1) for columns in parts], axis=0), dtype=bool)
 
 
 def _subjects(candidates: Candidates) -> Iterator[frozenset[str]]:
@@ -264,20 +264,24 @@ def _chosen(scored: ScoredSentences, values: Sequence[NDArray[np.float64]], room
     waiting = [value - value[is_open].max() for value in values if is_open.any()]
     weak_rows = [scored.weak_rows(value) for value in waiting]
     chosen: list[int] = []
+    best_rows: dict[object, float] = {}  # by table
     while waiting:
         value, weak = waiting.pop(0), weak_rows.pop(0)
         place = int(np.argmax(np.where(is_open, value, -np.inf)))
-        if not is_open[place] or value[place] < -_WITHIN:
+        if not is_open[place] or value[place] < -_WITHIN[kind]:
             continue
         waiting.append(value)
         weak_rows.append(weak)
         is_open[place] = False
-        (row, _), words = scored.piece(place), scored.words(place)
+        (row, piece), words = scored.piece(place), scored.words(place)
         tokens = min(scored.candidates.read[row].tokens[scored.candidates.number[place]], _MAX_SENTENCE_TOKENS)
-        if weak[place] or tokens > room or any(_says_no_more(words, scored.words(other)) for other in chosen):
+        is_weak = weak[place] or value[place] < best_rows.get((row, piece.header), -inf) - _ROW_WITHIN
+        if is_weak or tokens > room or any(_says_no_more(words, scored.words(other)) for other in chosen):
             continue
         room -= tokens
         chosen.append(place)
+        if piece.kind == ROW:
+            best_rows.setdefault((row, piece.header), value[place])
         for linked in scored.linked_rows(place):
             for each in waiting:
                 each[linked] = max(each[linked], value[place] - _ROW_WITHIN)
