@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sire_core.changes.writer import IndexWriter
 from sire_core.configuration import Configuration, explains_settings
 from sire_core.filters import Filter, FilterLike, both, parse_filter
+from sire_core.index_options import MAX_FAILURE_RATIO, WORKERS
 from sire_core.models.sync import run_sync
 from sire_core.reader import Reader
 from sire_core.search.validity import Day, SearchOptions, filter_as_of
@@ -89,8 +90,8 @@ class Index:
         extractor: Extractor | None = None,
         chunker: SentenceChunker | str | None = "folder",
         seed: int = 0,
-        workers: int = 8,
-        max_failure_ratio: float = 0.1,
+        workers: int = WORKERS,
+        max_failure_ratio: float = MAX_FAILURE_RATIO,
         progress: ProgressLike = None,
         limits: UsageLimits | Mapping[str, int] | None = None,
         extraction: str | None = None,

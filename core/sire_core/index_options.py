@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from sire_core.protocols import Extractor, Mirror, Runner, UnitStore, WrapModel
 
 
+WORKERS, MAX_FAILURE_RATIO = 8, 0.1
+"""Defaults that `Index`, the command line and evaluations share: calls of a model at once, share of failed passages."""
+
+
 class IndexOptions(TypedDict, total=False):
     """Arguments of `Index`; see there."""
 

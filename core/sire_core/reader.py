@@ -76,8 +76,6 @@ class Reader:
         self._shared = shared
         self.first_recipe: BuiltRecipe | None = None
         """The recipe of the first use, if none was given as an object; one that is built later does not replace it."""
-        self.pending = PendingDocuments(self._calls)
-        """Documents that were given and are not indexed yet."""
         self._files: IndexFiles | None = None
         self._is_closed = False
         self._pools: Pools | None = None
@@ -92,6 +90,11 @@ class Reader:
     def after_fork(self) -> None:
         """New locks: in a forked process no other thread can release them."""
         self._opening, self._loading = threading.RLock(), threading.RLock()
+
+    @property
+    def pending(self) -> PendingDocuments:
+        """Documents that were given and are not indexed yet."""
+        return PendingDocuments(self._calls)  # made anew: kept here, it would keep this object and its files open
 
     def _calls(self, *, create: bool = False) -> CallStore | None:
         """Return the cache of model calls; None where nothing was built."""

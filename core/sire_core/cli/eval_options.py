@@ -24,6 +24,7 @@ from sire_core.cli.options import (
 from sire_core.cli.output import check_writable, note
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.datasets import PARTS
+from sire_core.index_options import MAX_FAILURE_RATIO
 from sire_core.protocols.building import extraction_by_preset
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class ComparisonOptions:
     ablations: Annotated[
         bool, option("--ablations", "Show the ablation tables of the papers, with the published figures.")
     ] = False
-    max_failure_ratio: option_groups.MaxFailureRatio = 0.1
+    max_failure_ratio: option_groups.MaxFailureRatio = MAX_FAILURE_RATIO
 
     @property
     def values(self) -> dict[str, Any]:

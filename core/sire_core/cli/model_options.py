@@ -20,6 +20,7 @@ from sire_core.cli import option_groups
 from sire_core.cli.option_groups import option
 from sire_core.cli.output import note
 from sire_core.errors import ConfigurationError
+from sire_core.index_options import WORKERS
 
 if TYPE_CHECKING:
     from sire_core.index import Index
@@ -47,7 +48,7 @@ class ModelOptions:
     native: option_groups.Native = False
     max_calls: option_groups.MaxCalls = None
     max_tokens: option_groups.MaxTokens = None
-    workers: option_groups.Workers = 8
+    workers: option_groups.Workers = WORKERS
     model_timeout: option_groups.ModelTimeout = None
     prices: option_groups.Prices = None
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sire_core.cli import option_groups
 from sire_core.cli.output import note
 from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
+from sire_core.index_options import MAX_FAILURE_RATIO, WORKERS
 from sire_core.protocols.building import extraction_by_preset
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class ReadingOptions:
     language: option_groups.Language = ""
     extractions: option_groups.Extractions = None
     strict: option_groups.Strict = False
-    max_failure_ratio: option_groups.MaxFailureRatio = 0.1
+    max_failure_ratio: option_groups.MaxFailureRatio = MAX_FAILURE_RATIO
     jobs: option_groups.Jobs = None
 
 
@@ -82,8 +83,8 @@ class IndexOptions:
     language_model: LanguageModel | None = None  # Extracts and summarizes
     native: bool = False  # Whether it extracts in the paper's separate steps
     seed: int | None = None  # Seed of every random choice
-    workers: int = 8  # Model calls in flight at once
-    max_failure_ratio: float = 0.1  # Share of failed passages above which a build stops
+    workers: int = WORKERS  # Model calls in flight at once
+    max_failure_ratio: float = MAX_FAILURE_RATIO  # Share of failed passages above which a build stops
     writes: bool = False  # Whether the index is going to be changed
     replaces: bool = True  # Whether files may replace files of another folder that have the same names
     is_estimate: bool = False  # Whether only the cost of the change is asked for: what would be refused is said

@@ -28,6 +28,7 @@ from sire_core.evaluate.row_list import EvalRows
 from sire_core.evaluate.rows import BASELINES, OF_PIECES, Setup
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.index import Index
+from sire_core.index_options import MAX_FAILURE_RATIO, WORKERS
 from sire_core.models.embedders import resolve_embedder
 from sire_core.models.sync import run_sync
 from sire_core.models.usage import CostRange, UsageReport
@@ -125,8 +126,8 @@ class Experiment:
     extraction: str | None = None
     wrap_model: WrapModel | None = None
     seed: int = 0
-    workers: int = 8
-    max_failure_ratio: float = 0.1
+    workers: int = WORKERS
+    max_failure_ratio: float = MAX_FAILURE_RATIO
     progress: ProgressLike = None
     log: Callable[[str], None] = _logger.warning
     on_row: Callable[[EvalRow], None] = lambda _: None

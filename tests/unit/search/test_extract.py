@@ -2,7 +2,7 @@
 
 import pytest
 
-from sire_core import Document, Hit, Index
+from sire_core import Hit, Index
 from sire_core.data import demo_documents, demo_questions
 from sire_core.extend import count_tokens
 from sire_core.reason import extract_answer
@@ -512,12 +512,14 @@ def test_quotes_have_at_most_their_tokens():
     assert 100 < count_tokens("\n".join(one.quoted for one in quotes)) <= 280
 
 
-def test_the_row_that_is_asked_for_stands_beside_the_row_that_another_document_names():
-    table = "| Tariff | Deductible | Premium |\n|---|---|---|\n| Basic | 300 euros | 389 euros |\n"
-    table += "| Classic | 500 euros | 512 euros |\n| Comfort | 250 euros | 634 euros |\n"
-    terms = "The policyholder bears a deductible of 150 euros. In the variant Comfort there is no deductible."
-    question = "What is the deductible in the tariff Basic?"
-    with Index(embedder="lexical") as index:
-        index.build([Document("r", table, title="tariffs"), Document("t", terms, title="terms")])
-        quotes = extract_sentences(question, index.search(question, 5))
-    assert "Basic: Deductible 300 euros; Premium 389 euros" in [quote.text for quote in quotes]
+TARIFFS = "| Tariff | Deductible |\n|---|---|\n| Basic | 300 euros |\n| Classic | 500 euros |\n| Comfort | 250 euros |"
+
+
+@pytest.mark.parametrize(("name", "euros"), [("Basic", 300), ("Classic", 500), ("Comfort", 250)])
+def test_the_row_that_a_question_names_is_quoted_and_not_the_one_that_another_document_names(name, euros):
+    terms = "The customer bears a deductible of 150 euros. In the variant Comfort there is none."
+    hits = [hit("terms", terms), hit("tariffs", TARIFFS), hit("club", "Fees are due in March.")]
+    texts = [one.text for one in extract_sentences(f"What is the deductible of {name}?", hits)]
+    assert f"{name}: Deductible {euros} euros" in texts
+    assert not any(other in text for text in texts for other in {"Basic:", "Classic:", "Comfort:"} - {f"{name}:"})
+    assert "Fees are due in March." not in texts  # it has nothing of the question

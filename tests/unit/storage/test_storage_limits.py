@@ -129,7 +129,7 @@ AS_ANOTHER_USER = """
     ("closed", "mode", "answers"),
     [
         (".", 0o500, ("2", "Make the folder writable", "[]")),
-        (".", 0o000, ("Check the permissions of", "Check its permissions", "('.', 'it may not be read')")),
+        (".", 0o000, ("Check its permissions", "Check its permissions", "('.', 'it may not be read')")),
         (
             "index.sqlite",
             0o000,
