@@ -23,6 +23,7 @@ from sire_core.changes.organizing import (
     rebuilt_by_rules,
     split_compatible,
 )
+from sire_core.changes.processes import ProcessRunner
 from sire_core.changes.runners import open_runner
 from sire_core.documents.change_plan import CorpusChange
 from sire_core.documents.stored_corpus import StoredDocument
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
 
 LARGE = 1000
 """Number of documents or passages of a change from which memory is trimmed, which takes some milliseconds."""
+
+HUGE = 10_000
+"""Number of passages of a change whose stages have worker processes of their own, which a second pays for."""
 
 
 def trim_memory() -> None:
@@ -203,7 +207,7 @@ class Builder:
         with self._timed("embedding"):
             await context.vectors.by_id(self._corpus.after.units if context.refitted else passages.put_units)
             self._paraphrase_score = await self._embedder_score()
-        with self._timed("organizing"):
+        with self._timed("deriving"):
             deltas = dict(await organize_all(jobs, context))
         _log_failures([failure for delta in deltas.values() for failure in delta.failures])
         names = {job.fingerprint: job.organizer.name for job in jobs}
@@ -329,6 +333,8 @@ class Builder:
             self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
             if self._large:
                 trim_memory()
+            if len(self._corpus.change.put_chunks) > HUGE and isinstance(self._context.runner, ProcessRunner):
+                self._context.runner.close()  # the next stage starts new ones, without what this one keeps at hand
 
 
 def _log_failures(failures: Sequence[Failure]) -> None:
@@ -498,7 +504,7 @@ def _build_models(
     extractor = configuration.extractor or model_extractor(
         extracting, extraction, configuration.workers, native=recipe.native
     )
-    return cached("organizing"), meter, extractor, summarizer
+    return cached("deriving"), meter, extractor, summarizer
 
 
 def _extractive_summarizer(max_tokens: int, progress: Callable[[int, int], None]) -> Summarizer:
@@ -520,8 +526,10 @@ def _fit(
 ) -> tuple[Embedder, Extractor]:
     manifest = files.manifest()
     texts = IndexTexts(update.after.chunks)
+    if is_large := len(update.change.put_chunks) > LARGE:
+        trim_memory()
     fitted = fit_once(embedder, "embedder", manifest.embedder, files.calls, texts, refit=bool(update.change))
-    if len(update.change.put_chunks) > LARGE:
+    if is_large:
         trim_memory()
     if not (recipe.needs_records or any(built.extraction for built in manifest.recipes)):
         return fitted, extractor

@@ -288,7 +288,7 @@ async def _build(files: IndexFiles, documents: Sequence[Document], configuration
     from sire_core.changes.builder import apply_plan
 
     report = await apply_plan(files, lambda stored, _: plan_build(stored, documents, None), configuration)
-    return report.usage.get("organizing")
+    return report.usage.get("deriving")
 
 
 def _tokens_below(files: IndexFiles) -> dict[str, tuple[str, int]]:

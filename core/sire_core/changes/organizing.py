@@ -235,7 +235,7 @@ async def organize_all(jobs: Sequence[Job], context: BuildContext) -> Mapping[st
     finished: dict[str, tuple[str, Delta]] = {}
     deltas: dict[str, Delta] = {}
     for done, job in enumerate(jobs):
-        context.configuration.progress("organizing", done, len(jobs))
+        context.configuration.progress("deriving", done, len(jobs))
         if job.fingerprint not in deltas:
             view = _OrganizerView(job.fingerprint, context, records, dict(finished))
             before = len(context.failures)
@@ -246,7 +246,7 @@ async def organize_all(jobs: Sequence[Job], context: BuildContext) -> Mapping[st
             deltas[job.fingerprint] = replace(delta, failures=(*delta.failures, *failed))
         finished[job.organizer.name] = (job.fingerprint, deltas[job.fingerprint])
     if jobs:
-        context.configuration.progress("organizing", len(jobs), len(jobs))
+        context.configuration.progress("deriving", len(jobs), len(jobs))
     return deltas
 
 

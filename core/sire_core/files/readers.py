@@ -13,7 +13,7 @@ from sire_core.documents.blocks import is_contents, read_blocks
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.front_matter import front_matter
 from sire_core.documents.markdown_cleaning import clean_markdown, without_hyphenation
-from sire_core.documents.markdown_sections import heading_texts, headings_of, naming_heading, with_comments_as_code
+from sire_core.documents.markdown_sections import heading_texts, naming_heading, with_comments_as_code
 from sire_core.documents.markdown_writing import undo_escapes, undo_inline
 from sire_core.documents.titles import header_title, opening_title, without_site_name
 from sire_core.documents.validation import DocumentPool
@@ -350,7 +350,6 @@ def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:
     fields: dict[str, Any] = {}
     if suffix in _HTML:
         title, text = html_to_markdown(text)
-        title = without_site_name(title, next(iter(headings_of(text)), ""))
     elif suffix in _MARKDOWN:
         fields = front_matter(text)
         if "source" in fields:  # a filter for the path has to find every page
@@ -377,7 +376,7 @@ def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:
         text = next((str(fields[name]) for name in ("description", "summary", "excerpt") if fields.get(name)), "")
     if not text.strip():
         raise CorpusError("contains only markup")
-    return _with_title(file, text, title, fields)
+    return _with_title(file, text, title, fields, is_page=suffix in _HTML)
 
 
 def _mail_items(file: SourceFile, mail: Mail | Converted, *, is_mail: bool = True) -> Iterator[_Item]:
@@ -387,11 +386,19 @@ def _mail_items(file: SourceFile, mail: Mail | Converted, *, is_mail: bool = Tru
 
 
 def _with_title(
-    file: SourceFile, text: str, title: str, fields: Mapping[str, Any] | None = None, *, headings: bool = True
+    file: SourceFile,
+    text: str,
+    title: str,
+    fields: Mapping[str, Any] | None = None,
+    *,
+    headings: bool = True,
+    is_page: bool = False,
 ) -> FoundRecord:
     """A document with a title: its own, else its first heading or the file name."""
     metadata = {**(fields or {}), "source": file.name}
     blocks = read_blocks(text)
+    if is_page:
+        title = without_site_name(title, next(iter(heading_texts(text, blocks)), ""))
     if is_contents(title):
         title = ""
     if not title and headings:

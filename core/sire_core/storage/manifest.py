@@ -175,8 +175,8 @@ class Manifest:
             )
         name = wanted or "RECIPE"
         raise ConfigurationError(
-            f"This index does not hold {wanted or 'any recipe'!r} (it holds: {built}). Name one that it holds, or "
-            f"build it beside: sire index SOURCES --to DIR --recipe {name}, or Index(path, "
+            f"This index does not hold {wanted or 'any recipe'!r} (it holds: {built}). Choose one of these, or "
+            f"add it: sire index SOURCES --to DIR --recipe {name}, or Index(path, "
             f"recipe={name!r}).build(documents)."
         )
 

@@ -221,7 +221,7 @@ def test_a_folder_keeps_the_recipe_of_its_first_build(adapter, documents, questi
     retriever.index.set_default_recipe("raptor")
     assert adapter.load(tmp_path / "i").index.stats()["recipe"] == "raptor"
     retriever.index.drop_recipe("sire")
-    with pytest.raises(ConfigurationError, match=r"does not hold 'sire' \(it holds: raptor\). Name one that it holds"):
+    with pytest.raises(ConfigurationError, match=r"does not hold 'sire' \(it holds: raptor\). Choose one of these"):
         adapter.search(adapter.load(tmp_path / "i", recipe="sire"), question)
 
 

@@ -367,7 +367,7 @@ def test_the_estimate_of_a_change_is_of_what_it_touches_in_all_recipes_of_the_fo
     with Index(tmp_path / "ix", recipe=raptor(), **options) as index:  # the bridges of indexrag follow, too
         low, high = index.estimate(after).total.calls
         report = index.build(after)
-    assert report.usage["organizing"].calls > 0
+    assert report.usage["deriving"].calls > 0
     assert low <= report.calls <= high
     assert high < whole[1]
 

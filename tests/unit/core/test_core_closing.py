@@ -131,7 +131,7 @@ def test_what_a_model_writes_is_counted_while_it_writes(recipe, stage):
 
 def test_every_stage_of_a_build_begins_at_nothing_and_ends_with_all():
     stages = told("sirerag")
-    assert {"extraction", "embedding", "organizing", "summaries of sim level 1", "writing"} <= set(stages)
+    assert {"extraction", "embedding", "deriving", "summaries of sim level 1", "writing"} <= set(stages)
     for found in stages.values():
         assert found[0][0] == 0
         assert found[-1][0] == found[-1][1]

@@ -287,7 +287,7 @@ class PassageWords:
                 part.arrays[name] = Ragged(part.arrays[name].counts, columns)
         return cls(
             ids,
-            {name: Ragged.joined([part.arrays[name] for part in read]) for name in _PART_NAMES},
+            {name: Ragged.joined([part.arrays.pop(name) for part in read]) for name in _PART_NAMES},
             [name for part in read for name in part.names],
             Vocabulary().followed_by(list(numbers)),
             len(ids),

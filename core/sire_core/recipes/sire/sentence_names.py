@@ -118,7 +118,7 @@ class SpelledText:
     def of(cls, passages: PassageWords) -> SpelledText:
         """Spell out the words of passages."""
         words, sentences = passages.parts["words"], passages.parts["sentences"]
-        owners = words.groups().astype(np.int32)
+        owners = np.repeat(np.arange(len(words.counts), dtype=np.int32), words.counts)
         first = sentences.starts().astype(np.int32)
         inside = (words["marks"] >> 1) - 1
         return cls(
