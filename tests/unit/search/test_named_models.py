@@ -117,9 +117,12 @@ def test_the_embedder_of_a_folder_brings_no_code_and_downloads_nothing(tmp_path)
     with pytest.raises(ConfigurationError, match="code of their own"):
         resolve_embedder(UntrustedText(f"st:{model}"))
     for place in (
+        "file://host/share",
+        "file:\\\\host\\share",
         "st:\\\\host\\share",
         "//host/share",
         "st:/\\host\\share",
+        "file:\\/host/v.npz",
         "st:\\??\\UNC\\host\\m",
     ):
         with pytest.raises(ConfigurationError, match="another machine"):
