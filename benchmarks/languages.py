@@ -3,7 +3,10 @@
 Sets are folders of `SIRE_DATA/languages`. BM25 here shares no code with the package: words of letters and digits,
 Snowball's stems where there are any, pairs of characters where words are written without spaces.
 
-    python benchmarks/languages.py [--recipe NAME] [--questions N] [LANGUAGE ...]
+`--refused` indexes the paragraphs of every other article (five in a row are one), and asks every fourth question: how
+many that these answer are refused or warned about, and how many about the other articles.
+
+    python benchmarks/languages.py [--recipe NAME] [--questions N] [--refused] [LANGUAGE ...]
 """
 
 from __future__ import annotations
@@ -16,9 +19,11 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from sire_core import Document, Index
+from sire_core.search.unanswered import judge_hits
 from sire_core.text.languages import LANGUAGES
 
 if TYPE_CHECKING:
@@ -30,6 +35,8 @@ STEMMERS = dict(pair.split(":") for pair in _NAMES.split())
 UNSPACED = re.compile("([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+|[\u3040-\u30ff\u3400-\u9fff]+)")
 K1, B = 1.5, 0.75
 RANKS = 10
+ARTICLE = 5
+"""Paragraphs of each article of XQuAD."""
 
 
 def tokenizer(language: str, function_words: Collection[str] = ()) -> Callable[[str], list[str]]:
@@ -83,12 +90,34 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
+def refusals(language: str) -> list[float]:
+    """Percentages of answerable questions refused and warned about, and of questions about other articles."""
+    corpus, questions = (lines(DATA / language / f"{name}.jsonl") for name in ("corpus", "questions"))
+    indexed = {row["id"] for number, row in enumerate(corpus) if number // ARTICLE % 2 == 0}
+    values = []
+    with Index(chunker=None) as index:
+        index.build([Document(row["id"], row["text"], title=row["title"]) for row in corpus if row["id"] in indexed])
+        for is_there in (True, False):
+            texts = [row["question"] for row in questions if (row["supporting"][0] in indexed) == is_there][::4]
+            judged = [judge_hits(*pair) for pair in zip(texts, index.search_many(texts, RANKS), strict=True)]
+            values.append(100 * fmean(not is_answered for _, is_answered in judged))
+            values.append(100 * fmean(bool(note) for note, _ in judged))
+    return values
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("languages", nargs="*")
     parser.add_argument("--recipe", default="sire")
     parser.add_argument("--questions", type=int, default=None, help="only the first so many")
+    parser.add_argument("--refused", action="store_true", help="refusals and warnings instead of ranks")
     options = parser.parse_args()
+    if options.refused:
+        print("| language | refused | warned about | others refused | others warned about |\n|---|--:|--:|--:|--:|")
+        for language in options.languages or sorted(folder.name for folder in DATA.iterdir() if folder.is_dir()):
+            cells = (f"{value:.1f}" for value in refusals(language))
+            print(f"| {LANGUAGES[language].title()} | {' | '.join(cells)} |", flush=True)
+        return
     print(f"| language | BM25 with stems | `{options.recipe}` | R@1 against BM25 |\n|---|---|---|--:|")
     firsts = []
     for language in options.languages or sorted(folder.name for folder in DATA.iterdir() if folder.is_dir()):

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -56,7 +56,7 @@ from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
 from sire_core.changes.writer import warn_of_first_cost
 from sire_core.documents.stored_corpus import filter_fields
-from sire_core.errors import ConfigurationError, IndexMissingError, SireError
+from sire_core.errors import ConfigurationError, IndexMissingError, NoSpaceError, SireError
 from sire_core.filters import Filter, FilterLike, both, filter_mapping, parse_filter
 from sire_core.filters.conditions import passes
 from sire_core.index import Index
@@ -415,7 +415,8 @@ class SireRetriever(DocumentIndex):
     async def prepare_search(self) -> bool:
         """Index what this object was given, with its own settings; returns whether the index may still be empty."""
         if self._is_writer:
-            await self.aflush()
+            with suppress(NoSpaceError):  # the search leaves out what waits, and says so
+                await self.aflush()
         return self._is_writer
 
     def searched(self, search: Mapping[str, Any]) -> Index:

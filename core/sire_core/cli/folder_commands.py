@@ -144,7 +144,8 @@ def reembed(
         str,
         option(
             "--embedder SPEC",
-            "The new embedder: `lexical`, `semantic`, `onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER` or `openai:MODEL`.",
+            "The new embedder: `lexical`, `semantic`, `onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER`, "
+            "`openai:MODEL` or `file:PATH`.",
         ),
     ],
     spending: SpendingOptions,

@@ -67,8 +67,9 @@ Embedder = Annotated[
     option(
         "--embedder SPEC",
         "The embedder: `lexical` (no download), `semantic` (a model in the ONNX format on this machine), "
-        "`onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER` (sentence-transformers) or `openai:MODEL`. Default: that of the "
-        "folder; for a new folder `semantic` where there is such a model, else `lexical`.",
+        "`onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER` (sentence-transformers), `openai:MODEL`, or "
+        "`file:PATH` (precomputed vectors). Default: that of the folder; for a new folder `semantic` where there is "
+        "such a model, else `lexical`.",
     ),
 ]
 Settings = Annotated[

@@ -19,6 +19,7 @@ from sire_core.models.embedding import check_vectors
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.models.model_files import split_options
 from sire_core.models.onnx_embedder import OnnxEmbedder, semantic_embedder
+from sire_core.models.precomputed import PrecomputedEmbedder
 from sire_core.models.sentence_transformer import SentenceTransformerEmbedder
 from sire_core.models.sync import run_sync
 from sire_core.settings import is_elsewhere, is_from_folder
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 _FORMS = (
     '"lexical" (the default, nothing to download), "semantic" (an ONNX model of this machine), "onnx:NAME_OR_FOLDER" '
     '(no torch), "st:NAME_OR_FOLDER" or a model folder (sentence-transformers), '
-    '"openai:MODEL" (any OpenAI-compatible server), or an object with '
+    '"openai:MODEL" (any OpenAI-compatible server), "file:PATH" (vectors of write_precomputed), or an object with '
     "fingerprint, dimension and async embed(texts, kind); in the adapters also an Embeddings object of LangChain or an "
     "embedding model of LlamaIndex"
 )
-_EMBEDDER_PREFIXES = ("onnx", "st", "openai")
+_EMBEDDER_PREFIXES = ("onnx", "st", "openai", "file")
 
 
 def resolve_embedder(spec: str | Embedder | None) -> Embedder:
@@ -55,6 +56,7 @@ def resolve_embedder(spec: str | Embedder | None) -> Embedder:
             - `onnx:NAME_OR_FOLDER`: `OnnxEmbedder`; `?pooling=`, `?query_prompt=`, `?document_prompt=` and
               `?max_length=` may follow, joined by `&`
             - `st:NAME_OR_FOLDER`, or the path of an existing folder: `SentenceTransformerEmbedder`
+            - `file:PATH`: `PrecomputedEmbedder`
             - `openai:MODEL`: `OpenAIEmbedder`
 
     Raises:
@@ -96,6 +98,8 @@ def _by_name(spec: str) -> Embedder:
         from sire_core.models.openai.embedder import OpenAIEmbedder
 
         return OpenAIEmbedder(rest)
+    if form == "file":
+        return PrecomputedEmbedder(rest)
     if form == "st" or (spec and Path(spec).expanduser().is_dir()):
         name, options = split_options(rest, query_prompt=str)
         return SentenceTransformerEmbedder(name, careful=careful, **options)

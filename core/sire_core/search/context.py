@@ -676,7 +676,8 @@ class _Filling:
         spans = _sentence_spans(text, piece)
         spoken, count = self._candidates.spoken, self._options.count
         wanted = stems(self._candidates.question, spoken)
-        shared = [len(stems(text[slice(*span)], spoken) & wanted) for span in spans]
+        heads = {start for start, end in (*piece.headings, piece.header) if end}  # said above what is taken
+        shared = [-1 if span[0] in heads else len(stems(text[slice(*span)], spoken) & wanted) for span in spans]
         best = max(range(len(spans)), key=lambda number: (shared[number], -number))
         first, last = best, best
         if count(text[slice(*spans[best])]) > room:

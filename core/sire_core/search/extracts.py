@@ -145,10 +145,13 @@ class ScoredSentences:
         every = [Candidates.of(question, passages, by_sentence=True, part=part) for part in asking.parts(question)]
         own = _own_features(question, asking, every[0])
         parts = [np.concatenate([one.features[:, :4], own], axis=1) for one in every]
-        for columns in parts:  # a row says nothing about the next
-            columns[[each.kind == ROW for each in every[0].pieces()], FEATURES.index("near")] = 0.0
+        rows = [each.kind == ROW for each in every[0].pieces()]
+        words, title, near = map(FEATURES.index, ("words", "title", "near"))
+        for columns in parts:  # a row has the words of its header, and says nothing about the next
+            columns[rows, words] += columns[rows, title]
+            columns[rows, title] = columns[rows, near] = 0.0
         read = [numbers[passage.rank] for passage in passages]
-        return cls(question, asking, read, every[0], parts, _may_answer(question, every[0]))
+        return cls(question, asking, read, every[0], parts, _may_answer(question, every[0]) & _is_related(parts))
 
     def piece(self, place: int) -> tuple[int, Piece]:
         """Number of a sentence's passage, and where it stands there."""
@@ -171,6 +174,17 @@ class ScoredSentences:
             for other in others
             if (piece := self.piece(other))[1].kind == ROW and piece[0] != self.piece(place)[0]
         ]
+
+    def weak_rows(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """True for rows that say much less than the best of their table, `[sentences]`: another one is asked for."""
+        tables = [
+            (row, piece.header) if piece.kind == ROW else None for row, piece in map(self.piece, range(len(values)))
+        ]
+        best: dict[object, float] = {}
+        for table, value in zip(tables, values.tolist(), strict=True):
+            best[table] = max(best.get(table, -inf), value)
+        best[None] = -inf
+        return np.array([best[table] for table in tables]) > values + _ROW_WITHIN
 
     def words(self, place: int) -> frozenset[str]:
         """Stems of a sentence."""
@@ -225,6 +239,12 @@ def _may_answer(question: str, candidates: Candidates) -> NDArray[np.bool_]:
     return np.array(may, dtype=bool)
 
 
+def _is_related(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.bool_]:
+    """True for sentences with something of the question, or of what led to them, in or around them, `[sentences]`."""
+    related = [FEATURES.index(name) for name in ("words", "title", "near", "alike", "leads", "via")]
+    return np.asarray(np.any([columns[:, related].any(axis=1) for columns in parts], axis=0), dtype=bool)
+
+
 def _subjects(candidates: Candidates) -> Iterator[frozenset[str]]:
     """Identifiers that each sentence is about: of its first words, else as before, else of the heading."""
     section: object = None
@@ -242,24 +262,26 @@ def _chosen(scored: ScoredSentences, values: Sequence[NDArray[np.float64]], room
     """Sentences for each part of the question in turn, with those beside them, as far as there is room for tokens."""
     is_open = scored.is_open.copy()
     waiting = [value - value[is_open].max() for value in values if is_open.any()]
+    weak_rows = [scored.weak_rows(value) for value in waiting]
     chosen: list[int] = []
     best_rows: dict[object, float] = {}  # by table
     while waiting:
-        value = waiting.pop(0)
+        value, weak = waiting.pop(0), weak_rows.pop(0)
         place = int(np.argmax(np.where(is_open, value, -np.inf)))
         if not is_open[place] or value[place] < -_WITHIN[kind]:
             continue
         waiting.append(value)
+        weak_rows.append(weak)
         is_open[place] = False
         (row, piece), words = scored.piece(place), scored.words(place)
-        is_weak = (
-            piece.kind == ROW and value[place] < best_rows.setdefault((row, piece.header), value[place]) - _ROW_WITHIN
-        )
         tokens = min(scored.candidates.read[row].tokens[scored.candidates.number[place]], _MAX_SENTENCE_TOKENS)
+        is_weak = weak[place] or value[place] < best_rows.get((row, piece.header), -inf) - _ROW_WITHIN
         if is_weak or tokens > room or any(_says_no_more(words, scored.words(other)) for other in chosen):
             continue
         room -= tokens
         chosen.append(place)
+        if piece.kind == ROW:
+            best_rows.setdefault((row, piece.header), value[place])
         for linked in scored.linked_rows(place):
             for each in waiting:
                 each[linked] = max(each[linked], value[place] - _ROW_WITHIN)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.documents.markdown_sections import title_line
 from sire_core.errors import ConfigurationError
-from sire_core.text.languages import find_language, language
+from sire_core.text.languages import opens_with_function_word
 from sire_core.text.lexicon import FUNCTION_WORDS
 from sire_core.text.words import split_sentences, without_link_targets
 
@@ -67,7 +67,7 @@ def opening_name(text: str) -> str:
         return ""
     if words[0].lower() in ("the", "a", "an"):
         words = words[1:]
-    if not words or words[0].lower() in _NO_NAME or words[0].lower() in language(find_language(text)).listed_words:
+    if not words or words[0].lower() in _NO_NAME or opens_with_function_word(words[0], text):
         return ""
     proper = sum(word[0].isupper() or word[0].isdigit() for word in words)
     first = words[0][0].isupper() or words[0][0].isdigit()

@@ -108,9 +108,8 @@ class Folder:
         """Return the folders that document ids are relative to, and what stands in front of the ids of each."""
         try:
             content = dict(json.loads(read_plain(self.sources_file)))
-            listed = content["folders"]
-            folders = dict.fromkeys(listed, "") if isinstance(listed, list) else dict(listed)  # a list was written once
-            right = content["checksum"] == checksum(listed) and all(isinstance(name, str) for name in folders.values())
+            folders = dict(content["folders"])
+            right = content["checksum"] == checksum(folders) and all(isinstance(name, str) for name in folders.values())
         except (FileNotFoundError, NotADirectoryError):  # an index that was made in Python, or none
             return {}
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:

@@ -102,15 +102,12 @@ class Store(Database):
 
     def manifest(self) -> dict[str, Any]:
         """Return the manifest of the last commit; empty before the first."""
-        # Formats before 4 have no checksum; they are refused because of their format.
-        old = not self.read("SELECT 1 FROM pragma_table_info('meta') WHERE name='checksum'")
-        columns = "key, value" if old else META.selected
-        rows = self.read(f"SELECT {columns} FROM meta WHERE key='manifest'")
+        rows = self.read(f"SELECT {META.selected} FROM meta WHERE key='manifest'")
         if not rows:
             with self.snapshot():
                 require_complete(self, META)
             return {}
-        return stored_json(str(rows[0][1] if old else verified(rows[0], META)[1]), dict, "its manifest")
+        return stored_json(str(verified(rows[0], META)[1]), dict, "its manifest")
 
     def hold(self) -> str:
         """Keep this connection at the last commit until it is closed; return the name of that commit."""

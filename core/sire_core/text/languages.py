@@ -232,6 +232,12 @@ def _is_plainly_english(sample: str) -> bool:
     return shared >= _MIN_PLAIN and shared >= _MIN_PLAIN_SHARE * len(words)
 
 
+def opens_with_function_word(word: str, text: str) -> bool:
+    """True if the first word of a text, in any case, is a function word of its language."""
+    lower = word.lower()
+    return lower in _function_weights() and lower in language(find_language(text)).listed_words
+
+
 def ranked_languages(codes: Iterable[str]) -> list[str]:
     """Return the languages of some texts, the most frequent first; English if none is known."""
     return [code for code, _ in Counter(code for code in codes if code != UNDETERMINED).most_common()] or [ENGLISH]

@@ -1,4 +1,4 @@
-"""Embedders: lexical, by name."""
+"""Embedders: lexical, precomputed, by name."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError, EmbedderMismatchError
+from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError
 from sire_core.models.embedders import answer_text, resolve_embedder, same_model
 from sire_core.models.lexical_embedder import LexicalEmbedder
+from sire_core.models.precomputed import PrecomputedEmbedder, write_precomputed
 from sire_core.models.sentence_transformer import SentenceTransformerEmbedder
 from sire_core.protocols import Embedder, Fittable
 from sire_core.reason import ircot
@@ -132,6 +133,65 @@ def test_any_text_gives_finite_rows_of_length_one_or_zero(corpus, others):
     assert np.all(np.isclose(lengths, 1, atol=1e-4) | (lengths == 0))
 
 
+REPEATED = ["one red fox", "two grey owls", "three herons", "one red fox"]
+
+
+@pytest.fixture
+async def path(tmp_path):
+    maker = HashEmbedder(16)
+    write_precomputed(tmp_path / "vectors.npz", REPEATED, await maker.embed(REPEATED), maker.fingerprint)
+    return tmp_path / "vectors.npz"
+
+
+async def test_stands_in_for_the_embedder_that_made_them(path):
+    embedder = PrecomputedEmbedder(path)
+    assert embedder.fingerprint == HashEmbedder(16).fingerprint
+    assert embedder.dimension == 16
+    wanted = [REPEATED[2], REPEATED[0], REPEATED[1]]
+    assert np.array_equal(await embedder.embed(wanted), await HashEmbedder(16).embed(wanted))
+    assert (await embedder.embed([])).shape == (0, 16)
+
+
+async def test_missing_texts_are_counted_and_the_first_is_shown(path):
+    with pytest.raises(ModelError, match="2 of 3 texts, the first being 'a new text'"):
+        await PrecomputedEmbedder(path).embed(["a new text", REPEATED[0], "zzz"])
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(ConfigurationError, match="write_precomputed"):
+        PrecomputedEmbedder(tmp_path / "nothing.npz")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04broken"])
+def test_damaged_file(tmp_path, content):
+    (tmp_path / "bad.npz").write_bytes(content)
+    with pytest.raises(ConfigurationError, match="make it again"):
+        _ = PrecomputedEmbedder(tmp_path / "bad.npz").dimension
+
+
+def test_other_arrays_unsorted_keys_and_objects_are_refused(tmp_path):
+    path = tmp_path / "other.npz"
+    for arrays in (
+        {"x": np.zeros(3)},
+        {"keys": np.array([b"b", b"a"]), "vectors": np.zeros((2, 3), np.float32), "fingerprint": np.array("f")},
+        {"keys": np.array([b"a"]), "vectors": np.zeros((2, 3), np.float32), "fingerprint": np.array("f")},
+        {"keys": np.array([{}], dtype=object), "vectors": np.zeros((1, 3), np.float32), "fingerprint": np.array("f")},
+    ):
+        np.savez(path, **arrays)
+        with pytest.raises(ConfigurationError, match="make it again"):
+            _ = PrecomputedEmbedder(path).dimension
+
+
+def test_writing_checks_its_input_and_leaves_no_part_behind(tmp_path):
+    with pytest.raises(ConfigurationError, match="shape"):
+        write_precomputed(tmp_path / "v.npz", ["a"], np.zeros((2, 3), np.float32), "f")
+    with pytest.raises(ConfigurationError, match="NaN"):
+        write_precomputed(tmp_path / "v.npz", ["a"], np.full((1, 3), np.nan, np.float32), "f")
+    assert list(tmp_path.iterdir()) == []
+    write_precomputed(tmp_path / "v.npz", ["a"], np.ones((1, 3), np.float32), "f")
+    assert [p.name for p in tmp_path.iterdir()] == ["v.npz"]
+
+
 @pytest.fixture
 def model_folder(tmp_path):
     (tmp_path / "tiny").mkdir()
@@ -139,11 +199,13 @@ def model_folder(tmp_path):
     return tmp_path / "tiny"
 
 
-def test_specs_lead_back_to_the_same_embedder(model_folder):
+def test_specs_lead_back_to_the_same_embedder(tmp_path, model_folder):
+    write_precomputed(tmp_path / "v.npz", ["a"], np.ones((1, 3), np.float32), "f")
     for spec, kind in (
         (f"st:{model_folder}", SentenceTransformerEmbedder),
         (str(model_folder), SentenceTransformerEmbedder),
         ("st:org/name", SentenceTransformerEmbedder),
+        (f"file:{tmp_path / 'v.npz'}", PrecomputedEmbedder),
     ):
         embedder = resolve_embedder(spec)
         assert isinstance(embedder, kind)
@@ -158,9 +220,9 @@ def test_a_query_prompt_survives_the_spec(model_folder):
     assert again.fingerprint == embedder.fingerprint != SentenceTransformerEmbedder(model_folder).fingerprint
 
 
-@pytest.mark.parametrize("spec", ["", "bert", "st:", "ftp:x", "file:vectors.npz", 3, object()])
+@pytest.mark.parametrize("spec", ["", "bert", "st:", "ftp:x", "file:", 3, object()])
 def test_unknown_forms_are_answered_with_the_known_ones(spec):
-    with pytest.raises(ConfigurationError, match=r"lexical.*st:NAME_OR_FOLDER.*openai:MODEL"):
+    with pytest.raises(ConfigurationError, match=r"lexical.*st:NAME_OR_FOLDER.*openai:MODEL.*file:PATH"):
         resolve_embedder(spec)
 
 

@@ -206,3 +206,11 @@ def test_an_index_joins_small_passages_with_their_neighbors(*, by_splitter: bool
         assert hidden.evidence == ()
         with pytest.raises(QueryError):
             index.context("Who?", 0)
+
+
+def test_of_a_table_that_does_not_fit_a_row_is_taken_and_not_its_header_alone() -> None:
+    rows = "\n".join(f"| {name} Hall | 120 people | {1 + place},600 EUR |" for place, name in enumerate(("Elm", "Oak")))
+    table = f"## Halls\n\n| Hall | Capacity | Weekend |\n|---|---|---|\n{rows}"
+    context = chosen("What does the Oak Hall cost on a weekend?", hit(table, "a", "Weddings"), max_tokens=46)
+    assert context.text.endswith("| Oak Hall | 120 people | 2,600 EUR |")
+    assert context.text.count("Capacity") == 1

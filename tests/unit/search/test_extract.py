@@ -510,3 +510,16 @@ def test_quotes_have_at_most_their_tokens():
     ]
     quotes = extract_sentences("When does the lock of Orr open?", hits)
     assert 100 < count_tokens("\n".join(one.quoted for one in quotes)) <= 280
+
+
+TARIFFS = "| Tariff | Deductible |\n|---|---|\n| Basic | 300 euros |\n| Classic | 500 euros |\n| Comfort | 250 euros |"
+
+
+@pytest.mark.parametrize(("name", "euros"), [("Basic", 300), ("Classic", 500), ("Comfort", 250)])
+def test_the_row_that_a_question_names_is_quoted_and_not_the_one_that_another_document_names(name, euros):
+    terms = "The customer bears a deductible of 150 euros. In the variant Comfort there is none."
+    hits = [hit("terms", terms), hit("tariffs", TARIFFS), hit("club", "Fees are due in March.")]
+    texts = [one.text for one in extract_sentences(f"What is the deductible of {name}?", hits)]
+    assert f"{name}: Deductible {euros} euros" in texts
+    assert not any(other in text for text in texts for other in {"Basic:", "Classic:", "Comfort:"} - {f"{name}:"})
+    assert "Fees are due in March." not in texts  # it has nothing of the question

@@ -11,7 +11,6 @@ from sire_core import Document, Index
 from sire_core.errors import EmbedderMismatchError, StorageError
 from sire_core.recipes import msrag, pagerank
 from sire_core.storage.check import check_folder
-from sire_core.storage.plain_files import checksum
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from support.command import run
 
@@ -128,9 +127,6 @@ def test_the_folders_that_documents_came_from(tmp_path):
     noted.write_text(whole)
     run("index", source / "part", "--to", folder)
     assert check_folder(folder) == []
-    listed = list(json.loads(whole)["folders"])  # as indexes of before have it
-    noted.write_text(json.dumps({"folders": listed, "checksum": checksum(listed)}))
-    run("index", source / "part", "--to", folder)
     with Index(folder) as index:
         assert [document.id for document in index.documents()] == ["part/a.txt"]
     with Index(folder) as index:
