@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sire_core import moved
 from sire_core.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from sire_core.types import Document as Document
     from sire_core.types import Hit as Hit
     from sire_core.types import Passage as Passage
+
+moved.register()
 
 __all__ = ["Document", "Hit", "Index", "Passage", "UsageLimits"]
 

@@ -282,6 +282,16 @@ def row_cells(text: str, block: Block) -> list[str]:
     return [cell.replace("\\|", "|").strip() for cell in cells]
 
 
+def heading_path(text: str, blocks: Sequence[Block], number: int) -> tuple[str, ...]:
+    """Headings that a block stands under, from the outermost; the block itself is left out."""
+    path: list[str] = []
+    above = blocks[number].path
+    while above >= 0:
+        path.append(block_text(text, blocks[above]))
+        above = blocks[above].path
+    return tuple(reversed(path))
+
+
 def is_contents(heading: str) -> bool:
     """True if a heading only announces a list of contents or an index, in any of ten languages."""
     return _CONTENTS.fullmatch(heading.strip(" .:")) is not None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+from sire_core.moved import PAPERS
 from sire_core.papers.hipporag2.recipe import hipporag2
 from sire_core.papers.iier.recipe import iier
 from sire_core.papers.indexrag.recipe import indexrag
@@ -35,3 +38,8 @@ __all__ = [
     "sirerag",
     "smart",
 ]
+
+for (
+    _name
+) in PAPERS:  # known as packages before they are imported by this path, which would hide the recipe of that name
+    sys.modules.setdefault(f"{__name__}.{_name}", sys.modules[f"sire_core.papers.{_name}"])
