@@ -690,8 +690,8 @@ def _code_text(span: str) -> str:
         lines = lines[1:-1] if is_closed else lines[1:]
     elif not lines[-1].strip(" \t`~"):
         lines = lines[:-1]
-    indents = [len(line) - len(line.lstrip()) for line in lines if line.strip()]
-    return "\n".join(line[min(indents, default=0) :] for line in lines)
+    indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return "\n".join(line[indent:] for line in lines)
 
 
 def code_fences(span: str) -> tuple[str, bool]:

@@ -39,7 +39,7 @@ _NUMBERED = re.compile(
 _UNDERLINE = re.compile(r"\s*([-=~^*#])\1{2,}\s*\Z")
 _FIELD = re.compile(r"\A *[A-Z][A-Za-z-]{1,20}: +\S")
 _REPLY_LINE = re.compile(r"\A ?>(?: ?\S|\Z)")
-_PAGE_NAME = re.compile(r"\S+\(\d\w*\)")
+_PAGE_NAME = re.compile(r"[^\s()]{1,80}\(\d\w{0,9}\)")
 """Name of a manual page: `tar(1)`."""
 
 
