@@ -18,6 +18,7 @@ from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
 from sire_core.cli.output import bar, note, output_width, reporting, say, say_json
 from sire_core.errors import IndexLockedError, QueryError, StorageError
+from sire_core.text.languages import UNDETERMINED
 from sire_core.text.pluralize import count, count_units, kind_name, some
 from sire_core.types import UnitKind
 
@@ -216,7 +217,7 @@ def stats(
     if as_json:
         say_json(statistics)
         return
-    spoken = statistics.get("languages", {})
+    spoken = {{UNDETERMINED: "unknown"}.get(code, code): n for code, n in statistics.get("languages", {}).items()}
     rows = {
         "documents": f"{statistics['documents']:,}",
         "passages": _passages(statistics),
