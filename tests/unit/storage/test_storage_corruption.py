@@ -110,7 +110,7 @@ def answers_over_damage(templates, place, case, recipe="sirerag"):
     copy = place / f"case{case}"
     shutil.copytree(folder, copy)
     files = sorted(path for path in copy.glob("derived/**/*") if path.is_file())
-    assert len(files) >= 4
+    assert len(files) >= 2
     victims = rng.sample(files, rng.choice((1, 1, 2)))
     how = DAMAGES[case % len(DAMAGES)]
     for file in victims:
