@@ -428,7 +428,7 @@ def test_two_recipes_side_by_side_and_why_not(page, address, violations, shot):
     )
     reasons = page.get_by_role("listitem").all_text_contents()
     assert any(reason.startswith("words: ") for reason in reasons)
-    assert any(reason.startswith("vectors: Its similarity to the question is ") for reason in reasons)
+    assert any(reason.startswith("vectors: Its cosine with the question is ") for reason in reasons)
     page.get_by_label("Words of the passage").fill("zyxwv")
     page.get_by_role("button", name="Find it").click()
     page.get_by_text("No passage has one of these words in its title or text.").wait_for()

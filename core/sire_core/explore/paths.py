@@ -336,5 +336,5 @@ def _short(note: str) -> str:
     """The number in a note."""
     _, mark, rest = note.partition("cosine ")
     if mark:
-        return f"similarity {rest.split(' ', 1)[0].rstrip(',')}"
+        return f"cosine {rest.split(' ', 1)[0].rstrip(',')}"
     return note if note.startswith("BM25") else ""

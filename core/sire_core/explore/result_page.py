@@ -39,7 +39,6 @@ HEADING = 300
 """Letters of a question that are its heading."""
 _STEPS = {"vector": "text", "entity": "link", "question": "name"}
 """Names of the steps of paths on pages."""
-_COSINE = re.compile(r"cosine (-?[\d.]+) with the question")
 
 
 def page_style() -> Markup:
@@ -223,4 +222,4 @@ def _reason(reason: Reason) -> tuple[str, str, str]:
     # The names of the question are in the note as it spells them, whatever passages call them.
     over = ", ".join(label for _, label in reason.over if label not in reason.note and reason.step != "question")
     step = reason.step.split(":")[0]  # "vector:chunk" says to programs what kind of unit it was; the hit says it here
-    return _STEPS.get(step, step), _COSINE.sub(r"similarity to the question \1", reason.note), over
+    return _STEPS.get(step, step), reason.note, over

@@ -152,9 +152,9 @@ async def _vectors(position: int, hits: list[int], question: str, snapshot: Sear
     cosine = float(cosines[position])
     nearer = int((cosines[inside] > cosine).sum())
     least = min((float(cosines[hit]) for hit in hits), default=0.0)
-    more = f"{count(nearer, 'other passage')} {'is' if nearer == 1 else 'are'} more similar"
-    note = f"Its similarity to the question is {cosine:.3f}; {more}."
-    return f"{note} The least similar hit has {least:.3f}." if hits else note
+    more = f"{count(nearer, 'other passage')} {'has' if nearer == 1 else 'have'} a higher one"
+    note = f"Its cosine with the question is {cosine:.3f}; {more}."
+    return f"{note} The lowest of the hits is {least:.3f}." if hits else note
 
 
 def _words(unit: Unit, question: str) -> str:
