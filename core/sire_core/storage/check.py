@@ -79,7 +79,8 @@ def _findings(path: Path) -> list[Finding]:
     """Check everything once."""
     folder = Folder(path)
     entries = [path, *sorted((*path.glob("*"), *path.glob("*/*")))] if path.is_dir() else []
-    if closed := [str(entry.relative_to(path)) for entry in entries if not os.access(entry, os.R_OK)]:
+    unread = [entry for entry in entries if not os.access(entry, os.R_OK)]
+    if closed := [str(entry.relative_to(path)) for entry in unread if os.path.lexists(entry)]:  # not removed meanwhile
         return [Finding(name, "it may not be read", _CLOSED_ADVICE) for name in closed]
     if entries and (wrong := sorted(misplaced(path))):
         return [Finding(entry.name, "it is a link, or no plain file or folder", _LINK_ADVICE) for entry in wrong]
