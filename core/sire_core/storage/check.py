@@ -93,10 +93,8 @@ def _findings(path: Path) -> list[Finding]:
         embedder = _embedder(folder, shown)
         problems = _of(lambda: _calls(folder.calls_file, embedder))
         findings += [Finding("calls.sqlite", problem, _CALLS_ADVICE) for problem in problems]
-    if not shown and not findings:
-        findings.append(
-            Finding("manifest.json", "it is missing or damaged", "Nothing: the next change writes it again.")
-        )
+    if not shown and not findings and folder.manifest_file.exists():  # a killed change may not have written it
+        findings.append(Finding("manifest.json", "it is damaged", "Nothing: the next change writes it again."))
     try:
         folder.sources()
     except StorageError:
