@@ -29,7 +29,15 @@ from sire_core.reason.options import AnyReasonerOptions
 from sire_core.search.context import Evidence, context_text
 from sire_core.search.validity import superseded_mark
 from sire_core.serve.outputs import answer_text
-from sire_core.serve.tools import ANSWERS, SEARCHES, AnswerArguments, explain_filter, explain_mistakes, search_arguments
+from sire_core.serve.tools import (
+    ANSWERS,
+    SEARCHES,
+    AnswerArguments,
+    ToolArguments,
+    explain_filter,
+    explain_mistakes,
+    search_arguments,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -70,7 +78,7 @@ def create_sire_tool(
         raise ConfigurationError(f"{type(source).__name__} is no SireRetriever, SireVectorStore or Index.{other}")
 
     searcher = _Searcher(retriever, check_cite_key(cite_key))
-    return StructuredTool(
+    return _Tool(
         name=name,
         description=description,
         func=searcher.search,
@@ -80,6 +88,22 @@ def create_sire_tool(
         handle_tool_error=True,
         handle_validation_error=explain_mistakes,
     )
+
+
+class _Tool(StructuredTool):
+    """Reads other usual names of arguments; before 1.6 langchain-core dropped what a schema had renamed."""
+
+    def run(self, tool_input: str | dict[str, Any], *args: Any, **options: Any) -> Any:
+        return super().run(self._in_our_words(tool_input), *args, **options)
+
+    async def arun(self, tool_input: str | dict[str, Any], *args: Any, **options: Any) -> Any:
+        return await super().arun(self._in_our_words(tool_input), *args, **options)
+
+    def _in_our_words(self, tool_input: Any) -> Any:
+        schema = self.args_schema
+        if isinstance(schema, type) and issubclass(schema, ToolArguments):
+            return schema.in_our_words(tool_input)
+        return tool_input
 
 
 class _Searcher:
@@ -178,7 +202,7 @@ def create_sire_answer_tool(
     if args_schema is not None and (unknown := sorted(set(args_schema.model_fields) - argument_names)):
         raise ConfigurationError(f"The tool takes {', '.join(sorted(argument_names))}, not {', '.join(unknown)}.")
     answerer = _Answerer(chain, check_cite_key(cite_key))
-    return StructuredTool(
+    return _Tool(
         name=name,
         description=description,
         func=answerer.answer,

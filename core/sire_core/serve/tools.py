@@ -117,7 +117,8 @@ class ToolArguments(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _in_our_words(cls, values: Any) -> Any:
+    def in_our_words(cls, values: Any) -> Any:
+        """Return arguments with other usual names replaced; what is no mapping as it is."""
         if not isinstance(values, Mapping):
             return values
         known = cls.model_fields
