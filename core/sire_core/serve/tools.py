@@ -117,6 +117,10 @@ class ToolArguments(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
+    def _renamed(cls, values: Any) -> Any:
+        return cls.in_our_words(values)
+
+    @classmethod
     def in_our_words(cls, values: Any) -> Any:
         """Return arguments with other usual names replaced; what is no mapping as it is."""
         if not isinstance(values, Mapping):
