@@ -19,8 +19,8 @@ from sire_core.search.context import (
     context_text,
     number_label,
     select_context,
-    spans_of,
 )
+from sire_core.search.pieces import spans_of
 from sire_core.text.words import count_tokens, normalize_answer, truncate_tokens
 from sire_core.types import Document, Passage
 

@@ -29,7 +29,7 @@ from sire_core.text.words import UNSPACED, count_tokens, joined_parts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.search.context import Piece
+    from sire_core.search.pieces import Piece
     from sire_core.types import Hit
 
 PASSAGES = 24

@@ -1,0 +1,189 @@
+"""Pieces of passages: blocks, long ones cut at sentences, short ones joined with what follows; or single sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from sire_core.documents.blocks import (
+    CODE,
+    FIELD,
+    FURNITURE,
+    HEADING,
+    ITEM,
+    PARAGRAPH,
+    ROW,
+    Block,
+    block_text,
+    stored_blocks,
+)
+from sire_core.documents.heading_paths import title_path
+from sire_core.text.languages import Language
+from sire_core.text.snippets import stems
+from sire_core.text.words import FINAL_MARKS, count_tokens, split_sentences
+
+_PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
+_ENDS = FINAL_MARKS + ':\uff1a\u300d\u201d"'  # Of a line that says something by itself
+_SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n")
+
+
+class Piece(NamedTuple):
+    """A block of a text, or a part of one, or short blocks together."""
+
+    start: int
+    end: int
+    kind: str
+    headings: tuple[tuple[int, int], ...] = ()  # Spans of the headings above it in the text
+    header: tuple[int, int] = (0, 0)  # Span of the header of its table; of the sentence that leads to its list
+
+
+@dataclass(frozen=True, slots=True)
+class PassagePieces:
+    """Pieces of a passage with what scoring and filling need of each."""
+
+    text: str
+    pieces: tuple[Piece, ...]
+    words: tuple[frozenset[str], ...]  # stems of each
+    headings: tuple[frozenset[str], ...]  # stems of the title and of the headings above each
+    tokens: tuple[int, ...]  # by `count_tokens`
+    links: tuple[int, ...]
+
+
+@lru_cache(2048)
+def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_sentence: bool = False) -> PassagePieces:
+    """Cut a passage into pieces, or into sentences, rows and pieces of code, and read their words in a language."""
+    blocks = stored_blocks(text, layout)
+    pieces = tuple(_sentences(text, blocks, title) if by_sentence else _joined(_cut(text, blocks, title), text))
+    of_title = stems(title, spoken)
+    spans = [text[piece.start : piece.end] for piece in pieces]
+    heads = [(*piece.headings, piece.header) if by_sentence else piece.headings for piece in pieces]
+    above = {spans_: of_title.union(*(stems(text[s:e], spoken) for s, e in spans_)) for spans_ in set(heads)}
+    return PassagePieces(
+        text,
+        pieces,
+        tuple(stems(span, spoken) for span in spans),
+        tuple(map(above.__getitem__, heads)),
+        tuple(map(count_tokens, spans)),
+        tuple(span.count("](") for span in spans),
+    )
+
+
+def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
+    """Pieces of blocks: headings open the piece below them, rows stand together, long blocks are cut."""
+    names = set(title_path(title))
+    opened = -1  # start of a heading that nothing stands below yet
+    header = (0, 0)
+    for number, block in enumerate(blocks):
+        above = _headings_above(blocks, number, text, names)
+        if block.kind == HEADING:
+            if block_text(text, block) not in names:
+                opened = block.start if opened < 0 else opened
+            continue
+        if block.kind == ROW:
+            follows = number > 0 and blocks[number - 1].kind == ROW
+            header = (block.start, block.end) if block.level else header if follows else (0, 0)
+        start = block.start if opened < 0 else opened
+        opened = -1
+        above_row = header if block.kind == ROW else (0, 0)
+        for first, end in spans_of(text, start, block.end, _PIECE_CHARS, _MAX_PIECE_CHARS):
+            yield Piece(first, end, block.kind, above, above_row)
+    if opened >= 0:
+        yield Piece(opened, blocks[-1].end, HEADING)
+
+
+def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
+    """Sentences, rows and code of blocks; a short line that ends without a mark goes with what follows."""
+    names = set(title_path(title))
+    short: Piece | None = None
+    lead = header = (0, 0)
+    for number, block in enumerate(blocks):
+        if block.kind in (HEADING, FURNITURE, FIELD):
+            short, lead = None, (0, 0)
+            continue
+        if block.kind == ROW and block.level:
+            header = (block.start, block.end)
+            continue
+        lead = lead if block.kind in (ITEM, CODE) else (0, 0)
+        whole = Piece(block.start, block.end, block.kind, _headings_above(blocks, number, text, names))
+        spans = [(block.start, block.end)] if block.kind == ROW else sentence_spans(text, whole)
+        if block.kind == CODE:
+            spans = list(spans_of(text, block.start, block.end, _PIECE_CHARS, _MAX_PIECE_CHARS))
+        for start, end in spans:
+            piece = whole._replace(start=start, end=end, header=header if block.kind == ROW else lead)
+            if short is not None and short.headings == piece.headings:
+                piece = piece._replace(start=short.start)
+            is_short = block.kind == PARAGRAPH and end - piece.start < _MIN_PIECE_CHARS and text[end - 1] not in _ENDS
+            short = piece if is_short else None
+            if not is_short and any(map(str.isalnum, text[start:end])):
+                yield piece
+        if block.kind != CODE and text[block.start : block.end].rstrip("*_` ").endswith(":"):
+            lead = spans[-1]
+    if short is not None:
+        yield short
+
+
+def _headings_above(blocks: Sequence[Block], number: int, text: str, names: set[str]) -> tuple[tuple[int, int], ...]:
+    """Spans of the headings that a block stands under, from the outermost, without those that the title has."""
+    spans: list[tuple[int, int]] = []
+    above = blocks[number].path
+    while above >= 0:
+        if block_text(text, blocks[above]) not in names:
+            spans.append((blocks[above].start, blocks[above].end))
+        above = blocks[above].path
+    return tuple(reversed(spans))
+
+
+def spans_of(text: str, start: int, end: int, size: int, longest: int) -> Iterator[tuple[int, int]]:
+    """A span; one longer than `longest` characters cut at sentences and lines into spans of about `size`."""
+    if end - start > longest:
+        last = start
+        for match in _SENTENCE_END.finditer(text, start, end):
+            if match.start() - start > size and last > start:
+                yield start, len(text[:last].rstrip())
+                start = last
+            last = match.end()
+        if end - start > longest and last > start:
+            yield start, len(text[:last].rstrip())
+            start = last
+    if start < end:
+        yield start, end
+
+
+def _joined(pieces: Iterable[Piece], text: str) -> Iterator[Piece]:
+    """Pieces, short ones together with the next one under the same heading, rows up to the size of a piece."""
+    last: Piece | None = None
+    for piece in pieces:
+        if last is not None and _goes_with(last, piece, text):
+            last = piece._replace(start=last.start)
+            continue
+        if last is not None:
+            yield last
+        last = piece
+    if last is not None:
+        yield last
+
+
+def _goes_with(last: Piece, piece: Piece, text: str) -> bool:
+    """True if a piece belongs to the one before: rows together, and what is too short to stand alone."""
+    if FURNITURE in (last.kind, piece.kind) or last.headings != piece.headings:
+        return False
+    if last.kind == piece.kind == ROW:
+        is_header = last.end == piece.header[1]
+        return is_header or piece.end - last.start <= _PIECE_CHARS
+    is_short = last.end - last.start < _MIN_PIECE_CHARS and ROW not in (last.kind, piece.kind)
+    return is_short and (text[last.end - 1] not in FINAL_MARKS or piece.end - last.start <= _PIECE_CHARS)
+
+
+def sentence_spans(text: str, piece: Piece) -> list[tuple[int, int]]:
+    """Spans of the sentences of a piece; of code and tables, of their lines."""
+    body = text[piece.start : piece.end]
+    parts = body.split("\n") if piece.kind in (CODE, ROW) else split_sentences(body)
+    spans, at = [], piece.start
+    for part in filter(str.strip, parts):
+        start = text.index(part, at)
+        at = start + len(part)
+        spans.append((start, at))
+    return spans or [(piece.start, piece.end)]
