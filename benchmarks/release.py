@@ -122,7 +122,7 @@ class View:
         name: What pages call it.
         head: Names of the columns, the first one that of the labels.
         columns: For each but the first `TABLE:COLUMN`.
-        rows: Labels of rows of the tables, and how they are shown.
+        rows: Labels of rows of the tables (the first cell, or the first two with a comma), and how they are shown.
     """
 
     name: str
@@ -136,8 +136,13 @@ class View:
         chosen = [(tables[table], column) for table, _, column in (name.partition(":") for name in self.columns)]
         rows = []
         for label, shown in self.rows:
-            found = [{row[0]: row for row in table.rows}[label][table.head.index(column)] for table, column in chosen]
-            rows.append([shown, *found])
+            cells = (
+                row[table.head.index(column)]
+                for table, column in chosen
+                for row in table.rows
+                if label in (row[0], ", ".join(row[:2]))
+            )
+            rows.append([shown, *cells])
         origins = dict.fromkeys(table.origin for table, _ in chosen)
         return _markdown(self.head, rows, origins)
 
@@ -236,7 +241,7 @@ def measured(tables: Sequence[Table]) -> Iterator[Table]:
             columns = list(range(len(table.head)) if same_head else map(match[0].index, table.head))
             fingerprint = default_fingerprint() if table.embedder == DEFAULT else ""
             rows = [[row[column] for column in columns] for row in match[1]]
-            part = re.search(r"--questions (\w+)", command)
+            part = re.search(r"--questions ([a-z]+)", command)
             yield replace(table, rows=rows, fingerprint=fingerprint, part=part[1] if part else table.part, **now)
 
 
