@@ -2,7 +2,7 @@
 
     python benchmarks/release.py                     # write the stored tables into the pages
     python benchmarks/release.py --measure NAME ...  # run the commands of these tables first (`all`: of every table)
-    python benchmarks/release.py --release           # those that read the test part, once a release
+    python benchmarks/release.py --release           # print those with `--questions` for the test part, once a release
     python benchmarks/release.py --list
 
 `benchmarks/results/*.toml` holds every table once: what its command printed, at which commit, on which day, with which
@@ -45,6 +45,7 @@ _SHOWN = re.compile(r"^<!-- table ([\w-]+) -->\n(.*?)^<!-- end -->$", re.MULTILI
 _RULE = re.compile(r"[|:\- ]+")
 _SIRE = "from sire_core.cli import main; main()"
 _PROBED = 8
+_PART = re.compile(r"--questions ([a-z]+)")
 _NUMBER = re.compile(r"[-+*]*\d.*|")
 _FIXED_TEXTS = (
     "The server closes a connection after ten seconds without an answer.",
@@ -241,7 +242,7 @@ def measured(tables: Sequence[Table]) -> Iterator[Table]:
             columns = list(range(len(table.head)) if same_head else map(match[0].index, table.head))
             fingerprint = default_fingerprint() if table.embedder == DEFAULT else ""
             rows = [[row[column] for column in columns] for row in match[1]]
-            part = re.search(r"--questions ([a-z]+)", command)
+            part = _PART.search(command)
             yield replace(table, rows=rows, fingerprint=fingerprint, part=part[1] if part else table.part, **now)
 
 
@@ -273,7 +274,7 @@ def _toml(kind: str, values: Mapping[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", nargs="+", default=[], metavar="NAME")
-    parser.add_argument("--release", action="store_true", help="measure the tables of the test part")
+    parser.add_argument("--release", action="store_true", help="measure on the test part, and store nothing")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     tables = stored_tables()
@@ -283,11 +284,12 @@ def main() -> None:
         return
     if missing := set(options.measure) - {*tables, "all"}:
         parser.error(f"there is no table {', '.join(missing)}; see --list")
-    commands = {
-        table.command
-        for table in tables.values()
-        if (options.release if table.part == "test" else {table.name, "all"} & set(options.measure))
-    }
+    if options.release:
+        asked = [table for table in tables.values() if _PART.search(table.command)]
+        for table in measured([replace(one, command=_PART.sub("--questions test", one.command)) for one in asked]):
+            print(f"\n{table.name}\n\n{table.markdown()}", flush=True)
+        return
+    commands = {table.command for table in tables.values() if {table.name, "all"} & set(options.measure)}
     for table in measured([table for table in tables.values() if table.command and table.command in commands]):
         write_results({table.name: table})
     write_results({})

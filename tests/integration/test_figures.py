@@ -123,7 +123,7 @@ def test_tables_carry_commit_date_and_embedder_and_are_of_todays_vectors():
         )
     assert sum(not table.command for table in TABLES.values()) <= MAX_WITHOUT_COMMAND
     assert sum(not table.rows for table in TABLES.values()) <= MAX_NOT_MEASURED
-    parts = [(table.part, re.search(r"--questions ([a-z]+)", table.command)) for table in TABLES.values()]
+    parts = [(table.part, release._PART.search(table.command)) for table in TABLES.values()]
     assert sum(bool(asked) and asked[1] != part for part, asked in parts) <= MAX_OF_ANOTHER_PART
 
 
