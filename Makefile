@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Where there is room in memory, the folders of tests are there: thousands of small indexes are written and deleted.
 ROOM := $(shell df -k --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 4000000 { print "TMPDIR=/dev/shm" }')
 
-.PHONY: demo docs test test-slow lint benchmark-quick benchmark-quality benchmark-model benchmark-peers benchmark-scale release clean
+.PHONY: demo docs test test-slow lint benchmark-quick benchmark-quality benchmark-peers benchmark-scale release clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -52,10 +52,6 @@ docs: $(STAMP)  ## the documentation as a site in build/site; a warning is an er
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	$(BIN)/python docs/pictures/make.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-
-benchmark-model: $(STAMP)  ## answers and extraction of the model MODEL served at URL; goes on where it was interrupted
-	$(BIN)/python benchmarks/small_model.py --llm $(MODEL) --base-url $(URL)
-	$(BIN)/python benchmarks/small_model_extraction.py --llm $(MODEL) --base-url $(URL)
 
 release: $(STAMP)  ## make release VERSION=0.2.0: sets versions, builds, checks in empty environments; publishes nothing
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine

@@ -136,7 +136,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--passages", type=int, default=1000, help="of each set; half of them are needed by questions")
     parser.add_argument("--own", type=int, default=100, help="how many questions `advise` makes")
     parser.add_argument("--embedder", default="lexical", help="as `sire index --embedder` takes it")
-    parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "advise.json")
+    parser.add_argument("--json", type=Path, help="keep what was measured here")
     given = parser.parse_args(words)
     options = {"passages": given.passages, "own": given.own, "embedder": given.embedder}
     rows = kept_rows(given.json, options)
@@ -145,9 +145,10 @@ def main(words: Sequence[str] | None = None) -> None:
             if key not in rows:
                 print(key, file=sys.stderr, flush=True)
                 rows[key] = measured(part(dataset, given.passages), given.embedder, given.own)
-                partial = given.json.with_suffix(".part")
-                partial.write_text(json.dumps({"options": options, "rows": rows}, indent=1) + "\n", encoding="utf-8")
-                partial.replace(given.json)
+                if given.json:
+                    partial = given.json.with_suffix(".part")
+                    partial.write_text(json.dumps({"options": options, "rows": rows}) + "\n", encoding="utf-8")
+                    partial.replace(given.json)
     print(table(rows))
 
 

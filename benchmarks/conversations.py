@@ -37,18 +37,19 @@ def main(folder: str, last_turns: str) -> None:
                 continue
             said, rewritten, gold = turns[question.id], question.question, set(question.supporting)
             ways = {
-                "last turn alone": said,
-                "all turns": " ".join([*history, said]),
-                f"last {TURNS} turns and it": " ".join([*history[-TURNS:], said]),
-                "history, no model": standalone_question(said, history),
-                "rewritten by people": rewritten,
-                "rewritten by people, history, no model": standalone_question(rewritten, history),
+                "the last turn alone": said,
+                "all turns in one text": " ".join([*history, said]),
+                f"the last {TURNS} turns and the question": " ".join([*history[-TURNS:], said]),
+                "the last turn with `history=`, no model": standalone_question(said, history),
+                "the question as people rewrote it": rewritten,
+                "the same with `history=`": standalone_question(rewritten, history),
             }
             for way, text in ways.items():
                 hits = {doc_id for hit in index.search(text, HITS) for doc_id in hit.doc_ids}
                 found[way].append(100 * len(hits & gold) / len(gold))
+    print("| what is searched for | all | even | odd |\n|---|--:|--:|--:|")
     for way, rates in found.items():
-        print(f"{way}: {fmean(rates):.1f} (even {fmean(rates[::2]):.1f}, odd {fmean(rates[1::2]):.1f}; {len(rates)})")
+        print(f"| {way} | {fmean(rates):.1f} | {fmean(rates[::2]):.1f} | {fmean(rates[1::2]):.1f} |")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """Compares converters of files to Markdown, and what can be found in each format.
 
     pip install "markitdown[docx,pptx,pdf]" mammoth pdfplumber trafilatura html2text markdownify
-    python benchmarks/converters.py            # words lost and added, marks kept, seconds, memory, size, licence
-    python benchmarks/converters.py --recall   # R@5 of documents and sentences with `sire`, in each format
+    python benchmarks/converters.py   # words lost and added, marks kept, seconds, memory, size, licence
 
 The documents are those of SIRE_DATA/firms: the same 146 as Markdown, HTML, Word, PowerPoint and PDF. Words are those of
 the Markdown as `markdown-it-py` renders it; numbers below 100 are not counted, since they may be those of lists. A
@@ -182,28 +181,6 @@ def row(name: str, kind: str) -> dict[str, object]:
     }
 
 
-def recall() -> list[dict[str, object]]:
-    """R@5 of documents and of quoted sentences with `sire`, in each format."""
-    from sire_core import Index
-    from sire_core.files.readers import read_documents
-
-    questions = [json.loads(line) for line in (FIRMS / "questions.jsonl").open(encoding="utf-8")]
-    rows: list[dict[str, object]] = []
-    for kind in ("md", *CONVERTERS):
-        documents = sentences = 0
-        with Index() as index:
-            index.build(read_documents(FIRMS / kind).documents)
-            for question in questions:
-                hits = index.search(question["question"], k=5)
-                names = {name.rpartition(".")[0] for hit in hits for name in hit.doc_ids}
-                documents += not names.isdisjoint(question["supporting"])
-                texts = [" ".join(words(hit.unit.text)) for hit in hits]
-                sentences += any(" ".join(words(quote)) in text for quote in question["quotes"] for text in texts)
-        shares = {"documents": documents, "sentences": sentences}
-        rows.append({"format": kind, **{name: round(100 * many / len(questions), 1) for name, many in shares.items()}})
-    return rows
-
-
 def show(rows: list[dict[str, object]]) -> None:
     """Print a Markdown table."""
     print(f"| {' | '.join(rows[0])} |\n|{'---|' * len(rows[0])}")
@@ -214,13 +191,10 @@ def show(rows: list[dict[str, object]]) -> None:
 def main() -> None:
     """Print the table that was asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", 1)[0])
-    parser.add_argument("--recall", action="store_true", help="R@5 with sire in each format")
     parser.add_argument("--row", nargs=2, metavar=("CONVERTER", "FORMAT"), help="one row of the comparison, as JSON")
     options = parser.parse_args()
     if options.row:
         print(json.dumps(row(*options.row)))
-    elif options.recall:
-        show(recall())
     else:
         rows = []
         for kind, converters in CONVERTERS.items():

@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -154,7 +153,7 @@ class Measured:
 
     def __init__(self, name: str, work: Path, part: str, embedder: str | None = None) -> None:
         self.files: DataSet = load_dataset(DATA / name)
-        self.questions = self.files.part("develop" if part == "odd" else part).questions
+        self.questions = self.files.part(part).questions
         self.rows: dict[str, np.ndarray] = {}
         self.passages: dict[str, Ranked] = {}
         documents: list[Document] = []
@@ -192,7 +191,7 @@ def main() -> None:
     parser.add_argument("--embedder", default=None, help="also measure what the frameworks offer, over this embedder")
     parser.add_argument("--work", type=Path, default=None, help="a folder that keeps the indexes")
     parser.add_argument("--learn", action="store_true")
-    parser.add_argument("--questions", default="odd", choices=("odd", "test"))
+    parser.add_argument("--questions", default="develop", choices=("develop", "test"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         measured = {
@@ -202,19 +201,17 @@ def main() -> None:
     if options.learn:
         print(learn([one for own in measured.values() for one in own.examples]))
         return
+    print(f"| set | row | {' | '.join(f'{budget:,}' for budget in BUDGETS)} |\n|---|---|{'--:|' * len(BUDGETS)}")
     for name, own in measured.items():
         weights = learn([one for other, rows in measured.items() if other != name for one in rows.examples])
-        begin = time.process_time()
         for title, passages in own.passages.items():
             own.rows[f"**context**, {title}"] = context_recalls(own.questions, passages, weights)
-        spent = (time.process_time() - begin) / len(own.questions) / len(BUDGETS) / len(WAYS_IN)
         if options.rerank:
             reranked = context_recalls(own.questions, own.passages["passages"], weights, options.rerank)
             own.rows["**context**, passages, reranked"] = reranked
-        print(f"\n{name}: {len(own.questions)} questions; {1000 * spent:.1f} ms of CPU a context; {weights}\n")
-        print(f"| row | {' | '.join(f'{budget:,}' for budget in BUDGETS)} |\n|---|{'--:|' * len(BUDGETS)}")
         for title in sorted(own.rows, key=lambda title: (title[0] == "*", title[0] == "`")):
-            print(f"| {title} | {' | '.join(f'{value:.1f}' for value in own.rows[title].mean(axis=1))} |", flush=True)
+            cells = [f"{value:.1f}" for value in own.rows[title].mean(axis=1)]
+            print(f"| {name} | {title} | {' | '.join(cells)} |", flush=True)
     print(f"\n| gain of | over | {' | '.join(f'{budget:,}' for budget in BUDGETS)} |\n|---|---|{'--:|' * len(BUDGETS)}")
     rows = {title: np.concatenate([own.rows[title] for own in measured.values()], axis=1) for title in own.rows}
     theirs = [rows[title] for title in rows if title[0] not in "`*"]

@@ -225,21 +225,20 @@ def exponent(found: dict[int, dict[str, float]], column: str, *, per_passage: bo
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
-def table(recipe: str, found: dict[int, dict[str, float]]) -> str:
-    """One recipe's rows by size, and the exponents of totals."""
-    lines = [f"\n### {recipe}\n", f"| passages | {' | '.join(COLUMNS)} |", "|--:" * (len(COLUMNS) + 1) + "|"]
-    for size in sorted(found):
-        values = [
-            f"{value:.3g}" if value < 100 else f"{value:,.0f}"
-            for value in (found[size].get(column, float("nan")) for column in COLUMNS.values())
-        ]
-        lines.append(f"| {size:,} | {' | '.join(values)} |")
-    if len(found) > 2:
-        shown = []
-        for column in COLUMNS.values():
-            per_passage = column in ("build_cpu", "embedding_cpu", "disk_kb")
-            shown.append("" if column == "add_percent" else f"{exponent(found, column, per_passage=per_passage):.2f}")
-        lines.append(f"| **exponent** | {' | '.join(shown)} |")
+def table(known: dict[str, dict[int, dict[str, float]]]) -> str:
+    """Rows by recipe and size, and the exponents of totals."""
+    lines = [f"| recipe | passages | {' | '.join(COLUMNS)} |", f"|---{'|--:' * (len(COLUMNS) + 1)}|"]
+    for recipe, found in known.items():
+        for size in sorted(found):
+            values = [found[size].get(column, float("nan")) for column in COLUMNS.values()]
+            cells = ["" if value != value else f"{value:.3g}" if value < 100 else f"{value:,.0f}" for value in values]
+            lines.append(f"| {recipe} | {size:,} | {' | '.join(cells)} |")
+        if len(found) > 1:
+            shown = []
+            for column in COLUMNS.values():
+                slope = exponent(found, column, per_passage=column in ("build_cpu", "embedding_cpu", "disk_kb"))
+                shown.append("" if column == "add_percent" or slope != slope else f"{slope:.2f}")
+            lines.append(f"| {recipe} | exponent | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
@@ -277,8 +276,8 @@ def main() -> None:
     for size in sorted(given.sizes):
         for recipes in [given.recipes] if given.together else [[recipe] for recipe in given.recipes]:
             measure(given.data, size, recipes, known, keep)
-    for recipe in given.recipes:
-        print(table(recipe, {int(size): found for size, found in known[recipe].items()}))
+    sizes = {str(size): size for size in given.sizes}
+    print(table({r: {sizes[s]: row for s, row in known[r].items() if s in sizes} for r in given.recipes}))
 
 
 def _print_statistics(data: Path) -> None:

@@ -178,10 +178,16 @@ def main() -> None:
     for recipe in given.recipes:
         if "cost" in given.parts:
             spent = found.setdefault("cost", {})[recipe] = cost(corpus, given.change, recipe)
-            _print(f"CPU seconds, {recipe}, {len(corpus):,} documents", spent, "cpu", "{:.2f}")
+            if len(found["cost"]) == 1:
+                _head(["recipe", "rebuild, CPU s", *(f"{name}, %" for name in list(spent)[1:-1])])
+            percents = [f"{row['percent']:.1f}" for row in list(spent.values())[1:-1]]
+            sys.stdout.write(f"| {recipe} | {spent['rebuild']['cpu']:.1f} | {' | '.join(percents)} |\n")
+            sys.stdout.flush()
         if "calls" in given.parts:
             asked = found.setdefault("calls", {})[recipe] = calls(corpus, given.change, recipe)
-            _print(f"Calls of a scripted model, {recipe}, {len(corpus):,} documents", asked, "calls", "{:,.0f}")
+            _head(["calls of a scripted model", recipe, "% of the build"])
+            for name, row in asked.items():
+                sys.stdout.write(f"| {name} | {row['calls']:,.0f} | {row['percent']:.1f} |\n")
     if "growth" in given.parts:
         found["growth"] = growth(given.data, 1000, 100)
         sys.stdout.write(json.dumps(found["growth"], indent=1) + "\n")
@@ -192,11 +198,8 @@ def main() -> None:
         given.json.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def _print(title: str, rows: dict[str, dict[str, float]], unit: str, shown: str) -> None:
-    sys.stdout.write(f"\n{title}\n\n| step | {unit} | percent |\n| --- | ---: | ---: |\n")
-    for name, row in rows.items():
-        sys.stdout.write(f"| {name} | {shown.format(row[unit])} | {row['percent']:.1f} |\n")
-    sys.stdout.flush()
+def _head(columns: list[str]) -> None:
+    sys.stdout.write(f"\n| {' | '.join(columns)} |\n|---{'|--:' * (len(columns) - 1)}|\n")
 
 
 if __name__ == "__main__":

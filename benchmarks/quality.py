@@ -6,8 +6,8 @@
 Sets are those of SIRE_DATA, each with titles, without, and with titles as the first line of the text; `firms/md` has a
 folder of documents in each format. The part `odd` of the questions is asked: weights were learned on `even`; the part
 `test` is for `release.py`. Stars are corrected for all differences of the table (Holm). Each row is a JSON file of the
-work folder, so that a run that was interrupted goes on; a row that was made with other options is made again. A second
-run prints the same table, times aside. Delete the work folder after a change of the code.
+work folder, so that a run that was interrupted goes on; a row that was made with other options or by another commit is
+made again. A second run prints the same table, times aside.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -101,10 +102,10 @@ def measure(options: argparse.Namespace, recipes: Sequence[str], work: Work) -> 
     """Every row, from the work folder or made now."""
     found: Found = {}
     for name in options.sets:
-        for variant, dataset in variants_of(load(options.data, name)).items():
-            if variant not in options.variants:
-                continue
-            asked = dataset.part(options.questions)
+        variants = variants_of(load(options.data, name))
+        chosen = [variant for variant in variants if variant in options.variants] or list(variants)
+        for variant in chosen:
+            asked = variants[variant].part(options.questions)
             for recipe in recipes:
                 row = work.row(name, variant, recipe)
                 if row is None:
@@ -191,7 +192,13 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="SET")
     parser.add_argument("--recipes", nargs="+", default=list(RECIPES), metavar="RECIPE")
     parser.add_argument("--questions", default="odd", choices=PARTS)
-    parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
+    parser.add_argument(
+        "--variants",
+        nargs="+",
+        default=list(VARIANTS),
+        choices=VARIANTS,
+        help="a set that has none of these is measured as it is",
+    )
     parser.add_argument("--embedder", default="lexical", help="as `sire index --embedder` takes it")
     parser.add_argument("--work", type=Path, default=root / "build" / "quality", help="where finished rows are kept")
     options = parser.parse_args()
@@ -199,7 +206,8 @@ def main() -> None:
     if missing:
         parser.error(f"{options.data} has no {', '.join(missing)}: set SIRE_DATA or --data to the folder of the sets")
     recipes = list(dict.fromkeys((*BASELINES, *options.recipes)))
-    work = Work(options.work, {"embedder": options.embedder, "questions": options.questions})
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False).stdout
+    work = Work(options.work, {"embedder": options.embedder, "questions": options.questions, "commit": commit.strip()})
     print(f"    {' '.join(['python benchmarks/quality.py', *sys.argv[1:]])}")
     show(measure(options, recipes, work), recipes)
 

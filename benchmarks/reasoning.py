@@ -4,9 +4,8 @@
 
 The oracle knows the data set's own decomposition of a question (MuSiQue: `decomposition`, 2WikiMultihopQA: `evidences`)
 and asks its sub-questions one by one; no model is involved, so that the figures measure search, merging and selection.
-It comes in two sorts: one that `reads` uses an intermediate answer only when it stands in a passage that it was shown,
-and gives up otherwise; one that `knows` uses the gold answers. Questions without a decomposition are left out. Recall
-is by provenance, over the same number of hits for every row; a Markdown table is printed.
+It uses an intermediate answer only when it stands in a passage that it was shown, and gives up otherwise. Questions
+without a decomposition are left out. Recall is by provenance, over the same number of hits for every row.
 """
 
 from __future__ import annotations
@@ -79,7 +78,6 @@ class Oracle:
     """A `LanguageModel` that asks the gold sub-questions of one question, whatever it is asked."""
 
     hops: Sequence[Hop]
-    knows: bool
     fingerprint: str = "oracle"
     asked: set[int] = field(default_factory=set)
     shown: str = ""
@@ -104,7 +102,7 @@ class Oracle:
         return Completion(text, None if schema is None else schema.model_validate_json(text))
 
     def _ready(self, hop: Hop) -> bool:
-        return self.knows or all(f" {normalize_answer(self.hops[i].answer)} " in f" {self.shown} " for i in hop.needs)
+        return all(f" {normalize_answer(self.hops[i].answer)} " in f" {self.shown} " for i in hop.needs)
 
 
 @dataclass
@@ -115,22 +113,19 @@ class Reasoning:
     hops: Mapping[str, Sequence[Hop]]
     strategy: str
     config: Any
-    knows: bool
     calls: list[int] = field(default_factory=list)
-    searches: list[int] = field(default_factory=list)
     found: dict[str, Sequence[Hit]] = field(default_factory=dict)
 
     async def asearch(self, query: str, k: int, *, returns: str = "units") -> Sequence[Hit]:  # noqa: ARG002 - reasoning collects units
         """The evidence of one reasoning, which units and passages are both counted in."""
         if query in self.found:
             return self.found[query]
-        oracle = Oracle(self.hops[query], self.knows)
+        oracle = Oracle(self.hops[query])
         steps = reason(self.strategy, self.index, query, model=oracle, k=k, config=self.config, answer=False)
         answer = (await collect(steps)).answer
         if answer.stop not in ("done", "answered", "repeated_query", "step_limit"):
             raise RuntimeError(f"{query}: {answer.stop} {answer.note}")
         self.calls.append(answer.usage.calls)
-        self.searches.append(answer.usage.retrievals)
         self.found[query] = answer.hits
         return answer.hits
 
@@ -149,28 +144,23 @@ def load(folder: Path, limit: int | None) -> tuple[DataSet, dict[str, list[Hop]]
 
 def measure(
     data: DataSet, hops: Mapping[str, Sequence[Hop]], recipe: str, embedder: Embedder | str, strategies: Sequence[str]
-) -> list[tuple[str, EvalRow, float, float]]:
-    """One index, all strategies: name, row, mean calls, mean searches."""
+) -> list[tuple[str, EvalRow, float]]:
+    """One index, all strategies: name, row, mean calls."""
     index = Index(recipe=recipe_by_name(recipe), embedder=embedder, chunker=None)
     index.build(data.documents)
     config = EvalConfig(depth=20)
-    rows = [(f"{recipe}, one search", asyncio.run(evaluate(index, data, config)), 0.0, 1.0)]
+    rows = [(f"{recipe}, one search", asyncio.run(evaluate(index, data, config)), 0.0)]
     for name in strategies:
-        for knows in (False, True):
-            under_test = Reasoning(index, hops, *STRATEGIES[name], knows)
-            row = asyncio.run(evaluate(under_test, data, config))
-            calls, searches = (sum(counts) / len(counts) for counts in (under_test.calls, under_test.searches))
-            rows.append((f"{recipe}, {name}, {'knows' if knows else 'reads'}", row, calls, searches))
+        under_test = Reasoning(index, hops, *STRATEGIES[name])
+        row = asyncio.run(evaluate(under_test, data, config))
+        rows.append((f"{recipe}, {name}", row, sum(under_test.calls) / len(under_test.calls)))
     return rows
 
 
-def show(data: DataSet, measured: Sequence[tuple[str, EvalRow, float, float]]) -> None:
-    """A Markdown table; differences are to the first row of the same recipe."""
-    print(f"\n### {data.name}, {len(data.questions)} questions\n")
-    print("| row | calls | searches | R@2 | R@5 | R@10 | R@20 | all@5 | answer@1500 | R@5 gain, 95 % interval |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|---|")
+def show(data: DataSet, measured: Sequence[tuple[str, EvalRow, float]]) -> None:
+    """Rows of a Markdown table; differences are to the first row of the same recipe."""
     base = measured[0][1]
-    for name, row, calls, searches in measured:
+    for name, row, calls in measured:
         if name.endswith("one search"):
             base = row
         values = row.as_json()
@@ -178,7 +168,7 @@ def show(data: DataSet, measured: Sequence[tuple[str, EvalRow, float, float]]) -
         gain = paired_bootstrap(row, base)
         shown = "" if row is base else f"{gain.difference:+.1f} [{gain.low:.1f}, {gain.high:.1f}]"
         print(
-            f"| {name} | {calls:.1f} | {searches:.1f} | {recall} | {values['all']['5']:.1f} "
+            f"| {data.name} | {len(data.questions)} | {name} | {calls:.1f} | {recall} | {values['all']['5']:.1f} "
             f"| {values['answer_in_context']:.1f} | {shown} |",
             flush=True,
         )
@@ -194,6 +184,8 @@ def main() -> None:
     parser.add_argument("--embedder", default="lexical", help="as `sire index --embedder` takes it")
     parser.add_argument("--limit", type=int, default=None, help="questions per set; a seeded sample")
     options = parser.parse_args()
+    print("| set | questions | row | calls | R@2 | R@5 | R@10 | R@20 | all@5 | answer@1500 | R@5 gain, 95 % interval |")
+    print("|---|--:|---|--:|--:|--:|--:|--:|--:|--:|---|")
     for name in options.sets:
         data, hops = load(options.data / name, options.limit)
         measured = []

@@ -2,15 +2,16 @@
 
     python benchmarks/release.py                     # write the stored tables into the pages
     python benchmarks/release.py --measure NAME ...  # run the commands of these tables first (`all`: of every table)
-    python benchmarks/release.py --release           # those that read the test part, once a release
+    python benchmarks/release.py --release           # print those with `--questions` for the test part, once a release
     python benchmarks/release.py --list
 
 `benchmarks/results/*.toml` holds every table once: what its command printed, at which commit, on which day, with which
 embedder. A page shows it between `<!-- table NAME -->` and `<!-- end -->`; nothing there is written by hand. A view
-shows columns of several tables, with other labels. In commands DATA is the folder SIRE_DATA, and BGE, COLBERT and
-MANUALS are the folders SIRE_BGE, SIRE_COLBERT and SIRE_MANUALS (two models, and the packages of `tried_manuals.py`).
-`tests/integration/test_figures.py` fails where a page or two tables disagree, where prose has a figure that no table
-has, and where the default embedder is another than the one that was measured.
+shows columns of several tables, with other labels. In commands DATA is the folder SIRE_DATA, and BGE, COLBERT, MINILM
+and MANUALS are the folders SIRE_BGE, SIRE_COLBERT, SIRE_MINILM and SIRE_MANUALS (three models, and the packages of
+`tried_manuals.py`). Tables of one command are measured together. `tests/integration/test_figures.py` fails where a page
+or two tables disagree, where prose has a figure that no table has, and where the default embedder is another than the
+one that was measured; costs do not depend on what its vectors say, so their tables have that of their day.
 """
 
 from __future__ import annotations
@@ -38,11 +39,13 @@ else:
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-DEFAULT = "default"
+DEFAULT, OF_ITS_DAY = "default", "default embedder of that day"
+FOLDERS = ("DATA", "BGE", "COLBERT", "MINILM", "MANUALS")
 _SHOWN = re.compile(r"^<!-- table ([\w-]+) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _RULE = re.compile(r"[|:\- ]+")
 _SIRE = "from sire_core.cli import main; main()"
 _PROBED = 8
+_PART = re.compile(r"--questions ([a-z]+)")
 _NUMBER = re.compile(r"[-+*]*\d.*|")
 _FIXED_TEXTS = (
     "The server closes a connection after ten seconds without an answer.",
@@ -61,9 +64,9 @@ class Table:
         commit: The version that was measured.
         date: The day.
         head: Names of the columns.
-        rows: Cells; the first one is the row's label, an empty one repeats the label above.
+        rows: Cells; the first one is the row's label, an empty one repeats the label above. None: not measured yet.
         command: What prints it; empty if no command prints it as it is, as `note` says.
-        embedder: `default`, another, or empty where none matters or a column names it.
+        embedder: `default`, another, or empty where none matters or a column names it; `OF_ITS_DAY` of costs.
         fingerprint: Of the default embedder, if that was used.
         part: Part of the questions, where there are any; see `DataSet.part`.
         about: What all figures are of (such as `set` or `measure`); tables that share it must agree, whatever their
@@ -75,7 +78,7 @@ class Table:
     commit: str
     date: str
     head: list[str]
-    rows: list[list[str]]
+    rows: list[list[str]] = field(default_factory=list)
     command: str = ""
     embedder: str = ""
     fingerprint: str = ""
@@ -107,6 +110,8 @@ class Table:
 
     def markdown(self) -> str:
         """The table and where it comes from."""
+        if not self.rows:
+            return f"*Not measured yet: `{self.command}`. {self.note}".strip() + "*\n"
         return _markdown(self.head, self.rows, [self.origin])
 
 
@@ -118,7 +123,7 @@ class View:
         name: What pages call it.
         head: Names of the columns, the first one that of the labels.
         columns: For each but the first `TABLE:COLUMN`.
-        rows: Labels of rows of the tables, and how they are shown.
+        rows: Labels of rows of the tables (the first cell, or the first two with a comma), and how they are shown.
     """
 
     name: str
@@ -132,8 +137,13 @@ class View:
         chosen = [(tables[table], column) for table, _, column in (name.partition(":") for name in self.columns)]
         rows = []
         for label, shown in self.rows:
-            found = [{row[0]: row for row in table.rows}[label][table.head.index(column)] for table, column in chosen]
-            rows.append([shown, *found])
+            cells = (
+                row[table.head.index(column)]
+                for table, column in chosen
+                for row in table.rows
+                if label in (row[0], ", ".join(row[:2]))
+            )
+            rows.append([shown, *cells])
         origins = dict.fromkeys(table.origin for table, _ in chosen)
         return _markdown(self.head, rows, origins)
 
@@ -203,14 +213,13 @@ def default_fingerprint() -> str:
 
 def run(command: str) -> list[tuple[list[str], list[list[str]]]]:
     """The tables that a command prints."""
-    folders = {"DATA": "SIRE_DATA", "BGE": "SIRE_BGE", "COLBERT": "SIRE_COLBERT", "MANUALS": "SIRE_MANUALS"}
 
     def folder(match: re.Match[str]) -> str:
-        if not (path := os.environ.get(folders[match[0]])):
-            raise SystemExit(f"{command}\nneeds the folder {folders[match[0]]}; set it and run this again.")
+        if not (path := os.environ.get(f"SIRE_{match[0]}")):
+            raise SystemExit(f"{command}\nneeds the folder SIRE_{match[0]}; set it and run this again.")
         return path
 
-    words = [re.sub(rf"\b({'|'.join(folders)})\b", folder, word) for word in shlex.split(command)]
+    words = [re.sub(rf"\b({'|'.join(FOLDERS)})\b", folder, word) for word in shlex.split(command)]
     words[:1] = [sys.executable] if words[0] == "python" else [sys.executable, "-c", _SIRE]
     print(command, flush=True)
     return list(parsed(subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout))
@@ -233,7 +242,8 @@ def measured(tables: Sequence[Table]) -> Iterator[Table]:
             columns = list(range(len(table.head)) if same_head else map(match[0].index, table.head))
             fingerprint = default_fingerprint() if table.embedder == DEFAULT else ""
             rows = [[row[column] for column in columns] for row in match[1]]
-            yield replace(table, rows=rows, fingerprint=fingerprint, **now)
+            part = _PART.search(command)
+            yield replace(table, rows=rows, fingerprint=fingerprint, part=part[1] if part else table.part, **now)
 
 
 def write_results(changed: Mapping[str, Table]) -> None:
@@ -264,7 +274,7 @@ def _toml(kind: str, values: Mapping[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", nargs="+", default=[], metavar="NAME")
-    parser.add_argument("--release", action="store_true", help="measure the tables of the test part")
+    parser.add_argument("--release", action="store_true", help="measure on the test part, and store nothing")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     tables = stored_tables()
@@ -274,12 +284,13 @@ def main() -> None:
         return
     if missing := set(options.measure) - {*tables, "all"}:
         parser.error(f"there is no table {', '.join(missing)}; see --list")
-    chosen = [
-        table
-        for table in tables.values()
-        if (options.release if table.part == "test" else {table.name, "all"} & set(options.measure)) and table.command
-    ]
-    for table in measured(chosen):
+    if options.release:
+        asked = [table for table in tables.values() if _PART.search(table.command)]
+        for table in measured([replace(one, command=_PART.sub("--questions test", one.command)) for one in asked]):
+            print(f"\n{table.name}\n\n{table.markdown()}", flush=True)
+        return
+    commands = {table.command for table in tables.values() if {table.name, "all"} & set(options.measure)}
+    for table in measured([table for table in tables.values() if table.command and table.command in commands]):
         write_results({table.name: table})
     write_results({})
 
