@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, closing
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig, RunnableLambda
@@ -243,15 +244,11 @@ def _graph(
         graph.add_node(node, RunnableLambda(partial(work.run, node), partial(work.arun, node), name=node))
     graph.add_edge(START, "retrieve")
     for node in nodes[:-1]:
-        graph.add_conditional_edges(node, _next, {**{name: name for name in nodes}, "end": END})
+        graph.add_conditional_edges(node, itemgetter("next"), {**{name: name for name in nodes}, "end": END})
     graph.add_edge("answer", END)
     name = {"ircot": "IRCoT", "self-ask": "SelfAsk"}[strategy]
     before, after = [*interrupt_before], [*interrupt_after]
     return graph.compile(checkpointer, interrupt_before=before, interrupt_after=after, name=name)
-
-
-def _next(state: ReasoningState) -> str:
-    return state["next"]
 
 
 class _Work:

@@ -50,17 +50,18 @@ def lists_options(options: type) -> Callable[[Function], Function]:
         signature = inspect.signature(function)
         declared = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         keywords = [
-            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=..., annotation=_source(annotation))
+            inspect.Parameter(
+                key,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=...,
+                annotation=getattr(annotation, "__forward_arg__", annotation),
+            )
             for key, annotation in options.__annotations__.items()
         ]
         vars(function)["__signature__"] = signature.replace(parameters=[*declared, *keywords])
         return function
 
     return decorate
-
-
-def _source(annotation: Any) -> Any:
-    return getattr(annotation, "__forward_arg__", annotation)
 
 
 def named(

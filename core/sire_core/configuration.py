@@ -148,7 +148,7 @@ class Configuration:
         if manifest.embedder and not manifest.embedder_spec:
             raise EmbedderMismatchError(
                 f"This index was built with the embedder {manifest.embedder}, which cannot be made from its name. "
-                f"Pass it: {_opened_by(manifest.embedder)}."
+                f"Pass it: {_OPENED_BY.get(manifest.embedder.partition(':')[0], 'Index(path, embedder=...)')}."
             )
         return resolve_embedder(manifest.embedder_spec or None)
 
@@ -223,10 +223,6 @@ _OPENED_BY = {
     "one was passed when it was built)",
 }
 """Calls that open a folder whose embedder belongs to a framework, by the first word of its fingerprint."""
-
-
-def _opened_by(embedder: str) -> str:
-    return _OPENED_BY.get(embedder.partition(":")[0], "Index(path, embedder=...)")
 
 
 T = TypeVar("T")

@@ -78,10 +78,11 @@ def _key(key: object) -> str:
 
 
 def _dumped(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:+030.12f}" if _is_number(value) else json.dumps(value)
+    return value if isinstance(value, str) else f"{value:+030.12f}" if is_number(value) else json.dumps(value)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """True for numbers; truth values are none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -170,7 +170,7 @@ def read_blocks(text: str, *, markdown: bool = True) -> tuple[Block, ...]:
     """
     lines, starts = _lines(text)
     if markdown and _MARKS.search(text):
-        head = _front_matter_lines(text, lines)
+        head = front_matter_end(lines) if text.startswith(("---", "+++")) else 0
         body = [*[""] * head, *lines[head:]] if head else lines
         leaves = [*_head_leaves(lines, head), *_leaves(body, _parser(markdown=True))]
         if (stop := _end_of_cut_code(leaves, lines)) and not head:
@@ -282,14 +282,12 @@ def row_cells(text: str, block: Block) -> list[str]:
     return [cell.replace("\\|", "|").strip() for cell in cells]
 
 
-def heading_path(text: str, blocks: Sequence[Block], number: int) -> tuple[str, ...]:
+def headings_above(blocks: Sequence[Block], number: int) -> list[Block]:
     """Headings that a block stands under, from the outermost; the block itself is left out."""
-    path: list[str] = []
-    above = blocks[number].path
-    while above >= 0:
-        path.append(block_text(text, blocks[above]))
-        above = blocks[above].path
-    return tuple(reversed(path))
+    above: list[Block] = []
+    while (number := blocks[number].path) >= 0:
+        above.insert(0, blocks[number])
+    return above
 
 
 def is_contents(heading: str) -> bool:
@@ -314,10 +312,6 @@ def _lines(text: str) -> tuple[list[str], list[int]]:
     ends = [match.span() for match in _LINE_END.finditer(text)]
     starts = [0, *(end for _, end in ends)]
     return [text[start:end] for start, (end, _) in zip(starts, [*ends, (len(text), 0)], strict=True)], starts
-
-
-def _front_matter_lines(text: str, lines: Sequence[str]) -> int:
-    return front_matter_end(lines) if text.startswith(("---", "+++")) else 0
 
 
 def _head_leaves(lines: Sequence[str], stop: int) -> Iterator[_Leaf]:

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from sire_core.documents.blocks import FURNITURE, HEADING, Block, block_text, is_contents, read_blocks
+from sire_core.documents.blocks import (
+    FURNITURE,
+    HEADING,
+    Block,
+    block_text,
+    headings_above,
+    is_contents,
+    read_blocks,
+)
 from sire_core.documents.markdown_writing import undo_inline
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
@@ -84,35 +92,21 @@ def sections_of(text: str, blocks: Sequence[Block]) -> list[Section]:
     """Cut a text at its headings; a heading that only holds deeper ones is in the section of the first of these."""
     starts = [
         number
-        for number, block in enumerate(blocks)
-        if not number or (block.kind == HEADING and not _opens_deeper(blocks[number - 1], block))
+        for number, (before, block) in enumerate(pairwise([Block("", 0, 0), *blocks]))
+        if not number or (block.kind == HEADING and not (before.kind == HEADING and before.level < block.level))
     ]
-    names = {
-        number: plain_heading(block_text(text, block)) for number, block in enumerate(blocks) if block.kind == HEADING
-    }
+    names = {block: plain_heading(block_text(text, block)) for block in blocks if block.kind == HEADING}
     sections: list[Section] = []
     for first, stop in pairwise([*starts, len(blocks)]):
-        path: list[str] = []
-        above = stop - 1 if blocks[stop - 1].kind == HEADING else blocks[stop - 1].path
-        while above >= 0:
-            path.append(names[above])
-            above = blocks[above].path
-        sections.append(Section(tuple(reversed(path)), first, stop, blocks[first].start, blocks[stop - 1].end))
+        last = blocks[stop - 1]
+        path = tuple(names[block] for block in (*headings_above(blocks, stop - 1), last) if block.kind == HEADING)
+        sections.append(Section(path, first, stop, blocks[first].start, last.end))
     return sections
 
 
 def paths_of(text: str) -> list[tuple[str, ...]]:
     """Heading paths of the sections of a Markdown text."""
     return [section.path for section in sections_of(text, read_blocks(text))]
-
-
-def headings_of(text: str) -> list[str]:
-    """Words of the headings of a Markdown text, in order."""
-    return heading_texts(text, read_blocks(text))
-
-
-def _opens_deeper(before: Block, block: Block) -> bool:
-    return before.kind == HEADING and before.level < block.level
 
 
 def heading_texts(text: str, blocks: Sequence[Block]) -> list[str]:

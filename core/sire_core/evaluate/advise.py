@@ -114,7 +114,7 @@ def _languages(units: Sequence[Unit], sources: IntArray) -> dict[str, float]:
 
 def sample(documents: Sequence[Document], passages: int, seed: int = 0) -> list[Document]:
     """Documents of about so many passages: half of them by chance, the others because one of those names them."""
-    sizes = [_passages(document) for document in documents]
+    sizes = [len(one.chunks) or 1 + len(one.text.split()) // (2 * _WORDS) for one in documents]
     if sum(sizes) <= passages:
         return list(documents)
     order = np.random.default_rng(seed).permutation(len(documents)).tolist()
@@ -131,10 +131,6 @@ def sample(documents: Sequence[Document], passages: int, seed: int = 0) -> list[
                 chosen[member] = None
                 room -= sizes[member]
     return [documents[index] for index in sorted(chosen)]
-
-
-def _passages(document: Document) -> int:
-    return len(document.chunks) or 1 + len(document.text.split()) // (2 * _WORDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -345,7 +345,7 @@ def pieces_of(text: str, blocks: Sequence[Block] | None = None) -> list[Piece]:
         is_whole = len(blocks) == 1
         apart = not is_whole and _is_apart(text, block, below) and (block.kind == ITEM or _is_apart(text, above, block))
         kind = "prose" if is_whole and block.kind != CODE else _kind_of(block, words, apart=apart)
-        if cleaned := _clean(kind, words):
+        if cleaned := words if kind == CODE else " ".join(without_markup(words).split()):
             pieces.append(Piece(kind, cleaned))
     return pieces
 
@@ -377,10 +377,6 @@ def without_markup(text: str) -> str:
     if "**" in text or "__" in text or " *" in text or text[:1] == "*":
         text = _STRONG.sub(r"\2", text)
     return text
-
-
-def _clean(kind: str, text: str) -> str:
-    return text if kind == CODE else " ".join(without_markup(text).split())
 
 
 def _may_be_heading(line: str) -> bool:

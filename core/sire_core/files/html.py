@@ -138,14 +138,15 @@ class LinearParser(HTMLParser):
 
     def read(self, page: str) -> None:
         """Read a whole page."""
-        page = _without_long_numbers(page)
+        # Python refuses to parse numbers of thousands of digits, such as `&#999..9;`.
+        page = _LONG_NUMBER.sub(lambda match: f"&#{match.group(1).lstrip('0')[:9] or '0'}", page)
         try:
             self.feed(page)
             self.close()
         except _UnendedError as error:
             self.reset()
             self._unended = None
-            self.feed(_without_unended(error.rest))  # all marks of the rest have ends
+            self.feed(_UNENDED.sub("&lt;", error.rest))  # all marks of the rest have ends
             self.close()
 
     def parse_starttag(self, i: int) -> int:
@@ -177,16 +178,6 @@ class LinearParser(HTMLParser):
             if self._unended > _UNENDED_MARKS:
                 raise _UnendedError(self.rawdata[start:])
         return end
-
-
-def _without_unended(page: str) -> str:
-    """Escape each `<` whose tag does not end before the next `<`, in linear time."""
-    return _UNENDED.sub("&lt;", page)
-
-
-def _without_long_numbers(page: str) -> str:
-    """Shorten `&#999..9;`: Python refuses to parse numbers of thousands of digits."""
-    return _LONG_NUMBER.sub(lambda match: f"&#{match.group(1).lstrip('0')[:9] or '0'}", page)
 
 
 def html_to_markdown(page: str) -> tuple[str, str]:

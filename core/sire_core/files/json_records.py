@@ -93,13 +93,13 @@ def _metadata(record: Mapping[str, Any]) -> dict[str, Any]:
         key: value
         for key, value in record.items()
         if key not in _OWN_KEYS
-        and (all(isinstance(item, (str, int)) for item in value) if isinstance(value, list) else _is_scalar(value))
+        and (
+            all(isinstance(item, (str, int)) for item in value)
+            if isinstance(value, list)
+            else isinstance(value, (str, int, float))
+        )
     }
     return clean_metadata({**extra, **(values or {})}, "the record")
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, (str, int, float))
 
 
 class OfficialPassage(NamedTuple):

@@ -299,7 +299,7 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
         for name in sorted(names):
             if not name.startswith("."):
                 path = Path(folder, name)
-                if path.is_symlink() and path.exists() and not _is_inside(path, inside):
+                if path.is_symlink() and path.exists() and not PurePath(os.path.realpath(path)).is_relative_to(inside):
                     leave(path, "a link to a file outside of the folder; name it as a source to read it")
                     continue
                 if _is_generated(root, path, names):
@@ -397,10 +397,6 @@ def _subfolders(folder: Path, subfolders: Sequence[str], leave: Callable[[Path, 
         else:
             followed.append(name)
     return followed
-
-
-def _is_inside(path: Path, folder: str) -> bool:
-    return PurePath(os.path.realpath(path)).is_relative_to(folder)
 
 
 def is_dangling(path: Path) -> bool:

@@ -18,6 +18,7 @@ from sire_core.documents.blocks import (
     ROW,
     Block,
     block_text,
+    headings_above,
     stored_blocks,
 )
 from sire_core.documents.heading_paths import title_path
@@ -127,13 +128,8 @@ def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece
 
 def _headings_above(blocks: Sequence[Block], number: int, text: str, names: set[str]) -> tuple[tuple[int, int], ...]:
     """Spans of the headings that a block stands under, from the outermost, without those that the title has."""
-    spans: list[tuple[int, int]] = []
-    above = blocks[number].path
-    while above >= 0:
-        if block_text(text, blocks[above]) not in names:
-            spans.append((blocks[above].start, blocks[above].end))
-        above = blocks[above].path
-    return tuple(reversed(spans))
+    above = headings_above(blocks, number)
+    return tuple((block.start, block.end) for block in above if block_text(text, block) not in names)
 
 
 def spans_of(text: str, start: int, end: int, size: int, longest: int) -> Iterator[tuple[int, int]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
 from itertools import chain
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,15 +38,12 @@ _MAX_LETTERS = 12  # Words of so many letters or more count alike
 _REFUSED = "The documents do not seem to answer this."
 _NO_WORDS = "The question has no word to search for; these are only the nearest passages."
 _NO_SHARED_WORD = "No hit shares a word with the question."
+_ONE_SHARED_WORD = "No hit has more than one word of the question; these are only the nearest."
 _MARKS = "?!.,;:()[]{}<>\"'`\u2018\u2019\u201c\u201d"  # Around words of a question
 _MAX_NAMED = 3  # Missing words that a warning names
 _MANY = 3  # Everyday words are named, too, where no hit has one of so many words of the question
 _KEYWORD = 3  # Letters of a word in capitals that is no form of another: `RETURNING`
 _DEGREE = re.compile(r"(?i)(?<=\bhow )(?:long|far|old|tall|high|deep|large|big|fast|soon)\b")
-_VAGUE = (
-    "know tell say explain connect put get rid make keep happen want become wait need blame right away already really "
-    "please"
-)
 
 
 def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
@@ -54,31 +53,76 @@ def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
 
 def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, bool]:
     """The warning, and whether a hit has enough of the question to be quoted; it may lack a name."""
-    if not hits:
-        return "", True
     spoken = language_among(question, (hit.unit.language for hit in hits))
-    note, is_answered = (_judge_english if spoken.is_english else _judge)(question, hits, spoken)
-    return note if is_answered or note == _NO_WORDS else f"{_REFUSED} {note}".rstrip(), is_answered
-
-
-def _judge(question: str, hits: Sequence[Hit], spoken: Language) -> tuple[str, bool]:
-    """As `judge_hits`: names and long words of a question count more, words that are similar to those of a hit less."""
-    content = asking_rules(spoken).content_words(question)
-    if not content:
+    if not hits or (spoken.is_english and not is_plain(question)):  # no words to compare with those of the hits
+        return "", True
+    read = (_read_english if spoken.is_english else _read)(question, hits, spoken)
+    if not len(read.words):
         return _NO_WORDS, False
-    shares = _shares_of_hits(content, [spoken.words(_text_of(hit)) for hit in hits], spoken)
-    if not shares.any():
-        return _NO_SHARED_WORD, False
+    note, is_answered = read.judgement()
+    return note if is_answered else f"{_REFUSED} {note}".rstrip(), is_answered
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadQuestion:
+    """A question and hits, read in a language."""
+
+    words: Sequence[str]  # Content words, each once
+    weights: FloatArray  # Of the words, 0 for vague ones
+    shares: FloatArray  # Share of each word that each hit has, `[hits, words]`: less than 1 for a similar word
+    spelled: Sequence[str]  # All words as the question has them
+    names: Collection[str]  # Those of these that are names
+    words_of: Callable[[str], Collection[str]]  # Content words of one of these
+    min_share: float  # Least share that is an answer
+    max_weight: float = inf  # Of all words together
+    second_hit: float = 0.0  # How much words count that only a second hit has
+
+    def judgement(self) -> tuple[str, bool]:
+        """A warning of words that no hit has, as the question spells them, and whether a hit has enough of them."""
+        shares, weights = self.shares, self.weights
+        if not shares.any():
+            return _NO_SHARED_WORD, False
+        added = np.array([(np.maximum(shares - share, 0.0) @ weights).max() for share in shares])
+        best = (shares @ weights + self.second_hit * added).max()
+        is_answered = bool(best >= self.min_share * min(weights.sum(), self.max_weight))
+        missing = {self.words[number] for number in np.flatnonzero((weights > 0) & ~shares.any(axis=0)).tolist()}
+        counted = np.count_nonzero(weights)
+        lacking = [word for word in self.spelled if missing.intersection(self.words_of(word))]
+        named = [repr(word) for word in lacking if len(missing) * _MANY >= counted or word in self.names]
+        if named:
+            return f"No hit mentions {' or '.join(named[:_MAX_NAMED])}.", is_answered
+        has_one = not self.second_hit and counted > 1 and np.count_nonzero(shares, axis=1).max() == 1
+        return _ONE_SHARED_WORD if has_one else "", is_answered
+
+
+def _read(question: str, hits: Sequence[Hit], spoken: Language) -> _ReadQuestion:
+    """Words in the forms of a language; names and long ones count more, those similar to words of a hit less."""
+    words = asking_rules(spoken).content_words(question)
+    shares = _shares_of_hits(words, [spoken.words(_text_of(hit)) for hit in hits], spoken)
     spelled = list(dict.fromkeys(find_words(question)))
     names = [word for word in spelled[1:] if word[0].isupper() or word[0].isdigit()]
     in_names = {part for name in names for part in spoken.words(name)}
-    weights = np.array([_MAX_LETTERS if word in in_names else min(len(word), _MAX_LETTERS) for word in content])
-    added = np.array([(np.maximum(shares - share, 0.0) @ weights).max() for share in shares])
-    best = (shares @ weights + _SECOND_HIT * added).max() / weights.sum()
-    missing = {word for word, share in zip(content, shares.max(axis=0), strict=True) if not share}
-    named = spelled if len(missing) * _MANY >= len(content) else names
-    lacking = [word for word in named if missing.intersection(spoken.words(word))] if is_plain(question) else []
-    return _lacking_note(lacking), bool(best >= _MIN_SHARE_OF_LANGUAGE.get(spoken.code, _MIN_SHARE_OF_WORDS))
+    letters = np.array([_MAX_LETTERS if word in in_names else min(len(word), _MAX_LETTERS) for word in words])
+    least = _MIN_SHARE_OF_LANGUAGE.get(spoken.code, _MIN_SHARE_OF_WORDS)
+    spelled = spelled if is_plain(question) else []
+    return _ReadQuestion(words, letters, shares, spelled, names, spoken.words, least, second_hit=_SECOND_HIT)
+
+
+def _read_english(question: str, hits: Sequence[Hit], spoken: Language) -> _ReadQuestion:
+    """Stems; rare ones count more, vague ones not beside others, those of names that no hit has twice."""
+    question = _DEGREE.sub("", question)
+    idle = FUNCTION_WORDS | language(find_language(question)).listed_words
+    stems_of = partial(_whole_stems, spoken=spoken, idle=idle, exact=not question.isupper())
+    stems = stems_of(question)
+    words = sorted(stems)
+    held = list(_words_of_hits(question, hits, stems - _whole_stems(question, spoken, idle), spoken))
+    shares = np.array([[word in stems_of_hit for word in words] for stems_of_hit in held], dtype=np.float32)
+    spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
+    names = [word for word in spelled if not is_everyday(word) or (word[0].isupper() and word != spelled[0])]
+    in_names = frozenset().union(*map(stems_of, names))
+    weights = np.array([rarity(word) * (word not in _vague_stems() or stems <= _vague_stems()) for word in words])
+    weights *= 1 + (np.array([word in in_names for word in words], dtype=bool) & ~shares.any(axis=0))
+    return _ReadQuestion(words, weights, shares, spelled, names, stems_of, MIN_SHARE, MAX_RARITY)
 
 
 def _shares_of_hits(content: Sequence[str], words_of_hits: Sequence[Sequence[str]], spoken: Language) -> FloatArray:
@@ -95,38 +139,6 @@ def _shares_of_hits(content: Sequence[str], words_of_hits: Sequence[Sequence[str
     return np.array([likeness[:, numbers].max(axis=1, initial=0.0) for numbers in columns])
 
 
-def _judge_english(question: str, hits: Sequence[Hit], spoken: Language) -> tuple[str, bool]:
-    """As `judge_hits`, by how rare words are in English."""
-    if not is_plain(question):  # scripts without spaces have no words to compare
-        return "", True
-    question = _DEGREE.sub("", question)
-    idle = FUNCTION_WORDS | language(find_language(question)).listed_words
-    exact = not question.isupper()
-    every = _whole_stems(question, spoken, idle, exact=exact)
-    asked = every - _vague_stems() or every
-    if not asked:
-        return _NO_WORDS, False
-    keywords = every - _whole_stems(question, spoken, idle)
-    shares = [every & words for words in _words_of_hits(question, hits, keywords, spoken)]
-    missing = asked.difference(*shares)
-    first, *_ = spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
-    lacking = [word for word in spelled if _whole_stems(word, spoken, idle, exact=exact) & missing]
-    names = [word for word in lacking if not is_everyday(word) or (word[0].isupper() and word != first)]
-    rarities = [*map(rarity, asked), *(rarity(word.lower()) for word in names)]
-    best = max(sum(map(rarity, share & asked)) for share in shares)
-    is_answered = best >= MIN_SHARE * min(sum(rarities), MAX_RARITY)
-    note = _lacking_note(lacking if len(missing) * _MANY >= len(asked) else names)
-    if not any(shares):
-        note = _NO_SHARED_WORD
-    elif not note and len(asked) > 1 and max(map(len, shares)) == 1:
-        note = "No hit has more than one word of the question; these are only the nearest."
-    return note, is_answered
-
-
-def _lacking_note(words: Sequence[str]) -> str:
-    return f"No hit mentions {' or '.join(map(repr, words[:_MAX_NAMED]))}." if words else ""
-
-
 def _words_of_hits(
     question: str, hits: Sequence[Hit], keywords: frozenset[str], spoken: Language
 ) -> Iterator[frozenset[str]]:
@@ -135,12 +147,9 @@ def _words_of_hits(
     begins = re.compile(rf"\b(?i:{either})(?=[A-Z])")  # `PostgreSQL` has the word `Postgres`
     for hit in hits:
         text = _text_of(hit)
-        text = f"{text}\n{text.replace('_', ' ')}" if "_" in text else text
-        yield (
-            _whole_stems(text, spoken)
-            | keywords.intersection(map(str.lower, find_words(text)))
-            | _whole_stems(" ".join(begins.findall(text)), spoken)
-        )
+        text = "\n".join(dict.fromkeys((text, text.replace("_", " "))))
+        stems = _whole_stems(f"{text}\n{' '.join(begins.findall(text))}", spoken)
+        yield stems | keywords.intersection(map(str.lower, find_words(text)))
 
 
 def _text_of(hit: Hit) -> str:
@@ -159,4 +168,5 @@ def _whole_stems(
 
 @cache
 def _vague_stems() -> frozenset[str]:
-    return _whole_stems(" ".join(VAGUE_NOUNS) + f" {_VAGUE}", language(ENGLISH))
+    english = language(ENGLISH)
+    return _whole_stems(" ".join([*VAGUE_NOUNS, asking_rules(english).words["vague"]]), english)

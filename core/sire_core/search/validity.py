@@ -71,11 +71,9 @@ def known_on(day: str, keys: Sequence[str] = DATE_KEYS) -> Filter:
     without: Filter = Condition(key, "exists", value=False)
     if others:
         without = FilterGroup("and", (without, known_on(day, others)))
-    return FilterGroup("or", (without, FilterGroup("and", (Condition(key, "exists", value=True), _not(later)))))
-
-
-def _not(filter: Filter) -> Filter:
-    return FilterGroup("not", (filter,))
+    return FilterGroup(
+        "or", (without, FilterGroup("and", (Condition(key, "exists", value=True), FilterGroup("not", (later,)))))
+    )
 
 
 def latest_versions(metadata: Iterable[Mapping[str, Any]]) -> dict[Any, str]:

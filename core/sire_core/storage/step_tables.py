@@ -57,7 +57,7 @@ class StepTables:
         """Return rows of items, by key, then in the order of the item."""
         table = f"{STEP_ROWS.selected} FROM step_rows INDEXED BY {ROWS_OF_ITEM}"
         sql = f"SELECT {table} WHERE step=? AND item IN ({{marks}})"
-        return iter(sorted(_inner(self._db.read_in(sql, items, [self._ids[name]]), STEP_ROWS), key=_place))
+        return iter(sorted(_inner(self._db.read_in(sql, items, [self._ids[name]]), STEP_ROWS), key=lambda row: row[:4]))
 
     def rows_of_keys(self, name: str, keys: Sequence[str]) -> Iterator[StoredRow]:
         """Return rows of keys, in corpus order within each."""
@@ -107,7 +107,3 @@ class StepTables:
 def _inner(rows: Iterable[tuple[Any, ...]], table: CheckedTable) -> Iterator[Any]:
     """Yield verified rows without step and checksum, their first and last column."""
     return (row[1:-1] for row in rows if verified(row, table))
-
-
-def _place(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return row[:4]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from sire_core.filters import Condition
 from sire_core.filters.conditions import FIELDS
+from sire_core.metadata_values import is_number
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
@@ -68,7 +69,7 @@ def facts_of(metadata: Mapping[str, Any], differs: Sequence[str] = ()) -> list[s
             facts.append(f"~{key}")
         elif isinstance(value, (list, tuple)):
             facts += [_fact("@", key, item) for item in value]
-        elif _is_number(value):
+        elif is_number(value):
             facts.append(f"#{key}")
             if not _is_held(value):
                 facts.append(f"%{key}")  # a number that the database cannot compare
@@ -77,7 +78,7 @@ def facts_of(metadata: Mapping[str, Any], differs: Sequence[str] = ()) -> list[s
 
 def numbers_of(metadata: Mapping[str, Any]) -> dict[str, float]:
     """Numbers by key; those that floating point does not hold are left out."""
-    return {key: float(value) for key, value in metadata.items() if _is_number(value) and _is_held(value)}
+    return {key: float(value) for key, value in metadata.items() if is_number(value) and _is_held(value)}
 
 
 def _is_held(value: float) -> bool:
@@ -142,16 +143,12 @@ def _value(value: Any) -> str:
     """Equal for equal values of one type."""
     if isinstance(value, (list, tuple)):
         return json.dumps([_value(item) for item in value])
-    if _is_number(value):
+    if is_number(value):
         whole = isinstance(value, int) or (math.isfinite(value) and value == int(value))
         return str(int(value)) if whole else repr(float(value))
     if isinstance(value, str):
         return f"'{value}"
     return {None: "null", True: "true", False: "false"}.get(value, "") if isinstance(value, (bool, type(None))) else ""
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _plain(fact: str) -> str:

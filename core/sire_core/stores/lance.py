@@ -130,7 +130,7 @@ class LanceStore:
         if table is None:
             table = self._db.create_table(self._name, schema=_schema(width))
         check_width(self.description, _width(table), width)
-        rows = [_row(unit) for unit in units]
+        rows = [{"id": unit.unit.id, **payload_of(unit), "vector": unit.vector} for unit in units]
         table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
 
     def _top(self, vector: FloatArray, n: int, filter: Filter | None) -> list[str]:
@@ -187,10 +187,6 @@ def _rewrite(table: Any) -> None:
         warnings.simplefilter("ignore", UserWarning)  # of readers of older versions: ours read again
         table.update(values_sql={"id": "id"})
         table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
-
-
-def _row(mirrored: MirroredUnit) -> dict[str, Any]:
-    return {"id": mirrored.unit.id, **payload_of(mirrored), "vector": mirrored.vector}
 
 
 def _quoted(text: str) -> str:

@@ -132,7 +132,8 @@ def _goes_on(parts: Sequence[str]) -> bool:
 
 def _parts(text: str, blocks: Sequence[Block]) -> Iterator[tuple[str, str]]:
     """Words of blocks as people read them, each with its kind; code line by line."""
-    closed = frozenset[str]().union(*(_unpaired_tags(block_text(text, one))[1] for one in blocks if "</" in text))
+    with_tags = blocks if "</" in text else ()
+    closed = frozenset[str]().union(*(_unpaired_tags(block_text(text, one))[1] for one in with_tags))
     for block in blocks:
         if block.kind == ROW:
             yield _row(row_cells(text, block), closed, is_head=block.level == 1), "head" if block.level == 1 else "row"

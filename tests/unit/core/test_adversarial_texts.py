@@ -144,7 +144,7 @@ SLOW = {
     "fenced": ["``` "],
     "filter": ["a=1,", " "],
     "prompt": ["<\u200d"],
-    "snippets": ["[a](", "**a ", ". ", "no 1. "],
+    "snippets": ["[a](", "**a ", ". ", "no 1. ", "# a\n"],
     "cut lines": ["a "],
     "quoted sentences": ["See a b", "0,"],
     "citations": [" "],

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.documents.blocks import block_text, heading_path, is_contents, read_blocks, row_cells
+from sire_core.documents.blocks import block_text, headings_above, is_contents, read_blocks, row_cells
 
 PIECES = st.sampled_from(
     "# |## |- |  - |1. |> |```|~~~|    |\t|===|---|a|Bell: x|From: a|To: b|[x](y)|![x](y)|[x]: y| | b |.|\n|\n\n|\f|\r\n|\r"
@@ -185,9 +185,12 @@ def test_plain_text_has_paragraphs_lists_and_quoted_lines():
 def test_blocks_know_their_headings_and_pages():
     text = "# A\n\nx\n\n### B\n\ny\n\f## C\n\nz\n\n# D\n\n| a | b |\n|--|--|\n| c |"
     blocks = read_blocks(text)
-    paths = {block_text(text, block): heading_path(text, blocks, number) for number, block in enumerate(blocks)}
-    assert (paths["x"], paths["B"], paths["y"]) == (("A",), ("A",), ("A", "B"))
-    assert (paths["z"], paths["D"]) == (("A", "C"), ())
+    paths = {
+        block_text(text, block): [block_text(text, above) for above in headings_above(blocks, number)]
+        for number, block in enumerate(blocks)
+    }
+    assert (paths["x"], paths["B"], paths["y"]) == (["A"], ["A"], ["A", "B"])
+    assert (paths["z"], paths["D"]) == (["A", "C"], [])
     assert [block.page for block in blocks] == [1, 1, 1, 1, 2, 2, 2, 2, 2]
     assert row_cells(text, blocks[-1]) == ["c"]
     assert {block.page for block in read_blocks("# A\n\nx")} == {0}

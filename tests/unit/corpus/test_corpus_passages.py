@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index, Passage
-from sire_core.documents.blocks import repeated_of
+from sire_core.documents.blocks import HEADING, read_blocks, repeated_of
 from sire_core.documents.chunker import SentenceChunker, chunk_document, joined
-from sire_core.documents.markdown_sections import headings_of
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.extend import count_tokens, split_sentences
 from sire_core.files.readers import read_documents
@@ -376,7 +375,7 @@ def test_long_code_is_cut_between_lines_and_each_part_begins_with_its_fence(inde
     passages = passages_of(text, chunker)
     assert len(passages) == 5
     assert all(passage.text.startswith(f"{indent}```yaml\n") for passage in passages[1:])
-    assert not any(headings_of(passage.text) for passage in passages)
+    assert not any(block.kind == HEADING for passage in passages for block in read_blocks(passage.text))
     assert {block.kind for passage in passages[1:-1] for block in passage.blocks} == {"code"}
     assert all(count_tokens(passage.text) <= 60 for passage in passages)
     assert joined(passages).split() == text.split()
