@@ -205,7 +205,8 @@ def main() -> None:
         for name in options.sets:
             dataset = load_dataset(DATA / name).part(options.questions)
             rows += measure(dataset, (options.work or Path(temporary)) / name, options.tokens)
-    print("| set | tool | needs seen after 1 call | 3 calls | all | all seen | calls | tokens | tokens of all |")
+    head = f"one call | three calls | {options.tokens:,} tokens | all seen | calls | tokens | tokens of all"
+    print(f"| set | tool | {head} |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
     for row in rows:
         rates = " | ".join(f"{row[key]:.1f}" for key in ("first", "three", "all", "solved"))

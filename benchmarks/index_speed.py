@@ -302,14 +302,14 @@ def print_real(sets: Sequence[str], data: Path, json_file: Path | None) -> None:
     """Run and print all rows over some real sets, each in a process of its own."""
     results: dict[str, dict[str, dict[str, float]]] = {}
     columns = ("CPU s", "wall s", "peak MB", "MB before", "MB on disk", "load")
+    print(f"| set | way | {' | '.join(columns)} |\n|---|---|{'--:|' * len(columns)}")
     for name in sets:
-        print(f"\n{name}\n\n| | {' | '.join(columns)} |\n|---|{'--:|' * len(columns)}")
         for row in REAL_ROWS:
             with tempfile.TemporaryDirectory() as folder:
                 measured = step(f"real/{name}/{row}", Path(folder), data, None)
             results.setdefault(name, {})[row] = measured
             cells = [f"{measured[column]:,.1f}" if column in measured else "-" for column in columns]
-            print(f"| {row} | {' | '.join(cells)} |", flush=True)
+            print(f"| {name} | {row} | {' | '.join(cells)} |", flush=True)
     if json_file:
         json_file.write_text(json.dumps(results, indent=1))
 
