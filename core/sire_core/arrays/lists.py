@@ -235,7 +235,7 @@ class PackedTexts:
         return PackedTexts(np.concatenate(letters), np.cumsum(sizes))
 
     def narrow(self) -> PackedTexts:
-        """The same, with ends in as few bytes as hold the last."""
+        """Store the ends in as few bytes as hold the last."""
         return PackedTexts(self.letters, self.ends.astype(np.min_scalar_type(len(self.letters))))
 
     def __len__(self) -> int:
