@@ -193,6 +193,8 @@ def main() -> None:
     parser.add_argument("--learn", action="store_true")
     parser.add_argument("--questions", default="develop", choices=("develop", "test"))
     options = parser.parse_args()
+    if len(options.sets) < 2 and not options.learn:
+        parser.error("name two sets at least: the weights for each are learned on the others")
     with tempfile.TemporaryDirectory() as temporary:
         measured = {
             name: Measured(name, options.work or Path(temporary), options.questions, options.embedder)
