@@ -70,6 +70,18 @@ class Lists:
         """Lengths of some lists."""
         return self.starts[rows + 1] - self.starts[rows]
 
+    def sizes(self) -> Ints:
+        """Lengths of all lists."""
+        return np.diff(self.starts)
+
+    def owners(self) -> Ints:
+        """The list of every value."""
+        return np.arange(len(self)).repeat(self.sizes())
+
+    def kept(self, mask: NDArray[np.bool_]) -> Lists:
+        """These lists with some of their values."""
+        return Lists.of_runs(self.owners()[mask], self.values[mask], len(self))
+
     def take(self, rows: Ints) -> tuple[Ints, Ints]:
         """Some lists, one after the other."""
         lengths = self.lengths(rows)
@@ -82,8 +94,7 @@ class Lists:
 
     def inverted(self, size: int) -> Lists:
         """The lists that hold each of `size` values."""
-        owners = np.repeat(np.arange(len(self)), np.diff(self.starts))
-        return Lists.of_pairs(self.values.astype(np.int64), owners, size)
+        return Lists.of_pairs(self.values.astype(np.int64), self.owners(), size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +198,7 @@ def record_of(kind: type[Record], arrays: Mapping[str, NDArray[Any]], prefix: st
 
 
 _LINE_END = 10
+_GATHERED_TEXTS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +206,7 @@ class PackedTexts:
     """Texts of any letters, each decoded when it is asked for."""
 
     letters: NDArray[np.uint8]  # Of all texts, uint8
-    ends: NDArray[np.int64]  # Where each text ends, int64 `[texts]`
+    ends: NDArray[Any]  # Where each text ends, `[texts]`
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> PackedTexts:
@@ -202,6 +214,29 @@ class PackedTexts:
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends)
+
+    @classmethod
+    def joined(cls, parts: Sequence[PackedTexts]) -> PackedTexts:
+        """Concatenate the texts of several."""
+        starts = np.cumsum([0, *(len(part.letters) for part in parts)])
+        ends = [part.ends + start for part, start in zip(parts, starts[:-1], strict=True)]
+        return cls(np.concatenate([part.letters for part in parts]), np.concatenate(ends))
+
+    def sizes(self) -> Ints:
+        """Bytes of all texts."""
+        return np.diff(self.ends, prepend=0)
+
+    def chosen(self, rows: Ints) -> PackedTexts:
+        """Some of the texts, in this order; in parts, since the place of a letter is eight times as long."""
+        sizes = self.sizes()[rows]
+        starts = self.ends[rows] - sizes
+        parts = np.array_split(np.arange(len(rows)), 1 + len(rows) // _GATHERED_TEXTS)
+        letters = [self.letters[ranges(starts[part], sizes[part])] for part in parts]
+        return PackedTexts(np.concatenate(letters), np.cumsum(sizes))
+
+    def narrow(self) -> PackedTexts:
+        """Store the ends in as few bytes as hold the last."""
+        return PackedTexts(self.letters, self.ends.astype(np.min_scalar_type(len(self.letters))))
 
     def __len__(self) -> int:
         return len(self.ends)

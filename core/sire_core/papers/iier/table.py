@@ -120,7 +120,7 @@ class KeywordTable:
 
     def edges(self, passages: Sequence[str]) -> Iterator[Edge]:
         """Yield edges from passages to their keywords."""
-        owners = np.repeat(np.arange(len(self.numbers)), np.diff(self.numbers.starts)).tolist()
+        owners = self.numbers.owners().tolist()
         for owner, number, spelling in zip(owners, self.numbers.values.tolist(), self.spellings.tolist(), strict=True):
             metadata = {"phrase": self.phrases[spelling]}
             yield Edge(KEYWORD, passages[owner], _target(self.keys[number]), 1.0, metadata)

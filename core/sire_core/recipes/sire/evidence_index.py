@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.arrays.grouping import by_appearance, distinct, positions_in, ranges
-from sire_core.arrays.lists import Lists, arrays_of, record_of, word_keys
+from sire_core.arrays.lists import Lists, PackedTexts, arrays_of, record_of, word_keys
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.documents.blocks import HEADING, block_text
 from sire_core.documents.heading_paths import path_of, title_path
@@ -49,11 +49,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Keys = NDArray[np.uint64]
     Numbers = NDArray[np.int32]
-    Ends = NDArray[np.unsignedinteger[Any]]
 
-_DERIVED_NAME = "evidence-19"
+_DERIVED_NAME = "evidence-20"
 _K1, _B = 1.5, 0.75
-_GATHERED_PIECES = 1 << 16
 MIN_RECURRING_DOCUMENTS, MIN_MENU_LINES, MIN_LONE_WORD_DOCUMENTS = 3, 5, 10
 """A short line recurs in so many documents; so many such lines in a row are a menu; a word alone recurs in so many."""
 MIN_PROSE_WORDS, MIN_PROSE_DOCUMENTS, MIN_PROSE_SHARE = 8, 20, 0.1
@@ -96,10 +94,8 @@ class EvidenceIndex:
     holders: Lists  # passages of an entity
     owners: Lists  # passages that are about an entity
     recorded: Lists  # entities that the record of a passage names
-    name_ends: Ends  # of the names in `name_text` under which each of `recorded.values` is known
-    name_text: NDArray[np.uint8]  # lists of names as JSON, as bytes
-    label_ends: Ends  # as `name_ends`, for the names of the entities that only texts open with, the last ones
-    label_text: NDArray[np.uint8]  # these names
+    recorded_names: PackedTexts  # lists of names as JSON under which each of `recorded.values` is known
+    labels: PackedTexts  # names of the entities that only texts open with, the last ones
     entity_ids: NDArray[np.bytes_]  # ids of the entities
     languages: NDArray[np.bytes_]  # codes of the languages of the passages, those of most first
     english: BoolArray  # which stems are of English words
@@ -188,24 +184,22 @@ class EvidenceIndex:
         """Name of an entity in the record of a passage; empty if it is not there."""
         start, end = self.recorded.starts[passage : passage + 2].tolist()
         for position in (start + np.flatnonzero(self.recorded.values[start:end] == entity)).tolist():
-            names = stored_texts(_piece(self.name_ends, self.name_text, position), "a list of names")
+            with stored_values("The index of names"):
+                text = self.recorded_names[position]
+            names = stored_texts(text, "a list of names")
             if names:
                 return names[0]
         return ""
 
     def label(self, entity: int) -> str:
         """Name of an entity that only texts open with; empty for the others."""
-        position = entity - (len(self.entity_ids) - (len(self.label_ends) - 1))
-        return _piece(self.label_ends, self.label_text, position) if position >= 0 else ""
+        position = entity - (len(self.entity_ids) - len(self.labels))
+        with stored_values("The index of names"):
+            return self.labels[position] if position >= 0 else ""
 
     def entity_id(self, entity: int) -> str:
         """Id of an entity."""
         return str(self.entity_ids[entity].decode())
-
-
-def _piece(ends: Ends, text: NDArray[np.uint8], position: int) -> str:
-    with stored_values("The index of names"):
-        return text[int(ends[position]) : int(ends[position + 1])].tobytes().decode("utf-8", "surrogatepass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,18 +274,13 @@ def _made(
     inside = (stem_numbers >= 0) & (text.sentences >= 0)
     source = sources.source
     paths = _numbers(sources.path_words, words)
-    sentences = int(passages.parts["sentences"].counts.sum())
-    mentions, graph_pairs = _without_boilerplate(text, recurring, inflected.mentions, graph, sentences)
-    entities = names.entities(text, graph_pairs, mentions)
+    sentences = len(inflected.mentions)
+    shown, graph_pairs = _without_boilerplate(text, recurring, inflected.mentions, graph)
+    entities = names.entities(text, graph_pairs, shown)
     holders = entities.inverted(len(names.labels))
-    heading_keys = _phrase_keys(passages.vocabulary.keys[passages.headings.values], passages.headings)
-    mentions = _without_headings(mentions, holders, names, heading_keys, passages.parts["headings"].groups())
-    listed, contents = _contents(passages, heading_keys)
-    mentions = _without_lists(mentions, text, listed.repeat(passages.parts["fragments"]["lengths"]))
-    lists = graph.names.lists
+    mentions, contents = _leading(passages, names, text, shown, holders)
     all_names = np.concatenate([names.keys, inflected.keys])
     by_key = np.argsort(all_names, kind="stable")
-    labels = [label.encode("utf-8", "surrogatepass") for label in names.labels[len(graph.entity_ids) :]]
     return EvidenceIndex(
         chunks=graph.chunk_positions,
         words=words,
@@ -317,10 +306,8 @@ def _made(
         holders=holders,
         owners=Lists.of_pairs(names.own[names.own >= 0], np.flatnonzero(names.own >= 0), len(names.labels)),
         recorded=Lists.of_runs(graph.passages, graph.entities, size),
-        name_ends=_ends(lengths := np.diff(lists.ends)[graph.names.numbers]),
-        name_text=_gathered(lists.text, lists.ends[graph.names.numbers], lengths),
-        label_ends=_ends(np.array([len(label) for label in labels], dtype=np.int64)),
-        label_text=np.frombuffer(b"".join(labels), dtype=np.uint8),
+        recorded_names=graph.names.lists.texts.chosen(graph.names.numbers).narrow(),
+        labels=PackedTexts.of(names.labels[len(graph.entity_ids) :]).narrow(),
         entity_ids=np.array(names.ids, dtype="S24"),
         languages=np.array([code for code, _ in Counter(passages.languages.tolist()).most_common()] or [ENGLISH], "S3"),
         english=np.isin(words, stems[passages.vocabulary.languages == ENGLISH]),
@@ -396,7 +383,7 @@ def _copied(fragments: Ragged) -> Ints:
 
 def _phrase_keys(words: Keys, phrases: Lists) -> Keys:
     """The key of every phrase as a name; 0 of those without a word."""
-    lengths = np.diff(phrases.starts)
+    lengths = phrases.sizes()
     keys, _ = beginnings(words, lengths)
     return np.where(lengths > 0, np.append(keys, np.uint64(0))[phrases.starts[1:] - 1], np.uint64(0))
 
@@ -426,6 +413,19 @@ def _contents(passages: PassageWords, heading_keys: Keys) -> tuple[BoolArray, Bo
     return of_list, has_list & (listed >= MAJORITY * words)
 
 
+def _leading(
+    passages: PassageWords, names: EvidenceNames, text: SpelledText, mentions: Lists, holders: Lists
+) -> tuple[Lists, BoolArray]:
+    """Mentions, without those in outlines and lists, which lead nowhere; and which passages are tables of contents."""
+    heading_keys = _phrase_keys(passages.vocabulary.keys[passages.headings.values], passages.headings)
+    mentions = _without_headings(mentions, holders, names, heading_keys, passages.parts["headings"].groups())
+    listed, contents = _contents(passages, heading_keys)
+    is_listed = listed.repeat(passages.parts["fragments"]["lengths"])
+    inside = text.sentences >= 0
+    leads = _shares(text.sentences[inside], is_listed[inside], len(mentions)) <= MAJORITY
+    return mentions.kept(leads.repeat(mentions.sizes())), contents
+
+
 def _without_headings(
     mentions: Lists, holders: Lists, names: EvidenceNames, heading_keys: Keys, passages: Ints
 ) -> Lists:
@@ -434,12 +434,10 @@ def _without_headings(
     counts = np.searchsorted(names.keys, heading_keys, side="right") - first
     width = max(1, len(names.labels))
     headed = distinct(passages.repeat(counts) * width + names.owners[ranges(first, counts)]) % width
-    holder_counts = np.diff(holders.starts)
+    holder_counts = holders.sizes()
     only = (holder_counts > 0) & (np.bincount(headed, minlength=len(holder_counts)) >= holder_counts)
     only[names.own[names.own >= 0]] = False
-    leads = ~only[mentions.values]
-    owners = np.arange(len(mentions)).repeat(np.diff(mentions.starts))
-    return Lists.of_runs(owners[leads], mentions.values[leads], len(mentions))
+    return mentions.kept(~only[mentions.values])
 
 
 def boilerplate(view: View, documents: Sequence[str]) -> list[str]:
@@ -477,49 +475,27 @@ def _shares(owners: Numbers, marked: NDArray[np.bool_], size: int) -> FloatArray
 
 
 def _without_boilerplate(
-    text: SpelledText, recurring: NDArray[np.bool_], mentions: Lists, graph: EntityGraph, sentences: int
+    text: SpelledText, recurring: NDArray[np.bool_], mentions: Lists, graph: EntityGraph
 ) -> tuple[Lists, tuple[Ints, Ints]]:
     """Mentions outside of boilerplate, and the graph's pairs of passage and entity without those named only in it."""
     pairs = graph.passages, graph.entities
     if not recurring.any():
         return mentions, pairs
     inside = text.sentences >= 0
-    hidden = _shares(text.sentences[inside], recurring[inside], sentences) > MAJORITY
-    owners = np.arange(sentences).repeat(np.diff(mentions.starts))
+    hidden = _shares(text.sentences[inside], recurring[inside], len(mentions)) > MAJORITY
+    owners = mentions.owners()
     visible = ~hidden[owners]
     width = int(max(graph.entities.max(initial=0), mentions.values.max(initial=0))) + 1
     codes = text.sentence_passages[owners].astype(np.int64) * width + mentions.values
     lost = np.setdiff1d(codes[~visible], codes[visible])
     stay = ~np.isin(graph.passages * width + graph.entities, lost) | graph.titles
-    shown = Lists.of_runs(owners[visible], mentions.values[visible], sentences)
-    return shown, (graph.passages[stay], graph.entities[stay])
-
-
-def _without_lists(mentions: Lists, text: SpelledText, listed: NDArray[np.bool_]) -> Lists:
-    """Mentions, without those of sentences most of whose words are `listed`, `[words]`: they lead nowhere."""
-    inside = text.sentences >= 0
-    leads = _shares(text.sentences[inside], listed[inside], len(mentions)) <= MAJORITY
-    lengths = np.diff(mentions.starts)
-    return Lists.of_lengths(lengths * leads, mentions.values[leads.repeat(lengths)])
-
-
-def _ends(lengths: Ints) -> Ends:
-    """Where pieces of text begin and end, in as few bytes as hold the last."""
-    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-    return ends.astype(np.min_scalar_type(int(ends[-1])))
-
-
-def _gathered(text: NDArray[np.uint8], starts: Ints, lengths: Ints) -> NDArray[np.uint8]:
-    """Pieces of a text, one after the other; in parts, since the place of a letter is eight times as long."""
-    parts = np.array_split(np.arange(len(starts)), 1 + len(starts) // _GATHERED_PIECES)
-    return np.concatenate([text[ranges(starts[part], lengths[part])] for part in parts])
+    return mentions.kept(visible), (graph.passages[stay], graph.entities[stay])
 
 
 def _known(lists: Lists, number: Numbers) -> Lists:
     """Distinct stems of lists of words."""
-    owners = np.arange(len(lists)).repeat(np.diff(lists.starts))
     stems = number[lists.values]
-    return Lists.of_pairs(owners[stems >= 0], stems[stems >= 0], len(lists))
+    return Lists.of_pairs(lists.owners()[stems >= 0], stems[stems >= 0], len(lists))
 
 
 def _bm25(passages: Numbers, words: Numbers, size: int, count: int) -> tuple[Lists, FloatArray, FloatArray]:
@@ -529,7 +505,7 @@ def _bm25(passages: Numbers, words: Numbers, size: int, count: int) -> tuple[Lis
     width = max(1, size)
     rows = coo_array((np.ones(len(words), dtype=np.int32), (words, passages)), shape=(count, width)).tocsr()
     lists, frequencies = Lists(rows.indptr.astype(np.int64), rows.indices.astype(np.int32)), rows.data
-    df = np.diff(lists.starts)
+    df = lists.sizes()
     idf = np.log1p((size - df + 0.5) / (df + 0.5))
     lengths = np.bincount(passages, minlength=size) / max(1.0, len(passages) / width)
     norm = _K1 * (1 - _B + _B * lengths[lists.values])

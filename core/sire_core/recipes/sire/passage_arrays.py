@@ -230,7 +230,7 @@ class PassageWords:
         """Code of the language of every passage, that of its first word; English without any."""
         codes = np.append(self.vocabulary.languages, ENGLISH)
         first = np.append(self.words.values, len(codes) - 1)[self.words.starts[:-1]]
-        return np.where(np.diff(self.words.starts) > 0, codes[first], ENGLISH)
+        return np.where(self.words.sizes() > 0, codes[first], ENGLISH)
 
     @property
     def name_words(self) -> Lists:

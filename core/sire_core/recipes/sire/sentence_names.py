@@ -307,7 +307,7 @@ class EvidenceNames:
 
     def entities(self, texts: SpelledText, graph: tuple[Ints, Ints], mentions: Lists) -> Lists:
         """Entities of every passage."""
-        owners = texts.sentence_passages[np.repeat(np.arange(len(mentions)), np.diff(mentions.starts))]
+        owners = texts.sentence_passages[mentions.owners()]
         mine = np.flatnonzero(self.own >= 0)
         return Lists.of_pairs(
             np.concatenate([owners, mine, graph[0]]),
@@ -320,9 +320,9 @@ def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints
     """Subjects of passages without a title in the graph: its entities where it has the name, else new ones."""
     subjects = np.full(len(passages.names), -1, dtype=np.int64)
     subjects[graph.passages[graph.titles]] = graph.entities[graph.titles]
-    rows = np.flatnonzero((subjects < 0) & (np.diff(passages.name_words.starts) > 0))
+    rows = np.flatnonzero((subjects < 0) & (passages.name_words.sizes() > 0))
     words = passages.name_words.chosen(rows)
-    lengths = np.diff(words.starts)
+    lengths = words.sizes()
     begun = beginnings(passages.vocabulary.keys[words.values], lengths)
     named, first, inverse = np.unique(begun[0][words.starts[1:] - 1], return_index=True, return_inverse=True)
     order = np.lexsort((owners, keys))
@@ -420,7 +420,7 @@ class SentenceNames:
         lost = np.zeros(len(before.codes), dtype=bool)
         lost[before.owners[old]] = True
         owners = np.arange(len(before.passages)).repeat(before.sentences)
-        owners = owners[np.arange(len(before.mentions)).repeat(np.diff(before.mentions.starts))]
+        owners = owners[before.mentions.owners()]
         again = np.zeros(len(before.passages) + 1, dtype=bool)
         again[owners[lost[before.mentions.values]]] = True
         rows_before[again[rows_before]] = -1
@@ -436,7 +436,7 @@ class SentenceNames:
         counts = self.sentences[carried]
         first, first_before = (np.cumsum(counts_of) - counts_of for counts_of in (self.sentences, before.sentences))
         lists = before.mentions.chosen(ranges(first_before[rows_before[carried]], counts))
-        sentences = ranges(first[carried], counts).repeat(np.diff(lists.starts))
+        sentences = ranges(first[carried], counts).repeat(lists.sizes())
         return sentences, positions_in(self.codes, before.codes)[lists.values]
 
 
@@ -499,15 +499,15 @@ class InflectedNames:
         """Look for names of passages in other forms; `mentions` has them in the form of the name."""
         vocabulary, languages = passages.vocabulary, passages.languages
         is_foreign = languages != ENGLISH
-        has_name = (names.own >= 0) & (np.diff(passages.name_words.starts) > 0)
+        has_name = (names.own >= 0) & (passages.name_words.sizes() > 0)
         # A single German noun with a capital letter is no name in another form.
-        is_noun = np.isin(languages, CAPITALISED_NOUNS) & (np.diff(passages.name_words.starts) == 1)
+        is_noun = np.isin(languages, CAPITALISED_NOUNS) & (passages.name_words.sizes() == 1)
         rows = np.flatnonzero(has_name & is_foreign & ~is_noun)
         if not len(rows):
             return cls(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64), mentions)
         stems = np.where(vocabulary.stems != 0, vocabulary.stems, vocabulary.keys)
         words = passages.name_words.chosen(rows)
-        lengths = np.diff(words.starts)
+        lengths = words.sizes()
         begun = beginnings(stems[words.values], lengths)
         keys, owners = begun[0][words.starts[1:] - 1], names.own[rows]
         order = np.lexsort((owners, keys))
@@ -519,6 +519,6 @@ class InflectedNames:
         inflected = replace(names, keys=keys[order], owners=owners[order], lengths=lengths[order], begun=begun)
         nothing = np.zeros(0, dtype=np.int64)  # in another form a name needs its capital letter
         sentences, entities = _spelled(stemmed, (nothing, nothing), inflected, about)
-        before = np.arange(len(mentions)).repeat(np.diff(mentions.starts))
+        before = mentions.owners()
         both = np.concatenate([before, sentences]), np.concatenate([mentions.values.astype(np.int64), entities])
         return cls(keys[order], owners[order], Lists.of_pairs(*both, len(mentions)))
