@@ -24,7 +24,7 @@ from sire_core.types import Edge, hash64
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import IntArray, Runner, View
+    from sire_core.protocols import BoolArray, HashArray, IdArray, IntArray, Runner, View
 
 _FORM = {"keys": np.uint64, "first": np.uint64, "second": np.uint64, "last": np.uint64}
 
@@ -38,11 +38,11 @@ def list_hash(names: Iterable[str]) -> int:
 class NameLists:
     """Distinct lists of names, by hash."""
 
-    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `list_hash`
+    hashes: HashArray = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `list_hash`
     texts: PackedTexts = field(default_factory=lambda: PackedTexts.of(()))  # lists as JSON
     forms: Ragged = field(default_factory=lambda: Ragged.of((), _FORM))  # see `TitleLinker`
 
-    def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def places(self, hashes: HashArray) -> IntArray:
         """Return the numbers of lists by hash; all must exist."""
         return np.searchsorted(self.hashes, hashes)
 
@@ -52,7 +52,7 @@ class NameLists:
             text = self.texts[index]
         return list(stored_texts(text, "a list of names"))
 
-    def names_of(self, indexes: NDArray[np.int64]) -> list[list[str]]:
+    def names_of(self, indexes: IntArray) -> list[list[str]]:
         """Return the names of several lists."""
         text, ends = np.ascontiguousarray(self.texts.letters).data, self.texts.ends[indexes]
         bounds = zip((ends - self.texts.sizes()[indexes]).tolist(), ends.tolist(), strict=True)
@@ -60,7 +60,7 @@ class NameLists:
         lists: list[list[str]] = json.loads(f"[{bodies.decode('utf-8', 'surrogatepass')}]")
         return lists
 
-    def updated(self, needed: NDArray[np.uint64], added: Mapping[int, Sequence[str]]) -> NameLists:
+    def updated(self, needed: HashArray, added: Mapping[int, Sequence[str]]) -> NameLists:
         """Return the lists with the hashes `needed` (distinct, ascending); new ones come from `added`, by hash."""
         remaining = np.flatnonzero(np.isin(self.hashes, needed))
         new = needed[~np.isin(needed, self.hashes)].tolist()
@@ -136,10 +136,10 @@ class EdgeChange(NamedTuple):
 class EdgeColumns:
     """Edges of one kind as columns."""
 
-    sources: NDArray[np.bytes_]  # ids, `[m]`
-    targets: NDArray[np.bytes_]  # ids, `[m]`
-    titles: NDArray[np.bool_]  # whether the target titles the source, `[m]`
-    numbers: NDArray[np.int64]  # row in `lists` of every edge, int64 `[m]`
+    sources: IdArray  # ids, `[m]`
+    targets: IdArray  # ids, `[m]`
+    titles: BoolArray  # whether the target titles the source, `[m]`
+    numbers: IntArray  # row in `lists` of every edge, int64 `[m]`
     lists: NameLists  # names under which sources know targets
 
     @classmethod
@@ -185,7 +185,7 @@ class EdgeColumns:
             lists,
         )
 
-    def edges(self, kind: str, rows: NDArray[np.int64] | None = None) -> list[Edge]:
+    def edges(self, kind: str, rows: IntArray | None = None) -> list[Edge]:
         """Return the edges one by one, or those in some rows."""
         rows = np.arange(len(self.sources)) if rows is None else rows
         names = self.lists.names_of(self.numbers[rows])
@@ -260,7 +260,7 @@ class IdPositions:
         ids: Unit ids, `[size]`.
     """
 
-    def __init__(self, ids: NDArray[np.bytes_]) -> None:
+    def __init__(self, ids: IdArray) -> None:
         self._ids = ids
         codes = id_codes(ids)
         self._order = np.argsort(codes)
@@ -271,7 +271,7 @@ class IdPositions:
         """Return those of a pool, made once per snapshot."""
         return view.derived("places of ids", lambda: cls(view.ids))
 
-    def find(self, ids: NDArray[np.bytes_]) -> IntArray:
+    def find(self, ids: IdArray) -> IntArray:
         """Return positions of ids; -1 for an unknown id."""
         if not len(self._order):
             return np.full(len(ids), -1, dtype=np.int64)
