@@ -54,12 +54,11 @@ from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, check_search_type,
 from sire_core.arguments import lists_options, named
 from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
-from sire_core.changes.writer import warn_of_first_cost
 from sire_core.documents.stored_corpus import filter_fields
 from sire_core.errors import ConfigurationError, IndexMissingError, NoSpaceError, SireError
 from sire_core.filters import Filter, FilterLike, both, filter_mapping, parse_filter
 from sire_core.filters.conditions import passes
-from sire_core.index import Index
+from sire_core.index import Index, warn_of_first_cost
 from sire_core.models.embedders import check_length, model_name
 from sire_core.models.sync import run_sync
 from sire_core.search.context import ContextOptions, check_options, context_text
@@ -579,7 +578,7 @@ class SireRetriever(DocumentIndex):
     async def _follow(self, report: BuildReport) -> None:
         self._file_titles.done()
         remember_reading(self.index, self.title_key)
-        await push_missed(self.index, report)
+        await push_missed(self.index.apush, report)
 
     def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
         """Add documents, or replace those with the same id. Without an id, one is computed from the content.

@@ -57,11 +57,10 @@ from llama_index_sire.options import (
 from sire_core.arguments import lists_options, named, parameters
 from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
-from sire_core.changes.writer import warn_of_first_cost
 from sire_core.documents.chunker import stored_chunker
 from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, StorageError
 from sire_core.filters import Condition, FilterGroup
-from sire_core.index import Index
+from sire_core.index import Index, warn_of_first_cost
 from sire_core.models.embedders import check_length
 from sire_core.models.sync import run_sync
 from sire_core.search.context import ContextOptions, check_budget, check_options, context_text
@@ -661,7 +660,7 @@ class SireRetriever(BaseRetriever):
         report = replace(report, unchanged=report.unchanged + same)
         if self.index.path is not None:
             self._remember(self.index.path)
-        await push_missed(self.index, report)
+        await push_missed(self.index.apush, report)
         return report
 
     def _remember(self, folder: Path) -> None:

@@ -9,9 +9,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 from sire_core.changes.writer import IndexWriter
 from sire_core.configuration import Configuration, explains_settings
+from sire_core.errors import IndexMissingError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.index_options import MAX_FAILURE_RATIO, WORKERS
 from sire_core.models.sync import run_sync
@@ -513,3 +515,25 @@ class Index:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+_warned: WeakSet[Index] = WeakSet()
+
+
+def warn_of_first_cost(index: Index, documents: int) -> None:
+    """Warn once of a first build that calls a language model, whose price nobody has been shown."""
+    model = index.language_model
+    if model is None or not documents or index in _warned:
+        return
+    _warned.add(index)
+    try:
+        index.stats()
+    except IndexMissingError:
+        _logger.warning(
+            "Indexing %d documents calls %s, once or more per passage. To see calls and price first: "
+            "Index.estimate(documents). To bound them: limits={'max_calls': ...}.",
+            documents,
+            model.fingerprint,
+        )
+    except SireError:  # it is built
+        return

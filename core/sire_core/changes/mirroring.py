@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,6 @@ from sire_core.storage.store import CORPUS
 from sire_core.types import Failure
 
 if TYPE_CHECKING:
-    from sire_core.index import Index
     from sire_core.protocols import Mirror
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import BuiltRecipe
@@ -102,11 +101,11 @@ def catch_up(push: Callable[[], object]) -> None:
         _logger.warning("A vector store is behind the index: %s: %s", type(error).__name__, error)
 
 
-async def push_missed(index: Index, report: BuildReport) -> None:
+async def push_missed(push: Callable[[], Awaitable[object]], report: BuildReport) -> None:
     """Write a mirror again that missed a change; raises what its store raises, but for single units it refuses."""
     if report.failures:
         with suppress(RefusedUnitsError):  # logged, and counted in `stats`: the other units are there
-            await index.apush()
+            await push()
 
 
 @dataclass(frozen=True, slots=True)

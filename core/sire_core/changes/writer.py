@@ -10,14 +10,12 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakSet
 
 from sire_core.errors import (
     ConfigurationError,
     IndexLockedError,
     IndexMissingError,
     NoSpaceError,
-    SireError,
     StorageError,
 )
 from sire_core.filters import Condition, Filter
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from sire_core.documents.change_plan import CorpusChange
     from sire_core.documents.chunker import SentenceChunker
     from sire_core.documents.stored_corpus import StoredDocument
-    from sire_core.index import Index
     from sire_core.models.usage import Price
     from sire_core.protocols import Embedder, Runner
     from sire_core.storage.index_files import IndexFiles
@@ -443,25 +440,3 @@ def _cut(runner: Runner, chunker: SentenceChunker | None, documents: Sequence[Do
     from sire_core.documents.chunker import chunk_documents
 
     return chain.from_iterable(results_of(runner, chunk_documents, chunker, documents))
-
-
-_warned: WeakSet[Index] = WeakSet()
-
-
-def warn_of_first_cost(index: Index, documents: int) -> None:
-    """Warn once of a first build that calls a language model, whose price nobody has been shown."""
-    model = index.language_model
-    if model is None or not documents or index in _warned:
-        return
-    _warned.add(index)
-    try:
-        index.stats()
-    except IndexMissingError:
-        _logger.warning(
-            "Indexing %d documents calls %s, once or more per passage. To see calls and price first: "
-            "Index.estimate(documents). To bound them: limits={'max_calls': ...}.",
-            documents,
-            model.fingerprint,
-        )
-    except SireError:  # it is built
-        return

@@ -20,8 +20,8 @@ HEADING, PARAGRAPH, ITEM, ROW, CODE = "heading", "paragraph", "item", "row", "co
 QUOTE, FIELD, CAPTION, FURNITURE = "quote", "field", "caption", "furniture"
 KINDS = (HEADING, PARAGRAPH, ITEM, ROW, CODE, QUOTE, FIELD, CAPTION, FURNITURE)
 
-_LETTERS = dict(zip(KINDS, "hpircqfau", strict=True))
-_KINDS_BY_LETTER = {letter: kind for kind, letter in _LETTERS.items()}
+_KIND_LETTERS = dict(zip(KINDS, "hpircqfau", strict=True))
+_KINDS_BY_LETTER = {letter: kind for kind, letter in _KIND_LETTERS.items()}
 _STORED_BLOCK = re.compile(r"(?:@(\d+))?([a-z])(\d)(\d+),(\d+)")
 _MAX_STORED_LEVEL = 9  # one digit
 BRACKETS = "{}[](); "
@@ -226,7 +226,7 @@ def layout_of(blocks: Iterable[Block], repeated: int = 0, language: str = "") ->
     for block in blocks:
         feed = f"@{block.page}" if block.page != page else ""
         level = min(block.level, _MAX_STORED_LEVEL)
-        parts.append(f"{feed}{_LETTERS[block.kind]}{level}{block.start - end},{block.end - block.start}")
+        parts.append(f"{feed}{_KIND_LETTERS[block.kind]}{level}{block.start - end},{block.end - block.start}")
         end, page = block.end, block.page
     return "".join(parts)
 
@@ -240,7 +240,7 @@ def blocks_of(layout: str) -> tuple[Block, ...]:
         page = int(feed) if feed else page
         start = end + int(gap)
         end = start + int(length)
-        path = _heading_above(headings, letter == _LETTERS[HEADING], int(level), len(blocks))
+        path = _heading_above(headings, letter == _KIND_LETTERS[HEADING], int(level), len(blocks))
         blocks.append(Block(_KINDS_BY_LETTER[letter], start, end, int(level), path, page))
     return tuple(blocks)
 

@@ -18,7 +18,7 @@ _PAYLOAD = re.compile(
     rf"(?:\n[ \t>]*{_BASE64}+=*(?=[)\"'>]))?"
     r"|[^\s\"')>]*)"
 )
-_IMAGE = re.compile(r"!\[([^\[\]]{0,500})\]\(\s*<?data:>?(?:\s+(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'))?\s*\)")
+_DATA_IMAGE = re.compile(r"!\[([^\[\]]{0,500})\]\(\s*<?data:>?(?:\s+(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'))?\s*\)")
 _REFERRING = re.compile(r"!\[([^\[\]]{0,500})\](?:\[([^\[\]\n]{0,200})\])?(?!\()")
 _REFERENCE = re.compile(r"^ {0,3}\[([^\[\]\n]{1,200})\]:[ \t]*<?data:>?[^\n]*\n?", re.MULTILINE)
 _ELEMENT = re.compile(r"<img\b(?:[^<>\"']|\"[^\"<>]*\"|'[^'<>]*'){0,50}>", re.IGNORECASE)
@@ -99,7 +99,7 @@ def without_blobs(text: str) -> str:
         shorter = _PAYLOAD.sub("data:", text)
         if shorter != text:
             labels = {label.casefold() for label in _REFERENCE.findall(shorter)}
-            text = _REFERENCE.sub("", _IMAGE.sub(r"\1", shorter))
+            text = _REFERENCE.sub("", _DATA_IMAGE.sub(r"\1", shorter))
             if labels:
                 text = _REFERRING.sub(lambda m: m[1] if (m[2] or m[1]).casefold() in labels else m[0], text)
             text = _ELEMENT.sub(_alternative, text)

@@ -19,7 +19,7 @@ from sire_core.types import UnitKind
 from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.answer_eval import AnsweredQuestion
+    from sire_core.evaluate.answer_metrics import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
     from sire_core.index import Index

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
-from sire_core.evaluate.answer_metrics import METRICS, answer_rates, best_over_golds, f1, with_dr
+from sire_core.evaluate.answer_metrics import METRICS, AnsweredQuestion, answer_rates, best_over_golds, f1, with_dr
 from sire_core.evaluate.bootstrap import mean_interval
 from sire_core.evaluate.datasets import document_text
 from sire_core.evaluate.retrieval import all_at_k, provenance_ranking, recall_at_k
@@ -64,26 +64,6 @@ class AnswerConfig:
     reader: ReaderConfig = field(default_factory=ReaderConfig)  # The prompt, and how much context is read
     model: LanguageModel | None = None  # None takes the index's own model
     examples: str = ""  # Solved examples for every step of `ircot` and `self-ask`
-
-
-@dataclass(frozen=True, slots=True)
-class AnsweredQuestion:
-    """An answer, and how good it is."""
-
-    question: Question
-    text: str  # The answer without its citations; empty when there is none
-    stop: str  # Why the reasoning ended
-    rates: Mapping[str, float]  # Its metrics, 0 to 1; see `answer_rates`, and `D-F1` and `findings`
-    calls: int  # Requests to the model
-    retrievals: int
-    tokens: int = 0  # Of the prompts and the answers, those of answers from a file too
-    # Documents of the final context in order, each once: of several searches after they were merged
-    documents: tuple[str, ...] = ()
-    seconds: float = 0.0  # Wall seconds of searches and calls
-    unread: int = 0  # Readings of the question for which the model that scores the answer failed; they count as 0
-    # Whether a model was asked now, so that `seconds` are its own; not where a file held all that it said
-    asked: bool = True
-    closed: bool = False  # Whether F1 has the official rule for yes and no
 
 
 async def answer_questions(

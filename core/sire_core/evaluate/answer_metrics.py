@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean
 from string import punctuation
@@ -14,6 +15,26 @@ from sire_core.text.words import normalize_answer
 
 if TYPE_CHECKING:
     from sire_core.questions import Question
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredQuestion:
+    """An answer, and how good it is."""
+
+    question: Question
+    text: str  # The answer without its citations; empty when there is none
+    stop: str  # Why the reasoning ended
+    rates: Mapping[str, float]  # Its metrics, 0 to 1; see `answer_rates`, and `D-F1` and `findings`
+    calls: int  # Requests to the model
+    retrievals: int
+    tokens: int = 0  # Of the prompts and the answers, those of answers from a file too
+    # Documents of the final context in order, each once: of several searches after they were merged
+    documents: tuple[str, ...] = ()
+    seconds: float = 0.0  # Wall seconds of searches and calls
+    unread: int = 0  # Readings of the question for which the model that scores the answer failed; they count as 0
+    # Whether a model was asked now, so that `seconds` are its own; not where a file held all that it said
+    asked: bool = True
+    closed: bool = False  # Whether F1 has the official rule for yes and no
 
 
 def _single_spaced(text: str) -> str:

@@ -41,7 +41,7 @@ from sire_core.storage.manifest import Manifest
 from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.answer_eval import AnsweredQuestion
+    from sire_core.evaluate.answer_metrics import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
     from sire_core.models.usage import Price

@@ -24,7 +24,7 @@ from sire_core.text.pluralize import count, shorten
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.answer_eval import AnsweredQuestion
+    from sire_core.evaluate.answer_metrics import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.retrieval import Gold
     from sire_core.index import Index

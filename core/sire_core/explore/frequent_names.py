@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _COUNTS_VERSION = 2
 """Version of stored counts."""
-_NAMED, _COUNTED_PASSAGES = 300, 5_000
+_NAMED_PASSAGES, _COUNTED_PASSAGES = 300, 5_000
 """Passages, drawn at random, in which names are looked for, and in which they are counted."""
 _LISTED_SHARE = 4
 """A name with one in so many of its passages in the graph is an entity there, and listed as that."""
@@ -71,7 +71,7 @@ def _counted(snapshot: SearchSnapshot) -> dict[str, int]:
         return {}
     limit = max(graph.hub_floor, int(graph.max_df * view.size))
     units = view.units(np.random.default_rng(0).permutation(visible)[:_COUNTED_PASSAGES].tolist())
-    chunks = [Chunk(unit.id, "", 0, unit.title, unit.text) for unit in units[:_NAMED]]
+    chunks = [Chunk(unit.id, "", 0, unit.title, unit.text) for unit in units[:_NAMED_PASSAGES]]
     spelled: dict[str, Counter[str]] = {}
     for chunk, record in zip(chunks, RulesExtractor().records(chunks), strict=True):
         for entity in PassageNames.of(chunk, record).entities:
@@ -84,7 +84,7 @@ def _counted(snapshot: SearchSnapshot) -> dict[str, int]:
     for name in names:
         whole = whole_name(name)
         using = [unit for unit, text in zip(units, texts, strict=True) if name in text and whole.search(text)]
-        if is_told(name, using[:_NAMED]):
+        if is_told(name, using[:_NAMED_PASSAGES]):
             counts[name] = len(using)
     share = len(visible) / max(1, len(texts))
     frequent = {name: round(n * share) for name, n in counts.most_common() if n * share > limit}

@@ -19,7 +19,7 @@ _ENTITY = '{"id":"n1","name":"","type":"","aliases":[],"description":""}'
 
 T = TypeVar("T")
 
-_ENDS = {
+_TRIPLE_KEYS = {
     "h": ("h", "head", "subject", "source", "source_entity", "from"),
     "p": ("p", "predicate", "relation", "relationship", "relationship_description", "description", "r"),
     "t": ("t", "tail", "object", "target", "target_entity", "to"),
@@ -47,7 +47,7 @@ def _first(item: Mapping[str, Any], names: Sequence[str]) -> Any:
 def _triple(item: Any) -> Any:
     """Parts of a triple by their keys; None if one is missing."""
     if isinstance(item, Mapping):
-        parts = [_first(item, names) for names in _ENDS.values()]
+        parts = [_first(item, names) for names in _TRIPLE_KEYS.values()]
         strength = item.get("strength", item.get("relationship_strength"))
         more = {} if strength is None else {"strength": strength}
     elif isinstance(item, list | str):

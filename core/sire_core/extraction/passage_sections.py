@@ -307,7 +307,7 @@ def _code_name(sentence: str, start: int, end: int) -> TextSpan | None:
     return TextSpan(at, at + len(bare), bare, IDENTIFIER)
 
 
-_LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\((?:[^()\s]|\([^()\s]*\)){0,500}(?:[ \t]+\"[^\"]{0,200}\")?\)")
+_LINK_MARKUP = re.compile(r"!?\[([^\[\]]{0,300})\]\((?:[^()\s]|\([^()\s]*\)){0,500}(?:[ \t]+\"[^\"]{0,200}\")?\)")
 _REFERENCE = re.compile(r"\[([^\[\]]{1,200})\]\[[^\[\]]{0,100}\]")
 _MARKUP_TAG = re.compile(r"</?[a-zA-Z][\w-]{0,20}(?: [^<>`]{0,300})?/?>")
 _ANCHOR = re.compile(r"[ \t]*\{[#:.][^{}\s]{1,100}\}")
@@ -369,7 +369,7 @@ def _is_apart(text: str, above: Block | None, below: Block | None) -> bool:
 def without_markup(text: str) -> str:
     """Prose without link targets, tags, anchors and emphasis."""
     if "](" in text or "][" in text:
-        text = _REFERENCE.sub(r"\1", _LINK.sub(r"\1", text))
+        text = _REFERENCE.sub(r"\1", _LINK_MARKUP.sub(r"\1", text))
     if "<" in text:
         text = _MARKUP_TAG.sub("", text)
     if "{" in text:

@@ -50,7 +50,7 @@ _BIRTH = re.compile(
     r"\d{3,4} ?[\u2013-] ?\d{3,4}\))"
 )
 _PERSON = re.compile(r"\b(?:[Ss]he|[Hh](?:er?|is))\b")
-_REFERENCE = re.compile(
+_REFERRING_WORD = re.compile(
     r"(?P<intro>(?:(?:In|On|At|After|By|During|Since|From|Until|Before|Following|Throughout|Upon|As|While|When|"
     r"Although|Though|Despite|Born|Originally|Later|Then|Initially|Subsequently|However|Eventually|Today|Currently)\b"
     r"[^,;:()]{0,60}, |(?:In|Since|By|During|Until|On) (?:\w+ ){0,2}\d{4} ))?"
@@ -166,7 +166,7 @@ def gender(text: str) -> str:
 
 def find_reference(sentence: str, kind: str, sex: str, names_before: int) -> Reference | None:
     """Find the piece at the start of a sentence that safely stands for the title."""
-    match = _REFERENCE.match(sentence)
+    match = _REFERRING_WORD.match(sentence)
     if match is None or (match["intro"] and match.end("intro") > names_before):
         return None
     noun = match["noun"]

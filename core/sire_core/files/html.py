@@ -49,7 +49,7 @@ _BLOCKS = frozenset(
 _CELLS = ("td", "th")
 _GROUPS = ("tbody", "thead", "tfoot")
 _ENDS_P = "pre table hr dialog center menu hgroup search".split()
-_ENDS: dict[str, tuple[str, ...]] = {
+_CLOSED_BY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys([*_BLOCKS, *_HEADINGS, *_ENDS_P], ("p",)),
     "li": ("li", "p"),
     **dict.fromkeys(("dt", "dd"), ("dt", "dd", "p")),
@@ -63,7 +63,7 @@ _ENDS: dict[str, tuple[str, ...]] = {
 """Elements that a start tag closes implicitly."""
 _BLOCK = ""
 """Stands for block elements, which end tags of inline elements (`</b>`) do not close."""
-_BLOCK_TAGS = (_SKIPPED | _ENDS.keys() | {"html", "head", "caption"}) - {"rt", "rp", "rb"}
+_BLOCK_TAGS = (_SKIPPED | _CLOSED_BY.keys() | {"html", "head", "caption"}) - {"rt", "rp", "rb"}
 _WALLS = {
     "p": ("table", "object", "template", "button"),
     "li": ("table", "object", "template", "ul", "ol"),
@@ -110,7 +110,7 @@ _STEP_LETTERS = 600
 """Length of a block of links between pages."""
 _TITLES_BETWEEN = 20
 """Words that a table or list of such links may have outside of them: the titles of the page and of its book."""
-_SPACE = re.compile(r"[ \t\r\n\f]+")
+_HTML_SPACE = re.compile(r"[ \t\r\n\f]+")
 _CODE_CLASS = re.compile("code|highlight|prettyprint|brush|lang(?:uage)?-|listing", re.IGNORECASE)
 _BRACKETS = str.maketrans("", "", "[]")
 _CAPTION_REACH = 8
@@ -363,7 +363,7 @@ class _Reader:
 
     def begin(self, tag: str, attributes: dict[str, str | None]) -> None:
         """Begin an element."""
-        ended = [depth for name in _ENDS.get(tag, ()) if (depth := self._open_depth(name)) is not None]
+        ended = [depth for name in _CLOSED_BY.get(tag, ()) if (depth := self._open_depth(name)) is not None]
         if ended:
             self._close(min(ended))
         self._number += 1
@@ -591,7 +591,7 @@ class _Reader:
         )
 
     def _take_text(self) -> str:
-        text = _SPACE.sub(" ", write_scripts("".join(self._text))).strip()
+        text = _HTML_SPACE.sub(" ", write_scripts("".join(self._text))).strip()
         self._text.clear()
         return without_comment_marks(text)
 
@@ -619,7 +619,7 @@ class _Reader:
 
     def _entries(self, heading: str) -> list[str]:
         """The items of a list of contents that is marked as one heading: it holds several links and nothing else."""
-        names = [_SPACE.sub(" ", name).strip() for name, _ in self._links[self._first_link :]]
+        names = [_HTML_SPACE.sub(" ", name).strip() for name, _ in self._links[self._first_link :]]
         is_list = self._prefix.startswith("#") and len(names) > 1 and heading == " ".join(names)
         if not (is_list and all(" " in name for name in names)):
             return []

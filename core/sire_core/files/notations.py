@@ -227,7 +227,7 @@ _ACCENTED = re.compile(
     r"""\\(?:(?P<sign>[`'^"~=.])[ \t]*|(?P<letter>[uvHcdbrk])(?=[{\\ ])[ \t]*)"""
     r"(?:\{\\?(?P<braced>[A-Za-z])\}|\\(?P<dotless>[ij])(?![A-Za-z])(?:\{\})?|(?P<bare>[A-Za-z])(?(letter)(?![A-Za-z])))"
 )
-_LETTERS = {
+_NAMED_LETTERS = {
     "ss": "ß",
     "ae": "æ",
     "AE": "Æ",
@@ -274,7 +274,7 @@ _LETTERS = {
     "grqq": "“",
 }
 _NAMED_SIGNS = re.compile(
-    rf"\\({'|'.join(sorted(_LETTERS, key=len, reverse=True))})(?![A-Za-z])(?:\{{\}}|[ \t]+(?=\w)|)"
+    rf"\\({'|'.join(sorted(_NAMED_LETTERS, key=len, reverse=True))})(?![A-Za-z])(?:\{{\}}|[ \t]+(?=\w)|)"
 )
 _STYLED = re.compile(
     r"\\(?:emph|text(?:bf|it|tt|sc|sf|rm|sl|up|md|normal)?|underline|mbox|enquote|textsuperscript)\{([^{}]{0,2000})\}"
@@ -290,7 +290,7 @@ def tex_letters(text: str) -> str:
     r"""A text in which commands of TeX for letters (`G\"odel`, `{\ss}`, `\l{}`) are those letters."""
     if "\\" not in text:
         return text
-    text = _NAMED_SIGNS.sub(lambda match: _LETTERS[match[1]], _ACCENTED.sub(_with_accent, text))
+    text = _NAMED_SIGNS.sub(lambda match: _NAMED_LETTERS[match[1]], _ACCENTED.sub(_with_accent, text))
     return _SINGLE.sub(r"\1", text)
 
 

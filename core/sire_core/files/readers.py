@@ -64,13 +64,13 @@ _MARKDOWN = (".md", ".markdown", ".mdx", ".rmd", ".qmd")
 _HTML = (".html", ".htm", ".xhtml")
 _RECORDS = (".jsonl", ".json")
 _RST = (".rst", ".rest")
-_VALUES = {".csv": "", ".tsv": "\t"}
+_SEPARATORS = {".csv": "", ".tsv": "\t"}
 _VERBATIM = (
     *(".log", ".ini", ".cfg", ".conf", ".toml", ".yaml", ".yml", ".properties", ".env", ".diff", ".patch"),
     *(".bib", ".srt", ".vtt", ".text", ".graphql", ".proto"),
 )
 _SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS, *_RST, *NOTATIONS, *SOURCES, *_VERBATIM)
-_READ = frozenset((*_SUFFIXES, *_VALUES, *CONVERTED, *SAME_FORMATS, ".eml"))
+_READ = frozenset((*_SUFFIXES, *_SEPARATORS, *CONVERTED, *SAME_FORMATS, ".eml"))
 _PLAIN = re.compile(
     "(?!install)(?i:readme|changes|changelog|history|news|release_?notes|install|faq|hacking|contributing|contributors|"
     "authors|maintainers|credits|thanks|copying|copyright|licen[cs]e|notice|security|todo|bugs)"
@@ -329,8 +329,8 @@ def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
             yield from _read_records(file, (_lines if suffix == ".jsonl" else _items)(file, max_bytes))
         elif suffix == ".eml":
             yield from _mail_items(file, read_mail(file.path, max_bytes))
-        elif suffix in _VALUES:
-            text = read_values(read_text(file.path, max_bytes), _VALUES[suffix])
+        elif suffix in _SEPARATORS:
+            text = read_values(read_text(file.path, max_bytes), _SEPARATORS[suffix])
             yield _with_title(file, text, "", headings=False)
         elif suffix in _SUFFIXES or is_plain or (file.is_given and holds_text(file.path)):
             yield _read_prose(file, suffix, max_bytes)

@@ -28,7 +28,7 @@ _MARK = re.compile(
     rb"|(?:\\\*\\(?:footnote|annotation|shpinst)|\{\\(?:sp|shprslt))(?![a-z])"
     rb"|(?<=[^{\s\\])\\\*(?=\\[a-z])"
 )
-_TOKEN = re.compile(rb"\\(?:(?P<word>[a-z]+)(?P<number>-?\d{1,9})? ?|'..|.)|[{}]|[^\\{}]+|\\", re.DOTALL)
+_RTF_TOKEN = re.compile(rb"\\(?:(?P<word>[a-z]+)(?P<number>-?\d{1,9})? ?|'..|.)|[{}]|[^\\{}]+|\\", re.DOTALL)
 _LETTERS = frozenset(
     b"par line tab emdash endash bullet lquote rquote ldblquote rdblquote emspace enspace qmspace u chftn".split()
 )
@@ -62,7 +62,7 @@ def _rewritten(content: bytes) -> bytes:
     outer: list[tuple[bool, bool]] = []  # of the groups around the open one
     deleted = is_raised = False
     offset = 0
-    while match := _TOKEN.match(content, offset):
+    while match := _RTF_TOKEN.match(content, offset):
         token, word, was_raised = match[0], match["word"], is_raised
         offset = match.end()
         if word == b"bin":  # so many bytes of a picture

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _TITLES, _KEYS, _LONGEST_TITLE = 8, 30, 60
 
-_TEXT = """---
+_SKILL = """---
 name: {name}
 description: Find evidence in a collection of {documents} ({titles}). Use it before answering a question about them, \
 also when the answer needs several documents.
@@ -77,7 +77,7 @@ def skill_text(index: Index, folder: str, name: str = "search-documents") -> str
     titles = [document.title or document.id for document in index.documents(ids[:_TITLES])]
     shown = "; ".join(shorten(" ".join(title.split()), _LONGEST_TITLE) for title in titles)
     keys = sorted({key for row in snapshot.metadata() for key in row if not key.startswith("sire_")})[:_KEYS]
-    return _TEXT.format(
+    return _SKILL.format(
         name=name,
         documents=count(len(ids), "document"),
         titles=f"{shown}{'; ...' if len(ids) > _TITLES else ''}",

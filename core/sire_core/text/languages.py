@@ -40,7 +40,7 @@ _SNOWBALL_LISTS = frozenset("de es fr it nl no pt ru sv tr".split())
 """Languages whose function words Snowball lists, as `bm25s` has them."""
 _MIN_PART, _MIN_PART_KOREAN = 4, 2
 """Letters, or syllables, of a part of a compound."""
-_SCRIPTS: tuple[tuple[str, str, str], ...] = (
+_SCRIPT_LANGUAGES: tuple[tuple[str, str, str], ...] = (
     ("\u3041-\u30ff", "", "ja"),
     ("\u3400-\u9fff\uf900-\ufaff", "", "zh"),
     ("\uac00-\ud7a3\u1100-\u11ff", "", "ko"),
@@ -278,7 +278,7 @@ def _of_script(sample: str) -> tuple[Collection[str], str]:
     best = max(counts, key=lambda script: counts[script])
     if counts[best] <= _MIN_SCRIPT_SHARE * letters:
         return (), UNDETERMINED
-    return next(codes.split() for _, codes, script in _SCRIPTS if script == best), best
+    return next(codes.split() for _, codes, script in _SCRIPT_LANGUAGES if script == best), best
 
 
 def script_language(word: str) -> str:
@@ -290,7 +290,7 @@ def script_language(word: str) -> str:
 
 @cache
 def _script_patterns() -> Mapping[str, re.Pattern[str]]:
-    return {script: re.compile(f"[{letters}]") for letters, _, script in _SCRIPTS}
+    return {script: re.compile(f"[{letters}]") for letters, _, script in _SCRIPT_LANGUAGES}
 
 
 @cache

@@ -13,7 +13,7 @@ from sire_core.evaluate.analysis import (
     judge_pair,
     missing_triples,
 )
-from sire_core.evaluate.answer_eval import AnsweredQuestion
+from sire_core.evaluate.answer_metrics import AnsweredQuestion
 from sire_core.extend import Question
 from sire_core.extraction.record import RecordedExtractor
 from sire_core.recipes import msrag

@@ -144,7 +144,7 @@ class Perspectives(OrganizerBase):
             return Delta()
         from sire_core.papers.smart.entity_network import NetworkChange, read_network
         from sire_core.papers.smart.perspectives import StoredTrees, describe_trees
-        from sire_core.papers.smart.reports import write_reports
+        from sire_core.papers.smart.reports import ReportLimits, write_reports
 
         network_change = await asyncio.to_thread(NetworkChange, view, {chunk.id for chunk in change.added})
         passages = [unit.chunk_ids for unit in view.chunk_units]
@@ -152,7 +152,9 @@ class Perspectives(OrganizerBase):
             read_network, network_change.table, passages, network_change.texts, edge_weight=self.edge_weight
         )
         perspectives, views, new = await self._perspectives(network, view)
-        delta = await write_reports(network, view, self, perspectives, views)
+        tokens = self.report_tokens, self.extract_tokens, self.context_tokens
+        limits = ReportLimits(self.levels, self.min_passages, *tokens)
+        delta = await write_reports(network, view, limits, perspectives, views)
         graphs = [one.graph for one in views]
         figures = await asyncio.to_thread(describe_trees, network.graph, perspectives, graphs)
         shares = {"information": [p.information for p in perspectives], "views": [p.view for p in perspectives]}

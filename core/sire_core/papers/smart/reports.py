@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel
@@ -35,7 +35,6 @@ from sire_core.papers.smart.report_nodes import ReportForest, ReportTable, Writt
 
 if TYPE_CHECKING:
     from sire_core.extend import BuildView, DoubleArray, IntArray, LanguageModel
-    from sire_core.papers.smart.derive import Perspectives
     from sire_core.papers.smart.entity_network import EntityNetwork, NetworkStatement, Statements
     from sire_core.papers.smart.entity_views import EvidenceView
     from sire_core.papers.smart.perspectives import Perspective
@@ -46,6 +45,16 @@ _MAX_TITLE_NAMES = 3
 _SEEN_PASSAGE = 0.5
 _SEEN_ENTITY = 0.2
 _SCALE = 1e9  # gains are compared to so many parts of one: ties must not hang on rounding
+
+
+class ReportLimits(NamedTuple):
+    """The settings of `Perspectives` that reports depend on."""
+
+    levels: int
+    min_passages: int
+    report_tokens: int
+    extract_tokens: int
+    context_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,10 +332,10 @@ class NodeOutput:
 class ReportWriter:
     """Writes the reports on the nodes of one level after the other."""
 
-    def __init__(self, forest: ReportForest, settings: Perspectives, views: Sequence[str], view: BuildView) -> None:
+    def __init__(self, forest: ReportForest, limits: ReportLimits, views: Sequence[str], view: BuildView) -> None:
         self._forest = forest
         self._network = forest.network
-        self._settings = settings
+        self._limits = limits
         self._views = views
         self._view = view
 
@@ -338,7 +347,7 @@ class ReportWriter:
         shown = [one for one in evidence if isinstance(one, ReportEvidence)]
         if model is not None:
             say = partial(view.progress, f"reports of level {level}")
-            ask = partial(ask_report, model, self._settings.report_tokens)
+            ask = partial(ask_report, model, self._limits.report_tokens)
             answers = iter(await ask_all(model, ask, shown, say))
         outputs = {}
         for number, node, node_evidence in zip(numbers, nodes, evidence, strict=True):
@@ -364,14 +373,14 @@ class ReportWriter:
             unreported = [s for child in node.children if child not in below for s in self._forest.passed_on[child]]
             whole = replace(node, statements=tuple(dict.fromkeys((*node.statements, *unreported))))
             reports = [below[child] for child in node.children if child in below]
-            limits = self._settings.context_tokens, self._settings.min_passages
+            limits = self._limits.context_tokens, self._limits.min_passages
             gathered.append(gather_evidence(whole, reports, self._network, *limits) or (None, whole.statements))
         return gathered
 
     def _extract(self, node: ReportNode) -> tuple[Report | None, Sequence[int]]:
         passed_on = (statement for child in node.children for statement in self._forest.passed_on[child])
         candidates = tuple(dict.fromkeys((*node.statements, *passed_on)))
-        limits = self._settings.extract_tokens, self._settings.min_passages
+        limits = self._limits.extract_tokens, self._limits.min_passages
         report = extract_report(node, candidates, self._network, *limits)
         return report, candidates if report is None else report.statements
 
@@ -415,7 +424,7 @@ class ReportWriter:
 async def write_reports(
     network: EntityNetwork,
     view: BuildView,
-    settings: Perspectives,
+    limits: ReportLimits,
     perspectives: Sequence[Perspective],
     views: Sequence[EvidenceView],
 ) -> Delta:
@@ -426,11 +435,11 @@ async def write_reports(
     forgotten = view.forgotten()  # reports on these chunks are written again
     stale = {unit.id for unit in view.units() if not forgotten.isdisjoint(unit.chunk_ids)} if forgotten else set()
     written = stored.by_key(stale)
-    writer = ReportWriter(forest, settings, [one.view for one in perspectives], view)
+    writer = ReportWriter(forest, limits, [one.view for one in perspectives], view)
     new: dict[str, Unit] = {}
     failures: list[Failure] = []
     settled: dict[int, tuple[str, Sequence[int]]] = {}
-    for level in range(1, settings.levels + 1):
+    for level in range(1, limits.levels + 1):
         numbers = forest.keys(level)
         made = await writer.write(level, sorted(number for key, number in numbers.items() if key not in written))
         units = [output.unit for output in made.values() if output.unit]

@@ -165,26 +165,26 @@ class Vocabulary:
         return Vocabulary(words, *(getattr(self, name)[numbers] for name in _OF_WORDS))
 
 
-_TAG = "\0"
+_LANGUAGE_MARK = "\0"
 """Stands between a word and the code of its language, if that is not English."""
 
 
 def tagged_words(words: Sequence[str], spoken: Language) -> Sequence[str]:
     """Words of `Language.words`, each with its language."""
-    return words if spoken.code == ENGLISH else [f"{word}{_TAG}{spoken.code}" for word in words]
+    return words if spoken.code == ENGLISH else [f"{word}{_LANGUAGE_MARK}{spoken.code}" for word in words]
 
 
 def _settled(word: str, code: str) -> str:
     """A word in a language, if it was of none."""
-    spelled, tag, stated = word.partition(_TAG)
+    spelled, tag, stated = word.partition(_LANGUAGE_MARK)
     return word if stated != UNDETERMINED else spelled if code == ENGLISH else f"{spelled}{tag}{code}"
 
 
 def _languages_of_tagged(words: Sequence[str]) -> NDArray[np.str_]:
     """Codes of the languages of words."""
-    if _TAG not in "".join(words):  # all are English
+    if _LANGUAGE_MARK not in "".join(words):  # all are English
         return np.full(len(words), ENGLISH, dtype="U3")
-    return np.array([word.partition(_TAG)[2] or ENGLISH for word in words], dtype="U3")
+    return np.array([word.partition(_LANGUAGE_MARK)[2] or ENGLISH for word in words], dtype="U3")
 
 
 def stems_of_tagged(words: Sequence[str]) -> tuple[list[str], HashArray]:
@@ -200,7 +200,7 @@ def stems_of_tagged(words: Sequence[str]) -> tuple[list[str], HashArray]:
 
 def untagged(word: str) -> str:
     """A word without its language."""
-    return word.partition(_TAG)[0]
+    return word.partition(_LANGUAGE_MARK)[0]
 
 
 def stem_keys(words: Sequence[str], spoken: Language) -> HashArray:
