@@ -201,10 +201,10 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
     Args:
         source: A `SireRetriever`, whose `filters`, `recipe` and `returns` apply, an `Index`, or any other retriever,
             which is used as it is.
+        llm: See `resolve_llm`; by default the model of the index, or `Settings.llm` if you have set it.
         config: Settings of the strategy.
         k: Nodes that the answer is read from. None leaves it to the strategy and not to the retriever: 10, or the up to
             15 that the `original` flavor of IRCoT collects; `SingleQueryEngine` reads what the retriever gives.
-        llm: See `resolve_llm`; by default the model of the index, or `Settings.llm` if you have set it.
         limits: Limits per question: `ReasoningLimits` of `sire_core.reason`, or a mapping of these.
         streaming: Respond with a generator; steps and events also have the answer in pieces.
         on_model_error: `raise` a `NoAnswerError` with the evidence, or `return` the evidence, if the model failed
@@ -222,10 +222,10 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
     def __init__(
         self,
         source: BaseRetriever | Index,
+        llm: LLMLike = None,
         *,
         config: ConfigT | None = None,
         k: int | None = None,
-        llm: LLMLike = None,
         limits: ReasoningLimits | Mapping[str, Any] | None = None,
         streaming: bool = False,
         on_model_error: Literal["raise", "return"] = "raise",

@@ -45,7 +45,7 @@ IRCOT = [json.dumps(answer) for answer in (THINK, DONE, READ)]
 
 
 def ircot_engine(index, answers=IRCOT, latency=0.0, **options):
-    return IRCoTQueryEngine(index, llm=ScriptedModel(list(answers), latency=latency), **options)
+    return IRCoTQueryEngine(index, ScriptedModel(list(answers), latency=latency), **options)
 
 
 def plain(response):
