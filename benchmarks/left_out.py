@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize
+from listwise import listwise_weights
 from tried_manuals import LAST, MANUALS, load_manual
 
 from sire_core import Index
@@ -126,24 +126,8 @@ def learn(questions: Sequence[Example]) -> dict[str, float]:
     """Weights that maximise the share of what meets a need in the sum over the candidates, every question alike."""
     features = list(questions[0].features)
     tables = [np.array(list(question.features.values())).T for question in questions]
-    spread = np.concatenate(tables).std(axis=0) + 1e-9
-
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        total, slope = PENALTY * weights @ weights, 2 * PENALTY * weights
-        for question, table in zip(questions, tables, strict=True):
-            columns = table / spread
-            scores = columns @ weights
-            whole = np.logaddexp.reduce(scores)
-            pull = np.exp(scores - whole)
-            for rows in question.needs:
-                part = np.logaddexp.reduce(scores[rows])
-                share = 1.0 / len(question.needs) / len(questions)
-                total += share * (whole - part)
-                slope = slope + share * (pull @ columns - np.exp(scores[rows] - part) @ columns[rows])
-        return float(total), slope
-
-    found = minimize(loss, np.zeros(len(features)), jac=True, method="L-BFGS-B").x / spread
-    learned = dict(zip(features, found.tolist(), strict=True))
+    weights = listwise_weights(tables, [question.needs for question in questions], PENALTY)
+    learned = dict(zip(features, weights, strict=True))
     learned["step"] *= STEP_SHARE
     return {name: round(weight, 3) for name, weight in learned.items()}
 
