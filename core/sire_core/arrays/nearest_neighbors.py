@@ -155,8 +155,8 @@ def _candidates(whole: FloatArray, m: int) -> IntArray:
     index.train(whole[:cells])  # the centers are there already
     index.add(whole)
     index.nprobe = min(_PROBES, cells)
-    found: IntArray = index.search(whole, min(m + 1, size))[1]
-    return found
+    nearest: IntArray = index.search(whole, min(m + 1, size))[1]
+    return nearest
 
 
 def _centers(whole: FloatArray, cells: int) -> FloatArray:

@@ -130,7 +130,7 @@ def estimate_extraction(
     items: Sequence[ChunkInContext],
     extractor: ModelExtractor,
     *,
-    known: Collection[str] = (),
+    recorded: Collection[str] = (),
     price: Price | None = None,
 ) -> CostRange:
     """Calls and prompt tokens of extraction: exact in calls, and in prompt tokens as far as `estimate_tokens` is.
@@ -138,7 +138,7 @@ def estimate_extraction(
     Prompt tokens range from a server that does not count the JSON schema to one that does. Of native extraction only
     the first step is exact; the later ones hold its answer, and may be half or twice as long.
     """
-    todo = {item.chunk.hash: item for item in items if item.chunk.hash not in known and item.chunk.text.strip()}
+    todo = {item.chunk.hash: item for item in items if item.chunk.hash not in recorded and item.chunk.text.strip()}
     schema = estimate_tokens(json.dumps(strict_json_schema(ExtractionAnswer), separators=(",", ":")))
     fixed: dict[str, int] = {}
     read = wrote = 0

@@ -123,23 +123,23 @@ class _Plan:
 async def _look(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> _Plan:
     """Compare a store with what was written down of it."""
     outbox = files.store.outbox(mirror.name)
-    known = await asyncio.to_thread(outbox.followed)
+    followed = await asyncio.to_thread(outbox.followed)
     wanted = () if built is None else (CORPUS, *built.owners)
     owners = tuple(
-        dict.fromkeys([*wanted, *(owner for owner in known.owners if owner in {CORPUS, *files.manifest().owners})])
+        dict.fromkeys([*wanted, *(owner for owner in followed.owners if owner in {CORPUS, *files.manifest().owners})])
     )
     table = _owned(mirror)
     mark = "" if table is None else await table.mark()
-    index = known.marks[-1].split()[0] if known.marks else secrets.token_hex(8)
+    index = followed.marks[-1].split()[0] if followed.marks else secrets.token_hex(8)
     if mark and mark.split()[0] != index and not full:
         raise ConfigurationError(
             f"The table of {mirror.name!r} belongs to another index, which would lose what it holds. Name another "
             "table; or, if that index is gone, call Index.push(full=True), which empties it for this one."
         )
     sent = await asyncio.to_thread(outbox.sent)
-    other = mark not in known.marks and bool(mark or (sent and table is not None))
+    other = mark not in followed.marks and bool(mark or (sent and table is not None))
     again = full or other or await _is_lost(files, owners, mirror, sent)
-    return _Plan(owners, index, mark, set(owners) != set(known.owners), again, again or not sent)
+    return _Plan(owners, index, mark, set(owners) != set(followed.owners), again, again or not sent)
 
 
 async def _is_behind(files: IndexFiles, built: BuiltRecipe, mirror: Mirror) -> bool:

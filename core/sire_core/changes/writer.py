@@ -357,7 +357,7 @@ class IndexWriter:
             reader = Reader(configuration)
             writer = IndexWriter(configuration, reader)
             try:
-                report = await writer.apply(lambda known, _: replacing(known, stored, chunks))
+                report = await writer.apply(lambda current, _: replacing(current, stored, chunks))
                 await writer.set_default_recipe(built.name)  # the last one is the default here, too
             finally:
                 reader.close()

@@ -79,13 +79,13 @@ def plan_put(
     replaced: list[str] = []
     for document in new_documents:
         content = _content_hash(document, chunker)
-        known = stored.get(document.id)
-        if known is not None and known.hash == content:
+        before = stored.get(document.id)
+        if before is not None and before.hash == content:
             continue
-        if known is not None:
+        if before is not None:
             replaced.append(document.id)
-        sequence = known.sequence if known else following
-        following += known is None
+        sequence = before.sequence if before else following
+        following += before is None
         stored_documents.append(StoredDocument(document.id, sequence, content, document.title, dict(document.metadata)))
         changed.append(document)
     if replaced and not may_replace:
@@ -194,13 +194,13 @@ def plan_build_shown(
 
 
 def replacing(
-    known: Mapping[str, StoredDocument], stored: Mapping[str, StoredDocument], chunks: Sequence[Chunk]
+    current: Mapping[str, StoredDocument], stored: Mapping[str, StoredDocument], chunks: Sequence[Chunk]
 ) -> CorpusChange:
     """Plan to make a corpus a copy of another."""
-    documents = [document for name, document in stored.items() if known.get(name) != document]
+    documents = [document for name, document in stored.items() if current.get(name) != document]
     changed = {document.id for document in documents}
-    removed = tuple(name for name in known if name not in stored)
-    updated = len(changed & known.keys())
+    removed = tuple(name for name in current if name not in stored)
+    updated = len(changed & current.keys())
     passages = tuple(chunk for chunk in chunks if chunk.doc_id in changed)
     return CorpusChange(
         tuple(documents), passages, removed, len(documents) - updated, updated, len(stored) - len(documents)
@@ -217,8 +217,8 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str], *, mis
 
 def check_known(ids: Iterable[str], stored: Collection[str]) -> None:
     """Refuse to delete unknown ids."""
-    known = stored if isinstance(stored, Mapping) else set(stored)
-    missing = [identifier for identifier in dict.fromkeys(ids) if identifier not in known]
+    stored_ids = stored if isinstance(stored, Mapping) else set(stored)
+    missing = [identifier for identifier in dict.fromkeys(ids) if identifier not in stored_ids]
     if missing:
         similar = similar_names(missing[0], stored)
         advice = f"similar to {missing[0]}: {', '.join(similar)}." if similar else "`sire documents` lists the ids."

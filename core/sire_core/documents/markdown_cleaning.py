@@ -322,11 +322,11 @@ def without_hyphenation(text: str) -> str:
         return _SET_CUT.sub(lambda match: _joined(match, "", _BREAK.split(match["word"])[1:]), text)
     if not _CUT.search(text):
         return text
-    known = {word.lower() for word in _WHOLE.findall(_CUT.sub(" ", text))}
+    vocabulary = {word.lower() for word in _WHOLE.findall(_CUT.sub(" ", text))}
     runs = block_runs(text.split("\n"))
     return "\n".join(
         [
-            "\n".join(lines) if kind == "code" else _CUT.sub(lambda match: _whole(match, known), "\n".join(lines))
+            "\n".join(lines) if kind == "code" else _CUT.sub(lambda match: _whole(match, vocabulary), "\n".join(lines))
             for kind, lines in runs
         ]
     )
@@ -339,12 +339,12 @@ def _joined(match: re.Match[str], first: str, breaks: Sequence[str]) -> str:
     return f"{first}{''.join(breaks[1::2])}{match.groupdict().get('rest') or ''}{behind}"
 
 
-def _whole(match: re.Match[str], known: set[str]) -> str:
+def _whole(match: re.Match[str], vocabulary: set[str]) -> str:
     first, *breaks = _BREAK.split(match["word"])
     line_start = match.string.rfind("\n", 0, match.start()) + 1
     line = match.string[line_start : match.start()]
     stands = all(_is_below(line, indent) for indent in breaks[::2])
-    return _joined(match, first, breaks) if stands and _is_cut([first, *breaks[1::2]], known) else match[0]
+    return _joined(match, first, breaks) if stands and _is_cut([first, *breaks[1::2]], vocabulary) else match[0]
 
 
 def _is_below(line: str, indent: str) -> bool:
@@ -354,12 +354,12 @@ def _is_below(line: str, indent: str) -> bool:
     return column < _DEEP or column == begins or (line[column - 2 : column] == "  " and column > begins)
 
 
-def _is_cut(parts: list[str], known: set[str]) -> bool:
+def _is_cut(parts: list[str], vocabulary: set[str]) -> bool:
     halves = [part.lower() for part in parts]
-    if any(not part.islower() or part in _JOINING for part in parts[1:]) or "-".join(halves) in known:
+    if any(not part.islower() or part in _JOINING for part in parts[1:]) or "-".join(halves) in vocabulary:
         return False
     whole = "".join(halves)
     from sire_core.models.word_vectors import is_english
 
-    compound = known.issuperset(halves) or (len(halves) == 2 and all(len(h) > 2 and is_english(h) for h in halves))
-    return whole in known or is_english(whole) or not compound
+    compound = vocabulary.issuperset(halves) or (len(halves) == 2 and all(len(h) > 2 and is_english(h) for h in halves))
+    return whole in vocabulary or is_english(whole) or not compound

@@ -146,17 +146,17 @@ def with_comments_as_code(text: str, *, headings: bool = True) -> str:
         return text
     marks = [row for row, line in enumerate(lines) if line.startswith("---") and _CODE_MARK.match(line)]
     marked = {row for first, last in zip(marks[::2], marks[1::2], strict=False) for row in range(first, last)}
-    found: list[int] = []
+    heading_rows: list[int] = []
     comments: list[int] = []
     row = 0
     while row < len(lines):
         stop = code_end(lines, row)
         if stop == row and _HEADING.match(lines[row]):
             is_heading = headings and row not in marked and _stands_like_heading(lines, row)
-            (found if is_heading else comments).append(row)
+            (heading_rows if is_heading else comments).append(row)
         row = max(stop, row + 1)
     unmarked = sum(row not in marked for row in comments)
-    for row in comments if unmarked <= len(found) else [*comments, *found]:
+    for row in comments if unmarked <= len(heading_rows) else [*comments, *heading_rows]:
         lines[row] = f"    {lines[row]}"
     return "\n".join(lines)
 

@@ -104,10 +104,10 @@ def _chunk_item(chunk: Chunk, document: StoredDocument) -> str | Passage:
     """A passage as an item of `Document.chunks`: text alone if nothing else is known of it."""
     title = "" if chunk.title == document.title else chunk.title
     missing = object()
-    own = {key: value for key, value in chunk.metadata.items() if document.metadata.get(key, missing) != value}
+    differing = {key: value for key, value in chunk.metadata.items() if document.metadata.get(key, missing) != value}
     repeated = repeated_of(chunk.layout)
-    if chunk.source_id or title or own or repeated or chunk.blocks != read_blocks(chunk.text):
-        return Passage(chunk.text, chunk.source_id, title, own, chunk.blocks, repeated)
+    if chunk.source_id or title or differing or repeated or chunk.blocks != read_blocks(chunk.text):
+        return Passage(chunk.text, chunk.source_id, title, differing, chunk.blocks, repeated)
     return chunk.text
 
 
@@ -258,7 +258,7 @@ class StoredCorpus:
         left = set(before).difference(chunk.id for chunk in removed)
         after = StoredCorpus(documents, (), hashes, (), by_id)
         new = chunk_units(after.in_order(left.union(chunk.id for chunk in added)))
-        own = {chunk: unit for unit in new for chunk in unit.chunk_ids}
+        unit_of = {chunk: unit for unit in new for chunk in unit.chunk_ids}
         after = StoredCorpus(
             documents,
             _spliced(
@@ -272,7 +272,7 @@ class StoredCorpus:
                 [(after.place(by_id[unit.id]), unit) for unit in new],
             ),
             by_id,
-            _replaced(self.unit_by_chunk, before, own),
+            _replaced(self.unit_by_chunk, before, unit_of),
             _replaced(self.units_by_hash, changed_hashes, _by_hash(new, hashes)),
         )
         update = CorpusUpdate(self, change, after, tuple(removed), tuple(added), _passage_change(old, new))
@@ -321,12 +321,12 @@ class CorpusUpdate:
 
 def _passage_change(old: Sequence[Unit], new: Sequence[Unit]) -> PassageChange:
     """Compare the units of changed documents before and after."""
-    known = {unit.id: unit for unit in old}
+    units_before = {unit.id: unit for unit in old}
     staying = {unit.id for unit in new}
     was, now = ({chunk: unit.chunk_ids for unit in units for chunk in unit.chunk_ids} for units in (old, new))
     delta = Delta(
-        put_units=tuple(unit for unit in new if unit.id not in known or differs(unit, known[unit.id])),
-        drop_units=tuple(unit for unit in known if unit not in staying),
+        put_units=tuple(unit for unit in new if unit.id not in units_before or differs(unit, units_before[unit.id])),
+        drop_units=tuple(unit for unit in units_before if unit not in staying),
     )
     return PassageChange(delta, frozenset(chunk for chunk in now if chunk in was and was[chunk] != now[chunk]))
 
@@ -337,8 +337,8 @@ def _documents_after(documents: Mapping[str, StoredDocument], change: CorpusChan
     )
     last = next(reversed(documents.values())).sequence if documents else -1  # type: ignore[call-overload] # a dict's
     for document in change.put_documents:
-        known = documents.get(document.id)
-        if document.sequence != known.sequence if known else document.sequence <= last:
+        before = documents.get(document.id)
+        if document.sequence != before.sequence if before else document.sequence <= last:
             return {
                 documents_after.id: documents_after
                 for documents_after in sorted(documents_after.values(), key=_in_order)
@@ -358,9 +358,9 @@ def _by_hash(units: Iterable[Unit], hashes: Mapping[str, str]) -> dict[str, tupl
     return unit_ids
 
 
-def _replaced(known: Mapping[str, T], removed: Iterable[str], added: Mapping[str, T]) -> dict[str, T]:
+def _replaced(items: Mapping[str, T], removed: Iterable[str], added: Mapping[str, T]) -> dict[str, T]:
     """A copy of a mapping without some keys and with others; positions are kept."""
-    result = dict(known)
+    result = dict(items)
     for key in removed:
         if key not in added:
             result.pop(key, None)

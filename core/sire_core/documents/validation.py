@@ -194,9 +194,9 @@ class DocumentPool:
             return
         part = "metadata differs" if _words(previous) == _words(document) else "text differs"
         self._conflicts.setdefault(document.id, f"{document.id!r} ({first} and {origin}: {part})")
-        for place in (first, origin):
-            if place.endswith(f"/{document.id}"):
-                self._folders[place.removesuffix(f"/{document.id}")] = None
+        for source in (first, origin):
+            if source.endswith(f"/{document.id}"):
+                self._folders[source.removesuffix(f"/{document.id}")] = None
 
     def documents(self) -> tuple[Document, ...]:
         """The documents in their original order."""

@@ -39,8 +39,8 @@ def _small(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def _first(item: Mapping[str, Any], names: Sequence[str]) -> Any:
     """The first value that is a string or a number."""
-    known = _small(item)
-    values = (known.get(name) for name in names)
+    fields = _small(item)
+    values = (fields.get(name) for name in names)
     return next((value for value in values if isinstance(value, str | int | float) and str(value).strip()), None)
 
 

@@ -207,8 +207,8 @@ class NameTable:
         if self._is_title(name):
             return
         for part in name_parts(name):
-            known = self._partial.setdefault(part, (name, kind))
-            if known is not None and known[0] != name:
+            bearer = self._partial.setdefault(part, (name, kind))
+            if bearer is not None and bearer[0] != name:
                 self._partial[part] = None  # two people of that name: it stands for neither
 
     def _find_aliases(self, sentence: str, row: Sequence[TextSpan]) -> None:
@@ -230,11 +230,11 @@ class NameTable:
         if not _SUBJECT.match(sentence, lead.end):
             return
         if self.kind == "Person" and " " in lead.name:
-            known = any(self._is_title(span.name) for span in row[1:5])
+            names_title = any(self._is_title(span.name) for span in row[1:5])
             shared = {word.lower() for word in self._title_parts}.intersection(lead.name.lower().split())
         else:
-            known, shared = f"{self._title_lower} ".startswith(f"{lead.name.lower()} "), set()
-        if known or shared:
+            names_title, shared = f"{self._title_lower} ".startswith(f"{lead.name.lower()} "), set()
+        if names_title or shared:
             self._alias(lead.name, self.title, self.kind)
 
     def _join(self, left: TextSpan, right: TextSpan) -> None:
@@ -272,10 +272,10 @@ class NameTable:
         part = self._resolve_part(first) is not None
         if says_nothing(span.name.split(" ")) and (rest or not part):
             return None
-        known = part or first in self._inside
-        if not (known or rest) and _opens(sentence, span.start) and self._is_word(first, sentence, span.end):
+        is_known = part or first in self._inside
+        if not (is_known or rest) and _opens(sentence, span.start) and self._is_word(first, sentence, span.end):
             return None
-        if span.start > 1 or (known and not (rest and acts(first.lower()))):
+        if span.start > 1 or (is_known and not (rest and acts(first.lower()))):
             return span
         return self._vetted_start(span, first, rest)
 

@@ -297,11 +297,11 @@ def facts_of_triples(
         head, tail = (ids.get(name_key(end), end) for end in (triple.head, triple.tail))
         groups.setdefault(text, []).append(Triple(head, triple.predicate, tail, triple.strength))
     listed = [(_padded(key), number) for key, number in ids.items()]
-    known = frozenset(ids.values())
+    all_ids = frozenset(ids.values())
     facts: list[Fact] = []
     for text, group in groups.items():
         words = _padded(text)
-        ends = tuple(end for triple in group for end in (triple.head, triple.tail) if end in known)
+        ends = tuple(end for triple in group for end in (triple.head, triple.tail) if end in all_ids)
         entity_ids = dict.fromkeys((*ends, *(number for name, number in listed if name.strip() and name in words)))
         if group or len(words.split()) > 2:
             facts.append(Fact(f"f{len(facts) + 1}", text, tuple(entity_ids), answer=text, triples=tuple(group)))

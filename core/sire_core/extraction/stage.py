@@ -167,17 +167,17 @@ def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: C
 
 
 def missing_chunks(
-    chunks: Sequence[Chunk], known: set[str], hashes: Mapping[str, str] | None = None
+    chunks: Sequence[Chunk], recorded: set[str], hashes: Mapping[str, str] | None = None
 ) -> list[ChunkInContext]:
     """Distinct passages without a record, each with the previous text of its document."""
-    if hashes is not None and known.issuperset(hashes.values()):
+    if hashes is not None and recorded.issuperset(hashes.values()):
         return []
     todo: dict[str, ChunkInContext] = {}
     previous: Chunk | None = None
     for chunk in chunks:
         same = previous is not None and previous.doc_id == chunk.doc_id
         content_hash = chunk.hash if hashes is None else hashes[chunk.id]
-        if content_hash not in known:
+        if content_hash not in recorded:
             todo.setdefault(content_hash, ChunkInContext(chunk, previous.text if previous and same else ""))
         previous = chunk
     return list(todo.values())

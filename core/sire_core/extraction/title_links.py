@@ -158,10 +158,8 @@ def title_forms(titles: Mapping[str, None]) -> Iterator[_Form]:
             continue
         base = base_title(visible)
         for text in dict.fromkeys((visible, base)):
-            known = plain.get(cached_key(text))
-            plain[cached_key(text)] = _Form(
-                text, known.name if known else base, (*(known.titles if known else ()), title)
-            )
+            form = plain.get(cached_key(text))
+            plain[cached_key(text)] = _Form(text, form.name if form else base, (*(form.titles if form else ()), title))
         for text in _short_forms(base):
             short.setdefault(cached_key(text), (text, set()))[1].add(base)
     yield from plain.values()

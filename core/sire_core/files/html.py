@@ -536,20 +536,20 @@ class _Reader:
                 self._definitions[-1][1].append((len(self._lines) - 1, lines[0]))
             self._term = None
         elif tag == "dd" and self._definitions and self._definitions[-1][1]:
-            place, term = self._definitions[-1][1][-1]
-            below = [line for line in self._lines[place + 1 :] if line]
-            if term.endswith(":") and self._lines[place] == term and len(below) == 1 and len(below[0]) <= _LONGEST_TERM:
-                self._lines[place:] = [f"{term} {below[0]}"]  # `Default: 5`
+            row, term = self._definitions[-1][1][-1]
+            below = [line for line in self._lines[row + 1 :] if line]
+            if term.endswith(":") and self._lines[row] == term and len(below) == 1 and len(below[0]) <= _LONGEST_TERM:
+                self._lines[row:] = [f"{term} {below[0]}"]  # `Default: 5`
         elif tag == "dl" and self._definitions:
             level, terms = self._definitions.pop()
             if self._definitions or len(terms) < _FEWEST_TERMS:
                 return
-            ends = [*(place for place, _ in terms[1:]), len(self._lines)]
-            spans = [self._lines[place + 1 : end] for (place, _), end in zip(terms, ends, strict=True)]
+            ends = [*(row for row, _ in terms[1:]), len(self._lines)]
+            spans = [self._lines[row + 1 : end] for (row, _), end in zip(terms, ends, strict=True)]
             if median(sum(map(len, lines)) for lines in spans) >= _LONG_DEFINITION:
-                for place, text in terms:
-                    if self._lines[place : place + 1] == [text]:  # else it was links to other pages
-                        self._lines[place] = f"{'#' * min(level + 1, 6)} {text}"
+                for row, text in terms:
+                    if self._lines[row : row + 1] == [text]:  # else it was links to other pages
+                        self._lines[row] = f"{'#' * min(level + 1, 6)} {text}"
 
     def add(self, data: str) -> None:
         """Add text."""
@@ -628,18 +628,18 @@ class _Reader:
 
     def _leave_out_banner(self, heading: str) -> None:
         """Forget the first heading if the next one names the page and it the site, by the title of the page."""
-        level, place = len(self._prefix) - 1, len(self._lines) - 1
+        level, line_number = len(self._prefix) - 1, len(self._lines) - 1
         if not self._level:
-            self._banner = place, heading, bool(self._places["header"]) and not self.landmarks.in_content
+            self._banner = line_number, heading, bool(self._places["header"]) and not self.landmarks.in_content
         elif self._banner is not None:
             first, name, is_above = self._banner
             title = self._page_title()
             is_above = is_above or (level == self._level and title.endswith(name))
             if is_above and is_site_name(name, heading, title):
                 self._lines[first] = ""  # and so the places of other lines stay
-            between = filter(None, self._lines[first + 1 : place])
+            between = filter(None, self._lines[first + 1 : line_number])
             if name == heading and level < self._level and all(map(is_imprint, between)):  # again, below its date
-                self._lines[first:place] = [""] * (place - first)
+                self._lines[first:line_number] = [""] * (line_number - first)
             self._banner = None
 
     def _page_title(self) -> str:

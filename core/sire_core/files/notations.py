@@ -325,12 +325,12 @@ def _heading_words(text: str) -> str:
 def _argument_end(text: str, start: int) -> int:
     """Position behind the closing brace of an argument that begins there; its beginning if it has no end."""
     depth = 0
-    for place in range(start, min(len(text), start + _LONGEST_ARGUMENT)):
-        letter = text[place]
-        if letter in "{}" and text[place - 1 : place] != "\\":
+    for position in range(start, min(len(text), start + _LONGEST_ARGUMENT)):
+        letter = text[position]
+        if letter in "{}" and text[position - 1 : position] != "\\":
             depth += 1 if letter == "{" else -1
             if depth == 0:
-                return place + 1
+                return position + 1
         elif depth == 0:
             return start
     return start

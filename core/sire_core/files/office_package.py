@@ -155,10 +155,10 @@ def _content_types(raw: bytes, parts: Mapping[str, bytes]) -> bytes:
     for child in list(root):
         if child.tag == f"{_TYPES}Override" and child.get("PartName", "").lstrip("/").lower() not in names:
             root.remove(child)
-    known = {child.get("Extension", "").lower() for child in root if child.tag == f"{_TYPES}Default"}
+    declared = {child.get("Extension", "").lower() for child in root if child.tag == f"{_TYPES}Default"}
     typed = {child.get("PartName", "").lstrip("/").lower() for child in root if child.tag == f"{_TYPES}Override"}
     defaults = {"rels": "application/vnd.openxmlformats-package.relationships+xml", "xml": "application/xml"}
-    endings = {name.rpartition(".")[2].lower() for name in parts} - known
+    endings = {name.rpartition(".")[2].lower() for name in parts} - declared
     for ending in sorted(endings):
         kind = defaults.get(ending, "application/octet-stream")
         etree.SubElement(root, f"{_TYPES}Default", Extension=ending, ContentType=kind)
@@ -175,13 +175,13 @@ def part_relations(archive: zipfile.ZipFile, part: str) -> dict[str, Relation]:
     names = {member.lower(): member for member in archive.namelist()}
     if name.lower() not in names:
         return {}
-    found: dict[str, Relation] = {}
+    relations: dict[str, Relation] = {}
     for relation in parse_part(archive.read(names[name.lower()]), mend=True):
         target = _target(name, relation.get("Target", "")).lower()
         if relation.get("TargetMode") != "External" and target in names:
             kind = relation.get("Type", "").rpartition("/")[2]
-            found[relation.get("Id", "")] = Relation(kind, names[target])
-    return found
+            relations[relation.get("Id", "")] = Relation(kind, names[target])
+    return relations
 
 
 def properties_title(document: Any) -> str:

@@ -407,7 +407,7 @@ def _mark_running(pages: Sequence[list[_Line]]) -> None:
     if len(pages) < 2:
         return
     seen = Counter(name for page in pages for name in {key(line) for line in edges(page)})
-    known: set[object] = set()
+    earlier: set[object] = set()
     for page in pages:
         outer = {id(line) for pick in (min, max) for line in page[:1] and [pick(page, key=lambda line: line.base)]}
         names = {id(line): key(line) for line in edges(page)}
@@ -416,10 +416,10 @@ def _mark_running(pages: Sequence[list[_Line]]) -> None:
             name = names.get(id(line))
             line.running = name is not None and seen[name] > max(1, len(pages) // 10)
             # with another number it may be "Chapter 2": only the outermost lines count pages
-            again = line.text in known or (name in known and id(line) in outer)
+            again = line.text in earlier or (name in earlier and id(line) in outer)
             if not (line.running and (again or name == ("0", 0.0))):
                 body.append(line)
-            known.update([name, line.text] if name else [])
+            earlier.update([name, line.text] if name else [])
         page[:] = body
 
 
@@ -427,14 +427,14 @@ def _drop_repeated_heads(pages: Sequence[list[_Line]]) -> None:
     """Take out the head of a table that goes on from the page before: rows at the top that are there, too."""
     for before, page in pairwise(pages):
         rows = [line for line in page if not line.running]
-        known = [(line.text, line.size, line.left) for line in before]
-        for start, first in enumerate(rows[:1] and known):
+        above = [(line.text, line.size, line.left) for line in before]
+        for start, first in enumerate(rows[:1] and above):
             if first != (rows[0].text, rows[0].size, rows[0].left):
                 continue
             same = list(
                 takewhile(
                     lambda pair: pair[0] == (pair[1].text, pair[1].size, pair[1].left),
-                    zip(known[start:], rows, strict=False),
+                    zip(above[start:], rows, strict=False),
                 )
             )
             if any(line.cells > 1 for _, line in same):

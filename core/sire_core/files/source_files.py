@@ -334,8 +334,8 @@ def _is_source_of_page(root: Path, path: Path, names: Sequence[str]) -> bool:
         return lists_places or any(_holds_words_of(path, page) for page in pages)
     if "_sources" not in parts or path.suffix not in (".txt", ".rst", ".md"):
         return False
-    place = parts.index("_sources")
-    site, sources = root.joinpath(*parts[:place]), root.joinpath(*parts[: place + 1])
+    depth = parts.index("_sources")
+    site, sources = root.joinpath(*parts[:depth]), root.joinpath(*parts[: depth + 1])
     # without its page, too, a source among those of a site is no document
     others = islice(sources.rglob("*.*"), _SOURCES_LOOKED_AT)
     return any(_has_page(site / source.relative_to(sources)) for source in chain([path], others))
@@ -360,8 +360,8 @@ def _holds_words_of(source: Path, page: Path) -> bool:
 def _is_generated_page(path: Path) -> bool:
     """True if a page, by its name and content, lists other pages, leads to one, or is for searching or for errors."""
     leads_on = _REDIRECT.search(_head(path, _HEAD_OF_PAGE)) is not None
-    place = f"{path.parent.name}/{path.name}"
-    marks = [mark for name, mark in _INDEX_PAGES.items() if name.fullmatch(place)]
+    last_parts = f"{path.parent.name}/{path.name}"
+    marks = [mark for name, mark in _INDEX_PAGES.items() if name.fullmatch(last_parts)]
     if not (marks or leads_on or path.name == "404.html"):
         return False
     page = _head(path, _SEEN_OF_PAGE)

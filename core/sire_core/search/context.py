@@ -289,7 +289,7 @@ def _features(
     weights /= weights.sum() or 1.0
     sources = [source_of(passage.hit) for passage in passages]
     by_rank = sorted(range(len(passages)), key=lambda passage: passages[passage].rank)
-    documents = {source: place for place, source in enumerate(dict.fromkeys(sources[one] for one in by_rank))}
+    documents = {source: rank for rank, source in enumerate(dict.fromkeys(sources[one] for one in by_rank))}
     columns = np.zeros((len(rows), len(FEATURES)))
     columns[:, 0] = inside @ weights
     columns[:, 1] = (above & ~inside) @ weights

@@ -152,26 +152,26 @@ class ScoredSentences:
         read = [numbers[passage.rank] for passage in passages]
         return cls(question, asking, read, every[0], parts, _may_answer(question, every[0]) & _is_related(parts))
 
-    def piece(self, place: int) -> tuple[int, Piece]:
+    def piece(self, position: int) -> tuple[int, Piece]:
         """Number of a sentence's passage, and where it stands there."""
-        row = self.candidates.owner[place]
-        return row, self.candidates.read[row].pieces[self.candidates.number[place]]
+        row = self.candidates.owner[position]
+        return row, self.candidates.read[row].pieces[self.candidates.number[position]]
 
-    def share_paragraph(self, place: int, beside: int) -> bool:
+    def share_paragraph(self, position: int, beside: int) -> bool:
         """True if two sentences side by side stand in one paragraph or table, or one leads to code or to a list."""
-        (row, first), (_, second) = sorted((self.piece(place), self.piece(beside)))
+        (row, first), (_, second) = sorted((self.piece(position), self.piece(beside)))
         is_asked_code = first.kind != CODE == second.kind and self.asking.asks_code(self.question)
         return bool(is_asked_code) or "\n\n" not in self.candidates.read[row].text[first.end : second.start]
 
-    def linked_rows(self, place: int) -> list[int]:
+    def linked_rows(self, position: int) -> list[int]:
         """Rows of other passages with a rare word of a sentence that the question lacks, such as a name."""
-        names = self.words(place) - stems(self.question, self.candidates.spoken)
+        names = self.words(position) - stems(self.question, self.candidates.spoken)
         matches = {name: [other for other in range(len(self.is_open)) if name in self.words(other)] for name in names}
         others = {other for places in matches.values() if len(places) <= _MAX_NAMED for other in places}
         return [
             other
             for other in others
-            if (piece := self.piece(other))[1].kind == ROW and piece[0] != self.piece(place)[0]
+            if (piece := self.piece(other))[1].kind == ROW and piece[0] != self.piece(position)[0]
         ]
 
     def weak_rows(self, values: DoubleArray) -> BoolArray:
@@ -185,15 +185,15 @@ class ScoredSentences:
         best[None] = -inf
         return np.array([best[table] for table in tables]) > values + _ROW_WITHIN
 
-    def words(self, place: int) -> frozenset[str]:
+    def words(self, position: int) -> frozenset[str]:
         """Stems of a sentence."""
-        return self.candidates.read[self.candidates.owner[place]].words[self.candidates.number[place]]
+        return self.candidates.read[self.candidates.owner[position]].words[self.candidates.number[position]]
 
 
 def _own_features(question: str, asking: AskingRules, candidates: Candidates) -> DoubleArray:
     """Features that a context does not have, `[sentences, len(FEATURES) - 4]`."""
     spoken = candidates.spoken
-    asked, names = stems(question, spoken), identifiers(question)
+    question_stems, names = stems(question, spoken), identifiers(question)
     counts = Counter(word for each in candidates.read for words in each.words for word in words)
     weight = {word: log(1 + len(candidates.owner) / count) for word, count in counts.items()}
     hits = [passage.hit for passage in candidates.passages]
@@ -212,11 +212,11 @@ def _own_features(question: str, asking: AskingRules, candidates: Candidates) ->
         rows.append(
             (
                 alike.share(text, words | each.headings[number]),
-                sum(weight[word] for word in words & asked) / (sum(weight[word] for word in words) or 1.0),
+                sum(weight[word] for word in words & question_stems) / (sum(weight[word] for word in words) or 1.0),
                 log(1 + tokens),
                 tokens < _SHORT_TOKENS,
                 piece.kind == CODE and not is_asked_code,
-                asking.has_kind_asked(question, asked, text),
+                asking.has_kind_asked(question, question_stems, text),
                 asking.has_time_asked(question, text),
                 piece.kind != ROW and any(source == hit.unit.id and begin in text for source, begin in leading),
                 bool(via),
@@ -231,8 +231,8 @@ def _may_answer(question: str, candidates: Candidates) -> BoolArray:
     subjects = list(_subjects(candidates))
     explained = identifiers(question).intersection(frozenset().union(*subjects))
     may = []
-    for place, subject in enumerate(subjects):
-        text = _MARKS_BEFORE.sub("", " ".join(candidates.text(place).split()), count=1)
+    for position, subject in enumerate(subjects):
+        text = _MARKS_BEFORE.sub("", " ".join(candidates.text(position).split()), count=1)
         is_foreign = explained and subject and not (subject | identifiers(text)) & explained
         may.append(not (is_foreign or _FRAGMENT.search(text)))
     return np.array(may, dtype=bool)
@@ -266,29 +266,29 @@ def _chosen(scored: ScoredSentences, values: Sequence[DoubleArray], room: int, k
     best_rows: dict[object, float] = {}  # by table
     while waiting:
         value, weak = waiting.pop(0), weak_rows.pop(0)
-        place = int(np.argmax(np.where(is_open, value, -np.inf)))
-        if not is_open[place] or value[place] < -_WITHIN[kind]:
+        position = int(np.argmax(np.where(is_open, value, -np.inf)))
+        if not is_open[position] or value[position] < -_WITHIN[kind]:
             continue
         waiting.append(value)
         weak_rows.append(weak)
-        is_open[place] = False
-        (row, piece), words = scored.piece(place), scored.words(place)
-        tokens = min(scored.candidates.read[row].tokens[scored.candidates.number[place]], _MAX_SENTENCE_TOKENS)
-        is_weak = weak[place] or value[place] < best_rows.get((row, piece.header), -inf) - _ROW_WITHIN
+        is_open[position] = False
+        (row, piece), words = scored.piece(position), scored.words(position)
+        tokens = min(scored.candidates.read[row].tokens[scored.candidates.number[position]], _MAX_SENTENCE_TOKENS)
+        is_weak = weak[position] or value[position] < best_rows.get((row, piece.header), -inf) - _ROW_WITHIN
         if is_weak or tokens > room or any(_says_no_more(words, scored.words(other)) for other in chosen):
             continue
         room -= tokens
-        chosen.append(place)
+        chosen.append(position)
         if piece.kind == ROW:
-            best_rows.setdefault((row, piece.header), value[place])
-        for linked in scored.linked_rows(place):
+            best_rows.setdefault((row, piece.header), value[position])
+        for linked in scored.linked_rows(position):
             for each in waiting:
-                each[linked] = max(each[linked], value[place] - _ROW_WITHIN)
-        for before, beside in ((False, place + 1), (True, place - 1)):
+                each[linked] = max(each[linked], value[position] - _ROW_WITHIN)
+        for before, beside in ((False, position + 1), (True, position - 1)):
             if kind == "parts" and 0 <= beside < len(value) and scored.candidates.owner[beside] == row:
-                bonus, least = _BESIDE[scored.share_paragraph(place, beside), before]
+                bonus, least = _BESIDE[scored.share_paragraph(position, beside), before]
                 for each in waiting:
-                    each[beside] = max(each[beside] + bonus, value[place] - least)
+                    each[beside] = max(each[beside] + bonus, value[position] - least)
     return chosen
 
 
@@ -302,15 +302,15 @@ def _quotes(scored: ScoredSentences, chosen: Sequence[int]) -> list[Extract]:
     """Sentences that stand side by side under one heading as one quote each; hits by their best sentence."""
     runs: list[list[int]] = []
     turns: dict[int, int] = {}
-    for place in chosen:
-        turns.setdefault(scored.piece(place)[0], len(turns))
-    for place in sorted(chosen, key=lambda place: (turns[scored.piece(place)[0]], place)):
-        row, piece = scored.piece(place)
-        before, last = scored.piece(place - 1) if place else (-1, piece)
-        if runs and runs[-1][-1] == place - 1 and (row, piece.headings) == (before, last.headings):
-            runs[-1].append(place)
+    for position in chosen:
+        turns.setdefault(scored.piece(position)[0], len(turns))
+    for position in sorted(chosen, key=lambda position: (turns[scored.piece(position)[0]], position)):
+        row, piece = scored.piece(position)
+        before, last = scored.piece(position - 1) if position else (-1, piece)
+        if runs and runs[-1][-1] == position - 1 and (row, piece.headings) == (before, last.headings):
+            runs[-1].append(position)
         else:
-            runs.append([place])
+            runs.append([position])
     return [_quote(scored, run) for run in runs]
 
 

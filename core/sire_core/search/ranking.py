@@ -136,8 +136,8 @@ class ReachedRanking:
         scores = self._similarities.at(positions) + self._behind
         rows = np.minimum(np.searchsorted(self._reached, positions), max(0, len(self._reached) - 1))
         if len(self._reached):
-            known = self._reached[rows] == positions
-            scores[known] = self._scores[rows[known]]
+            is_reached = self._reached[rows] == positions
+            scores[is_reached] = self._scores[rows[is_reached]]
         return (
             scores if self._allowed is None else np.where(self._allowed[positions], scores, -np.inf).astype(np.float32)
         )

@@ -54,35 +54,35 @@ def filter_hint(
 ) -> str:
     """Keys, values and ids of a filter that nothing has, with the nearest ones."""
     values = _values(metadata)
-    said = []
-    for asked in dict.fromkeys(conditions(where)):
-        if asked.key in values:
-            said += _of_values(asked, values[asked.key])
-        elif asked.key in DOCUMENT_KEYS:
-            said += _not_among(asked, documents, "No document has the id {}.")
-        elif asked.key == TITLE:
-            said += _not_among(asked, titles(), "No passage has the title {}.")
-        elif asked.key in PASSAGE_KEYS:
-            said.append(f"{asked.key!r} is compared with ids of passages.")
-    return " ".join(dict.fromkeys([*said, unknown_keys(where, values)])).strip()
+    hints = []
+    for condition in dict.fromkeys(conditions(where)):
+        if condition.key in values:
+            hints += _of_values(condition, values[condition.key])
+        elif condition.key in DOCUMENT_KEYS:
+            hints += _not_among(condition, documents, "No document has the id {}.")
+        elif condition.key == TITLE:
+            hints += _not_among(condition, titles(), "No passage has the title {}.")
+        elif condition.key in PASSAGE_KEYS:
+            hints.append(f"{condition.key!r} is compared with ids of passages.")
+    return " ".join(dict.fromkeys([*hints, unknown_keys(where, values)])).strip()
 
 
-def unknown_keys(where: Filter, known: Iterable[str]) -> str:
+def unknown_keys(where: Filter, existing: Iterable[str]) -> str:
     """Keys of a filter that no passage has and that are no fields, with the nearest ones, in sentences."""
-    keys = sorted(key for key in known if not key.startswith("sire_"))
-    said = []
-    for key in dict.fromkeys(asked.key for asked in conditions(where)):
+    keys = sorted(key for key in existing if not key.startswith("sire_"))
+    hints = []
+    for key in dict.fromkeys(condition.key for condition in conditions(where)):
         if key not in keys and key not in FIELDS:
             nearest = difflib.get_close_matches(key, [*keys, TITLE], n=1, cutoff=0.6)
             hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
-            said.append(f"No passage has the metadata key {_brief(key)}{hint}")
-    if said:
+            hints.append(f"No passage has the metadata key {_brief(key)}{hint}")
+    if hints:
         more = f", and {len(keys) - _MAX_LISTED_KEYS} more" if len(keys) > _MAX_LISTED_KEYS else ""
         held = f"The keys are {', '.join(keys[:_MAX_LISTED_KEYS])}{more}" if keys else "The documents have no metadata"
         fields = [name for name in ("doc_id", "passage_id", TITLE) if name not in keys]
         named = " and ".join(fields).replace(" and ", ", ", len(fields) - 2)
-        said.append(f"{held}; {named} can be filtered on, too." if fields else f"{held}.")
-    return " ".join(said)
+        hints.append(f"{held}; {named} can be filtered on, too." if fields else f"{held}.")
+    return " ".join(hints)
 
 
 def _values(metadata: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -94,51 +94,52 @@ def _values(metadata: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return values
 
 
-def _of_values(asked: Condition, values: Collection[Any]) -> list[str]:
+def _of_values(condition: Condition, values: Collection[Any]) -> list[str]:
     """Values of another type than those of the key, or texts that none of them equals."""
-    given, held = _types(asked.value), _types(values)
-    if asked.operator == "exists" or not given:
+    given, held = _types(condition.value), _types(values)
+    if condition.operator == "exists" or not given:
         return []
     if given.isdisjoint(held):
         theirs, ours = (" and ".join(sorted(names)) for names in (held, given))
-        return [f"Values of the metadata key {asked.key!r} are {theirs}, and the filter compares with {ours}."]
+        return [f"Values of the metadata key {condition.key!r} are {theirs}, and the filter compares with {ours}."]
     texts = [value for value in values if isinstance(value, str)]
-    said = _not_among(asked, texts, f"No passage has {{}} under the metadata key {asked.key!r}.")
-    if said and len(different := sorted(set(texts))) <= _MAX_LISTED_VALUES:
-        return [*said, f"Its values are {', '.join(map(_brief, different))}."]
-    return [*said, *_out_of_range(asked, values)]
+    hints = _not_among(condition, texts, f"No passage has {{}} under the metadata key {condition.key!r}.")
+    if hints and len(different := sorted(set(texts))) <= _MAX_LISTED_VALUES:
+        return [*hints, f"Its values are {', '.join(map(_brief, different))}."]
+    return [*hints, *_out_of_range(condition, values)]
 
 
-def _out_of_range(asked: Condition, values: Collection[Any]) -> list[str]:
+def _out_of_range(condition: Condition, values: Collection[Any]) -> list[str]:
     """The range of the values of a key where a comparison passes none of them."""
-    passes = _COMPARISONS.get(asked.operator)
-    if passes is None or not isinstance(asked.value, (Real, str)) or (asked.operator, type(asked.value)) == ("eq", str):
+    passes = _COMPARISONS.get(condition.operator)
+    is_name = (condition.operator, type(condition.value)) == ("eq", str)
+    if passes is None or is_name or not isinstance(condition.value, (Real, str)):
         return []
-    comparable = [value for value in values if _types(value) == _types(asked.value)]
-    if any(passes(value, asked.value) for value in comparable):
+    comparable = [value for value in values if _types(value) == _types(condition.value)]
+    if any(passes(value, condition.value) for value in comparable):
         return []
     lowest, highest = (_brief(end) if isinstance(end, str) else str(end) for end in (min(comparable), max(comparable)))
-    return [f"Values of the metadata key {asked.key!r} go from {lowest} to {highest}."]
+    return [f"Values of the metadata key {condition.key!r} go from {lowest} to {highest}."]
 
 
-def _not_among(asked: Condition, known: Collection[str], words: str) -> list[str]:
+def _not_among(condition: Condition, existing: Collection[str], words: str) -> list[str]:
     """Which texts that a condition compares with are none of those that are known, and one that is like the first."""
-    if asked.operator not in ("eq", "in"):
+    if condition.operator not in ("eq", "in"):
         return []
-    different = dict.fromkeys(known)
-    wanted = asked.value if asked.operator == "in" else (asked.value,)
+    different = dict.fromkeys(existing)
+    wanted = condition.value if condition.operator == "in" else (condition.value,)
     missing = [name for name in wanted if isinstance(name, str) and name not in different]
     if not missing or len(missing) < len(wanted):  # where one of them is there, something else keeps passages out
         return []
-    said = [words.format(_brief(name)) for name in missing[:_MAX_LISTED_KEYS]]
+    hints = [words.format(_brief(name)) for name in missing[:_MAX_LISTED_KEYS]]
     if "*" in missing[0]:
         part = max(missing[0].split("*"), key=len)
         return [
-            *said,
-            f"To match a folder or a part of a text write: {asked.key} contains {part}",
+            *hints,
+            f"To match a folder or a part of a text write: {condition.key} contains {part}",
         ]
     nearest = similar_names(missing[0], different, 1)
-    return [*said, f"Did you mean {nearest[0]!r}?"] if nearest else said
+    return [*hints, f"Did you mean {nearest[0]!r}?"] if nearest else hints
 
 
 def _brief(text: str) -> str:
@@ -327,8 +328,8 @@ class SearchSnapshot:
         """Refuse hits that a search of this snapshot cannot return."""
         positions, allowed = self.view.places(), self.view.allowed(self.where)
         for hit in hits:
-            place = positions.get(hit.unit.id)
-            if place is None or not (allowed is None or allowed[place]):
+            position = positions.get(hit.unit.id)
+            if position is None or not (allowed is None or allowed[position]):
                 raise QueryError(f"{hit.unit.id!r} is no unit of this snapshot. Pass hits that it returned itself.")
 
     async def nearest(self, vector: FloatArray, k: int) -> list[Hit]:

@@ -254,7 +254,7 @@ class PoolView(DerivedCache):
     def places(self) -> Mapping[str, int]:
         """Positions of units by id."""
         by_id: Mapping[str, int] = self.derived(
-            "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(self.ids.tolist())}
+            "positions by id", lambda: {unit.decode(): position for position, unit in enumerate(self.ids.tolist())}
         )
         return by_id
 
@@ -306,7 +306,7 @@ class PoolView(DerivedCache):
         sources = {n: version(metadata[numbers[n]])[0] or pool.chunk_documents[n] for n in around}
         same = [n for n in around if n != number and sources[n] == sources[number]]
         places: IntArray = self.derived("units of chunks", self._units_of_chunks)[same]
-        return number, [place for place in places.tolist() if allowed is None or allowed[place]]
+        return number, [unit for unit in places.tolist() if allowed is None or allowed[unit]]
 
     def shared_metadata(self, position: int) -> dict[str, Any]:
         """Metadata that all passages of a unit agree on."""
@@ -395,12 +395,12 @@ class PoolView(DerivedCache):
 
     async def asking(self, queries: Sequence[str]) -> PoolView:
         """This snapshot for some questions at once: one request to the embedder, one product with all vectors."""
-        asked = list(dict.fromkeys(queries))
-        if not self.size or not asked:
+        different = list(dict.fromkeys(queries))
+        if not self.size or not different:
             return self
-        questions = await self.embed_queries(asked)
+        questions = await self.embed_queries(different)
         twin = copy.copy(self)
-        twin._questions, twin._cosines = dict(zip(asked, questions, strict=True)), {}  # noqa: SLF001 - our own kind
+        twin._questions, twin._cosines = dict(zip(different, questions, strict=True)), {}  # noqa: SLF001 - our own kind
         return twin
 
     @property

@@ -125,11 +125,11 @@ class ToolArguments(BaseModel):
         """Return arguments with other usual names replaced; what is no mapping as it is."""
         if not isinstance(values, Mapping):
             return values
-        known = cls.model_fields
+        names = cls.model_fields
         renamed: dict[str, Any] = {}
         for word, value in values.items():
             name = _OTHER_WORDS.get(word, word)
-            name = word if word in known or name not in known or name in values or name in renamed else name
+            name = word if word in names or name not in names or name in values or name in renamed else name
             renamed[name] = value
         return renamed
 
@@ -420,12 +420,12 @@ class IndexTools:
         """Description of the index for the agent's instructions."""
         snapshot = self._index.snapshot()
         keys = sorted({key for entry in snapshot.metadata() for key in entry if not key.startswith("sire_")})[:_KEYS]
-        known = (
+        filter_keys = (
             f"Metadata keys for filters: {', '.join(keys)}." if keys else "The documents have no metadata to filter by."
         )
         return (
             f"Evidence from a collection of {count(len(snapshot.document_ids()), 'document')}. Search it before "
-            f"answering questions about them, and cite the document ids in brackets. {known}"
+            f"answering questions about them, and cite the document ids in brackets. {filter_keys}"
         )
 
     async def call(self, name: str, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:
@@ -558,11 +558,11 @@ class IndexTools:
         named = str(query.passage)
         document, units = await self._passages(query.doc_id or self._document_of(named))
         passages = _numbered(units)
-        place = next((n for n, each in enumerate(passages) if named in (str(each.number), each.id)), None)
-        if place is None:
+        position = next((n for n, each in enumerate(passages) if named in (str(each.number), each.id)), None)
+        if position is None:
             numbers = f"it has the numbers 1 to {len(passages)}, which `open` lists"
             raise QueryError(f"{document.id!r} has no passage {named!r}: {numbers}.")
-        shown = passages[max(0, place - query.before) : place + query.after + 1]
+        shown = passages[max(0, position - query.before) : position + query.after + 1]
         text = "\n\n".join(f"{each.number}. {each.title}\n{each.text}" for each in shown)
         return ToolResult(
             f"[{document.id}] passages {shown[0].number} to {shown[-1].number} of {len(passages)}\n\n{text}",

@@ -76,13 +76,13 @@ class AskingRules:
         """True if a sentence has a time where the question asks for one."""
         return bool(self._pattern("span").search(question)) and self._has_time(sentence)
 
-    def has_kind_asked(self, question: str, asked: frozenset[str], sentence: str) -> bool:
+    def has_kind_asked(self, question: str, question_stems: frozenset[str], sentence: str) -> bool:
         """True if a sentence has a number, a month or a new name where the question asks for one."""
         is_date = self._pattern("date").search(question)
         if is_date or self._pattern("number").search(question):
             return bool(self._number.search(sentence) or (is_date and self._month.search(sentence)))
         is_name = self._pattern("person", "place", "name").search(question)
-        return bool(is_name) and any(not stems(name, self.spoken) & asked for name in self._names(sentence))
+        return bool(is_name) and any(not stems(name, self.spoken) & question_stems for name in self._names(sentence))
 
     @cached_property
     def _is_inside(self) -> bool:

@@ -209,8 +209,8 @@ def _unpaired_tags(text: str) -> tuple[frozenset[int], frozenset[str]]:
 
 def rate_sentences(sentences: Sequence[Sentence], question: str, spoken: Language) -> list[float]:
     """Score of each sentence of a text in a language, with its neighbours, for a question; 0 for nothing in common."""
-    asked = stems(question, spoken)
-    shared = [stems(one.text, spoken) & asked for one in sentences]
+    question_stems = stems(question, spoken)
+    shared = [stems(one.text, spoken) & question_stems for one in sentences]
     counts = Counter(stem for stems_of_one in shared for stem in stems_of_one)
     weights = {stem: log(1 + len(sentences) / number) for stem, number in counts.items()}
     none: frozenset[str] = frozenset()
@@ -336,8 +336,8 @@ def _joined(sentences: Sequence[Sentence], numbers: Sequence[int]) -> str:
 
 def cut_around(sentence: str, question: str, length: int, spoken: Language) -> str:
     """Words of a long sentence, beginning a little before the first that is asked for."""
-    words, asked = sentence.split(), stems(question, spoken)
-    hits = [n for n, word in enumerate(words) if asked & stems(word, spoken)]
+    words, question_stems = sentence.split(), stems(question, spoken)
+    hits = [n for n, word in enumerate(words) if question_stems & stems(word, spoken)]
     start = max(0, (hits[0] if hits else 0) - 6)
     shown = " ".join(words[start:])
     shown = shown if len(shown) <= length else f"{shown[:length].rsplit(' ', 1)[0]} ..."

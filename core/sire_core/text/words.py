@@ -443,7 +443,8 @@ def part_starts(lengths: Sequence[int], hashes: Sequence[int], room: int) -> lis
         first = min(last, max(start + 1, bisect_left(ends, ends[start] + room / 2)))
         if first >= len(lengths):
             break
-        starts.append(min(range(first, min(last, len(lengths) - 1) + 1), key=lambda place: (hashes[place], place)))
+        possible = range(first, min(last, len(lengths) - 1) + 1)
+        starts.append(min(possible, key=lambda position: (hashes[position], position)))
     return starts
 
 

@@ -51,8 +51,8 @@ class LateInteraction:
         head = best_first(open_cosines, max(self.pool, n))
         scores = cosines - _BEHIND
         if len(head):
-            asked = (await view.embed_tokens([query], "query"))[0]
-            scores[head] = [max_similarity(asked, text) for text in await _tokens(head.tolist(), view)]
+            question_tokens = (await view.embed_tokens([query], "query"))[0]
+            scores[head] = [max_similarity(question_tokens, text) for text in await _tokens(head.tolist(), view)]
 
         def explain(position: int) -> tuple[PathStep, ...]:
             kind = view.kind_names[view.kinds[position]]

@@ -96,7 +96,7 @@ class Reordered:
         self._head = head
         self._scores = scores
         self._judge = judge
-        self._place = {position: place for place, position in enumerate(head.tolist())}
+        self._place = {position: rank for rank, position in enumerate(head.tolist())}
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
         """The best `n` positions and their scores."""

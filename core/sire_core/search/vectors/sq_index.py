@@ -146,13 +146,13 @@ class KnownSimilarities:
     """Similarities of one question, all of which are known.
 
     Args:
-        known: Of every unit, `[size]`.
+        similarities: Of every unit, `[size]`.
     """
 
     __slots__ = ("_known",)
 
-    def __init__(self, known: FloatArray) -> None:
-        self._known = known
+    def __init__(self, similarities: FloatArray) -> None:
+        self._known = similarities
 
     def __len__(self) -> int:
         """Number of units there are."""

@@ -53,16 +53,16 @@ async def store_scores(
     allowed = view.allowed(where)
     waits = await asyncio.to_thread(followed.waiting, view)  # before the store is asked: it may get them meanwhile
     scores = np.asarray(await asyncio.to_thread(np.dot, view.matrix, question), dtype=np.float32)
-    asked = ~waits if allowed is None else allowed & ~waits
+    askable = ~waits if allowed is None else allowed & ~waits
     listed: IntArray = np.empty(0, dtype=np.int64)
     if not waits.all():
-        listed = await _listed(followed.index, query, question, view, where, asked)
+        listed = await _listed(followed.index, query, question, view, where, askable)
     if not len(listed):  # nothing passes the filter, or nothing that the store has yet
         return scores
     exact = scores[listed]
     if np.any(np.diff(exact) > _TIE):  # another measure, or nearly nearest ones only: the order is the store's
         exact = np.sort(exact)[::-1]
-    behind = asked.copy()
+    behind = askable.copy()
     behind[listed] = False
     scores[behind] = np.minimum(scores[behind], np.nextafter(exact.min(), np.float32(-np.inf)))
     scores[listed] = exact
@@ -87,15 +87,15 @@ async def _listed(
 ) -> IntArray:
     """Positions that the store lists, nearest first, of those that are looked for."""
     wanted = max(1, min(_MIN_LISTED_UNITS, int(np.count_nonzero(allowed))))
-    asked, position_of = wanted, view.places()
+    limit, position_of = wanted, view.places()
     while True:
-        names = await index.top(query, question, asked, where)
-        known = [position_of[name] for name in dict.fromkeys(names) if name in position_of]
-        passing = [position for position in known if allowed[position]]
-        if len(passing) >= wanted or len(names) < asked:
+        names = await index.top(query, question, limit, where)
+        positions = [position_of[name] for name in dict.fromkeys(names) if name in position_of]
+        passing = [position for position in positions if allowed[position]]
+        if len(passing) >= wanted or len(names) < limit:
             break
-        asked *= 4
-    if not known and where is None and view.size:
+        limit *= 4
+    if not positions and where is None and view.size:
         raise ConfigurationError(no_candidates_message(view.size))
     return np.asarray(passing, dtype=np.int64)
 
@@ -195,7 +195,8 @@ class _StoreRanking:
         scores, sorted_by = cosines, np.zeros(0)
         if self._positions:
             exact = np.sort(self._view.matrix[self._positions] @ self._question)
-            sorted_by = np.minimum.accumulate([self._scores[place] for place in self._positions])  # the store's order
+            scores_there = [self._scores[position] for position in self._positions]
+            sorted_by = np.minimum.accumulate(scores_there)  # the store's order
             beyond = cosines - np.clip(cosines, exact[0], exact[-1])
             scores = np.interp(cosines, exact, sorted_by[::-1]) + beyond
         places = [*self._positions, *self._waiting.tolist()]
