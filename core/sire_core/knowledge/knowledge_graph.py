@@ -122,11 +122,12 @@ class Entities(Step):
         if spellings.title_key and self.entity_source == "all":
             yield Row(spellings.title_key, [list(spellings.title_names), "", True, chunks])
         ends = {end for head, _, tail, _ in spellings.statements for end in (head, tail)}
+        as_extracted = self.literals or self.entity_source != "all"  # names, too, that the passage does not spell out
         for entity in spellings.entities:
             if self.entity_source == "triples" and entity.id not in ends:
                 continue
             if entity.key and entity.key != CLAIMS:
-                names = entity.names or ((entity.name,) if self.literals else ())
+                names = entity.names or ((entity.name,) if as_extracted else ())
                 yield Row(entity.key, [list(names), entity.type, False, chunks])
             if entity.aliases:
                 yield Row(CLAIMS, [entity.key, *entity.aliases])
