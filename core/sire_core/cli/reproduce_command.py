@@ -100,6 +100,9 @@ def reproduce(
         )
         note(f"{dataset.name}: {len(dataset.measurable):,} questions, {len(dataset.documents):,} documents.")
         note(f"Expected in all: {experiment.cost(calls.price()).describe()}, less what is stored in {folder}.")
+        plan = replace(experiment, log=lambda _: None).planned()
+        if paper not in {row.recipe if isinstance(row.recipe, str) else row.recipe.name for row in plan}:
+            raise ConfigurationError(f"No row of {paper} itself is left; install or give what the lines above name.")
         ask_to_go_on(yes=calls.yes, refused="Stopped. No model was called.")
         with results.shown_on_failure(), reporting() as progress:
             rows = replace(experiment, progress=progress).run()
