@@ -256,6 +256,14 @@ def test_a_beir_folder_without_judgements_says_what_is_missing(beir, tmp_path):
         load_dataset(tmp_path)
 
 
-def test_ablations_are_repeated_with_other_seeds(beir):
+def test_ablations_are_repeated_with_other_seeds_and_every_build_is_exported(beir, tmp_path):
     found = Experiment(load_dataset(beir), recipes=["raptor"], ablations=True, repeats=2, settings={"depth": 1}).run()
     assert all(row.repeats["builds"] == 2 for row in found)
+    names = [file.name for file in found.export(tmp_path)]
+    assert names[4:6] == ["01-dense-build-1.run", "01-dense-build-2.run"]
+    assert len(names) == 4 + 2 * len(found)
+    for line, row in zip(csv.DictReader((tmp_path / "rows.csv").read_text().splitlines()), found, strict=True):
+        figures = [build.mean("nDCG@10") for build in row.builds]
+        assert line["builds"] == "2"
+        assert float(line["nDCG@10"]) == pytest.approx(np.mean(figures), abs=1e-3)
+        assert float(line["nDCG@10 sd"]) == pytest.approx(np.std(figures, ddof=1), abs=0.01)
