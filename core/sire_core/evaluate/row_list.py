@@ -44,10 +44,14 @@ class EvalRows(list[EvalRow]):
     def table(self, measures: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """A dictionary per row: names and sizes, then a mean of each measure, 0 to 100, unrounded.
 
+        Where builds were repeated their number stands there, too, and behind each mean its standard deviation, such as
+        `R@5 sd`.
+
         Args:
             measures: Such as `R@5`, `nDCG@10`, `MRR`, `all@5`, `answer@budget`; None takes all that were measured.
         """
         chosen = list(measures) if measures is not None else self.measures()
+        is_repeated = any(row.builds for row in self)
         return [
             {
                 "row": row.setup.recipe,
@@ -55,7 +59,8 @@ class EvalRows(list[EvalRow]):
                 "questions": len(row.results),
                 "passages": row.passages,
                 "embedder": row.setup.embedder,
-                **{name: row.mean(name) for name in chosen},
+                **({"builds": len(row.builds) or 1} if is_repeated else {}),
+                **{key: value for name in chosen for key, value in _figures(row, name, is_repeated).items()},
             }
             for row in self
         ]
@@ -94,10 +99,11 @@ class EvalRows(list[EvalRow]):
         best = {name: max((_number(row[name], 1) for row in rows), key=_value, default="") for name in measures}
         lines = [f"\\begin{{tabular}}{{l{'r' * len(measures)}}}", "\\toprule"]
         lines += [" & ".join(["", *map(_escaped, measures)]) + r" \\", "\\midrule"]
-        for row, named in zip(self, rows, strict=True):
+        for named in rows:
             cells = [_number(named[name], 1) for name in measures]
             shown = [
-                (f"\\textbf{{{cell}}}" if cell and cell == best[name] else cell or "--") + _deviation(row, name)
+                (f"\\textbf{{{cell}}}" if cell and cell == best[name] else cell or "--")
+                + (rf" $\pm$ {sd:.1f}" if (sd := named.get(f"{name} sd")) is not None else "")
                 for name, cell in zip(measures, cells, strict=True)
             ]
             lines.append(" & ".join([_escaped(named["row"]), *shown]) + r" \\")
@@ -170,7 +176,8 @@ class EvalRows(list[EvalRow]):
             measure: What the rows are compared by.
 
         Returns:
-            The files: `rows.csv`, `rows.tex`, `comparisons.csv`, `qrels.txt`, and a run per row.
+            The files: `rows.csv`, `rows.tex`, `comparisons.csv`, `qrels.txt`, and a run per row, or one per build where
+            builds were repeated: their means are in the tables.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -185,8 +192,10 @@ class EvalRows(list[EvalRow]):
         files = ["rows.csv", "rows.tex", "comparisons.csv", "qrels.txt"]
         write_qrels(folder / "qrels.txt", {q: grades for row in self[:1] for q, grades in judgements_of(row).items()})
         for number, row in enumerate(self, start=1):
-            files.append(f"{number:02}-{re.sub(r'[^0-9A-Za-z.+-]+', '-', row.setup.recipe)[:60]}.run")
-            write_run(folder / files[-1], row)
+            name = f"{number:02}-{re.sub(r'[^0-9A-Za-z.+-]+', '-', row.setup.recipe)[:60]}"
+            for build, one in enumerate(row.builds or (row,), start=1):
+                files.append(f"{name}-build-{build}.run" if row.builds else f"{name}.run")
+                write_run(folder / files[-1], one)
         return [folder / name for name in files]
 
 
@@ -204,10 +213,10 @@ def _points(row: EvalRow, over: str) -> list[tuple[str, list[tuple[float, float]
     return [(style, [(x, y) for x, y in values if y is not None]) for style, values in curves.get(over, {}).items()]
 
 
-def _deviation(row: EvalRow, measure: str) -> str:
-    """The standard deviation over repeated builds, for LaTeX."""
-    figures = spread(build.mean(measure) for build in row.builds)
-    return rf" $\pm$ {figures['sd']:.1f}" if figures else ""
+def _figures(row: EvalRow, measure: str, is_repeated: bool) -> dict[str, float | None]:
+    """The mean of a measure, and its standard deviation over repeated builds."""
+    deviation = spread(build.mean(measure) for build in row.builds).get("sd")
+    return {measure: row.mean(measure), **({f"{measure} sd": deviation} if is_repeated else {})}
 
 
 def _number(value: Any, digits: int) -> Any:

@@ -69,7 +69,7 @@ def passage_names(passage: Unit, documents: Sequence[str]) -> set[str]:
 async def passages_by_need(index: Index, dataset: DataSet) -> dict[str, Needs]:
     """Find the passages that meet the needs of the questions whose gold is finer than documents."""
     document_ids = {document.id for document in dataset.documents}
-    finer = (q for q in dataset.questions if q.needs or not document_ids.issuperset(q.supporting))
+    finer = (q for q in dataset.questions if q.needs or not (q.grades or document_ids.issuperset(q.supporting)))
     alternatives = {question.id: _alternatives(question) for question in finer}
     if not alternatives:
         return {}

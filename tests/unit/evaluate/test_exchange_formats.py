@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytrec_eval
 
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate import (
+    EvalConfig,
     EvalRows,
     Experiment,
     load_dataset,
@@ -102,6 +104,24 @@ def test_runs_and_judgements_give_trec_eval_what_the_rows_say(rows, tmp_path):
         ):
             ours = row.per_question(measure)
             assert ours == pytest.approx({question: values[name] for question, values in found.items()}), measure
+
+
+def test_rows_of_cut_documents_are_of_documents_as_their_runs_are(beir, tmp_path):
+    dataset = load_dataset(beir)
+    long_texts = [" ".join(f"{part.text} It was {part.id} in {n}." for n in range(30)) for part in dataset.documents]
+    documents = [replace(part, text=text) for part, text in zip(dataset.documents, long_texts, strict=True)]
+    documents[1] = replace(documents[1], text=documents[0].text)  # a copy, of which only one is relevant
+    dataset = replace(dataset, documents=tuple(documents))
+    made = Experiment(
+        dataset, recipes=["sire"], baselines=("bm25",), chunk_tokens=40, config=EvalConfig(budget=None)
+    ).run()
+    assert made[0].passages > 5 * len(documents)
+    for file, row in zip(made.export(tmp_path)[4:], made, strict=True):
+        run = read_run(file)
+        assert min(map(len, run.values())) == 20  # documents, however many passages of each are found
+        same = row_of_run(dataset, run, "same")
+        for measure in ("R@5", "R@20", "nDCG@10", "MRR", "all@10"):
+            assert same.per_question(measure) == row.per_question(measure), measure
 
 
 def test_a_run_of_another_system_is_a_row_beside_ours(beir, rows, tmp_path):
@@ -236,6 +256,14 @@ def test_a_beir_folder_without_judgements_says_what_is_missing(beir, tmp_path):
         load_dataset(tmp_path)
 
 
-def test_ablations_are_repeated_with_other_seeds(beir):
+def test_ablations_are_repeated_with_other_seeds_and_every_build_is_exported(beir, tmp_path):
     found = Experiment(load_dataset(beir), recipes=["raptor"], ablations=True, repeats=2, settings={"depth": 1}).run()
     assert all(row.repeats["builds"] == 2 for row in found)
+    names = [file.name for file in found.export(tmp_path)]
+    assert names[4:6] == ["01-dense-build-1.run", "01-dense-build-2.run"]
+    assert len(names) == 4 + 2 * len(found)
+    for line, row in zip(csv.DictReader((tmp_path / "rows.csv").read_text().splitlines()), found, strict=True):
+        figures = [build.mean("nDCG@10") for build in row.builds]
+        assert line["builds"] == "2"
+        assert float(line["nDCG@10"]) == pytest.approx(np.mean(figures), abs=1e-3)
+        assert float(line["nDCG@10 sd"]) == pytest.approx(np.std(figures, ddof=1), abs=0.01)
