@@ -23,6 +23,7 @@ from sire_core.evaluate import (
 )
 from sire_core.evaluate.bootstrap import holm, randomization_p
 from sire_core.evaluate.retrieval import graded_ndcg_at_k
+from sire_core.recipes import hipporag2, pagerank
 from support.command import run as run_command
 
 WORDS = ("harbour", "glass", "bell", "tower", "salt", "lantern", "ferry", "orchard", "anvil", "quarry")
@@ -189,6 +190,23 @@ def test_comparisons_are_of_any_two_rows_and_measures_and_corrected(rows):
     ):
         with pytest.raises(ConfigurationError, match=message):
             rows.compare(**wrong)
+
+
+def test_rows_of_one_recipe_have_labels_of_their_own(beir):
+    recipes = [pagerank(), pagerank(damping=0.3), hipporag2(preset="published", recognition="none"), hipporag2()]
+    made = Experiment(load_dataset(beir), recipes=recipes, baselines=("dense",)).run()
+    made.append(made[1])
+    names = ["dense", "pagerank", "pagerank damping=0.3", "hipporag2, published recognition=none", "hipporag2"]
+    assert [line["row"] for line in csv.DictReader(made.to_csv().splitlines())] == [*names, "pagerank (2)"]
+    assert [made.row(name) for name in names] == made[:5]
+    assert made.row("hipporag2, published") is made[3]
+    assert [one.first for one in EvalRows(made[:5]).compare(baseline="dense")] == names[1:]
+    assert all(f"| {name} " in str(made) for name in names)
+    assert re.search(r"^\| recipe .*\| +R@5 \|", str(made), re.MULTILINE)
+    with pytest.raises(ConfigurationError, match=r"Several rows begin with 'pagerank'; .*damping=0.3"):
+        EvalRows(made[2:]).row("pagerank")
+    with pytest.raises(ConfigurationError, match="no row 'sire'; choose one of: dense; pagerank; "):
+        made.row("sire")
 
 
 def test_p_values_by_hand():
