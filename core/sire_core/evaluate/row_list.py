@@ -184,8 +184,8 @@ class EvalRows(list[EvalRow]):
             pairs = [(row, base) for row in self if row is not base]
         labels = dict(zip(map(id, self), self.labels, strict=True))
         return [
-            replace(found, first=labels[id(one)], second=labels[id(other)])
-            for found, (one, other) in zip(compare_rows(pairs, measure), pairs, strict=True)
+            replace(compared, first=labels[id(one)], second=labels[id(other)])
+            for compared, (one, other) in zip(compare_rows(pairs, measure), pairs, strict=True)
         ]
 
     def export(self, folder: str | Path, measure: str = "nDCG@10") -> list[Path]:

@@ -204,7 +204,7 @@ def test_rows_of_one_recipe_have_labels_of_their_own(beir):
     assert all(f"| {name} " in str(made) for name in names)
     assert re.search(r"^\| recipe .*\| +R@5 \|", str(made), re.MULTILINE)
     with pytest.raises(ConfigurationError, match=r"Several rows begin with 'pagerank'; .*damping=0.3"):
-        EvalRows(made[2:]).row("pagerank")
+        EvalRows(made[2:3] * 2).row("pagerank")
     with pytest.raises(ConfigurationError, match="no row 'sire'; choose one of: dense; pagerank; "):
         made.row("sire")
 
