@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from contextlib import closing
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
