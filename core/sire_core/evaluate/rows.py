@@ -276,6 +276,13 @@ class EvalRow:
     documents: int = 0
 
     @property
+    def label(self) -> str:
+        """The recipe and its preset, then the other settings that were asked for; of a paper's row its own name."""
+        settings = {} if self.setup.family else dict(self.setup.settings)
+        preset = f", {settings.pop('preset')}" if "preset" in settings else ""
+        return self.setup.recipe + preset + "".join(f" {key}={value}" for key, value in settings.items())
+
+    @property
     def with_gold(self) -> list[QuestionResult]:
         """Questions with gold passages: those that recall is a mean over."""
         return [result for result in self.results if result.wanted]

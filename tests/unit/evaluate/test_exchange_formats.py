@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import pytrec_eval
 
+from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate import (
+    DataSet,
     EvalConfig,
     EvalRows,
     Experiment,
@@ -21,8 +23,10 @@ from sire_core.evaluate import (
     write_qrels,
     write_run,
 )
+from sire_core.evaluate.answer_eval import AnswerConfig
 from sire_core.evaluate.bootstrap import holm, randomization_p
 from sire_core.evaluate.retrieval import graded_ndcg_at_k
+from sire_core.recipes import hipporag2, pagerank
 from support.command import run as run_command
 
 WORDS = ("harbour", "glass", "bell", "tower", "salt", "lantern", "ferry", "orchard", "anvil", "quarry")
@@ -191,6 +195,23 @@ def test_comparisons_are_of_any_two_rows_and_measures_and_corrected(rows):
             rows.compare(**wrong)
 
 
+def test_rows_of_one_recipe_have_labels_of_their_own(beir):
+    recipes = [pagerank(), pagerank(damping=0.3), hipporag2(preset="published", recognition="none"), hipporag2()]
+    made = Experiment(load_dataset(beir), recipes=recipes, baselines=("dense",)).run()
+    made.append(made[1])
+    names = ["dense", "pagerank", "pagerank damping=0.3", "hipporag2, published recognition=none", "hipporag2"]
+    assert [line["row"] for line in csv.DictReader(made.to_csv().splitlines())] == [*names, "pagerank (2)"]
+    assert [made.row(name) for name in names] == made[:5]
+    assert made.row("hipporag2, published") is made[3]
+    assert [one.first for one in EvalRows(made[:5]).compare(baseline="dense")] == names[1:]
+    assert all(f"| {name} " in str(made) for name in names)
+    assert re.search(r"^\| recipe .*\| +R@5 \|", str(made), re.MULTILINE)
+    with pytest.raises(ConfigurationError, match=r"Several rows begin with 'pagerank'; .*damping=0.3"):
+        EvalRows(made[2:3] * 2).row("pagerank")
+    with pytest.raises(ConfigurationError, match="no row 'sire'; choose one of: dense; pagerank; "):
+        made.row("sire")
+
+
 def test_p_values_by_hand():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.6, 0.9]) == pytest.approx([1.0, 1.0])
@@ -247,6 +268,23 @@ def test_the_command_reads_the_folder_and_a_run_and_writes_everything(beir, rows
     assert {"rows.csv", "rows.tex", "comparisons.csv", "qrels.txt", "01-bm25.run"} <= names
     compared = list(csv.DictReader((tmp_path / "all" / "comparisons.csv").read_text().splitlines()))
     assert {line["first"] for line in compared} >= {"03-sire"}
+
+
+def test_answers_that_no_question_has_are_not_asked_for_and_cost_nothing(beir, tmp_path, monkeypatch):
+    lines = []
+    options = {"config": EvalConfig(answer=AnswerConfig()), "baselines": ("dense",), "log": lines.append}
+    experiment = Experiment(load_dataset(beir), ["hipporag2"], settings={"preset": "published"}, **options)
+    assert {stage: cost.calls for stage, cost in experiment.cost().items()} == {"searches": (9, 9)}
+    assert len(lines) == 1
+    assert "no accepted answers" in lines[0]
+    demo = DataSet("demo", tuple(demo_documents()), tuple(demo_questions()))
+    answerable = sum(bool(question.answers) for question in demo.questions)
+    assert Experiment(demo, ["pagerank"], **options).cost()["answers"].calls == (2 * answerable, 2 * answerable)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.chdir(tmp_path)
+    refused = run_command("reproduce", "hipporag2", beir, "--llm", "gpt-4o-mini", code=2).stderr
+    assert re.findall(r"^  (\w+): .*\$", refused, re.MULTILINE) == ["extraction", "searches"]
+    assert refused.count("no accepted answers") == 1
 
 
 def test_a_beir_folder_without_judgements_says_what_is_missing(beir, tmp_path):
