@@ -102,17 +102,22 @@ def run_change(
         if not before.embedder and options.embedder in (None, "semantic"):
             _note_embedder(list(statistics.get("languages", ())), options.folder)
     if gone:
-        are = "document is" if len(gone) == 1 else "documents are"
-        note(
-            f"{len(gone):,} {are} no longer in {some([str(path) for path in sources or ()])} "
-            f"({some(gone, MAX_NAMED_FILES)}); `sire sync` removes {'it' if len(gone) == 1 else 'them'}.",
-            "yellow",
-        )
+        _say_gone(gone, sources or ())
     say_usage(report)
     list_failures(
         report.failures,
         "passage or summary failed; the same command tries it again",
         "passages or summaries failed; the same command tries them again",
+    )
+
+
+def _say_gone(gone: Sequence[str], sources: Sequence[Path]) -> None:
+    """Say which documents of an index their sources have no more."""
+    are, them = ("document is", "it") if len(gone) == 1 else ("documents are", "them")
+    note(
+        f"{len(gone):,} {are} no longer in {some(list(map(str, sources)))} ({some(gone, MAX_NAMED_FILES)}); "
+        f"`sire sync` removes {them}.",
+        "yellow",
     )
 
 
