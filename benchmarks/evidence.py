@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize
+from listwise import listwise_weights
 
 from sire_core import Index
 from sire_core.evaluate import load_dataset
@@ -98,24 +98,8 @@ def example(question: Question, passages: list[context.RankedPassage]) -> Exampl
 def learn(examples: Sequence[Example]) -> dict[str, float]:
     """Weights that maximise the share of what meets a need in the sum over the candidates, every question alike."""
     examples = [one for one in examples if any(map(len, one.needs))]
-    spread = np.concatenate([one.features for one in examples]).std(axis=0) + 1e-9
-
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        total, slope = PENALTY * weights @ weights, 2 * PENALTY * weights
-        for one in examples:
-            columns = one.features / spread
-            scores = columns @ weights
-            whole = np.logaddexp.reduce(scores)
-            pull = np.exp(scores - whole)
-            for rows in filter(len, one.needs):
-                part = np.logaddexp.reduce(scores[rows])
-                share = 1.0 / len(one.needs) / len(examples)
-                total += share * (whole - part)
-                slope = slope + share * (pull @ columns - np.exp(scores[rows] - part) @ columns[rows])
-        return float(total), slope
-
-    found = minimize(loss, np.zeros(len(LEARNED)), jac=True, method="L-BFGS-B").x / spread
-    return {name: round(weight, 2) for name, weight in zip(LEARNED, found.tolist(), strict=True)}
+    weights = listwise_weights([one.features for one in examples], [one.needs for one in examples], PENALTY)
+    return {name: round(weight, 2) for name, weight in zip(LEARNED, weights, strict=True)}
 
 
 def whole_recalls(questions: Sequence[Question], hits: list[list[Hit]]) -> np.ndarray:
@@ -193,6 +177,8 @@ def main() -> None:
     parser.add_argument("--learn", action="store_true")
     parser.add_argument("--questions", default="develop", choices=("develop", "test"))
     options = parser.parse_args()
+    if len(options.sets) < 2 and not options.learn:
+        parser.error("name two sets at least: the weights for each are learned on the others")
     with tempfile.TemporaryDirectory() as temporary:
         measured = {
             name: Measured(name, options.work or Path(temporary), options.questions, options.embedder)

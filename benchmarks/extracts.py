@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize
+from listwise import listwise_weights
 
 from sire_core import Index
 from sire_core.evaluate.datasets import load_dataset
@@ -86,29 +86,15 @@ def kind_of(rows: Sequence[Asked]) -> str:
 
 def learned(rows: Sequence[Asked]) -> dict[str, float]:
     """Weights that give the sentences that meet a need the largest share of all (listwise softmax)."""
-    cases = []
+    tables, needs = [], []
     for _, question, hits in rows:
         scored = extracts.ScoredSentences.of(question.question, hits)
         places = np.flatnonzero(scored.is_open)
         wanted = np.array([met(question, [scored.candidates.text(place)]) for place in places.tolist()]).T
         if wanted.any():
-            cases.append((np.mean(scored.parts, axis=0)[places], wanted))
-    spread = np.concatenate([features for features, _ in cases]).std(axis=0) + 1e-6
-
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        total, slope = PENALTY * len(cases) * weights @ weights, 2 * PENALTY * len(cases) * weights
-        for features, wanted in cases:
-            scores = features / spread @ weights
-            odds = np.exp(scores - scores.max())
-            for need in wanted[wanted.any(axis=1)]:
-                share = odds[need].sum() / odds.sum()
-                pull = odds / odds.sum() - np.where(need, odds, 0.0) / odds[need].sum()
-                total -= np.log(share) / len(wanted)
-                slope = slope + (features / spread).T @ pull / len(wanted)
-        return total, slope
-
-    found = minimize(loss, np.zeros(len(spread)), jac=True, method="L-BFGS-B").x / spread
-    weights = dict(zip(extracts.FEATURES, found.tolist(), strict=True))
+            tables.append(np.mean(scored.parts, axis=0)[places])
+            needs.append([np.flatnonzero(need) for need in wanted])
+    weights = dict(zip(extracts.FEATURES, listwise_weights(tables, needs, PENALTY), strict=True))
     weights["tokens"] -= PRICE[kind_of(rows)]
     kind = kind_of(rows)
     weights |= {name: extracts.learned_weights()[kind][name] for name in HARDLY_THERE[kind]}

@@ -6,13 +6,14 @@
 Sets are those of SIRE_DATA, each with titles, without, and with titles as the first line of the text; `firms/md` has a
 folder of documents in each format. The part `odd` of the questions is asked: weights were learned on `even`; the part
 `test` is for `release.py`. Stars are corrected for all differences of the table (Holm). Each row is a JSON file of the
-work folder, so that a run that was interrupted goes on; a row that was made with other options or by another commit is
+work folder, so that a run that was interrupted goes on; a row that was made with other options or by other code is
 made again. A second run prints the same table, times aside.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -206,8 +207,10 @@ def main() -> None:
     if missing:
         parser.error(f"{options.data} has no {', '.join(missing)}: set SIRE_DATA or --data to the folder of the sets")
     recipes = list(dict.fromkeys((*BASELINES, *options.recipes)))
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False).stdout
-    work = Work(options.work, {"embedder": options.embedder, "questions": options.questions, "commit": commit.strip()})
+    commands = (["git", "rev-parse", "HEAD"], ["git", "diff", "HEAD", "--", "core"])
+    state = b"".join(subprocess.run(words, cwd=root, capture_output=True, check=False).stdout for words in commands)
+    code = hashlib.sha256(state).hexdigest()
+    work = Work(options.work, {"embedder": options.embedder, "questions": options.questions, "code": code})
     print(f"    {' '.join(['python benchmarks/quality.py', *sys.argv[1:]])}")
     show(measure(options, recipes, work), recipes)
 

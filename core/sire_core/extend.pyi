@@ -79,8 +79,12 @@ from sire_core.protocols import BoolArray as BoolArray
 from sire_core.protocols import BuildView as BuildView
 from sire_core.protocols import Change as Change
 from sire_core.protocols import Delta as Delta
+from sire_core.protocols import DoubleArray as DoubleArray
 from sire_core.protocols import Embedder as Embedder
 from sire_core.protocols import FloatArray as FloatArray
+from sire_core.protocols import HashArray as HashArray
+from sire_core.protocols import IdArray as IdArray
+from sire_core.protocols import Int32Array as Int32Array
 from sire_core.protocols import IntArray as IntArray
 from sire_core.protocols import LanguageModel as LanguageModel
 from sire_core.protocols import Organizer as Organizer

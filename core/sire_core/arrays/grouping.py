@@ -9,6 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.protocols.models import BoolArray, HashArray, IdArray, IntArray
+
 _SMALL_RANGE = 1 << 16
 Number = TypeVar("Number", np.int64, np.uint64)
 
@@ -16,21 +18,21 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio: multiples of it, mixed, are independent of each other."""
 
 
-def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed(x: HashArray) -> HashArray:
     """The finaliser of SplitMix64: every bit of the input reaches every bit of the output."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(x ^ (x >> np.uint64(31)), dtype=np.uint64)
 
 
-def id_codes(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
+def id_codes(ids: IdArray) -> HashArray:
     """The first 16 hexadecimal digits of ids as numbers, which sort as the ids do."""
     digits = np.ascontiguousarray(ids, dtype="S24").view(np.uint8).reshape(-1, 24)[:, :16]
     halves = (digits & 15) + (digits >> 6) * 9
     return np.ascontiguousarray(halves[:, ::2] << 4 | halves[:, 1::2]).view(">u8").astype(np.uint64).ravel()
 
 
-def run_starts(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+def run_starts(*columns: NDArray[Any]) -> BoolArray:
     """True if each row differs from the one before in any column, `[rows]`; the first does."""
     starts = np.zeros(len(columns[0]), dtype=np.bool_)
     starts[:1] = True
@@ -45,7 +47,7 @@ def distinct(values: NDArray[Number]) -> NDArray[Number]:
     return ordered[run_starts(ordered)]
 
 
-def by_appearance(values: NDArray[Number]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def by_appearance(values: NDArray[Number]) -> tuple[IntArray, IntArray]:
     """Number values in the order in which they come up."""
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -54,7 +56,7 @@ def by_appearance(values: NDArray[Number]) -> tuple[NDArray[np.int64], NDArray[n
     return rank[inverse.ravel()], first[order]
 
 
-def positions_in(keys: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
+def positions_in(keys: NDArray[Any], wanted: NDArray[Any]) -> IntArray:
     """Return the position of every wanted value among distinct known ones, -1 where it is unknown."""
     if not len(keys):
         return np.full(len(wanted), -1, dtype=np.int64)
@@ -63,19 +65,19 @@ def positions_in(keys: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
     return np.where(keys[positions] == wanted, positions, -1).astype(np.int64)
 
 
-def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def ranges(starts: IntArray, lengths: IntArray) -> IntArray:
     """`starts[0], starts[0] + 1, ...` for `lengths[0]` numbers, then the same for the next start."""
     ends = lengths.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     return np.asarray(np.arange(total) + (starts - ends + lengths).repeat(lengths), dtype=np.int64)
 
 
-def row_pointers(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+def row_pointers(rows: IntArray, size: int) -> IntArray:
     """Pointers of compressed sparse rows, `[size + 1]`, from the row of every entry, `[entries]`."""
     return np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=size)))).astype(np.int64)
 
 
-def chained_hashes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
+def chained_hashes(values: HashArray, lengths: IntArray) -> HashArray:
     """A hash of each run of hashes that depends on their order, uint64 `[runs]`; 0 for an empty run."""
     position = ranges(np.zeros(len(lengths), dtype=np.int64), lengths).astype(np.uint64)
     hashes = mixed(values + (position + np.uint64(1)) * GOLDEN)
@@ -84,14 +86,14 @@ def chained_hashes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> ND
     return np.asarray(sums[ends] - sums[ends - lengths], dtype=np.uint64)
 
 
-def stable_order(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+def stable_order(labels: IntArray) -> IntArray:
     """Places of labels by label, those of one label ascending."""
     # Numbers of two bytes are sorted by counting.
     short = labels.astype(np.uint16) if int(labels.max(initial=0)) < _SMALL_RANGE else labels
     return np.argsort(short, kind="stable")
 
 
-def id_hashes(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
+def id_hashes(ids: IdArray) -> HashArray:
     """Numbers that stand for ids of at most 24 bytes."""
     parts = np.ascontiguousarray(ids, dtype="S24").view(np.uint64).reshape(-1, 3)
     return np.asarray(chained_hashes(parts.ravel(), np.full(len(parts), 3, dtype=np.int64)), dtype=np.uint64)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
+    from sire_core.protocols.models import BoolArray, HashArray, Int32Array, IntArray
+
     Whole = NDArray[np.signedinteger[Any]]
 
 Record = TypeVar("Record")
@@ -27,8 +28,8 @@ Record = TypeVar("Record")
 class Lists:
     """List i is `values[starts[i]:starts[i + 1]]`."""
 
-    starts: Ints  # int64 `[lists + 1]`
-    values: NDArray[np.int32]  # int32 `[total]`
+    starts: IntArray  # int64 `[lists + 1]`
+    values: Int32Array  # int32 `[total]`
 
     @classmethod
     def of_pairs(cls, lists: Whole, values: Whole, size: int) -> Lists:
@@ -47,12 +48,12 @@ class Lists:
         return cls(starts, values.astype(np.int32))
 
     @classmethod
-    def of_lengths(cls, lengths: Sequence[int] | Ints, values: Sequence[int] | Whole) -> Lists:
+    def of_lengths(cls, lengths: Sequence[int] | IntArray, values: Sequence[int] | Whole) -> Lists:
         """From the length of every list, and their values one list after the other."""
         starts = np.concatenate([[0], np.cumsum(np.asarray(lengths, dtype=np.int64))]).astype(np.int64)
         return cls(starts, np.asarray(values, dtype=np.int32))
 
-    def chosen(self, rows: Ints) -> Lists:
+    def chosen(self, rows: IntArray) -> Lists:
         """Some of the lists, in this order."""
         lengths = self.lengths(rows)
         return Lists.of_lengths(lengths, self.values[ranges(self.starts[rows], lengths)])
@@ -66,31 +67,42 @@ class Lists:
         """Number of lists."""
         return len(self.starts) - 1
 
-    def lengths(self, rows: Ints) -> Ints:
+    def lengths(self, rows: IntArray) -> IntArray:
         """Lengths of some lists."""
         return self.starts[rows + 1] - self.starts[rows]
 
-    def take(self, rows: Ints) -> tuple[Ints, Ints]:
+    def sizes(self) -> IntArray:
+        """Lengths of all lists."""
+        return np.diff(self.starts)
+
+    def owners(self) -> IntArray:
+        """The list of every value."""
+        return np.arange(len(self)).repeat(self.sizes())
+
+    def kept(self, mask: BoolArray) -> Lists:
+        """These lists with some of their values."""
+        return Lists.of_runs(self.owners()[mask], self.values[mask], len(self))
+
+    def take(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Some lists, one after the other."""
         lengths = self.lengths(rows)
         values = self.values[ranges(self.starts[rows], lengths)]
         return np.arange(len(rows)).repeat(lengths), values.astype(np.int64)
 
-    def of(self, row: int) -> Ints:
+    def of(self, row: int) -> IntArray:
         """One list."""
         return self.values[self.starts[row] : self.starts[row + 1]].astype(np.int64)
 
     def inverted(self, size: int) -> Lists:
         """The lists that hold each of `size` values."""
-        owners = np.repeat(np.arange(len(self)), np.diff(self.starts))
-        return Lists.of_pairs(self.values.astype(np.int64), owners, size)
+        return Lists.of_pairs(self.values.astype(np.int64), self.owners(), size)
 
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
     """Columns of equal length, cut into groups."""
 
-    counts: NDArray[np.int64]  # Rows of each group, int64 `[groups]`
+    counts: IntArray  # Rows of each group, int64 `[groups]`
     columns: Mapping[str, NDArray[Any]]  # Arrays by name, `[sum(counts)]` each
 
     @classmethod
@@ -116,20 +128,20 @@ class Ragged:
         """Return a column."""
         return self.columns[name]
 
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> IntArray:
         """Return the first row of every group, `[groups]`."""
         return np.asarray(np.cumsum(self.counts) - self.counts, dtype=np.int64)
 
-    def groups(self) -> NDArray[np.int64]:
+    def groups(self) -> IntArray:
         """Return the group of every row, `[rows]`."""
         return np.repeat(np.arange(len(self.counts), dtype=np.int64), self.counts)
 
-    def chosen(self, others: Ragged, groups: NDArray[np.int64]) -> Ragged:
+    def chosen(self, others: Ragged, groups: IntArray) -> Ragged:
         """Select groups of `self` and `others`, whose numbers follow on, in the order given."""
         both = Ragged.joined([self, others])
         return both if np.array_equal(groups, np.arange(len(both.counts))) else both.take(groups)
 
-    def take(self, groups: NDArray[np.int64]) -> Ragged:
+    def take(self, groups: IntArray) -> Ragged:
         """Select groups, in the order given."""
         rows = ranges(self.starts()[groups], self.counts[groups])
         return Ragged(self.counts[groups], {name: column[rows] for name, column in self.columns.items()})
@@ -187,6 +199,7 @@ def record_of(kind: type[Record], arrays: Mapping[str, NDArray[Any]], prefix: st
 
 
 _LINE_END = 10
+_GATHERED_TEXTS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +207,7 @@ class PackedTexts:
     """Texts of any letters, each decoded when it is asked for."""
 
     letters: NDArray[np.uint8]  # Of all texts, uint8
-    ends: NDArray[np.int64]  # Where each text ends, int64 `[texts]`
+    ends: NDArray[Any]  # Where each text ends, `[texts]`
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> PackedTexts:
@@ -202,6 +215,29 @@ class PackedTexts:
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends)
+
+    @classmethod
+    def joined(cls, parts: Sequence[PackedTexts]) -> PackedTexts:
+        """Concatenate the texts of several."""
+        starts = np.cumsum([0, *(len(part.letters) for part in parts)])
+        ends = [part.ends + start for part, start in zip(parts, starts[:-1], strict=True)]
+        return cls(np.concatenate([part.letters for part in parts]), np.concatenate(ends))
+
+    def sizes(self) -> IntArray:
+        """Bytes of all texts."""
+        return np.diff(self.ends, prepend=0)
+
+    def chosen(self, rows: IntArray) -> PackedTexts:
+        """Some of the texts, in this order; in parts, since the place of a letter is eight times as long."""
+        sizes = self.sizes()[rows]
+        starts = self.ends[rows] - sizes
+        parts = np.array_split(np.arange(len(rows)), 1 + len(rows) // _GATHERED_TEXTS)
+        letters = [self.letters[ranges(starts[part], sizes[part])] for part in parts]
+        return PackedTexts(np.concatenate(letters), np.cumsum(sizes))
+
+    def narrow(self) -> PackedTexts:
+        """Store the ends in as few bytes as hold the last."""
+        return PackedTexts(self.letters, self.ends.astype(np.min_scalar_type(len(self.letters))))
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -214,7 +250,7 @@ class PackedTexts:
         return (self[number] for number in range(len(self)))
 
 
-def word_keys(words: Sequence[str]) -> NDArray[np.uint64]:
+def word_keys(words: Sequence[str]) -> HashArray:
     """A hash of each word, uint64 `[len(words)]`: a polynomial of its bytes, mixed (splitmix64)."""
     if not words:
         return np.zeros(0, dtype=np.uint64)

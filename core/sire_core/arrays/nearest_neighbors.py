@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    Lists = tuple[NDArray[np.int64], NDArray[np.float64]]
+    from sire_core.protocols.models import DoubleArray, FloatArray, IntArray
+
+    Lists = tuple[IntArray, DoubleArray]
 
 _DECIMALS = 6  # Similarities are rounded to these before they are ranked, so that equal texts tie.
 SPARE = 4  # Candidates beyond k that are scored precisely.
@@ -22,7 +23,7 @@ _ROUNDS = 3
 _GATHERED_ROWS = 2048  # Rows whose vectors are gathered at once
 
 
-def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def unit_rows(vectors: FloatArray) -> FloatArray:
     """Rows `[n, d]` divided by their length; zero rows stay zero."""
     array = np.ascontiguousarray(vectors, dtype=np.float32)
     if array.ndim != 2:
@@ -36,11 +37,8 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def nearest_neighbors(
-    vectors: NDArray[np.float32],
-    k: int,
-    rows: NDArray[np.int64] | None = None,
-    among: NDArray[np.int64] | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    vectors: FloatArray, k: int, rows: IntArray | None = None, among: IntArray | None = None
+) -> tuple[IntArray, DoubleArray]:
     """Find the `k` most similar other rows of every row of `vectors` `[n, d]`, or of some `rows` `[m]` or `among` some.
 
     The candidates come from products of vectors rounded to whole numbers, small enough that float32 adds them without
@@ -55,12 +53,8 @@ def nearest_neighbors(
 
 
 def nearest_units(
-    unit: NDArray[np.float32],
-    whole: NDArray[np.float32],
-    k: int,
-    rows: NDArray[np.int64] | None = None,
-    among: NDArray[np.int64] | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    unit: FloatArray, whole: FloatArray, k: int, rows: IntArray | None = None, among: IntArray | None = None
+) -> tuple[IntArray, DoubleArray]:
     """As `nearest_neighbors`, from unit-length vectors and their `whole_numbers`."""
     wanted = np.arange(len(unit)) if rows is None else np.asarray(rows, dtype=np.int64)
     others = np.arange(len(unit)) if among is None else np.asarray(among, dtype=np.int64)
@@ -85,15 +79,13 @@ def nearest_units(
     return indices, similarities
 
 
-def precise_cosines(
-    unit: NDArray[np.float32], rows: NDArray[np.int64], columns: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def precise_cosines(unit: FloatArray, rows: IntArray, columns: IntArray) -> DoubleArray:
     """Cosines `[i, m]` of rows `[i]` with `columns` `[i, m]` each, among unit-length vectors `[n, d]`."""
     # Not a matrix product: einsum adds in one order, whatever the number of threads.
     return np.asarray(np.einsum("imd,id->im", unit[columns], unit[rows]).astype(np.float64).round(_DECIMALS))
 
 
-def whole_numbers(unit: NDArray[np.float32]) -> NDArray[np.float32]:
+def whole_numbers(unit: FloatArray) -> FloatArray:
     """Unit-length vectors as whole numbers so small that no order of adding can change their products."""
     # Rounded rows are at most 2**12 long, so by Cauchy-Schwarz no partial sum of a product exceeds 2**24, up to which
     # float32 counts whole numbers without error.
@@ -101,7 +93,7 @@ def whole_numbers(unit: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(np.rint(unit * np.float32(scale)), dtype=np.float32)
 
 
-def largest_columns(scores: NDArray[np.float32], m: int) -> NDArray[np.int64]:
+def largest_columns(scores: FloatArray, m: int) -> IntArray:
     """Columns of the `m` largest scores of each row, ties by column: `[rows, m]`."""
     bound = _lower_bound(scores, m)
     rows, columns = np.divmod(np.flatnonzero(scores >= bound[:, None]), scores.shape[1])
@@ -116,7 +108,7 @@ def largest_columns(scores: NDArray[np.float32], m: int) -> NDArray[np.int64]:
     return np.asarray(columns[order][first[:, None] + np.arange(m)])
 
 
-def _lower_bound(scores: NDArray[np.float32], m: int) -> NDArray[np.float32]:
+def _lower_bound(scores: FloatArray, m: int) -> FloatArray:
     """A bound that at least the `m` largest scores of a row reach, and hardly more, by looking at group maxima only."""
     width = scores.shape[1] // _GROUP
     if width < 2 * m:
@@ -128,7 +120,7 @@ def _lower_bound(scores: NDArray[np.float32], m: int) -> NDArray[np.float32]:
     return np.asarray(np.partition(maxima, cut, axis=1)[:, cut])
 
 
-def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
+def approximate_neighbors(vectors: FloatArray, k: int) -> Lists:
     """Find `k` neighbours of each of `vectors` `[n, d]` in nearby cells: time grows with n ** 1.5 instead of n ** 2.
 
     Cells are made by a few rounds of k-means over evenly spaced rows; a row looks into the cells whose centers are
@@ -151,7 +143,7 @@ def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
     return order, nearest
 
 
-def _candidates(whole: NDArray[np.float32], m: int) -> NDArray[np.int64]:
+def _candidates(whole: FloatArray, m: int) -> IntArray:
     """The row itself and the `m` nearest in its cells by products of whole numbers, `[n, m + 1]`; -1 for none."""
     import faiss
 
@@ -163,11 +155,11 @@ def _candidates(whole: NDArray[np.float32], m: int) -> NDArray[np.int64]:
     index.train(whole[:cells])  # the centers are there already
     index.add(whole)
     index.nprobe = min(_PROBES, cells)
-    found: NDArray[np.int64] = index.search(whole, min(m + 1, size))[1]
+    found: IntArray = index.search(whole, min(m + 1, size))[1]
     return found
 
 
-def _centers(whole: NDArray[np.float32], cells: int) -> NDArray[np.float32]:
+def _centers(whole: FloatArray, cells: int) -> FloatArray:
     """Centers of cells as whole numbers, `[cells, d]`."""
     import faiss
 

@@ -11,19 +11,16 @@ from sire_core.arrays.grouping import row_pointers
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from sire_core.protocols.models import BoolArray, DoubleArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
 class CSRGraph:
     """A directed graph whose edges leaving a node are probabilities."""
 
-    indptr: NDArray[np.int64]  # Edges of node i are `indptr[i]:indptr[i + 1]`, int64 `[n + 1]`
-    targets: NDArray[np.int64]  # Where the edges lead, int64, ascending within a node
-    probabilities: NDArray[np.float64]  # float64; they sum to 1 for every node that has edges
+    indptr: IntArray  # Edges of node i are `indptr[i]:indptr[i + 1]`, int64 `[n + 1]`
+    targets: IntArray  # Where the edges lead, int64, ascending within a node
+    probabilities: DoubleArray  # float64; they sum to 1 for every node that has edges
 
     @property
     def size(self) -> int:
@@ -31,13 +28,7 @@ class CSRGraph:
         return len(self.indptr) - 1
 
     @classmethod
-    def from_edges(
-        cls,
-        size: int,
-        sources: NDArray[np.int64],
-        targets: NDArray[np.int64],
-        weights: NDArray[np.float64],
-    ) -> CSRGraph:
+    def from_edges(cls, size: int, sources: IntArray, targets: IntArray, weights: DoubleArray) -> CSRGraph:
         """Sort edges by source and divide their weights by the sum of each node.
 
         Args:
@@ -63,12 +54,12 @@ class CSRGraph:
         )
 
     @classmethod
-    def undirected(cls, size: int, pairs: NDArray[np.int64], weights: NDArray[np.float64]) -> CSRGraph:
+    def undirected(cls, size: int, pairs: IntArray, weights: DoubleArray) -> CSRGraph:
         """Join pairs of nodes `[m, 2]` in both directions; see `from_edges`."""
         sources, targets = np.concatenate((pairs, pairs[:, ::-1])).T
         return cls.from_edges(size, sources, targets, np.concatenate((weights, weights)))
 
-    def neighbors(self, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def neighbors(self, node: int) -> tuple[IntArray, DoubleArray]:
         """Where the edges of a node lead, and how probable each is."""
         edges = slice(int(self.indptr[node]), int(self.indptr[node + 1]))
         return self.targets[edges], self.probabilities[edges]
@@ -81,16 +72,12 @@ _DENSE = 8  # A walk that starts at more than one node in so many is computed by
 class PageRankScores:
     """Scores of nodes and how far they may be off."""
 
-    scores: NDArray[np.float64]  # `[n]`, never above the true value
+    scores: DoubleArray  # `[n]`, never above the true value
     error: float  # Sum over all nodes of what is missing; the scores and this sum to 1
 
 
 def personalized_pagerank(
-    graph: CSRGraph,
-    seeds: NDArray[np.float64],
-    damping: float = 0.5,
-    *,
-    threshold: float = 1e-7,
+    graph: CSRGraph, seeds: DoubleArray, damping: float = 0.5, *, threshold: float = 1e-7
 ) -> PageRankScores:
     """Where a walker is who starts at a seed and at every step follows an edge or else returns to a seed.
 
@@ -121,7 +108,7 @@ def personalized_pagerank(
     return walk(graph, first, np.asarray(weights / total, dtype=np.float64), damping, threshold)
 
 
-def _iterate(graph: CSRGraph, seeds: Ints, start: Floats, damping: float, threshold: float) -> PageRankScores:
+def _iterate(graph: CSRGraph, seeds: IntArray, start: DoubleArray, damping: float, threshold: float) -> PageRankScores:
     """Let all nodes push at once, which pays where a walk starts everywhere."""
     from scipy.sparse import csr_array
 
@@ -137,7 +124,7 @@ def _iterate(graph: CSRGraph, seeds: Ints, start: Floats, damping: float, thresh
     return PageRankScores(scores, left)
 
 
-def _push(graph: CSRGraph, seeds: Ints, start: Floats, damping: float, threshold: float) -> PageRankScores:
+def _push(graph: CSRGraph, seeds: IntArray, start: DoubleArray, damping: float, threshold: float) -> PageRankScores:
     """Let the nodes push in rounds that have enough waiting."""
     indptr = graph.indptr
     scores, residual = np.zeros(len(indptr) - 1), np.zeros(len(indptr) - 1)
@@ -164,6 +151,6 @@ def _push(graph: CSRGraph, seeds: Ints, start: Floats, damping: float, threshold
     return PageRankScores(scores, max(0.0, 1.0 - settled_mass))
 
 
-def _above(residual: Floats, nodes: Ints, indptr: Ints, threshold: float) -> NDArray[np.bool_]:
+def _above(residual: DoubleArray, nodes: IntArray, indptr: IntArray, threshold: float) -> BoolArray:
     """Which of some nodes have more waiting than is left where it is."""
     return np.asarray(residual[nodes] > threshold * np.maximum(1, indptr[nodes + 1] - indptr[nodes]), dtype=bool)

@@ -14,12 +14,9 @@ from sire_core.changes.step_rows import Entry, Group, Item, OutputChange, Stored
 from sire_core.protocols import TableChange
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from sire_core.protocols import Int32Array, IntArray
     from sire_core.storage.step_tables import OutputRow, StepTables, StoredRow
 
-    Ints = NDArray[np.int64]
-    Numbers = NDArray[np.int32]
 
 _OBJECTS_AT_ONCE = 4096  # Rows or groups that are objects at the same time when all are gone through
 _NOTHING = encode([None])[:-1]  # What the body of an output without data begins with
@@ -34,11 +31,11 @@ class PackedRows:
 
     keys: Mapping[str, int]  # Distinct keys, with their numbers
     items: Sequence[str]  # Ids of the items by number
-    key_numbers: Numbers  # Number of the key of every row
-    item_numbers: Numbers  # Number of the item of every row
-    places: Ints  # See `Entry`, as for `numbers`
-    numbers: Ints  # Of the rows inside their passages
-    ends: Ints  # The body of row i is `bodies[ends[i]:ends[i + 1]]`
+    key_numbers: Int32Array  # Number of the key of every row
+    item_numbers: Int32Array  # Number of the item of every row
+    places: IntArray  # See `Entry`, as for `numbers`
+    numbers: IntArray  # Of the rows inside their passages
+    ends: IntArray  # The body of row i is `bodies[ends[i]:ends[i + 1]]`
     bodies: bytes | bytearray
 
     @classmethod
@@ -68,21 +65,21 @@ class PackedRows:
         rank[[number for _, number in sorted(self.keys.items())]] = np.arange(len(self.keys), dtype=np.int32)
         return self.stored(np.argsort(rank[self.key_numbers], kind="stable"))
 
-    def of_keys(self, keys: Collection[str]) -> Ints:
+    def of_keys(self, keys: Collection[str]) -> IntArray:
         """Rows that have some of these keys."""
         return self._having(self.key_numbers, [self.keys[key] for key in keys if key in self.keys], len(self.keys))
 
-    def of_items(self, items: Collection[str]) -> Ints:
+    def of_items(self, items: Collection[str]) -> IntArray:
         """Rows of some items."""
         numbers = [number for number, item in enumerate(self.items) if item in items]
         return self._having(self.item_numbers, numbers, len(self.items))
 
-    def _having(self, column: Numbers, wanted: Sequence[int], size: int) -> Ints:
+    def _having(self, column: Int32Array, wanted: Sequence[int], size: int) -> IntArray:
         there = np.zeros(size, dtype=bool)
         there[list(wanted)] = True
         return np.flatnonzero(there[column])
 
-    def chosen(self, rows: Ints) -> PackedRows:
+    def chosen(self, rows: IntArray) -> PackedRows:
         """Some of the rows."""
         return self if len(rows) == len(self) else PackedRows.of(self.stored(rows))
 
@@ -91,13 +88,13 @@ class PackedRows:
         counts = np.bincount(self.key_numbers, minlength=len(self.keys)) if len(self) else ()
         return {key: int(counts[self.keys[key]]) for key in keys if key in self.keys}
 
-    def entries(self, rows: Ints | None = None) -> list[Entry]:
+    def entries(self, rows: IntArray | None = None) -> list[Entry]:
         """Some of the rows, or all, as objects."""
         rows_stored = list(self.stored(rows))
         bodies = decode_all([row[4] for row in rows_stored])
         return [Entry(row[1], row[2], row[3], row[0], body) for row, body in zip(rows_stored, bodies, strict=True)]
 
-    def stored(self, rows: Ints | None = None) -> Iterator[StoredRow]:
+    def stored(self, rows: IntArray | None = None) -> Iterator[StoredRow]:
         """Some of the rows, or all, as they are stored."""
         rows = np.arange(len(self)) if rows is None else rows
         keys = list(self.keys)
@@ -150,7 +147,7 @@ def _drained(parts: list[Any], first: Any) -> Any:
 class PackedGroups(Sequence[Group]):
     """Groups that have rows, in corpus order of their first rows; a group is made whenever it is asked for."""
 
-    def __init__(self, rows: PackedRows, names: Sequence[str], group_of: Ints, member: Ints) -> None:
+    def __init__(self, rows: PackedRows, names: Sequence[str], group_of: IntArray, member: IntArray) -> None:
         rank = np.empty(len(rows.items), dtype=np.int64)
         rank[sorted(range(len(rows.items)), key=rows.items.__getitem__)] = np.arange(len(rows.items))
         columns = (member[rows.key_numbers], rank[rows.item_numbers], rows.numbers, rows.places)

@@ -21,9 +21,7 @@ from sire_core.types import Failure, Unit, UnitKind
 from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sire_core.protocols import LanguageModel
+    from sire_core.protocols import IntArray, LanguageModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class ExtractiveSummarizer:
         cluster: Sequence[Unit],
         rows_of: dict[str, range],
         sentences: Sequence[str],
-        lengths: NDArray[np.int64],
+        lengths: IntArray,
         matrix: Any,
     ) -> tuple[str, tuple[str, ...]]:
         rows = [row for unit in cluster for row in rows_of[unit.id]]
@@ -85,7 +83,7 @@ class ExtractiveSummarizer:
         return _truncate(text, self.max_tokens), ranked
 
 
-def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, diversity: float) -> list[int]:
+def select_sentences(vectors: Any, lengths: IntArray, budget: int, diversity: float) -> list[int]:
     """Choose sentences by maximal marginal relevance to their centroid under a token budget.
 
     Vectors are sparse rows of length one, `[n, vocabulary]`; `diversity` 0 uses relevance only, 1 novelty only.

@@ -13,7 +13,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.evaluate.rows import EvalRow
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from sire_core.protocols import DoubleArray
 
 
 def mark_same(rows: Iterable[EvalRow]) -> list[EvalRow]:
@@ -103,7 +103,7 @@ def paired_bootstrap(row: EvalRow, other: EvalRow, measure: str = "R@5") -> Inte
     return interval_of(paired_differences(row, other, measure))
 
 
-def paired_differences(row: EvalRow, other: EvalRow, measure: str) -> NDArray[np.float64]:
+def paired_differences(row: EvalRow, other: EvalRow, measure: str) -> DoubleArray:
     """Differences of a measure in points, by question, `[questions]`.
 
     Raises:
@@ -182,7 +182,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def randomization_p(differences: NDArray[np.float64], seed: int = 0) -> float:
+def randomization_p(differences: DoubleArray, seed: int = 0) -> float:
     """Share of random signs of paired differences, `[n]`, with a mean as far from 0 as theirs; at least 1 / 10,001."""
     rng = np.random.default_rng(seed)
     seen, extreme = abs(differences.sum()) - 1e-12, 1
@@ -215,7 +215,7 @@ def with_intervals(rows: Sequence[EvalRow]) -> list[EvalRow]:
     ]
 
 
-def interval_of(values: NDArray[np.float64], samples: int = 10_000, seed: int = 0) -> Interval:
+def interval_of(values: DoubleArray, samples: int = 10_000, seed: int = 0) -> Interval:
     """The mean of values and the 2.5 % and 97.5 % quantiles of the means of draws with replacement."""
     rng = np.random.default_rng(seed)
     n = len(values)

@@ -255,7 +255,7 @@ def _named(names: Names) -> IntArray:
     graph, snapshot = names.graph, names.snapshot
 
     def read() -> IntArray:
-        spelled = np.asarray(np.diff(graph.names.lists.ends) > len("[]"))[graph.names.numbers]
+        spelled = np.asarray(graph.names.lists.texts.sizes() > len("[]"))[graph.names.numbers]
         frequent, lists = {name.lower() for name in frequent_names(snapshot)}, graph.names.lists
         all_lists = lists.names_of(np.arange(len(lists.hashes)))
         alike = [i for i, spellings in enumerate(all_lists) if not frequent.isdisjoint(map(str.lower, spellings))]

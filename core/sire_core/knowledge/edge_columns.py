@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sire_core.arrays.grouping import id_codes, ranges
-from sire_core.arrays.lists import Ragged
+from sire_core.arrays.grouping import id_codes
+from sire_core.arrays.lists import PackedTexts, Ragged
 from sire_core.changes.runners import results_of
 from sire_core.extraction.title_links import WORD, title_forms
 from sire_core.knowledge import MENTIONS, RELATES
@@ -24,7 +24,7 @@ from sire_core.types import Edge, hash64
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import IntArray, Runner, View
+    from sire_core.protocols import BoolArray, HashArray, IdArray, IntArray, Runner, View
 
 _FORM = {"keys": np.uint64, "first": np.uint64, "second": np.uint64, "last": np.uint64}
 
@@ -38,74 +38,63 @@ def list_hash(names: Iterable[str]) -> int:
 class NameLists:
     """Distinct lists of names, by hash."""
 
-    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `list_hash`
-    ends: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))  # int64 `[lists + 1]`
-    text: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))  # lists as JSON, uint8
+    hashes: HashArray = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `list_hash`
+    texts: PackedTexts = field(default_factory=lambda: PackedTexts.of(()))  # lists as JSON
     forms: Ragged = field(default_factory=lambda: Ragged.of((), _FORM))  # see `TitleLinker`
 
-    def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def places(self, hashes: HashArray) -> IntArray:
         """Return the numbers of lists by hash; all must exist."""
         return np.searchsorted(self.hashes, hashes)
 
     def names(self, index: int) -> list[str]:
         """Return the names of a list."""
         with stored_values("The list of names"):
-            text = self.text[self.ends[index] : self.ends[index + 1]].tobytes().decode("utf-8", "surrogatepass")
+            text = self.texts[index]
         return list(stored_texts(text, "a list of names"))
 
-    def names_of(self, indexes: NDArray[np.int64]) -> list[list[str]]:
+    def names_of(self, indexes: IntArray) -> list[list[str]]:
         """Return the names of several lists."""
-        text = np.ascontiguousarray(self.text).data
-        ends = zip(self.ends[indexes].tolist(), self.ends[indexes + 1].tolist(), strict=True)
-        bodies = b",".join([text[start:end] for start, end in ends])
+        text, ends = np.ascontiguousarray(self.texts.letters).data, self.texts.ends[indexes]
+        bounds = zip((ends - self.texts.sizes()[indexes]).tolist(), ends.tolist(), strict=True)
+        bodies = b",".join([text[start:end] for start, end in bounds])
         lists: list[list[str]] = json.loads(f"[{bodies.decode('utf-8', 'surrogatepass')}]")
         return lists
 
-    def updated(self, needed: NDArray[np.uint64], added: Mapping[int, Sequence[str]]) -> NameLists:
+    def updated(self, needed: HashArray, added: Mapping[int, Sequence[str]]) -> NameLists:
         """Return the lists with the hashes `needed` (distinct, ascending); new ones come from `added`, by hash."""
         remaining = np.flatnonzero(np.isin(self.hashes, needed))
         new = needed[~np.isin(needed, self.hashes)].tolist()
-        bodies = [
-            json.dumps(list(added[identifier]), ensure_ascii=False).encode("utf-8", "surrogatepass")
-            for identifier in new
-        ]
+        texts = PackedTexts.of([json.dumps(list(added[identifier]), ensure_ascii=False) for identifier in new])
         hashes = np.concatenate([self.hashes[remaining], np.array(new, dtype=np.uint64)])
-        sizes = np.diff(self.ends)
-        lengths = np.concatenate([sizes[remaining], np.array([len(body) for body in bodies], dtype=np.int64)])
-        old = self.text[ranges(self.ends[:-1][remaining], sizes[remaining])]
-        text = np.concatenate([old, np.frombuffer(b"".join(bodies), dtype=np.uint8)])
         order = np.argsort(hashes)
         forms = Ragged.of([_forms(added[identifier]) for identifier in new], _FORM)
         chosen = np.concatenate([remaining, len(self.hashes) + np.arange(len(new))])[order]
-        starts = np.cumsum(lengths) - lengths
         return NameLists(
             hashes=hashes[order],
-            ends=np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.int64),
-            text=text[ranges(starts[order], lengths[order])],
+            texts=PackedTexts.joined([self.texts, texts]).chosen(chosen),
             forms=self.forms.chosen(forms, chosen),
         )
 
     @classmethod
     def joined(cls, parts: Sequence[NameLists]) -> NameLists:
         """Concatenate lists; the result may repeat a list, so that `updated` and `places` do not work on it."""
-        ends = np.cumsum([0, *(int(part.ends[-1]) for part in parts)])
         return cls(
             np.concatenate([part.hashes for part in parts]),
-            np.concatenate([[0], *(part.ends[1:] + end for part, end in zip(parts, ends[:-1], strict=True))]),
-            np.concatenate([part.text for part in parts]),
+            PackedTexts.joined([part.texts for part in parts]),
             Ragged.joined([part.forms for part in parts]),
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name, for a file."""
-        lists: dict[str, NDArray[Any]] = {"lists.hashes": self.hashes, "lists.ends": self.ends, "lists.text": self.text}
+        ends = np.append(0, self.texts.ends)
+        lists = {"lists.hashes": self.hashes, "lists.ends": ends, "lists.text": self.texts.letters}
         return {**lists, **self.forms.arrays("forms")}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> NameLists:
         """Inverse of `arrays`."""
         forms = Ragged.from_arrays("forms", arrays)
-        return cls(arrays["lists.hashes"], arrays["lists.ends"], arrays["lists.text"], forms)
+        return cls(arrays["lists.hashes"], PackedTexts(arrays["lists.text"], arrays["lists.ends"][1:]), forms)
 
 
 def word_hashes(text: str) -> list[int]:
@@ -147,10 +136,10 @@ class EdgeChange(NamedTuple):
 class EdgeColumns:
     """Edges of one kind as columns."""
 
-    sources: NDArray[np.bytes_]  # ids, `[m]`
-    targets: NDArray[np.bytes_]  # ids, `[m]`
-    titles: NDArray[np.bool_]  # whether the target titles the source, `[m]`
-    numbers: NDArray[np.int64]  # row in `lists` of every edge, int64 `[m]`
+    sources: IdArray  # ids, `[m]`
+    targets: IdArray  # ids, `[m]`
+    titles: BoolArray  # whether the target titles the source, `[m]`
+    numbers: IntArray  # row in `lists` of every edge, int64 `[m]`
     lists: NameLists  # names under which sources know targets
 
     @classmethod
@@ -196,7 +185,7 @@ class EdgeColumns:
             lists,
         )
 
-    def edges(self, kind: str, rows: NDArray[np.int64] | None = None) -> list[Edge]:
+    def edges(self, kind: str, rows: IntArray | None = None) -> list[Edge]:
         """Return the edges one by one, or those in some rows."""
         rows = np.arange(len(self.sources)) if rows is None else rows
         names = self.lists.names_of(self.numbers[rows])
@@ -271,7 +260,7 @@ class IdPositions:
         ids: Unit ids, `[size]`.
     """
 
-    def __init__(self, ids: NDArray[np.bytes_]) -> None:
+    def __init__(self, ids: IdArray) -> None:
         self._ids = ids
         codes = id_codes(ids)
         self._order = np.argsort(codes)
@@ -282,7 +271,7 @@ class IdPositions:
         """Return those of a pool, made once per snapshot."""
         return view.derived("places of ids", lambda: cls(view.ids))
 
-    def find(self, ids: NDArray[np.bytes_]) -> IntArray:
+    def find(self, ids: IdArray) -> IntArray:
         """Return positions of ids; -1 for an unknown id."""
         if not len(self._order):
             return np.full(len(ids), -1, dtype=np.int64)

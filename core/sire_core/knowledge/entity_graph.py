@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking, Similarities, View
+    from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IntArray, Ranking, Similarities, View
 
-    Floats = NDArray[np.float64]
 
 _BACK = 3
 """Maximum steps from a passage back to a start."""
@@ -46,7 +45,9 @@ class Walk:
     passages: int
     mentions: IntArray
 
-    def mass(self, entities: Floats, passages: Floats, damping: float, threshold: float = 1e-9) -> Floats:
+    def mass(
+        self, entities: DoubleArray, passages: DoubleArray, damping: float, threshold: float = 1e-9
+    ) -> DoubleArray:
         """PageRank of all nodes, `[nodes]`; zeros if nothing has a starting weight.
 
         Args:
@@ -61,7 +62,7 @@ class Walk:
         return personalized_pagerank(self.graph, seeds, damping, threshold=threshold).scores
 
 
-def min_max(values: FloatArray, allowed: BoolArray | None = None) -> Floats:
+def min_max(values: FloatArray, allowed: BoolArray | None = None) -> DoubleArray:
     """Scale values to 0 to 1; all 1 if they are equal.
 
     Args:
@@ -77,7 +78,7 @@ def min_max(values: FloatArray, allowed: BoolArray | None = None) -> Floats:
 
 
 def walk_ranking(
-    paths: WalkPaths, scores: Floats, cosines: Similarities, allowed: BoolArray | None, cosine_weight: float
+    paths: WalkPaths, scores: DoubleArray, cosines: Similarities, allowed: BoolArray | None, cosine_weight: float
 ) -> Ranking:
     """Rank passages by a score, the highest scaled to 1, plus their cosine; all other units come after them by cosine.
 
@@ -116,7 +117,7 @@ class WalkPaths:
     graph: EntityGraph
     walk: Walk
     starts: Mapping[int, str]
-    mass: Floats
+    mass: DoubleArray
     cosines: Similarities
     _known: dict[int, tuple[int, ...]] = field(default_factory=dict, init=False)
 
@@ -246,7 +247,7 @@ class EntityGraph:
                     names.setdefault(int(self.entities[mention]), name)
         return names
 
-    def called(self, passages: IntArray, keys: NDArray[np.uint64]) -> IntArray:
+    def called(self, passages: IntArray, keys: HashArray) -> IntArray:
         """Return the entities that passages call by certain names, -1 where a passage uses no such name.
 
         Args:
@@ -296,7 +297,7 @@ class EntityGraph:
         return next((name for mention in mentions.tolist() for name in self.names.names(mention)[:1]), "")
 
 
-def _paired(passages: IntArray, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _paired(passages: IntArray, keys: HashArray) -> HashArray:
     """Hashes of pairs of a passage and the key of a name."""
     return np.asarray(keys ^ (passages.astype(np.uint64) + np.uint64(1)) * GOLDEN)
 

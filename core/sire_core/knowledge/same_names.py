@@ -10,13 +10,12 @@ from sire_core.text.words import tokenize
 from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from typing_extensions import Self
 
     from sire_core.changes.step import Context
     from sire_core.changes.step_rows import Entry
     from sire_core.changes.step_table import Table
+    from sire_core.protocols import DoubleArray, FloatArray, IntArray
 
 
 def merge_aliases(
@@ -82,14 +81,14 @@ _PAIRS_PER_BLOCK = 65_536
 """Pairs whose cosines are computed in one step."""
 
 
-SimilarPairs = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.float64]"]
+SimilarPairs = tuple["IntArray", "IntArray", "DoubleArray"]
 """Numbers of the first and second name, ascending, and their cosines."""
 
 _MAX_NEIGHBORS = 101  # as many as the released code takes, which counts from 0
 _MIN_CHARACTERS = 3
 
 
-def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], threshold: float) -> SimilarPairs:
+def all_similar_names(names: Sequence[str], vectors: FloatArray, threshold: float) -> SimilarPairs:
     """For every name those with similar vectors, as HippoRAG joins them: no shared word is needed.
 
     Every name is compared with every other, in time proportional to the square of their number. A name with fewer
@@ -122,7 +121,7 @@ def all_similar_names(names: Sequence[str], vectors: NDArray[np.float32], thresh
 
 
 def similar_names(
-    names: Sequence[str], vectors: NDArray[np.float32], threshold: float, max_names_per_word: int = 100
+    names: Sequence[str], vectors: FloatArray, threshold: float, max_names_per_word: int = 100
 ) -> SimilarPairs:
     """Pairs of names that share a word and whose vectors are similar.
 

@@ -19,7 +19,7 @@ from sire_core.types import digest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import FloatArray
+    from sire_core.protocols import FloatArray, IdArray
 
 
 def _vector_key(text: str) -> str:
@@ -97,11 +97,11 @@ class PrecomputedEmbedder:
         return table[rows]
 
     @cached_property
-    def _table(self) -> tuple[NDArray[np.bytes_], FloatArray, str]:
+    def _table(self) -> tuple[IdArray, FloatArray, str]:
         return _read(self._path)
 
 
-def _read(path: Path) -> tuple[NDArray[np.bytes_], FloatArray, str]:
+def _read(path: Path) -> tuple[IdArray, FloatArray, str]:
     try:
         # Without pickle: arrays of objects are refused, so reading a file runs nothing.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:

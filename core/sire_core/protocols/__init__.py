@@ -42,5 +42,9 @@ from sire_core.protocols.searching import View as View
 
 if TYPE_CHECKING:
     from sire_core.protocols.models import BoolArray as BoolArray
+    from sire_core.protocols.models import DoubleArray as DoubleArray
     from sire_core.protocols.models import FloatArray as FloatArray
+    from sire_core.protocols.models import HashArray as HashArray
+    from sire_core.protocols.models import IdArray as IdArray
+    from sire_core.protocols.models import Int32Array as Int32Array
     from sire_core.protocols.models import IntArray as IntArray

@@ -11,7 +11,6 @@ from sire_core.protocols.searching import VectorIndex
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
 
     from sire_core.protocols.models import Embedder, FloatArray, LanguageModel
     from sire_core.protocols.searching import ContextProvider, Ranker, Selector
@@ -298,7 +297,7 @@ class MirroredUnit:
     unit: Unit
     doc_ids: tuple[str, ...]
     metadata: Mapping[str, Any]
-    vector: NDArray[np.float32]
+    vector: FloatArray
     replaces: bool = True
     differs: tuple[str, ...] = ()
 

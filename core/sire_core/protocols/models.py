@@ -12,8 +12,12 @@ if TYPE_CHECKING:
 
     # For annotations only: importing this package does not import numpy.
     FloatArray = NDArray[np.float32]
+    DoubleArray = NDArray[np.float64]
     IntArray = NDArray[np.int64]
+    Int32Array = NDArray[np.int32]
     BoolArray = NDArray[np.bool_]
+    HashArray = NDArray[np.uint64]
+    IdArray = NDArray[np.bytes_]
 
 
 @dataclass(frozen=True, slots=True)

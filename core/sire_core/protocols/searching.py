@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sire_core.filters import Filter
     from sire_core.protocols.building import Runner
-    from sire_core.protocols.models import BoolArray, FloatArray, IntArray, LanguageModel
+    from sire_core.protocols.models import BoolArray, DoubleArray, FloatArray, IdArray, IntArray, LanguageModel
     from sire_core.types import Edge, Hit, PathStep, Unit
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ class View(Protocol):
         """`UnitKind` values by code."""
 
     @property
-    def ids(self) -> NDArray[np.bytes_]:
+    def ids(self) -> IdArray:
         """Unit ids, ASCII, `[size]`."""
 
     @property
@@ -162,7 +162,7 @@ class View(Protocol):
     def units(self, positions: Sequence[int] | IntArray) -> list[Unit]:
         """Read units."""
 
-    def hits(self, positions: IntArray, scores: NDArray[np.float32], ranking: Ranking) -> list[Hit]:
+    def hits(self, positions: IntArray, scores: FloatArray, ranking: Ranking) -> list[Hit]:
         """Read units as hits, with their documents and the reasons that the ranking gives.
 
         A derived unit cites its passages in the order in which the ranking itself prefers them.
@@ -207,10 +207,10 @@ class View(Protocol):
 class Ranking(Protocol):
     """An ordered, lazily extended list of unit positions."""
 
-    async def top(self, n: int) -> tuple[IntArray, NDArray[np.float32]]:
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
         """The best `n` positions and scores, or fewer when the pool is exhausted. Best first, ties by position."""
 
-    def scores_at(self, positions: IntArray) -> NDArray[np.float32]:
+    def scores_at(self, positions: IntArray) -> FloatArray:
         """Scores of given positions, whether they are near the top or not; orders the citations of a derived unit."""
 
     def path(self, position: int) -> tuple[PathStep, ...]:
@@ -221,7 +221,7 @@ class Ranking(Protocol):
 class ReadableRanking(Protocol):
     """A ranking that knows how a model should read its first hits again."""
 
-    def reading(self, positions: IntArray) -> tuple[NDArray[np.float64], list[str]]:
+    def reading(self, positions: IntArray) -> tuple[DoubleArray, list[str]]:
         """Weight of a model's judgement at each position, usually 1; and the sentence that leads to each.
 
         Where nothing leads, the sentence is empty.

@@ -39,9 +39,7 @@ from sire_core.text.words import count_tokens
 from sire_core.types import Hit
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sire_core.protocols import FloatArray
+    from sire_core.protocols import DoubleArray, FloatArray
 
 CountTokens = Callable[[str], int]
 ScoreTexts = Callable[[str, Sequence[str]], "FloatArray"]
@@ -194,7 +192,7 @@ class Candidates:
     read: Sequence[PassagePieces]
     owner: Sequence[int]
     number: Sequence[int]
-    features: NDArray[np.float64]
+    features: DoubleArray
 
     @classmethod
     def of(
@@ -221,14 +219,14 @@ class Candidates:
         piece = self.read[self.owner[candidate]].pieces[self.number[candidate]]
         return self.read[self.owner[candidate]].text[piece.start : piece.end]
 
-    def values(self, weights: dict[str, float] | None = None) -> NDArray[np.float64]:
+    def values(self, weights: dict[str, float] | None = None) -> DoubleArray:
         """Score of every piece without a reranker, `[pieces]`."""
         weights = learned_weights() if weights is None else weights
         if not are_parts([passage.hit for passage in self.passages]):
             weights = {**weights, **_OF_WHOLE}
         return np.asarray(self.features @ np.array([weights.get(name, 0.0) for name in FEATURES]))
 
-    def reranked(self, values: NDArray[np.float64], score: ScoreTexts) -> NDArray[np.float64]:
+    def reranked(self, values: DoubleArray, score: ScoreTexts) -> DoubleArray:
         """Scores with those of a reranker of the best pieces; it reads each behind the last heading above it."""
         best = np.argsort(-values, kind="stable")[:_RERANKED]
         texts = [f"{self._heading(candidate)}\n{self.text(candidate)}".strip() for candidate in best.tolist()]
@@ -267,7 +265,7 @@ def score_function(rerank: Reranker, milliseconds: int = 0) -> ScoreTexts | None
 
 def _features(
     question: str, part: str, spoken: Language, passages: Sequence[RankedPassage], read: Sequence[PassagePieces]
-) -> NDArray[np.float64]:
+) -> DoubleArray:
     question_stems = sorted(stems(question, spoken))
     rows = [
         (passage, each.words[number], each, number)
@@ -408,7 +406,7 @@ def select_context(
 
 def _within_budget(
     candidates: Candidates,
-    values: NDArray[np.float64],
+    values: DoubleArray,
     taken: dict[int, tuple[int, int]],
     max_tokens: int,
     options: ContextOptions,
@@ -455,7 +453,7 @@ def ranked(hits: Iterable[Hit], starts: Sequence[int | None] = ()) -> list[Ranke
 class _Filling:
     """Takes pieces, best first, while there is room for them, their labels and headings."""
 
-    def __init__(self, candidates: Candidates, values: NDArray[np.float64], options: ContextOptions) -> None:
+    def __init__(self, candidates: Candidates, values: DoubleArray, options: ContextOptions) -> None:
         self._candidates, self._options = candidates, options
         self._order = np.argsort(-values, kind="stable").tolist()
         self._room = 0

@@ -27,8 +27,7 @@ from sire_core.text.snippets import Sentence, cut_around, identifiers, read_sent
 from sire_core.text.words import UNSPACED, count_tokens, joined_parts
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from sire_core.protocols import BoolArray, DoubleArray
     from sire_core.search.pieces import Piece
     from sire_core.types import Hit
 
@@ -132,8 +131,8 @@ class ScoredSentences:
     asking: AskingRules
     numbers: Sequence[int]
     candidates: Candidates
-    parts: Sequence[NDArray[np.float64]]
-    is_open: NDArray[np.bool_]
+    parts: Sequence[DoubleArray]
+    is_open: BoolArray
 
     @classmethod
     def of(cls, question: str, hits: Sequence[Hit]) -> ScoredSentences:
@@ -175,7 +174,7 @@ class ScoredSentences:
             if (piece := self.piece(other))[1].kind == ROW and piece[0] != self.piece(place)[0]
         ]
 
-    def weak_rows(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def weak_rows(self, values: DoubleArray) -> BoolArray:
         """True for rows that say much less than the best of their table, `[sentences]`: another one is asked for."""
         tables = [
             (row, piece.header) if piece.kind == ROW else None for row, piece in map(self.piece, range(len(values)))
@@ -191,7 +190,7 @@ class ScoredSentences:
         return self.candidates.read[self.candidates.owner[place]].words[self.candidates.number[place]]
 
 
-def _own_features(question: str, asking: AskingRules, candidates: Candidates) -> NDArray[np.float64]:
+def _own_features(question: str, asking: AskingRules, candidates: Candidates) -> DoubleArray:
     """Features that a context does not have, `[sentences, len(FEATURES) - 4]`."""
     spoken = candidates.spoken
     asked, names = stems(question, spoken), identifiers(question)
@@ -227,7 +226,7 @@ def _own_features(question: str, asking: AskingRules, candidates: Candidates) ->
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES) - 4)
 
 
-def _may_answer(question: str, candidates: Candidates) -> NDArray[np.bool_]:
+def _may_answer(question: str, candidates: Candidates) -> BoolArray:
     """True for sentences that may be quoted: no fragments, and where settings are asked for, none about others."""
     subjects = list(_subjects(candidates))
     explained = identifiers(question).intersection(frozenset().union(*subjects))
@@ -239,7 +238,7 @@ def _may_answer(question: str, candidates: Candidates) -> NDArray[np.bool_]:
     return np.array(may, dtype=bool)
 
 
-def _is_related(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.bool_]:
+def _is_related(parts: Sequence[DoubleArray]) -> BoolArray:
     """True for sentences with something of the question, or of what led to them, in or around them, `[sentences]`."""
     related = [FEATURES.index(name) for name in ("words", "title", "near", "alike", "leads", "via")]
     return np.asarray(np.any([columns[:, related].any(axis=1) for columns in parts], axis=0), dtype=bool)
@@ -258,7 +257,7 @@ def _subjects(candidates: Candidates) -> Iterator[frozenset[str]]:
         yield subject
 
 
-def _chosen(scored: ScoredSentences, values: Sequence[NDArray[np.float64]], room: int, kind: str) -> list[int]:
+def _chosen(scored: ScoredSentences, values: Sequence[DoubleArray], room: int, kind: str) -> list[int]:
     """Sentences for each part of the question in turn, with those beside them, as far as there is room for tokens."""
     is_open = scored.is_open.copy()
     waiting = [value - value[is_open].max() for value in values if is_open.any()]

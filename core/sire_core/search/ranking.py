@@ -12,11 +12,8 @@ from sire_core.errors import ModelError, RefusalError
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from sire_core.protocols import BoolArray, DoubleArray, FloatArray, IntArray, Ranking, Similarities, View
 
-    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking, Similarities, View
-
-    Floats = NDArray[np.float64]
 
 T = TypeVar("T")
 
@@ -161,7 +158,7 @@ class LiftedRanking:
         explain: Callable[[int], tuple[PathStep, ...]],
         weight: float = 1.0,
         lifted: IntArray | None = None,
-        lifts: Floats | None = None,
+        lifts: DoubleArray | None = None,
     ) -> None:
         self._similarities = similarities
         self._weight = weight

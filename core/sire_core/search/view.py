@@ -258,7 +258,7 @@ class PoolView(DerivedCache):
         )
         return by_id
 
-    def hits(self, positions: IntArray, scores: NDArray[np.float32], ranking: Ranking) -> list[Hit]:
+    def hits(self, positions: IntArray, scores: FloatArray, ranking: Ranking) -> list[Hit]:
         """Read units as hits; a derived unit cites its passages in the order in which the ranking prefers them."""
         return [
             self.hit(position, score, ranking)

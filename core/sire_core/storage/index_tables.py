@@ -12,7 +12,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sire_core.documents.stored_corpus import StoredDocument
 from sire_core.storage.checksums import (
@@ -36,7 +35,7 @@ from sire_core.storage.step_tables import (
 from sire_core.types import Chunk, Unit, UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Delta, TableChange
+    from sire_core.protocols import Delta, FloatArray, TableChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +47,9 @@ class Commit:
     put_chunks: Sequence[Chunk] = ()  # New chunks
     drop_chunks: Sequence[str] = ()  # Ids of chunks that are gone
     deltas: Mapping[str, Delta] = field(default_factory=dict)  # Changes by owner (organizer fingerprints and `CORPUS`)
-    vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)  # Vectors of all put units, by unit id
+    vectors: Mapping[str, FloatArray] = field(default_factory=dict)  # Vectors of all put units, by unit id
     # New vectors of units that stay, after the embedder was refitted
-    revectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    revectors: Mapping[str, FloatArray] = field(default_factory=dict)
     drop_owners: Sequence[str] = ()  # Owners whose units, edges and state go altogether
     manifest: Mapping[str, Any] = field(default_factory=dict)  # The manifest after the change
 
@@ -148,7 +147,7 @@ def write_delta(
     writes: CheckedWrites,
     owner: str,
     delta: Delta,
-    vectors: Mapping[str, NDArray[np.float32]],
+    vectors: Mapping[str, FloatArray],
     *,
     passages: bool = False,
 ) -> None:
@@ -220,7 +219,7 @@ def unit_of(row: tuple[Any, ...]) -> Unit:
     )
 
 
-def _unit_row(unit: Unit, owner: str, vector: NDArray[np.float32]) -> tuple[object, ...]:
+def _unit_row(unit: Unit, owner: str, vector: FloatArray) -> tuple[object, ...]:
     """Return the row of a unit."""
     return (
         unit.id,
@@ -238,13 +237,13 @@ def _unit_row(unit: Unit, owner: str, vector: NDArray[np.float32]) -> tuple[obje
     )
 
 
-def vector_blob(vector: NDArray[np.float32]) -> bytes:
+def vector_blob(vector: FloatArray) -> bytes:
     """Return the bytes of a vector, with a checksum."""
     content = np.ascontiguousarray(vector, dtype=np.float32).tobytes()
     return content + zlib.crc32(content).to_bytes(VECTOR_CHECKSUM, "little")
 
 
-def vector_of(unit: object, blob: bytes) -> NDArray[np.float32]:
+def vector_of(unit: object, blob: bytes) -> FloatArray:
     """Return a vector from its bytes; `unit` is its id for errors."""
     if not is_right_vector(blob):
         raise damage(f"the vector of {unit!r}")

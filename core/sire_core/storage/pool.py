@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from sire_core.documents.stored_corpus import CorpusUpdate, StoredCorpus, StoredDocument
+    from sire_core.protocols import BoolArray, FloatArray, HashArray, IdArray, IntArray
     from sire_core.storage.folder import Folder
     from sire_core.storage.index_tables import Commit
     from sire_core.storage.manifest import BuiltRecipe
@@ -67,9 +68,9 @@ _TEXT_COLUMNS = ("documents", "titles", "metadata", "kind_names")
 class CorpusColumns:
     """Columns of a pool about the whole corpus. An `Incremental` of it."""
 
-    chunk_ids: NDArray[np.bytes_]  # Ids of the chunks, in corpus order
-    chunk_documents: NDArray[np.int64]  # Document numbers of the chunks
-    chunk_metadata: NDArray[np.int64]  # Numbers of their metadata
+    chunk_ids: IdArray  # Ids of the chunks, in corpus order
+    chunk_documents: IntArray  # Document numbers of the chunks
+    chunk_metadata: IntArray  # Numbers of their metadata
     documents: bytes  # Ids of the documents, in corpus order, as JSON
     titles: bytes  # Titles of the documents, likewise
     count: int  # How many documents
@@ -148,17 +149,17 @@ class Pool:
     """Arrays over the units of a recipe, chunks first, then each organizer's units by level and corpus order."""
 
     generation: int  # Generation of the index it was made from
-    matrix: NDArray[np.float32]  # Unit-length vectors, float32 `[n, d]`
-    ids: NDArray[np.bytes_]  # Unit ids, `[n]`
+    matrix: FloatArray  # Unit-length vectors, float32 `[n, d]`
+    ids: IdArray  # Unit ids, `[n]`
     kinds: NDArray[np.uint8]  # Codes into `kind_names`, `[n]`
     levels: NDArray[np.uint8]  # `[n]`
     ranks: NDArray[np.uint8]  # 0 for units of the corpus, then the number of the organizer in the recipe's order, `[n]`
-    indptr: NDArray[np.int64]  # CSR of provenance, `[n + 1]`
-    indices: NDArray[np.int64]  # Chunk numbers; the sources of unit i are `indices[indptr[i]:indptr[i + 1]]`
-    chunk_ids: NDArray[np.bytes_]  # Ids of the chunks by number
-    chunk_documents: NDArray[np.int64]  # Document numbers of the chunks
-    chunk_metadata: NDArray[np.int64]  # Numbers into `metadata` of the chunks
-    offsets: NDArray[np.int64]  # Bytes of unit i in `rows` are `offsets[i]:offsets[i + 1]`
+    indptr: IntArray  # CSR of provenance, `[n + 1]`
+    indices: IntArray  # Chunk numbers; the sources of unit i are `indices[indptr[i]:indptr[i + 1]]`
+    chunk_ids: IdArray  # Ids of the chunks by number
+    chunk_documents: IntArray  # Document numbers of the chunks
+    chunk_metadata: IntArray  # Numbers into `metadata` of the chunks
+    offsets: IntArray  # Bytes of unit i in `rows` are `offsets[i]:offsets[i + 1]`
     rows: NDArray[np.uint8]  # Units as compressed JSON, one after the other
     documents: bytes  # Document ids by number, as JSON bytes; parsed when they are needed
     titles: bytes  # Titles of the documents by number, as JSON bytes; empty where there is none
@@ -206,7 +207,7 @@ class Pool:
         hidden = set(scoped.values())  # whose ids others have here
         return [scoped.get(name, f"{name} #hidden" if name in hidden else name) for name in stored_ids]
 
-    def _listed(self, name: str, numbers: NDArray[np.int64], form: type[T]) -> list[T]:
+    def _listed(self, name: str, numbers: IntArray, form: type[T]) -> list[T]:
         """Return a list of JSON values that chunks have the numbers of."""
         with derived_values(name):
             values = json.loads(getattr(self, name))
@@ -305,7 +306,7 @@ class Pool:
         return self.files is None or self.files.intact(self.stamp, may_be_gone=may_be_gone)
 
 
-def _is_ascii(ids: NDArray[np.bytes_]) -> bool:
+def _is_ascii(ids: IdArray) -> bool:
     return not ids.size or bool(np.ascontiguousarray(ids).view(np.uint8).max() < 128)
 
 
@@ -313,7 +314,7 @@ def _is_within(numbers: NDArray[Any], size: int) -> bool:
     return not numbers.size or bool(numbers.min() >= 0 and numbers.max() < size)
 
 
-def _are_bounds(bounds: NDArray[np.int64], count: int, size: int) -> bool:
+def _are_bounds(bounds: IntArray, count: int, size: int) -> bool:
     """True if bounds divide so many items into so many parts."""
     right = len(bounds) == count + 1 and bounds[0] == 0 and (np.diff(bounds) >= 0).all()
     return bool(right and bounds[-1] == size)
@@ -423,7 +424,7 @@ def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> dict[str, 
     return _merged(pool, unchanged, lengths, indices, new, number, change)
 
 
-def _renumbered(pool: Pool, commit: Commit, number: Mapping[str, int]) -> NDArray[np.int64]:
+def _renumbered(pool: Pool, commit: Commit, number: Mapping[str, int]) -> IntArray:
     """Return the new number of every chunk of a pool; -1 for removed ones."""
     put = [chunk.id for chunk in commit.put_chunks]
     staying = ~_among(pool.chunk_ids, {*put, *commit.drop_chunks})
@@ -436,7 +437,7 @@ def _renumbered(pool: Pool, commit: Commit, number: Mapping[str, int]) -> NDArra
     return numbers
 
 
-def _among(ids: NDArray[np.bytes_], wanted: set[str]) -> NDArray[np.bool_]:
+def _among(ids: IdArray, wanted: set[str]) -> BoolArray:
     """Return which ids are in a small set."""
     raw = {name.encode() for name in wanted}
     beginnings = np.array(sorted(raw), dtype=ids.dtype)
@@ -446,16 +447,16 @@ def _among(ids: NDArray[np.bytes_], wanted: set[str]) -> NDArray[np.bool_]:
     return is_wanted
 
 
-def _beginnings(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
+def _beginnings(ids: IdArray) -> HashArray:
     """Return the first eight bytes of ids as numbers."""
     return np.ascontiguousarray(np.ascontiguousarray(ids).view(np.uint64).reshape(-1, MOST_LETTERS // 8)[:, 0])
 
 
 def _merged(
     pool: Pool,
-    unchanged: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    indices: NDArray[np.int64],
+    unchanged: IntArray,
+    lengths: IntArray,
+    indices: IntArray,
     new: _New,
     number: Mapping[str, int],
     change: PoolChange,
@@ -495,7 +496,7 @@ def _merged(
     }
 
 
-def _runs(sources: NDArray[np.int64], places: NDArray[np.int64]) -> list[tuple[int, int]]:
+def _runs(sources: IntArray, places: IntArray) -> list[tuple[int, int]]:
     """Return the rows of the new pool as slices (start, stop) of the old one, and as (number, 0) for new rows."""
     # A new row is one of its own, also where an old one with the number behind -1 follows.
     new = sources < 0

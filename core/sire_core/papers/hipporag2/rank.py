@@ -37,14 +37,21 @@ from sire_core.extend import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from sire_core.extend import BoolArray, Filter, FloatArray, IntArray, LanguageModel, Ranking, SimilarPairs, View
-
-    Floats = NDArray[np.float64]
-    from collections.abc import Callable
+    from sire_core.extend import (
+        BoolArray,
+        DoubleArray,
+        Filter,
+        FloatArray,
+        IntArray,
+        LanguageModel,
+        Ranking,
+        SimilarPairs,
+        View,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,7 @@ class PhraseGraph:
     ends: IntArray  # phrases at both ends of every triple, -1 where an end is none, `[triples, 2]`
     stated: IntArray  # in how many chunks every triple is stated, `[triples]`
     synonyms: IntArray  # phrases and those with similar names that they find, `[found, 2]`
-    likeness: NDArray[np.float64]  # their cosines, `[found]`
+    likeness: DoubleArray  # their cosines, `[found]`
     name: str  # of the graph among the structures of a snapshot
 
     @classmethod
@@ -219,13 +226,7 @@ class TripleWalk:
 
     @stored_values("The walk over phrases")
     def _rank(
-        self,
-        query: str,
-        cosines: FloatArray,
-        view: View,
-        graph: PhraseGraph,
-        near: NDArray[np.int64],
-        allowed: BoolArray | None,
+        self, query: str, cosines: FloatArray, view: View, graph: PhraseGraph, near: IntArray, allowed: BoolArray | None
     ) -> Ranking:
         walk = graph.walk(view, self.context_weight if self.passage_nodes else 0.0, allowed)
         passages = graph.mentions.chunk_positions
@@ -246,14 +247,8 @@ class TripleWalk:
         return walk_ranking(paths, scores, similarities, allowed, 0.0 if scores.any() else 1.0)
 
     def _by_triples(
-        self,
-        cosines: FloatArray,
-        view: View,
-        graph: PhraseGraph,
-        walk: Walk,
-        near: NDArray[np.int64],
-        allowed: BoolArray | None,
-    ) -> tuple[Floats, dict[int, str]]:
+        self, cosines: FloatArray, view: View, graph: PhraseGraph, walk: Walk, near: IntArray, allowed: BoolArray | None
+    ) -> tuple[DoubleArray, dict[int, str]]:
         """Starting weights of phrases, `[phrases]`, by the triples near the question, and why they have them."""
         similarities = cosines[graph.triples]
         scores = min_max(similarities, None if allowed is None else allowed[graph.triples])
@@ -280,7 +275,7 @@ class TripleWalk:
 
     def _by_phrases(
         self, cosines: FloatArray, view: View, graph: PhraseGraph, walk: Walk, allowed: BoolArray | None
-    ) -> tuple[Floats, dict[int, str]]:
+    ) -> tuple[DoubleArray, dict[int, str]]:
         """As `_by_triples`, by the phrases whose names are nearest to the question."""
         allowed_phrases = (graph.phrases >= 0) & (walk.mentions > 0)
         if allowed is not None:  # a name may be spelled in hidden passages only
@@ -296,7 +291,9 @@ class TripleWalk:
         }
 
 
-def _by_names(query: str, graph: PhraseGraph, walk: Walk, allowed: BoolArray | None) -> tuple[Floats, dict[int, str]]:
+def _by_names(
+    query: str, graph: PhraseGraph, walk: Walk, allowed: BoolArray | None
+) -> tuple[DoubleArray, dict[int, str]]:
     """As `TripleWalk._by_triples`, by the phrases that the question names; `allowed` are passages."""
     named = graph.mentions.link(query, allowed)
     starts = np.zeros(len(graph.phrases))
@@ -305,7 +302,7 @@ def _by_names(query: str, graph: PhraseGraph, walk: Walk, allowed: BoolArray | N
     return starts, {phrase: f"the question names {name}" for phrase, name in named.items()}
 
 
-def _summed(mass: Floats, graph: PhraseGraph, walk: Walk, allowed: BoolArray | None) -> Floats:
+def _summed(mass: DoubleArray, graph: PhraseGraph, walk: Walk, allowed: BoolArray | None) -> DoubleArray:
     """Sum of the PageRank of the phrases of every passage, `[passages]`."""
     shares = mass[walk.passages + graph.mentions.entities]
     if allowed is not None:

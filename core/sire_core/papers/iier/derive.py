@@ -28,7 +28,7 @@ from sire_core.papers.iier.table import InteractionTable, KeywordTable, PassageL
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.extend import BuildView, Change, FloatArray, Unit
+    from sire_core.extend import BuildView, Change, DoubleArray, FloatArray, IntArray, Unit
 
 
 _KEYWORD_ROWS_PER_BLOCK = 4096
@@ -37,7 +37,7 @@ _RECORDS = 4096
 """Passages whose extraction records are in memory at once."""
 
 
-def structural_pairs(documents: Sequence[str], nodes: Sequence[int]) -> NDArray[np.int64]:
+def structural_pairs(documents: Sequence[str], nodes: Sequence[int]) -> IntArray:
     """Distinct pairs `[m, 2]` of neighbours in one document, the smaller node first, ascending (oracle I4)."""
     pairs = {
         (min(nodes[i], nodes[i + 1]), max(nodes[i], nodes[i + 1]))
@@ -48,8 +48,8 @@ def structural_pairs(documents: Sequence[str], nodes: Sequence[int]) -> NDArray[
 
 
 def semantic_pairs(
-    indices: NDArray[np.int64], similarities: NDArray[np.float64], links: str = "union"
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    indices: IntArray, similarities: DoubleArray, links: str = "union"
+) -> tuple[IntArray, DoubleArray, IntArray]:
     """Ascending pairs `[m, 2]`, cosines, and who lists the other (1 smaller, 2 larger node, 3 both) (oracle I3)."""
     size, width = indices.shape
     keep = similarities > 0
@@ -64,11 +64,8 @@ def semantic_pairs(
 
 
 def keyword_pairs(
-    indptr: NDArray[np.int64],
-    numbers: NDArray[np.signedinteger[Any]],
-    min_shared: int = 3,
-    max_nodes: int | None = 200,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    indptr: IntArray, numbers: NDArray[np.signedinteger[Any]], min_shared: int = 3, max_nodes: int | None = 200
+) -> tuple[IntArray, IntArray]:
     """Pairs `[m, 2]` that share keywords of at most `max_nodes` nodes, and how many, ascending (oracle I1)."""
     from scipy.sparse import csr_array
 

@@ -22,7 +22,7 @@ from sire_core.papers.iier.scorers import count_bits, newly_covered
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.extend import Embedder, FloatArray, IntArray, View
+    from sire_core.extend import DoubleArray, Embedder, FloatArray, IntArray, View
     from sire_core.papers.iier.chain_graph import ChainGraph
     from sire_core.papers.iier.scorers import ChainScorer, WalkState
 
@@ -108,14 +108,14 @@ def title_keywords(graph: ChainGraph, view: View) -> IntArray:
     return view.derived("title keywords", find)
 
 
-def _shared_keywords(graph: ChainGraph, left: IntArray, right: IntArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _shared_keywords(graph: ChainGraph, left: IntArray, right: IntArray) -> tuple[IntArray, IntArray]:
     """All shared keywords of pairs of nodes: numbers of the pair and of the keyword, `[shared]` each."""
     size = max(1, len(graph.keys))
     both = np.intersect1d(_codes(graph, left, size), _codes(graph, right, size))
     return both // size, both % size
 
 
-def _codes(graph: ChainGraph, nodes: IntArray, size: int) -> NDArray[np.int64]:
+def _codes(graph: ChainGraph, nodes: IntArray, size: int) -> IntArray:
     """`row * size + keyword` for every keyword of every node."""
     rows, keywords = graph.keywords.take(nodes)
     return np.asarray(rows * size + keywords, dtype=np.int64)
@@ -132,11 +132,11 @@ class NeuralScorer:
     worth, but not to learn from 1,536 coordinates.
     """
 
-    weights: Mapping[str, NDArray[np.float32]]  # of the MLPs `edge` and `score`, and the linear `direct`
+    weights: Mapping[str, FloatArray]  # of the MLPs `edge` and `score`, and the linear `direct`
     card: Mapping[str, Any]  # with `embedder`, `dimension` and `digest`
 
     @classmethod
-    def of(cls, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> NeuralScorer:
+    def of(cls, weights: Mapping[str, FloatArray], card: Mapping[str, Any]) -> NeuralScorer:
         """Load the scorer of a checkpoint."""
         features = (list(PAIR_FEATURES), list(EDGE_FEATURES))
         if card.get("kind") != "light" or (card.get("pair_features"), card.get("edge_features")) != features:
@@ -173,7 +173,7 @@ class NeuralScorer:
             )
 
 
-def score_features(weights: Mapping[str, NDArray[np.float32]], pair: FloatArray, edge: FloatArray) -> FloatArray:
+def score_features(weights: Mapping[str, FloatArray], pair: FloatArray, edge: FloatArray) -> FloatArray:
     """Scores `[c]` of rows of `pair_features` and `edge_features`."""
     joined = _linear(weights, "edge.2", np.maximum(_linear(weights, "edge.0", edge), 0.0))
     hidden = np.maximum(_linear(weights, "score.0", np.concatenate((pair, joined), axis=1)), 0.0)
@@ -181,7 +181,7 @@ def score_features(weights: Mapping[str, NDArray[np.float32]], pair: FloatArray,
     return np.asarray((_linear(weights, "score.2", hidden) + direct)[:, 0], dtype=np.float32)
 
 
-def _linear(weights: Mapping[str, NDArray[np.float32]], name: str, rows: NDArray[Any]) -> NDArray[np.float64]:
+def _linear(weights: Mapping[str, FloatArray], name: str, rows: NDArray[Any]) -> DoubleArray:
     # einsum, not a matrix product: rows do not depend on the batch.
     product = np.einsum("cf,of->co", rows, weights[f"{name}.weight"].astype(np.float64))
     return np.asarray(product + weights[f"{name}.bias"])
@@ -222,7 +222,7 @@ class EncoderChainScorer:
     card: Mapping[str, Any]  # card of the checkpoint; without a digest, as in training, no vector is cached
 
     @classmethod
-    def of(cls, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> EncoderChainScorer:
+    def of(cls, weights: Mapping[str, FloatArray], card: Mapping[str, Any]) -> EncoderChainScorer:
         """Load the scorer of a checkpoint."""
         if not all(np.isfinite(array).all() for array in weights.values()):
             raise StorageError("contains weights that are not numbers: its training failed. Train it again.")
@@ -289,12 +289,12 @@ def load_chain_scorer(path: str | Path) -> ChainScorer:
         raise StorageError(f"{path} {error}") from error
 
 
-def scorer_of(weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> ChainScorer:
+def scorer_of(weights: Mapping[str, FloatArray], card: Mapping[str, Any]) -> ChainScorer:
     """Make the scorer of weights and card."""
     return EncoderChainScorer.of(weights, card) if card.get("kind") == "encoder" else NeuralScorer.of(weights, card)
 
 
-def scorer_digest(weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> str:
+def scorer_digest(weights: Mapping[str, FloatArray], card: Mapping[str, Any]) -> str:
     """Digest of the weights and the rest of the card; equal for equal trainings."""
     rest = {name: value for name, value in card.items() if name != "digest"}
     digest = hashlib.blake2b(json.dumps(rest, sort_keys=True).encode(), digest_size=16)
@@ -305,9 +305,7 @@ def scorer_digest(weights: Mapping[str, NDArray[np.float32]], card: Mapping[str,
     return digest.hexdigest()
 
 
-def write_checkpoint(
-    path: str | Path, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]
-) -> dict[str, Any]:
+def write_checkpoint(path: str | Path, weights: Mapping[str, FloatArray], card: Mapping[str, Any]) -> dict[str, Any]:
     """Write a scorer in one step, and return the card with `format` and `digest`."""
     _, save_file, safetensor_error = _safetensors()
     full = {**json.loads(json.dumps(card)), "format": FORMAT}
@@ -323,7 +321,7 @@ def write_checkpoint(
     return full
 
 
-def read_checkpoint(path: str | Path) -> tuple[Mapping[str, NDArray[np.float32]], Mapping[str, Any]]:
+def read_checkpoint(path: str | Path) -> tuple[Mapping[str, FloatArray], Mapping[str, Any]]:
     """Read and verify a scorer: weights by name, and the card."""
     if not Path(path).is_file():
         raise StorageError(

@@ -42,13 +42,12 @@ from sire_core.papers.iier.chain_graph import (
 from sire_core.papers.iier.scorers import ChainQuestion, ChainScorer, HeuristicScorer, WalkState
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sire_core.extend import (
         BoolArray,
         Embedder,
         Filter,
         FloatArray,
+        HashArray,
         Hit,
         IntArray,
         PoolView,
@@ -59,9 +58,7 @@ if TYPE_CHECKING:
     )
 
 
-def greedy_cover(
-    holders: Sequence[NDArray[np.int64]], similarity: Similarities
-) -> tuple[list[int], list[tuple[int, ...]]]:
+def greedy_cover(holders: Sequence[IntArray], similarity: Similarities) -> tuple[list[int], list[tuple[int, ...]]]:
     """Cover keywords greedily with few nodes; ties go to the larger similarity `[n]`, then to the smaller node."""
     open_ = [number for number, nodes in enumerate(holders) if len(nodes)]
     seeds: list[int] = []
@@ -102,7 +99,7 @@ class Seeds:
     nodes: Sequence[int]  # node of each seed
     keywords: Sequence[Sequence[str]]  # keywords of the question that each covers; none for a seed taken by similarity
     query_keywords: Sequence[str]  # all keywords of the question, at most 64
-    coverage: NDArray[np.uint64]  # bit set of the keywords that a node contains, uint64 `[n]`
+    coverage: HashArray  # bit set of the keywords that a node contains, uint64 `[n]`
 
 
 def find_seeds(

@@ -15,8 +15,6 @@ from torch import nn
 from sire_core.extend import ConfigurationError, StorageError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sire_core.extend import FloatArray, IntArray
     from sire_core.papers.iier.training_data import Examples, TextStep, TrainingConfig
 
@@ -63,14 +61,14 @@ class LightScorer(nn.Module):
         logits: torch.Tensor = SHARPNESS * (step + self.direct(torch.cat((pair, edge), dim=1)))[:, 0]
         return logits
 
-    def arrays(self) -> dict[str, NDArray[np.float32]]:
+    def arrays(self) -> dict[str, FloatArray]:
         """Return copies of the weights by name."""
         return {name: tensor.detach().numpy().copy() for name, tensor in self.state_dict().items()}
 
 
 def train_epochs(
     examples: Examples, start: Sequence[float], config: TrainingConfig
-) -> Iterator[Mapping[str, NDArray[np.float32]]]:
+) -> Iterator[Mapping[str, FloatArray]]:
     """Train on examples; yield the weights before the first epoch and after each."""
     pair, edge, positive, owners = examples.pair, examples.edge, examples.positive, examples.owners
     with deterministic(config.seed):
@@ -155,7 +153,7 @@ class EncoderScorer(nn.Module):
             return cls(encoder, tokenizer, max_tokens)
 
     @classmethod
-    def from_checkpoint(cls, weights: Mapping[str, NDArray[np.float32]], about: Mapping[str, Any]) -> EncoderScorer:
+    def from_checkpoint(cls, weights: Mapping[str, FloatArray], about: Mapping[str, Any]) -> EncoderScorer:
         """Load a saved scorer."""
         library = _transformers()
         from tokenizers import Tokenizer
@@ -176,7 +174,7 @@ class EncoderScorer(nn.Module):
             raise StorageError(f"does not hold all weights of its encoder ({loaded}). Train it again.")
         return scorer.eval()
 
-    def arrays(self) -> dict[str, NDArray[np.float32]]:
+    def arrays(self) -> dict[str, FloatArray]:
         """Return copies of the weights by name, without integer buffers."""
         tensors = {name: tensor.detach() for name, tensor in self.state_dict().items() if tensor.is_floating_point()}
         return {name: tensor.to(torch.float32).numpy().copy() for name, tensor in tensors.items()}

@@ -18,9 +18,7 @@ from sire_core.extend import GOLDEN, Prompt, ask_all, mixed, numbered, parse_ord
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from sire_core.extend import FloatArray, IntArray, LanguageModel, Similarities, View
+    from sire_core.extend import DoubleArray, FloatArray, HashArray, IntArray, LanguageModel, Similarities, View
     from sire_core.papers.iier.chain_graph import ChainGraph
 
 
@@ -32,7 +30,7 @@ class ChainQuestion:
     vector: FloatArray  # unit-length, float32 `[d]`
     cosines: Similarities  # with all nodes
     keywords: Sequence[str]  # at most 64
-    coverage: NDArray[np.uint64]  # `[n]`; bit j: the node has keyword j
+    coverage: HashArray  # `[n]`; bit j: the node has keyword j
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +155,7 @@ class RandomScorer:
         return np.asarray((values >> np.uint64(40)).astype(np.float64) / 2**24, dtype=np.float32)
 
 
-def newly_covered(state: WalkState) -> NDArray[np.float64]:
+def newly_covered(state: WalkState) -> DoubleArray:
     """Share of the keywords that the chain does not contain but the candidate does, `[c]`; 0 if none is open."""
     coverage = state.question.coverage
     holds = coverage[state.candidates]
@@ -169,7 +167,7 @@ def newly_covered(state: WalkState) -> NDArray[np.float64]:
     return np.asarray(new / np.maximum(open_[state.owners], 1))
 
 
-def count_bits(bits: NDArray[np.uint64]) -> NDArray[np.int64]:
+def count_bits(bits: HashArray) -> IntArray:
     """Number of set bits of every value, `[n]`."""
     octets = np.ascontiguousarray(bits).view(np.uint8).reshape(-1, 8)
     return np.asarray(np.unpackbits(octets, axis=1).sum(axis=1), dtype=np.int64)

@@ -29,9 +29,7 @@ from sire_core.papers.iier import INTERACTS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.extend import Unit
-
-    Pairs = NDArray[np.int64]
+    from sire_core.extend import DoubleArray, HashArray, IdArray, Int32Array, IntArray, Unit
 
 
 _NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
@@ -41,19 +39,19 @@ _NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 class PassageLinks:
     """Edges between passages with their three weights; 0 where an edge is not of a kind."""
 
-    pairs: NDArray[np.int32]  # rows of passages, the smaller one first, distinct and ascending, `[m, 2]`
+    pairs: Int32Array  # rows of passages, the smaller one first, distinct and ascending, `[m, 2]`
     structural: NDArray[np.uint8]  # 1 for neighbours in a document, `[m]`
-    similarity: NDArray[np.float64]  # cosines of semantic edges, `[m]`
+    similarity: DoubleArray  # cosines of semantic edges, `[m]`
     near: NDArray[np.uint8]  # direction of a semantic edge, see `INTERACTS`, `[m]`
-    keywords: NDArray[np.int32]  # number of shared keywords, `[m]`
+    keywords: Int32Array  # number of shared keywords, `[m]`
 
     @classmethod
     def of(
         cls,
         size: int,
-        structural: Pairs = _NO_PAIRS,
-        semantic: tuple[Pairs, NDArray[np.float64], NDArray[np.int64]] | None = None,
-        shared: tuple[Pairs, NDArray[np.int64]] | None = None,
+        structural: IntArray = _NO_PAIRS,
+        semantic: tuple[IntArray, DoubleArray, IntArray] | None = None,
+        shared: tuple[IntArray, IntArray] | None = None,
     ) -> PassageLinks:
         """Join edges of several kinds."""
         near_pairs, cosines, near_flags = semantic or (_NO_PAIRS, np.zeros(0), np.zeros(0, dtype=np.int64))
@@ -84,7 +82,7 @@ class PassageLinks:
             yield Edge(INTERACTS, source, target, weight, {name: value for name, value in metadata.items() if value})
 
 
-def _spread(codes: NDArray[np.int64], some: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
+def _spread(codes: IntArray, some: IntArray, values: NDArray[Any]) -> NDArray[Any]:
     """Scatter values of `some` to their places in `codes`; 0 elsewhere."""
     spread = np.zeros(len(codes), dtype=values.dtype)
     spread[np.searchsorted(codes, some)] = values
@@ -96,7 +94,7 @@ class KeywordTable:
     """Keywords of passages in compressed sparse rows, by id of the edge; numbered by the first passage with them."""
 
     numbers: Lists  # keywords of every passage
-    spellings: NDArray[np.int32]  # number of the phrase as the passage spells it, aligned with `numbers.values`
+    spellings: Int32Array  # number of the phrase as the passage spells it, aligned with `numbers.values`
     keys: PackedTexts  # `name_key` of every keyword, by number
     phrases: PackedTexts  # distinct phrases, by number
 
@@ -120,7 +118,7 @@ class KeywordTable:
 
     def edges(self, passages: Sequence[str]) -> Iterator[Edge]:
         """Yield edges from passages to their keywords."""
-        owners = np.repeat(np.arange(len(self.numbers)), np.diff(self.numbers.starts)).tolist()
+        owners = self.numbers.owners().tolist()
         for owner, number, spelling in zip(owners, self.numbers.values.tolist(), self.spellings.tolist(), strict=True):
             metadata = {"phrase": self.phrases[spelling]}
             yield Edge(KEYWORD, passages[owner], _target(self.keys[number]), 1.0, metadata)
@@ -134,7 +132,7 @@ def _target(key: str) -> str:
 class PassagePhrases(ArrayNote):
     """Inverted indexes over the titles and the texts of passages."""
 
-    passages: NDArray[np.bytes_]  # ids of the chunk units, in corpus order, `[n]`
+    passages: IdArray  # ids of the chunk units, in corpus order, `[n]`
     words: WordIndex  # words of titles and texts; see `phrase_words`
     titles: WordIndex  # whole titles, with and without their bracketed part
 
@@ -160,7 +158,7 @@ def _titles(title: str) -> list[str]:
 class WordIndex:
     """Postings by hash of a word or phrase; the words themselves are not stored."""
 
-    hashes: NDArray[np.uint64]  # hashes of the words, ascending, uint64 `[v]`
+    hashes: HashArray  # hashes of the words, ascending, uint64 `[v]`
     nodes: Lists  # rows of passages of every word, ascending
 
     @classmethod
@@ -175,7 +173,7 @@ class WordIndex:
         hashes, ranks = np.unique(np.array([hash64(word) for word in number], dtype=np.uint64), return_inverse=True)
         return cls(hashes, Lists.of_pairs(ranks.ravel()[np.array(numbers)], np.array(owners), len(hashes)))
 
-    def holders(self, word: str) -> NDArray[np.int64]:
+    def holders(self, word: str) -> IntArray:
         """Passages that contain a word, ascending; none for an empty word."""
         if not word or not len(self.hashes):
             return np.zeros(0, dtype=np.int64)
@@ -190,7 +188,7 @@ class WordIndex:
 class InteractionTable(ArrayNote):
     """The edges of an `InteractionGraph`."""
 
-    passages: NDArray[np.bytes_]  # ids of the chunk units, in corpus order, `[n]`
+    passages: IdArray  # ids of the chunk units, in corpus order, `[n]`
     links: PassageLinks  # edges between passages, by row
     keywords: KeywordTable  # edges from passages to keywords
 

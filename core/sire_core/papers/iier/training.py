@@ -36,8 +36,6 @@ from sire_core.papers.iier.scorers import ChainQuestion, HeuristicScorer, Random
 from sire_core.papers.iier.training_data import Decision, EncoderConfig, Examples, TextStep, TrainingConfig, path_labels
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sire_core.extend import BoolArray, FloatArray, IntArray, PoolView, Question, SearchSnapshot, View
     from sire_core.papers.iier.scorers import ChainScorer
 
@@ -175,7 +173,7 @@ def _rows(
 class TrainedScorer:
     """A trained scorer."""
 
-    weights: Mapping[str, NDArray[np.float32]]  # see `NeuralScorer` and `EncoderScorer`
+    weights: Mapping[str, FloatArray]  # see `NeuralScorer` and `EncoderScorer`
     card: Mapping[str, Any]  # data, settings and metrics of the training; `write_checkpoint` adds format and digest
 
     @property
@@ -245,7 +243,7 @@ async def train_scorer(
         training = _light(view, learn, config)
     else:
         training = _encoder(view, learn, config, config.encoder, partial(say, "steps"))
-    best: tuple[float, int, Mapping[str, NDArray[np.float32]]] = (-1.0, 0, {})
+    best: tuple[float, int, Mapping[str, FloatArray]] = (-1.0, 0, {})
     for epoch, (scorer, weights) in enumerate(training.passes):
         rate = await match_rate(view, check, scorer, config.max_length)
         if rate > best[0]:
@@ -271,7 +269,7 @@ class _Passes:
 
     card: dict[str, Any]
     counts: Mapping[str, int]
-    passes: Iterator[tuple[ChainScorer, Callable[[], Mapping[str, NDArray[np.float32]]]]]
+    passes: Iterator[tuple[ChainScorer, Callable[[], Mapping[str, FloatArray]]]]
 
 
 def _light(view: PoolView, learn: Sequence[KnownQuestion], config: TrainingConfig) -> _Passes:

@@ -33,11 +33,7 @@ from sire_core.papers.linearrag.derive import SENTENCE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from sire_core.extend import BoolArray, Filter, FloatArray, IntArray, Ranking, View
-
-    Floats = NDArray[np.float64]
+    from sire_core.extend import BoolArray, DoubleArray, Filter, FloatArray, IntArray, Ranking, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +245,7 @@ class SentenceWalk:
 
     def _passages(
         self, graph: TriGraph, active: Mapping[int, Active], cosines: FloatArray, allowed: BoolArray | None
-    ) -> Floats:
+    ) -> DoubleArray:
         """Starting weights of passages (equation 7), `[passages]`."""
         shares = np.zeros(len(graph.mentions.entity_ids))
         shares[list(active)] = [entry.score / entry.tier for entry in active.values()]

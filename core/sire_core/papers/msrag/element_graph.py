@@ -11,9 +11,7 @@ import numpy as np
 from sire_core.extend import CSRGraph, Lists, UnitKind, personalized_pagerank, ranges, relation_ends, similar_names
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sire_core.extend import BoolArray, FloatArray, IntArray, View
+    from sire_core.extend import BoolArray, DoubleArray, FloatArray, IntArray, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class Incidence:
     entities: Lists  # entities by relation, ascending
 
     @classmethod
-    def from_arrays(cls, relations: NDArray[np.int64], entities: NDArray[np.int64], size: int) -> Incidence:
+    def from_arrays(cls, relations: IntArray, entities: IntArray, size: int) -> Incidence:
         """Build it from pairs in any order, with repetitions; all numbers are below `size`."""
         return cls(Lists.of_pairs(entities, relations, size), Lists.of_pairs(relations, entities, size))
 
@@ -145,7 +143,7 @@ class RelationWalk:
     relations: IntArray  # positions of the relations between nodes
     ends: IntArray  # node numbers of their ends; a relation with one end has it twice, `[relations, 2]`
     synonyms: IntArray  # pairs of node numbers with similar names, `[pairs, 2]`
-    synonym_weights: NDArray[np.float64]  # their cosines, `[pairs]`
+    synonym_weights: DoubleArray  # their cosines, `[pairs]`
     frequency: IntArray  # number of passages of every node, `[entities]`
 
     @classmethod
@@ -183,7 +181,7 @@ class RelationWalk:
         mass[np.searchsorted(self.entities, np.asarray(seeds, dtype=np.int64))] = 0.0
         return _highest(self.entities, mass, limit), _highest(self.relations, stated, limit)
 
-    def _mass(self, seeds: Sequence[int], damping: float, allowed: BoolArray | None) -> NDArray[np.float64]:
+    def _mass(self, seeds: Sequence[int], damping: float, allowed: BoolArray | None) -> DoubleArray:
         """PageRank of all nodes, `[entities]`; zeros without seeds."""
         start = np.zeros(len(self.entities))
         if not len(seeds):
@@ -209,7 +207,7 @@ class RelationWalk:
         )
 
 
-def _highest(positions: IntArray, scores: NDArray[np.float64], limit: int | None) -> list[int]:
+def _highest(positions: IntArray, scores: DoubleArray, limit: int | None) -> list[int]:
     """Positions with the highest scores above zero, best first, ties by position."""
     order = np.argsort(-scores, kind="stable")
     highest: list[int] = positions[order[scores[order] > 0][:limit]].tolist()

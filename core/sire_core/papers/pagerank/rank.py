@@ -22,9 +22,7 @@ from sire_core.extend import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sire_core.extend import BoolArray, Filter, Ranking, Similarities, View
+    from sire_core.extend import BoolArray, DoubleArray, Filter, Ranking, Similarities, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ class PageRank:
 
     def _mass(
         self, walk: Walk, named: Mapping[int, str], cosines: Similarities, allowed: BoolArray | None
-    ) -> NDArray[np.float64]:
+    ) -> DoubleArray:
         """PageRank of all nodes, `[nodes]`; zeros if there is no start."""
         starts, near = np.zeros(len(walk.mentions)), np.zeros(walk.passages)
         if allowed is not None:

@@ -13,10 +13,10 @@ from sire_core.extend import ranges, run_starts
 from sire_core.papers.smart.encoding_tree import EncodingTree, UndirectedGraph, canonical_labels
 
 if TYPE_CHECKING:
-    from sire_core.papers.smart.encoding_tree import Floats, Ints
+    from sire_core.extend import DoubleArray, IntArray
 
-    Rows = tuple[Ints, Ints, Floats]
-    Scores = tuple[Floats, Floats, Floats]
+    Rows = tuple[IntArray, IntArray, DoubleArray]
+    Scores = tuple[DoubleArray, DoubleArray, DoubleArray]
     Lists = tuple[list[Any], ...]
 
 SMALLEST_GAIN = 1e-10
@@ -36,10 +36,10 @@ class MergeLevel:
     """
 
     graph: UndirectedGraph  # units and the weights between them
-    volumes: Floats  # sum of the degrees in each unit, `[n]`
-    ceilings: Floats  # volume of the node above each unit, equal for units that share an edge, `[n]`
+    volumes: DoubleArray  # sum of the degrees in each unit, `[n]`
+    ceilings: DoubleArray  # volume of the node above each unit, equal for units that share an edge, `[n]`
     total: float  # volume of the whole graph
-    inner: Floats | None = None  # twice the weight inside each unit that counts as its group's, `[n]`; None for 0
+    inner: DoubleArray | None = None  # twice the weight inside each unit that counts as its group's, `[n]`; None for 0
 
     @classmethod
     def of(cls, graph: UndirectedGraph) -> MergeLevel:
@@ -47,7 +47,7 @@ class MergeLevel:
         volume = graph.volume()
         return cls(graph, graph.degrees(), np.full(graph.size, volume), volume)
 
-    def scores(self, labels: Ints) -> tuple[Floats, Floats, Floats]:
+    def scores(self, labels: IntArray) -> tuple[DoubleArray, DoubleArray, DoubleArray]:
         """Return twice the inner weight, the volume and the ceiling of every group `[n]`."""
         count = int(labels.max(initial=-1)) + 1
         left, right = labels[self.graph.edges].T
@@ -60,24 +60,24 @@ class MergeLevel:
         ceilings[labels] = self.ceilings
         return inner, volumes, ceilings
 
-    def merged(self, labels: Ints) -> MergeLevel:
+    def merged(self, labels: IntArray) -> MergeLevel:
         """Return the level whose units are the groups of this one."""
         inner, volumes, ceilings = self.scores(labels)
         return MergeLevel(self.graph.contracted(labels), volumes, ceilings, self.total, inner)
 
-    def information(self, labels: Ints) -> float:
+    def information(self, labels: IntArray) -> float:
         """Return what a grouping `[n]` adds to the decoding information, in bits."""
         inner, volumes, ceilings = self.scores(labels)
         return float(information_gain(inner, volumes, ceilings).sum()) / self.total if self.total else 0.0
 
 
-def information_gain(inner: Floats, volumes: Floats, ceilings: Floats) -> Floats:
+def information_gain(inner: DoubleArray, volumes: DoubleArray, ceilings: DoubleArray) -> DoubleArray:
     """Return inner * log2(ceiling / volume), what groups add to the decoding information times the graph's volume."""
     ratio = np.divide(ceilings, volumes, out=np.ones_like(volumes), where=(inner > 0) & (volumes > 0))
     return np.asarray(inner * np.log2(ratio), dtype=np.float64)
 
 
-def merge_communities(level: MergeLevel, labels: Ints | None = None) -> Ints:
+def merge_communities(level: MergeLevel, labels: IntArray | None = None) -> IntArray:
     """Merge adjacent groups as long as some merge has a positive gain, the best ones first."""
     groups = canonical_labels(np.arange(level.graph.size) if labels is None else labels)
     state, strictness = level.merged(groups), _NEARLY_BEST
@@ -91,7 +91,7 @@ def merge_communities(level: MergeLevel, labels: Ints | None = None) -> Ints:
             strictness *= _NEARLY_BEST
 
 
-def _merge_round(state: MergeLevel, strictness: float) -> Ints | None:
+def _merge_round(state: MergeLevel, strictness: float) -> IntArray | None:
     """Return the new number of every group after one round; None if no merge has a positive gain."""
     assert state.inner is not None
     edges, weights = state.graph.edges, state.graph.weights
@@ -153,11 +153,11 @@ def _pair_up(
 _MIN_SWEEP_GAIN = 3e-4  # of the information: a sweep that adds less is the last one
 
 
-def move_units(level: MergeLevel, labels: Ints) -> Ints:
+def move_units(level: MergeLevel, labels: IntArray) -> IntArray:
     """Repeat sweeps in which each unit may move to the adjacent group, or alone, where the information gains most."""
     csr = level.graph.rows()
 
-    def sweep(labels: Ints, scores: Scores) -> Ints:
+    def sweep(labels: IntArray, scores: Scores) -> IntArray:
         units, targets = _best_moves(level, labels, csr, scores)
         starts, counts = csr[0][units], csr[0][units + 1] - csr[0][units]
         at = ranges(starts, counts)
@@ -167,17 +167,17 @@ def move_units(level: MergeLevel, labels: Ints) -> Ints:
     return _repeat_sweep(level, labels, sweep)
 
 
-def dissolve_groups(level: MergeLevel, labels: Ints) -> Ints:
+def dissolve_groups(level: MergeLevel, labels: IntArray) -> IntArray:
     """Repeat sweeps that dissolve groups: each unit goes to the adjacent group where it gains most, or is alone."""
     csr = level.graph.rows()
 
-    def sweep(labels: Ints, scores: Scores) -> Ints:
+    def sweep(labels: IntArray, scores: Scores) -> IntArray:
         return _apply_dissolutions(labels, *_dissolutions(level, labels, csr, scores))
 
     return _repeat_sweep(level, labels, sweep)
 
 
-def _repeat_sweep(level: MergeLevel, labels: Ints, sweep: Callable[[Ints, Scores], Ints]) -> Ints:
+def _repeat_sweep(level: MergeLevel, labels: IntArray, sweep: Callable[[IntArray, Scores], IntArray]) -> IntArray:
     """Apply sweeps until one adds nothing or hardly anything."""
     labels = canonical_labels(labels)
     scores = level.scores(labels)
@@ -196,14 +196,14 @@ def _repeat_sweep(level: MergeLevel, labels: Ints, sweep: Callable[[Ints, Scores
 class _Links(NamedTuple):
     """Weights between units and adjacent groups, and what each unit adds to such a group."""
 
-    units: Ints
-    groups: Ints
-    weights: Floats
-    gains: Floats
-    own: Floats  # per unit: the weight to its own group
+    units: IntArray
+    groups: IntArray
+    weights: DoubleArray
+    gains: DoubleArray
+    own: DoubleArray  # per unit: the weight to its own group
 
 
-def _links(level: MergeLevel, labels: Ints, csr: Rows, scores: Scores) -> _Links:
+def _links(level: MergeLevel, labels: IntArray, csr: Rows, scores: Scores) -> _Links:
     from scipy.sparse import csr_array
 
     n = len(labels)
@@ -220,7 +220,7 @@ def _links(level: MergeLevel, labels: Ints, csr: Rows, scores: Scores) -> _Links
     return _Links(units, columns, weights, joined - information_gain(inner, volumes, ceilings)[columns], inner_weights)
 
 
-def _best_links(links: _Links, gains: Floats, total: float) -> Ints:
+def _best_links(links: _Links, gains: DoubleArray, total: float) -> IntArray:
     """Return the link with the largest positive gain of each unit, best units first; ties go to the smaller group."""
     rounded = np.round(gains / max(total, 1e-300), _GAIN_DIGITS)
     gaining = np.flatnonzero(rounded > SMALLEST_GAIN)
@@ -232,7 +232,7 @@ def _best_links(links: _Links, gains: Floats, total: float) -> Ints:
     return np.asarray(best[np.argsort(-rounded[best], kind="stable")], dtype=np.int64)
 
 
-def _best_moves(level: MergeLevel, labels: Ints, csr: Rows, scores: Scores) -> tuple[Ints, Ints]:
+def _best_moves(level: MergeLevel, labels: IntArray, csr: Rows, scores: Scores) -> tuple[IntArray, IntArray]:
     """Return units that gain by moving and their targets (-1: a group of its own), the largest gains first."""
     links = _links(level, labels, csr, scores)
     inner, volumes, ceilings = scores
@@ -250,7 +250,7 @@ def _best_moves(level: MergeLevel, labels: Ints, csr: Rows, scores: Scores) -> t
     return all_links.units[best], all_links.groups[best]
 
 
-def _apply_moves(labels: Ints, moves: Lists, scores: Scores, least: float) -> Ints:
+def _apply_moves(labels: IntArray, moves: Lists, scores: Scores, least: float) -> IntArray:
     """Make those moves, in this order, that still gain when it is their turn."""
     *units, neighbors, weights = moves
     inner, volumes, ceilings = (column.tolist() for column in scores)
@@ -290,7 +290,7 @@ def _group_gain(inner: float, volume: float, ceiling: float) -> float:
     return inner * log2(ceiling / volume) if inner > 0 and volume > 0 else 0.0
 
 
-def _dissolutions(level: MergeLevel, labels: Ints, csr: Rows, scores: Scores) -> tuple[Floats, Ints]:
+def _dissolutions(level: MergeLevel, labels: IntArray, csr: Rows, scores: Scores) -> tuple[DoubleArray, IntArray]:
     """Return what dissolving each group gains, and the target of each unit (-1: alone)."""
     links = _links(level, labels, csr, scores)
     inner, volumes, ceilings = scores
@@ -312,7 +312,7 @@ def _dissolutions(level: MergeLevel, labels: Ints, csr: Rows, scores: Scores) ->
     return gains / max(level.total, 1e-300), targets
 
 
-def _inner_weights(level: MergeLevel, labels: Ints, targets: Ints, parts: Ints) -> Floats:
+def _inner_weights(level: MergeLevel, labels: IntArray, targets: IntArray, parts: IntArray) -> DoubleArray:
     """Return twice the inner weight of every part: units of one group with the same target."""
     left, right = level.graph.edges.T
     together = (labels[left] == labels[right]) & (targets[left] == targets[right]) & (targets[left] >= 0)
@@ -321,7 +321,7 @@ def _inner_weights(level: MergeLevel, labels: Ints, targets: Ints, parts: Ints) 
     return np.bincount(np.searchsorted(parts, codes), weights=weights, minlength=len(parts)).astype(np.float64)
 
 
-def _apply_dissolutions(labels: Ints, gains: Floats, targets: Ints) -> Ints:
+def _apply_dissolutions(labels: IntArray, gains: DoubleArray, targets: IntArray) -> IntArray:
     """Apply the best dissolutions that do not touch each other's groups."""
     gaining = np.flatnonzero(gains > SMALLEST_GAIN)
     order = gaining[np.argsort(-np.round(gains[gaining], _GAIN_DIGITS), kind="stable")]
@@ -343,7 +343,7 @@ def _apply_dissolutions(labels: Ints, gains: Floats, targets: Ints) -> Ints:
 _MIN_ROUND_GAIN = 1e-3  # of the information: the last round is the one whose dissolutions add less
 
 
-def entropy_partition(level: MergeLevel, start: Ints | None = None) -> Ints:
+def entropy_partition(level: MergeLevel, start: IntArray | None = None) -> IntArray:
     """Group units so that the tree entropy becomes small: merge, move and dissolve until it hardly improves."""
     labels = merge_communities(level, start)
     while True:
@@ -355,7 +355,7 @@ def entropy_partition(level: MergeLevel, start: Ints | None = None) -> Ints:
         labels = improved
 
 
-def entropy_tree(graph: UndirectedGraph, levels: int = 3, start: Ints | None = None) -> EncodingTree:
+def entropy_tree(graph: UndirectedGraph, levels: int = 3, start: IntArray | None = None) -> EncodingTree:
     """Build a tree of at most `levels` levels with little entropy."""
     base = MergeLevel.of(graph)
     labels = [entropy_partition(base) if start is None else canonical_labels(start)]
@@ -372,7 +372,7 @@ def entropy_tree(graph: UndirectedGraph, levels: int = 3, start: Ints | None = N
     return EncodingTree(graph.size, tuple(labels)).contracted()
 
 
-def _level_above(graph: UndirectedGraph, labels: Ints, base: MergeLevel) -> Ints | None:
+def _level_above(graph: UndirectedGraph, labels: IntArray, base: MergeLevel) -> IntArray | None:
     """Group the clusters of the highest level; None if that saves nothing."""
     volumes = np.bincount(labels, weights=base.volumes).astype(np.float64)
     level = MergeLevel(graph.contracted(labels), volumes, np.full(len(volumes), base.total), base.total)
@@ -380,7 +380,7 @@ def _level_above(graph: UndirectedGraph, labels: Ints, base: MergeLevel) -> Ints
     return groups[labels] if level.information(groups) > SMALLEST_GAIN else None
 
 
-def _level_below(graph: UndirectedGraph, labels: Ints, base: MergeLevel) -> Ints | None:
+def _level_below(graph: UndirectedGraph, labels: IntArray, base: MergeLevel) -> IntArray | None:
     """Divide the clusters of the finest level; None if that saves nothing."""
     inside = labels[graph.edges[:, 0]] == labels[graph.edges[:, 1]]
     within = UndirectedGraph(graph.size, graph.edges[inside], graph.weights[inside])

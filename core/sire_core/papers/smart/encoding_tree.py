@@ -12,11 +12,7 @@ import numpy as np
 from sire_core.extend import ConfigurationError, row_pointers, run_starts, stable_order
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Hashes = NDArray[np.uint64]
-    Ints = NDArray[np.int64]
+    from sire_core.extend import BoolArray, DoubleArray, IntArray
 
 _INTEGER = 63  # bits of a number, without the sign
 
@@ -29,13 +25,11 @@ class UndirectedGraph:
     """
 
     size: int  # number of vertices n; some may have no edge
-    edges: NDArray[np.int64]  # int64 `[m, 2]`, the smaller end first, rows in ascending order
-    weights: NDArray[np.float64]  # float64 `[m]`, positive
+    edges: IntArray  # int64 `[m, 2]`, the smaller end first, rows in ascending order
+    weights: DoubleArray  # float64 `[m]`, positive
 
     @classmethod
-    def from_edges(
-        cls, size: int, edges: NDArray[np.int64], weights: NDArray[np.float64] | None = None
-    ) -> UndirectedGraph:
+    def from_edges(cls, size: int, edges: IntArray, weights: DoubleArray | None = None) -> UndirectedGraph:
         """Build a graph: loops are dropped, positive weights `[m]` (None: 1) of parallel edges are added up."""
         left, right = np.asarray(edges, dtype=np.int64).T
         values = np.ones(len(edges)) if weights is None else weights
@@ -46,7 +40,7 @@ class UndirectedGraph:
         sums = np.bincount(np.cumsum(begins) - 1, weights=values[proper][order]).astype(np.float64)
         return cls(size, np.stack(np.divmod(codes[begins], max(size, 1)), axis=1), sums)
 
-    def degrees(self) -> NDArray[np.float64]:
+    def degrees(self) -> DoubleArray:
         """Return the weighted degrees, `[n]`."""
         ends = self.edges.T.ravel()
         return np.bincount(ends, weights=np.tile(self.weights, 2), minlength=self.size).astype(np.float64)
@@ -55,27 +49,27 @@ class UndirectedGraph:
         """Return the sum of all degrees: twice the weight of all edges."""
         return 2.0 * float(self.weights.sum())
 
-    def with_weights(self, weights: NDArray[np.float64]) -> UndirectedGraph:
+    def with_weights(self, weights: DoubleArray) -> UndirectedGraph:
         """Return the graph with other weights `[m]`, at least 0; edges of weight 0 are left out."""
         positive = weights > 0
         return UndirectedGraph(self.size, self.edges[positive], weights[positive])
 
-    def contracted(self, labels: NDArray[np.int64]) -> UndirectedGraph:
+    def contracted(self, labels: IntArray) -> UndirectedGraph:
         """Merge the vertices of each label `[n]` into one; edges inside a label are left out."""
         count = int(labels.max()) + 1 if len(labels) else 0
         return UndirectedGraph.from_edges(count, labels[self.edges], self.weights)
 
-    def largest_component(self) -> NDArray[np.bool_]:
+    def largest_component(self) -> BoolArray:
         """Return the mask `[n]` of the largest connected component, the first of equally large ones."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
         matrix = coo_array((self.weights, tuple(self.edges.T)), shape=(self.size, self.size))
         labels = connected_components(matrix, directed=False)[1]
-        mask: NDArray[np.bool_] = labels == np.bincount(labels).argmax() if self.size else labels.astype(np.bool_)
+        mask: BoolArray = labels == np.bincount(labels).argmax() if self.size else labels.astype(np.bool_)
         return mask
 
-    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    def rows(self) -> tuple[IntArray, IntArray, DoubleArray]:
         """Return the symmetric matrix as compressed sparse rows: starts, columns (ascending within a row), weights."""
         # With the reversed edges first, columns are in order already: nothing has to be sorted but the rows.
         sources, targets = np.concatenate([self.edges[:, ::-1], self.edges]).T
@@ -83,7 +77,7 @@ class UndirectedGraph:
         return row_pointers(sources, self.size), targets[order], np.tile(self.weights, 2)[order]
 
 
-def _sorted(codes: NDArray[np.int64], below: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _sorted(codes: IntArray, below: int) -> tuple[IntArray, IntArray]:
     """Sort codes below a bound; return them and their order, stable."""
     bits = len(codes).bit_length()
     if below.bit_length() + bits > _INTEGER:
@@ -109,7 +103,7 @@ class EncodingTree:
     """
 
     size: int  # number of vertices n
-    labels: tuple[Ints, ...] = ()  # int64 `[n]` per level, the finest first; -1 for a vertex without a cluster
+    labels: tuple[IntArray, ...] = ()  # int64 `[n]` per level, the finest first; -1 for a vertex without a cluster
 
     def __post_init__(self) -> None:
         tidy = tuple(canonical_labels(np.asarray(level, dtype=np.int64)) for level in self.labels)
@@ -138,11 +132,11 @@ class EncodingTree:
         """Number of levels between the vertices and the root."""
         return len(self.labels)
 
-    def clusters(self, level: int) -> Ints:
+    def clusters(self, level: int) -> IntArray:
         """Return the clusters of a level (1 is the finest), ascending."""
         return np.arange(int(self.labels[level - 1].max(initial=-1)) + 1, dtype=np.int64)
 
-    def filled(self) -> tuple[Ints, ...]:
+    def filled(self) -> tuple[IntArray, ...]:
         """Return labels without -1: a vertex without a cluster keeps its cluster of the level below, or is alone."""
         below = np.arange(self.size, dtype=np.int64)
         levels = []
@@ -153,7 +147,7 @@ class EncodingTree:
 
     def contracted(self) -> EncodingTree:
         """Remove nodes with a single child (of a chain the lowest stays) and empty levels; entropies stay the same."""
-        levels: list[Ints] = []
+        levels: list[IntArray] = []
         below = np.arange(self.size, dtype=np.int64)
         for level in self.labels:
             # A cluster with one part below is a chain; below starts with the vertices themselves.
@@ -167,7 +161,7 @@ class EncodingTree:
         return EncodingTree(self.size, tuple(level for level in levels if (level >= 0).any()))
 
 
-def canonical_labels(labels: Ints) -> Ints:
+def canonical_labels(labels: IntArray) -> IntArray:
     """Number clusters `[n]` from 0 in the order of their first vertex; values below 0 become -1."""
     labels_from_0 = np.maximum(labels, -1)
     if int(labels_from_0.max(initial=-1)) > _SPARSE * len(labels_from_0):
@@ -181,7 +175,7 @@ def canonical_labels(labels: Ints) -> Ints:
     return np.append(ranks, -1)[labels_from_0]  # what has no cluster finds the -1 at the end
 
 
-def first_members(labels: Ints) -> Ints:
+def first_members(labels: IntArray) -> IntArray:
     """Return the first vertex of every cluster, n for an empty one; labels `[n]` are -1 for no cluster."""
     first = np.full(int(labels.max(initial=-1)) + 2, len(labels), dtype=np.int64)
     first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1)  # the last one written stays; -1 goes behind all others
@@ -210,13 +204,13 @@ def decoding_information(graph: UndirectedGraph, tree: EncodingTree) -> float:
 _TINY = 1e-300
 
 
-def _times_log(shares: Floats, part: Floats, whole: Floats | float) -> Floats:
+def _times_log(shares: DoubleArray, part: DoubleArray, whole: DoubleArray | float) -> DoubleArray:
     """Return shares * log2(part / whole), 0 where the part is empty."""
     ratio = np.divide(part, whole, out=np.ones_like(part), where=part > 0)
     return np.asarray(shares * np.log2(ratio), dtype=np.float64)
 
 
-def nested_labels(finest: Ints, parents: Sequence[Ints]) -> list[Ints]:
+def nested_labels(finest: IntArray, parents: Sequence[IntArray]) -> list[IntArray]:
     """Return labels of all levels from the finest clusters and, per higher level, the parent of each cluster."""
     levels = [finest]
     for parent in parents:
@@ -224,7 +218,7 @@ def nested_labels(finest: Ints, parents: Sequence[Ints]) -> list[Ints]:
     return levels
 
 
-def repaired_labels(levels: Sequence[Ints]) -> list[Ints]:
+def repaired_labels(levels: Sequence[IntArray]) -> list[IntArray]:
     """Make independent levels nest: a cluster's parent is where most of its vertices are, the smaller in a tie."""
     repaired = [levels[0]]
     for level in levels[1:]:
@@ -236,7 +230,7 @@ def repaired_labels(levels: Sequence[Ints]) -> list[Ints]:
     return repaired
 
 
-def tree_of(levels: Sequence[Ints], vertices: Ints, size: int) -> EncodingTree:
+def tree_of(levels: Sequence[IntArray], vertices: IntArray, size: int) -> EncodingTree:
     """Build a tree over `size` vertices from nested levels over `vertices`; the others hang off the root."""
     whole = [np.full(size, -1, dtype=np.int64) for _ in levels]
     for target, level in zip(whole, levels, strict=True):
@@ -247,7 +241,7 @@ def tree_of(levels: Sequence[Ints], vertices: Ints, size: int) -> EncodingTree:
 _SHUFFLES, _MAX_SHUFFLED = 4, 10_000  # shuffles that chance is measured with, as long as they move no more labels
 
 
-def modularity(graph: UndirectedGraph, labels: Ints) -> float:
+def modularity(graph: UndirectedGraph, labels: IntArray) -> float:
     """Return Newman's Q: the share of the edge weight inside clusters minus the share expected from degrees."""
     if not len(graph.edges):
         return 0.0
@@ -257,26 +251,26 @@ def modularity(graph: UndirectedGraph, labels: Ints) -> float:
     return 2 * float(graph.weights[inside].sum()) / graph.volume() - float((shares**2).sum())
 
 
-def label_entropy(labels: Ints) -> float:
+def label_entropy(labels: IntArray) -> float:
     """Return the entropy of cluster sizes in bits; 0 for one cluster or none."""
     counts = np.unique(labels, return_counts=True)[1]
     return _entropy(counts)
 
 
-def mutual_information(first: Ints, second: Ints) -> float:
+def mutual_information(first: IntArray, second: IntArray) -> float:
     """Return the mutual information of two partitions in bits."""
     one, two, both = _cluster_sizes(first, second)
     return max(0.0, _entropy(one) + _entropy(two) - _entropy(both))
 
 
-def normalized_mutual_information(first: Ints, second: Ints) -> float:
+def normalized_mutual_information(first: IntArray, second: IntArray) -> float:
     """Return the mutual information over the mean of both entropies, 0 to 1; 1 for two single clusters."""
     one, two, both = _cluster_sizes(first, second)
     entropies = _entropy(one) + _entropy(two)
     return 1.0 if entropies == 0 else min(1.0, max(0.0, 2 * (entropies - _entropy(both)) / entropies))
 
 
-def information_beyond_chance(first: Ints, second: Ints) -> float:
+def information_beyond_chance(first: IntArray, second: IntArray) -> float:
     """Return the mutual information in bits minus what (deterministic) shuffles of the labels share, at least 0."""
     if not len(first):
         return 0.0
@@ -288,7 +282,7 @@ def information_beyond_chance(first: Ints, second: Ints) -> float:
     return max(0.0, chance - label_entropy(codes + two))
 
 
-def corrected_information(first: Ints, second: Ints) -> float:
+def corrected_information(first: IntArray, second: IntArray) -> float:
     """Return the adjusted mutual information (Vinh et al. 2010): 0 for chance or single clusters, 1 if equal.
 
     What chance shares is the mean over shuffles of the labels, not the exact expectation, and values below 0 are 0; it
@@ -302,19 +296,19 @@ def corrected_information(first: Ints, second: Ints) -> float:
     return min(1.0, beyond / maximum) if maximum > 0 else 0.0
 
 
-def _entropy(counts: NDArray[np.int64]) -> float:
+def _entropy(counts: IntArray) -> float:
     shares = counts / max(1, int(counts.sum()))
     return abs(float((shares * np.log(shares)).sum())) / math.log(2)
 
 
-def _cluster_sizes(first: Ints, second: Ints) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _cluster_sizes(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Return the cluster sizes of both partitions and of their intersections."""
     one, two = _sizes(first), _sizes(second)
     codes = (first - np.min(first, initial=0)) * (int(np.max(second, initial=0)) - int(np.min(second, initial=0)) + 1)
     return one, two, np.unique(codes + second, return_counts=True)[1]
 
 
-def _sizes(labels: Ints) -> NDArray[np.int64]:
+def _sizes(labels: IntArray) -> IntArray:
     lowest, highest = int(np.min(labels, initial=0)), int(np.max(labels, initial=0))
     if highest - lowest > 8 * len(labels):
         return np.unique(labels, return_counts=True)[1]

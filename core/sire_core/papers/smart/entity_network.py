@@ -25,10 +25,7 @@ from sire_core.papers.smart.encoding_tree import UndirectedGraph
 from sire_core.papers.smart.statements import EntityMention, PassageTexts, passage_rows, read_passage
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sire_core.extend import BuildView, Unit
-    from sire_core.papers.smart.encoding_tree import Hashes, Ints
+    from sire_core.extend import BuildView, DoubleArray, HashArray, IdArray, IntArray, Unit
 
     PassageRows = Mapping[str, Sequence[tuple[Any, ...]]]
     """Rows of one passage, by part of the table."""
@@ -68,7 +65,7 @@ class NetworkTable(ArrayNote):
 
     extractor: str = ""  # fingerprint of the extractor of the records
     passages: tuple[str, ...] = ()  # ids of the passages, in corpus order
-    versions: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `passage_version`
+    versions: HashArray = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `passage_version`
     # See the columns above
     named: Ragged = _EMPTY_PARTS["named"]
     pairs: Ragged = _EMPTY_PARTS["pairs"]
@@ -105,16 +102,16 @@ class NetworkStatement:
 class Statements:
     """All statements of a corpus, in corpus order, without their texts."""
 
-    passages: Ints  # number of the passage of each, `[n]`
-    first: Ints  # first statement of every passage, `[passages]`
-    ends: Ints  # statement i names the vertices `vertices[ends[i]:ends[i + 1]]`, `[n + 1]`
-    vertices: Ints  # see `ends`
-    places: Ints  # numbers of these entities in their passages
-    weights: NDArray[np.float64]  # sum of the strengths of the relations, at least 1, `[n]`
-    tokens: Ints  # length in tokens, `[n]`
-    estimates: Ints  # length as a model may count it, `[n]`
-    words: Hashes  # hash of the normalized words, `[n]`
-    codes: Hashes  # hash of text, place and names; no two are equal, `[n]`
+    passages: IntArray  # number of the passage of each, `[n]`
+    first: IntArray  # first statement of every passage, `[passages]`
+    ends: IntArray  # statement i names the vertices `vertices[ends[i]:ends[i + 1]]`, `[n + 1]`
+    vertices: IntArray  # see `ends`
+    places: IntArray  # numbers of these entities in their passages
+    weights: DoubleArray  # sum of the strengths of the relations, at least 1, `[n]`
+    tokens: IntArray  # length in tokens, `[n]`
+    estimates: IntArray  # length as a model may count it, `[n]`
+    words: HashArray  # hash of the normalized words, `[n]`
+    codes: HashArray  # hash of text, place and names; no two are equal, `[n]`
 
     def __len__(self) -> int:
         return len(self.passages)
@@ -129,17 +126,17 @@ class Statements:
 class EntityNetwork:
     """Entities as vertices 0 to n - 1, joined by what passages state."""
 
-    keys: Hashes  # hash of the name by which a vertex is recognized after a change of the corpus, unique, `[n]`
-    ids: NDArray[np.bytes_]  # id of the entity in the knowledge graph, `[n]`
+    keys: HashArray  # hash of the name by which a vertex is recognized after a change of the corpus, unique, `[n]`
+    ids: IdArray  # id of the entity in the knowledge graph, `[n]`
     passages: Sequence[tuple[str, ...]]  # chunks of every passage
     graph: UndirectedGraph  # the vertices and the weights between them
     statements: Statements  # all statements
-    mentions: Ints  # vertex of every mention, by passage and number there
-    ends: Ints  # mentions of passage i are `mentions[ends[i]:ends[i + 1]]`, `[passages + 1]`
-    described: Ints  # first mention with a description, -1 where there is none, `[n]`
-    description_hashes: Hashes  # hash of that description, 0 where there is none, `[n]`
+    mentions: IntArray  # vertex of every mention, by passage and number there
+    ends: IntArray  # mentions of passage i are `mentions[ends[i]:ends[i + 1]]`, `[passages + 1]`
+    described: IntArray  # first mention with a description, -1 where there is none, `[n]`
+    description_hashes: HashArray  # hash of that description, 0 where there is none, `[n]`
     table: NetworkTable  # what it was made of
-    sides: Ints  # vertices of the pairs in `table`, `[pairs, 2]`
+    sides: IntArray  # vertices of the pairs in `table`, `[pairs, 2]`
     texts: Callable[[Iterable[int]], Mapping[int, PassageTexts]]  # loads the texts of passages, by their numbers
 
     @property
@@ -217,7 +214,7 @@ def read_network(
     )
 
 
-def _statements(table: NetworkTable, mentions: Ints, ends: Ints) -> Statements:
+def _statements(table: NetworkTable, mentions: IntArray, ends: IntArray) -> Statements:
     rows, members = table.statements, table.members
     positions = members["places"].astype(np.int64)
     return Statements(
@@ -234,7 +231,7 @@ def _statements(table: NetworkTable, mentions: Ints, ends: Ints) -> Statements:
     )
 
 
-def _entity_keys(vertices: Ints, keys: Hashes, size: int) -> Hashes:
+def _entity_keys(vertices: IntArray, keys: HashArray, size: int) -> HashArray:
     """Return the most frequent key of every vertex, the first in a tie; equal keys are made distinct."""
     _, key_numbers = np.unique(keys, return_inverse=True)
     codes, first, counts = np.unique(

@@ -14,9 +14,7 @@ from sire_core.papers.smart.perspectives import RELATIONS
 from sire_core.papers.smart.statements import ROLE, TYPE, WORD
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sire_core.papers.smart.encoding_tree import Ints
+    from sire_core.extend import DoubleArray, HashArray, Int32Array, IntArray
     from sire_core.papers.smart.entity_network import EntityNetwork
 
 
@@ -121,7 +119,7 @@ def _similar_entities(network: EntityNetwork, joined: UndirectedGraph, kinds: tu
     return _nearest_of(joined, described[pairs[similar]], cosines[similar])
 
 
-def _adjacent_pairs(sums: NDArray[np.int32]) -> Ints:
+def _adjacent_pairs(sums: Int32Array) -> IntArray:
     """Return pairs of rows that are next to each other when rows are sorted by the signs of their coordinates."""
     bits = np.packbits(sums > 0, axis=1).view(np.uint64).ravel()
     pairs = [np.empty((0, 2), dtype=np.int64)]
@@ -134,7 +132,7 @@ def _adjacent_pairs(sums: NDArray[np.int32]) -> Ints:
     return np.stack(np.divmod(codes, max(1, len(sums))), axis=1)
 
 
-def _nearest_of(joined: UndirectedGraph, pairs: Ints, values: NDArray[np.float64]) -> UndirectedGraph:
+def _nearest_of(joined: UndirectedGraph, pairs: IntArray, values: DoubleArray) -> UndirectedGraph:
     """Join pairs that are not joined already, where one is among the nearest few of the other."""
     if len(joined.edges):
         related = joined.edges[:, 0] * joined.size + joined.edges[:, 1]
@@ -152,7 +150,7 @@ def _nearest_of(joined: UndirectedGraph, pairs: Ints, values: NDArray[np.float64
     return UndirectedGraph.from_edges(joined.size, pairs[either])
 
 
-def _signs(codes: NDArray[np.uint64]) -> NDArray[np.float64]:
+def _signs(codes: HashArray) -> DoubleArray:
     """Return a pseudo-random row of signs per hash: inner products of their sums approximate those of the bags."""
     mixed = codes * _MIX[0]
     mixed = (mixed ^ (mixed >> np.uint64(30))) * _MIX[1]

@@ -27,13 +27,10 @@ from sire_core.papers.smart.encoding_tree import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sire_core.papers.smart.encoding_tree import Hashes, Ints
+    from sire_core.extend import BoolArray, HashArray, Int32Array, IntArray
     from sire_core.papers.smart.entity_network import EntityNetwork
     from sire_core.papers.smart.entity_views import EvidenceView
 
-    Mask = NDArray[np.bool_]
 
 RELATIONS = "relations"
 """Name of the graph itself among the views."""
@@ -92,8 +89,8 @@ def abstract_greedy(
 def tree_information(
     first: EncodingTree,
     second: EncodingTree,
-    measure: Callable[[NDArray[np.int64], NDArray[np.int64]], float] = mutual_information,
-    mask: NDArray[np.bool_] | None = None,
+    measure: Callable[[IntArray, IntArray], float] = mutual_information,
+    mask: BoolArray | None = None,
 ) -> float:
     """Return the mean mutual information of two trees, level by level, over `mask` `[n]` or all vertices."""
     if not min(first.height, second.height):
@@ -104,7 +101,7 @@ def tree_information(
     return sum(measure(one[min(m, len(one) - 1)], two[min(m, len(two) - 1)]) for m in levels) / len(levels)
 
 
-def leiden_labels(graph: UndirectedGraph, resolution: float, seed: int) -> NDArray[np.int64]:
+def leiden_labels(graph: UndirectedGraph, resolution: float, seed: int) -> IntArray:
     """Find communities by Leiden, smaller ones for a larger resolution; vertices without edges are alone."""
     from graspologic_native import leiden_csr
 
@@ -133,7 +130,7 @@ def information_share(graph: UndirectedGraph, tree: EncodingTree) -> float:
     return decoding_information(graph, tree) / whole if whole > 0 else 0.0
 
 
-def _share_by_chance(view: UndirectedGraph, ends: NDArray[np.int64], levels: int) -> float:
+def _share_by_chance(view: UndirectedGraph, ends: IntArray, levels: int) -> float:
     """Return the share that merging explains of a view with its edges between random vertices; below 1."""
     mixed = UndirectedGraph.from_edges(view.size, ends, view.weights)
     return min(information_share(mixed, entropy_tree(mixed, levels)), _MAX_CHANCE) if len(mixed.edges) else 0.0
@@ -146,7 +143,7 @@ class _Pool:
         self,
         views: Mapping[str, UndirectedGraph],
         chance: Callable[[str], float],
-        vertices: NDArray[np.bool_],
+        vertices: BoolArray,
         diversity: float,
         informative: bool,
     ) -> None:
@@ -281,9 +278,9 @@ def describe_trees(
 class StoredTrees(ArrayNote):
     """Clusters by entity, as stored between changes."""
 
-    keys: Hashes  # `EntityNetwork.keys`, `[entities]`
-    ids: Hashes  # hashes of their ids in the knowledge graph, `[entities]`
-    labels: NDArray[np.int32]  # `[trees, levels, entities]`; lower trees repeat their highest level
+    keys: HashArray  # `EntityNetwork.keys`, `[entities]`
+    ids: HashArray  # hashes of their ids in the knowledge graph, `[entities]`
+    labels: Int32Array  # `[trees, levels, entities]`; lower trees repeat their highest level
 
     @classmethod
     def of(cls, trees: Sequence[EncodingTree], network: EntityNetwork) -> StoredTrees:
@@ -295,7 +292,7 @@ class StoredTrees(ArrayNote):
             table[:] = [*levels, *[levels[-1]] * (height - len(levels))]
         return cls(network.keys, id_hashes(network.ids), labels)
 
-    def missing(self, keys: Hashes) -> int:
+    def missing(self, keys: HashArray) -> int:
         """Count the keys that are not stored."""
         return int((positions_in(self.keys, keys) < 0).sum())
 
@@ -323,8 +320,8 @@ def carried_over(
 
 
 def repaired_clusters(
-    graph: UndirectedGraph, clusters: Ints, above: Ints, new: NDArray[np.bool_], changed: NDArray[np.bool_]
-) -> Ints:
+    graph: UndirectedGraph, clusters: IntArray, above: IntArray, new: BoolArray, changed: BoolArray
+) -> IntArray:
     """Group the vertices of the finest clusters with a changed vertex again, `new` ones alone at first; all are `[n]`.
 
     They stay below their nodes of the next level, `above` (all 0 where there is none), so no other level changes.
@@ -348,7 +345,7 @@ def repaired_clusters(
     return canonical_labels(groups)
 
 
-def _place_new_vertices(levels: Ints, is_stored: Mask, graph: UndirectedGraph) -> None:
+def _place_new_vertices(levels: IntArray, is_stored: BoolArray, graph: UndirectedGraph) -> None:
     """Put new vertices into clusters; changes `levels`."""
     starts, targets, weights = graph.rows()
     next_cluster = int(levels.max(initial=-1)) + 1
@@ -361,7 +358,7 @@ def _place_new_vertices(levels: Ints, is_stored: Mask, graph: UndirectedGraph) -
         next_cluster += not neighbors
 
 
-def _reach_order(is_stored: Mask, starts: Ints, targets: Ints) -> list[int]:
+def _reach_order(is_stored: BoolArray, starts: IntArray, targets: IntArray) -> list[int]:
     """Order new vertices breadth first from the old ones, then by component."""
     seen = is_stored.copy()
     order: list[int] = []
@@ -381,7 +378,7 @@ def _reach_order(is_stored: Mask, starts: Ints, targets: Ints) -> list[int]:
     return order
 
 
-def _heaviest_neighbor(neighbors: Sequence[tuple[int, float]], clusters: Ints) -> int:
+def _heaviest_neighbor(neighbors: Sequence[tuple[int, float]], clusters: IntArray) -> int:
     """Return a neighbor in the cluster with most weight, the first in a tie."""
     total: dict[int, float] = {}
     for neighbor, weight in neighbors:

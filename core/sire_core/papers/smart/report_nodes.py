@@ -27,12 +27,11 @@ from sire_core.papers.smart.encoding_tree import first_members
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.extend import BuildView, Unit
-    from sire_core.papers.smart.encoding_tree import EncodingTree, Hashes, Ints
+    from sire_core.extend import BoolArray, BuildView, DoubleArray, HashArray, IdArray, Int32Array, IntArray, Unit
+    from sire_core.papers.smart.encoding_tree import EncodingTree
     from sire_core.papers.smart.entity_network import EntityNetwork, Statements
     from sire_core.papers.smart.entity_views import EvidenceView
 
-    Ids = NDArray[np.bytes_]
 
 _DEGREE_SCALE = 1_000.0  # separates the degree from the weight in a hash
 _WEIGHT = np.uint64(0xBF58476D1CE4E5B9)
@@ -60,14 +59,14 @@ class ReportNodes:
     """All such nodes of one tree, children before parents."""
 
     tree: int  # number of the tree
-    levels: Ints  # level of each node, 1 for the finest, `[nodes]`
-    parents: Ints  # the node right above, -1 where there is none, `[nodes]`
-    lowest: Ints  # the node right above each vertex, -1 where there is none, `[n]`
-    sizes: Ints  # vertices below each node, `[nodes]`
-    vertices: Ints  # the vertices below node 0, ascending, then those below node 1, and so on
-    weights: NDArray[np.float64]  # weight of these vertices' edges to others below the same node
-    stated: Ints  # number of statements of each node, `[nodes]`
-    statements: Ints  # their numbers: those of node 0, ascending, then those of node 1, and so on
+    levels: IntArray  # level of each node, 1 for the finest, `[nodes]`
+    parents: IntArray  # the node right above, -1 where there is none, `[nodes]`
+    lowest: IntArray  # the node right above each vertex, -1 where there is none, `[n]`
+    sizes: IntArray  # vertices below each node, `[nodes]`
+    vertices: IntArray  # the vertices below node 0, ascending, then those below node 1, and so on
+    weights: DoubleArray  # weight of these vertices' edges to others below the same node
+    stated: IntArray  # number of statements of each node, `[nodes]`
+    statements: IntArray  # their numbers: those of node 0, ascending, then those of node 1, and so on
     joined: bool = True  # whether statements join the vertices of a node; else these are similar
 
     def __len__(self) -> int:
@@ -99,7 +98,7 @@ class ReportNodes:
             nodes.append(ReportNode(self.tree, level, tuple(children[number]), statements, weights, around))
         return nodes
 
-    def signatures(self, network: EntityNetwork) -> Hashes:
+    def signatures(self, network: EntityNetwork) -> HashArray:
         """Hash everything that each node's report is made of, except for the reports below it."""
         weights = self.weights if self.joined else self.weights + _DEGREE_SCALE * network.graph.degrees()[self.vertices]
         bits = np.ascontiguousarray(weights).view(np.uint64)
@@ -113,7 +112,7 @@ class ReportNodes:
         parts = np.stack([kind, chained_hashes(members, self.sizes), stated], axis=1)
         return chained_hashes(parts.ravel(), np.full(len(self), parts.shape[1], dtype=np.int64))
 
-    def edges(self, has_report: NDArray[np.bool_]) -> tuple[Ints, tuple[Ints, Ints]]:
+    def edges(self, has_report: BoolArray) -> tuple[IntArray, tuple[IntArray, IntArray]]:
         """Return pairs of a node with a report and the nearest such node, or vertex, below it."""
         nodes = np.arange(len(self), dtype=np.int64)
         up = np.where(has_report, nodes, self.parents)
@@ -127,7 +126,9 @@ class ReportNodes:
         return np.stack([above, nested], axis=1)[above >= 0], (nearest[vertices], vertices)
 
 
-def _shared_neighbors(vertices: Ints, weights: Mapping[int, float], rows: tuple[Ints, Ints, Any]) -> dict[int, float]:
+def _shared_neighbors(
+    vertices: IntArray, weights: Mapping[int, float], rows: tuple[IntArray, IntArray, Any]
+) -> dict[int, float]:
     """Return other vertices that at least two of the vertices are related to, with the weight of these relations."""
     starts, targets, values = rows
     edges = ranges(starts[vertices], starts[vertices + 1] - starts[vertices])
@@ -137,7 +138,7 @@ def _shared_neighbors(vertices: Ints, weights: Mapping[int, float], rows: tuple[
     return {vertex: weight for vertex, weight in shared if vertex not in weights}
 
 
-def report_nodes(labels: Sequence[Ints], tree: int, network: EntityNetwork, view: EvidenceView) -> ReportNodes:
+def report_nodes(labels: Sequence[IntArray], tree: int, network: EntityNetwork, view: EvidenceView) -> ReportNodes:
     """Return the nodes of one tree; a cluster with a single part is that part (contraction)."""
     finer = np.arange(network.size, dtype=np.int64)
     below = np.full(network.size, -1, dtype=np.int64)  # node of each cluster of the level below, where it has one
@@ -162,7 +163,7 @@ def report_nodes(labels: Sequence[Ints], tree: int, network: EntityNetwork, view
     return ReportNodes(tree=tree, parents=parents, lowest=lowest, joined=view.joined, **columns)
 
 
-def _naming_statements(all_statements: Statements, lowest: Ints, nodes: int) -> dict[str, Ints]:
+def _naming_statements(all_statements: Statements, lowest: IntArray, nodes: int) -> dict[str, IntArray]:
     """Assign statements to the finest nodes whose vertices they name."""
     owners = np.repeat(np.arange(len(all_statements), dtype=np.int64), np.diff(all_statements.ends))
     above = lowest[all_statements.vertices]
@@ -183,7 +184,7 @@ class _NodeRows:
         self._owners = np.repeat(np.arange(len(stated), dtype=np.int64), np.diff(stated.ends))
         self._parts: list[dict[str, NDArray[Any]]] = []
 
-    def add(self, clusters: Ints, finer: Ints, above: Ints, has_node: NDArray[np.bool_]) -> None:
+    def add(self, clusters: IntArray, finer: IntArray, above: IntArray, has_node: BoolArray) -> None:
         """Add the nodes of the next level: clusters with `has_node`; `above` is the cluster of every finer cluster."""
         order = stable_order(clusters)
         order = order[has_node[clusters[order]]]
@@ -205,14 +206,14 @@ class _NodeRows:
         names = ("levels", "sizes", "vertices", "weights", "stated", "statements")
         return {name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in self._parts)]) for name in names}
 
-    def _weigh(self, clusters: Ints) -> None:
+    def _weigh(self, clusters: IntArray) -> None:
         """Add the weight of edges inside a cluster now: they are so at all higher levels."""
         inside = clusters[self._edges[:, 0]] == clusters[self._edges[:, 1]]
         ends = self._edges[inside].T.ravel()
         self._inner += np.bincount(ends, weights=np.tile(self._weights[inside], 2), minlength=len(clusters))
         self._edges, self._weights = self._edges[~inside], self._weights[~inside]
 
-    def _stated(self, finer: Ints, above: Ints) -> tuple[Ints, Ints]:
+    def _stated(self, finer: IntArray, above: IntArray) -> tuple[IntArray, IntArray]:
         """Return statements that join parts which are apart one level below, and their clusters, by cluster."""
         size = len(above) + 1
         owners, parts = np.divmod(distinct(self._owners * size + finer[self._members]), size)
@@ -234,11 +235,11 @@ def tree_name(tree: int) -> str:
 class ReportTable(ArrayNote):
     """Which reports there are and what is right below each, as a note for queries."""
 
-    entities: Ids  # ids of the entities, by vertex
-    reports: Ids  # ids of the report units, ascending
+    entities: IdArray  # ids of the entities, by vertex
+    reports: IdArray  # ids of the report units, ascending
     trees: NDArray[np.uint8]  # of each report
-    children: NDArray[np.int32]  # report and report below it, `[n, 2]`
-    mentions: NDArray[np.int32]  # report and entity below it, `[n, 2]`
+    children: Int32Array  # report and report below it, `[n, 2]`
+    mentions: Int32Array  # report and entity below it, `[n, 2]`
 
     def __iter__(self) -> Iterator[Edge]:
         """Yield the edges from reports to what is right below them, each once."""
@@ -258,8 +259,8 @@ class ReportTable(ArrayNote):
 class WrittenReports(ArrayNote):
     """Reports and passed-on statements of nodes after the last change, by the hash of their evidence."""
 
-    keys: Hashes  # see `ReportForest.keys`, `[nodes]`
-    reports: Ids  # id of each node's report, empty for none, `[nodes]`
+    keys: HashArray  # see `ReportForest.keys`, `[nodes]`
+    reports: IdArray  # id of each node's report, empty for none, `[nodes]`
     passed_on: Ragged  # `codes` of the statements that each leaves to the nodes above
 
     @classmethod

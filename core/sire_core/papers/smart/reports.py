@@ -34,9 +34,7 @@ from sire_core.papers.smart import REPORTS, WRITTEN
 from sire_core.papers.smart.report_nodes import ReportForest, ReportTable, WrittenReports, tree_name
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sire_core.extend import BuildView, LanguageModel
+    from sire_core.extend import BuildView, DoubleArray, IntArray, LanguageModel
     from sire_core.papers.smart.derive import Perspectives
     from sire_core.papers.smart.entity_network import EntityNetwork, NetworkStatement, Statements
     from sire_core.papers.smart.entity_views import EvidenceView
@@ -152,7 +150,7 @@ def strongest(
     return chosen
 
 
-def _sums(weights: Mapping[int, float], vertices: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+def _sums(weights: Mapping[int, float], vertices: IntArray, sizes: IntArray) -> DoubleArray:
     """Return the summed weights of each run of vertices."""
     weighted = np.fromiter(weights, dtype=np.int64, count=len(weights))
     dense = np.zeros(1 + max(int(weighted.max(initial=-1)), int(vertices.max(initial=-1))))

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from sire_core.extend import FloatArray, Hit, IntArray, Ranking, View
 
-    Ids = NDArray[np.bytes_]
 
 _BLOCKS = ((3, 1), (1, 1), (12, 6))
 """Hits and the reports behind them; each later block is three times the one before."""

@@ -24,8 +24,7 @@ from sire_core.papers.smart.encoding_tree import (
 from sire_core.papers.smart.perspectives import shrunk, tree_information
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from sire_core.extend import FloatArray, IntArray
     from sire_core.papers.smart.derive import Perspectives
 
 _FLOOR = 0.5  # share of the best head's information that others are pushed above; empty ones share nothing
@@ -45,7 +44,7 @@ _MI_ROWS, _MI_COST = 8192, 1e9  # a sample of this many rows when the joint dist
 
 
 def abstract_neural(
-    graph: UndirectedGraph, features: NDArray[np.float32], settings: Perspectives, seed: int = 0
+    graph: UndirectedGraph, features: FloatArray, settings: Perspectives, seed: int = 0
 ) -> tuple[EncodingTree, ...]:
     """Train a network on the graph and features `[n, p]`; harden each of its heads to an encoding tree."""
     connected = np.flatnonzero(graph.degrees() > 0)
@@ -86,11 +85,7 @@ class _Problem(NamedTuple):
 
 
 def train_trees(
-    graph: UndirectedGraph,
-    features: NDArray[np.float32],
-    vertices: NDArray[np.int64],
-    settings: Perspectives,
-    seed: int,
+    graph: UndirectedGraph, features: FloatArray, vertices: IntArray, settings: Perspectives, seed: int
 ) -> tuple[EncodingTree, ...]:
     """Train and return the trees that are best once hardened."""
     generator = torch.Generator().manual_seed(seed)
@@ -139,7 +134,7 @@ def _train(
 
 
 def _connected_part(
-    graph: UndirectedGraph, features: NDArray[np.float32], vertices: NDArray[np.int64], seed: int
+    graph: UndirectedGraph, features: FloatArray, vertices: IntArray, seed: int
 ) -> tuple[UndirectedGraph, Tensor]:
     """Return the graph of the held vertices alone, and the features of each."""
     numbers = np.full(graph.size, -1, dtype=np.int64)
@@ -214,7 +209,7 @@ def _shared_information(heads: list[SoftTree], settings: Perspectives, generator
     return torch.stack(values).mean()
 
 
-def _harden(soft: SoftTree, vertices: NDArray[np.int64], size: int) -> EncodingTree:
+def _harden(soft: SoftTree, vertices: IntArray, size: int) -> EncodingTree:
     levels = [level.argmax(1).numpy() for level in soft.levels]
     if soft.parents is None:
         return tree_of(repaired_labels(levels), vertices, size)
@@ -222,7 +217,7 @@ def _harden(soft: SoftTree, vertices: NDArray[np.int64], size: int) -> EncodingT
 
 
 def _hard_value(
-    graph: UndirectedGraph, trees: tuple[EncodingTree, ...], vertices: NDArray[np.int64], settings: Perspectives
+    graph: UndirectedGraph, trees: tuple[EncodingTree, ...], vertices: IntArray, settings: Perspectives
 ) -> float:
     """Return what hard trees save minus what they share; trees below the floor count against it as in the loss."""
     saved = np.array([decoding_information(graph, tree) for tree in trees])
@@ -297,7 +292,7 @@ def _parent_shares(level: Tensor, above: Tensor, degrees: Tensor) -> Tensor:
 _DIFFUSION_STEPS = 20
 
 
-def positions(graph: UndirectedGraph, width: int, rng: np.random.Generator) -> NDArray[np.float32]:
+def positions(graph: UndirectedGraph, width: int, rng: np.random.Generator) -> FloatArray:
     """Return diffusion-map coordinates float32 `[n, at most width]` by subspace iteration, the slowest modes first."""
     from scipy.sparse import csr_array
 

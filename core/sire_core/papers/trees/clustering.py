@@ -17,14 +17,13 @@ from sire_core.extend import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from sire_core.extend import FloatArray, Runner
+    from sire_core.extend import BoolArray, DoubleArray, FloatArray, IntArray, Runner
 
-    NeighborLists = tuple[NDArray[np.int64], NDArray[np.float64]]
-    Clusters = list[NDArray[np.int64]]
-    Members = Sequence[int] | NDArray[np.int64]
+    NeighborLists = tuple[IntArray, DoubleArray]
+    Clusters = list[IntArray]
+    Members = Sequence[int] | IntArray
 
 NEIGHBORS = 8
 """Nearest neighbours that a row is joined with by default."""
@@ -37,7 +36,7 @@ _ONE_CLUSTER = 11  # As many texts as the reference's 10 dimensions plus one are
 
 
 def soft_clusters(
-    vectors: NDArray[np.float32],
+    vectors: FloatArray,
     *,
     rng: np.random.Generator,
     method: str = "leiden",
@@ -75,7 +74,7 @@ def soft_clusters(
     return _ordered(_with_joiners(hard, graph, join * resolution))
 
 
-def _neighbor_graph(indices: NDArray[np.int64], similarities: NDArray[np.float64]) -> csr_array[np.float64]:
+def _neighbor_graph(indices: IntArray, similarities: DoubleArray) -> csr_array[np.float64]:
     """Join rows with their neighbours, `[n, k]` as from `nearest_neighbors`, in an undirected graph, CSR `[n, n]`.
 
     The r-th neighbour (from 1) weighs w = 1 / (r + 1), and 0 for a row that is not a neighbour or has no positive
@@ -97,9 +96,9 @@ def _neighbor_graph(indices: NDArray[np.int64], similarities: NDArray[np.float64
 
 
 def split_by_tokens(
-    cluster: Sequence[int] | NDArray[np.int64],
-    tokens: Sequence[int] | NDArray[np.int64],
-    vectors: NDArray[np.float32],
+    cluster: Sequence[int] | IntArray,
+    tokens: Sequence[int] | IntArray,
+    vectors: FloatArray,
     limit: int,
     *,
     rng: np.random.Generator,
@@ -131,8 +130,8 @@ def split_by_tokens(
 
 
 def clusters_within_limit(
-    vectors: NDArray[np.float32],
-    tokens: Sequence[int] | NDArray[np.int64],
+    vectors: FloatArray,
+    tokens: Sequence[int] | IntArray,
     limit: int,
     *,
     rng: np.random.Generator,
@@ -140,7 +139,7 @@ def clusters_within_limit(
     nearest: NeighborLists | None = None,
 ) -> Clusters:
     """Return soft clusters that are no longer than `limit` tokens, each once: one level of a summary tree."""
-    within: dict[tuple[int, ...], NDArray[np.int64]] = {}
+    within: dict[tuple[int, ...], IntArray] = {}
     lengths = np.asarray(tokens, dtype=np.int64)  # once, not for every cluster
     for cluster in soft_clusters(vectors, method=method, rng=rng, nearest=nearest):
         for part in split_by_tokens(cluster, lengths, vectors, limit, method=method, rng=rng):
@@ -187,13 +186,13 @@ def _with_joiners(clusters: Clusters, graph: csr_array, density: float) -> Clust
     )
 
 
-def _groups(rows: NDArray[np.int64], labels: NDArray[np.int64]) -> Clusters:
+def _groups(rows: IntArray, labels: IntArray) -> Clusters:
     """Return the rows of each label, ascending."""
     order = np.lexsort((rows, labels))
     return np.split(rows[order], np.flatnonzero(np.diff(labels[order])) + 1)
 
 
-def _without_singletons(clusters: Clusters, nearest: NDArray[np.int64]) -> Clusters:
+def _without_singletons(clusters: Clusters, nearest: IntArray) -> Clusters:
     """Dissolve single members: each joins the first cluster of its nearest neighbour, or forms a pair with it."""
     merged = [cluster.tolist() for cluster in clusters if len(cluster) > 1]
     home: dict[int, int] = {}
@@ -218,7 +217,7 @@ def _ordered(clusters: Clusters) -> Clusters:
     return [np.array(cluster, dtype=np.int64) for cluster in distinct]
 
 
-def _cut_in_order(members: NDArray[np.int64], lengths: NDArray[np.int64], limit: int) -> Clusters:
+def _cut_in_order(members: IntArray, lengths: IntArray, limit: int) -> Clusters:
     """Return the fewest runs of members within the limit, and among those the most even ones."""
     fewest = len(_runs(lengths, limit))
     low, high = 1, limit
@@ -228,7 +227,7 @@ def _cut_in_order(members: NDArray[np.int64], lengths: NDArray[np.int64], limit:
     return np.split(members, _runs(lengths, high)[1:])
 
 
-def _runs(lengths: NDArray[np.int64], limit: int) -> list[int]:
+def _runs(lengths: IntArray, limit: int) -> list[int]:
     """Return the starts of the runs of greedy packing; an item over the limit is a run of its own."""
     starts = [0]
     total = 0
@@ -249,7 +248,7 @@ async def nearest_lists(vectors: FloatArray, runner: Runner) -> NeighborLists | 
     return np.stack([indices for indices, _ in rows]), np.stack([cosines for _, cosines in rows])
 
 
-def _neighbors_of_rows(vectors: FloatArray, rows: Sequence[int]) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+def _neighbors_of_rows(vectors: FloatArray, rows: Sequence[int]) -> list[tuple[IntArray, DoubleArray]]:
     """Return neighbours and cosines of some rows."""
     indices, cosines = nearest_neighbors(vectors, NEIGHBORS, np.asarray(rows, dtype=np.int64))
     return list(zip(indices, cosines, strict=True))
@@ -265,7 +264,7 @@ _MAX_COMPONENTS = 50
 """The largest mixture tried has one component less, and less than there are points."""
 
 
-def soft_labels(posteriors: NDArray[np.float64], *, repair: bool = True) -> NDArray[np.bool_]:
+def soft_labels(posteriors: DoubleArray, *, repair: bool = True) -> BoolArray:
     """Return the components `[n, components]` that each point belongs to: those with a posterior above 0.1."""
     labels = np.asarray(posteriors > _MIN_POSTERIOR)
     if repair and posteriors.shape[1]:
@@ -274,9 +273,7 @@ def soft_labels(posteriors: NDArray[np.float64], *, repair: bool = True) -> NDAr
     return labels
 
 
-def paper_clusters(
-    vectors: NDArray[np.float32], *, rng: np.random.Generator, repair: bool = True
-) -> list[NDArray[np.int64]]:
+def paper_clusters(vectors: FloatArray, *, rng: np.random.Generator, repair: bool = True) -> list[IntArray]:
     """Cluster as RAPTOR's code does: UMAP, Gaussian mixtures chosen by BIC, globally and then locally."""
     n = len(vectors)
     # Equal rows leave UMAP nothing but noise to spread.
@@ -293,7 +290,7 @@ def paper_clusters(
     return clusters
 
 
-def _reduce_dimensions(vectors: NDArray[np.float32], neighbors: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _reduce_dimensions(vectors: FloatArray, neighbors: int, rng: np.random.Generator) -> DoubleArray:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # It warns that its neural variant lacks TensorFlow.
@@ -314,7 +311,7 @@ def _reduce_dimensions(vectors: NDArray[np.float32], neighbors: int, rng: np.ran
         return np.asarray(model.fit_transform(vectors), dtype=np.float64)
 
 
-def _mixture(points: NDArray[np.float64], repair: bool) -> list[NDArray[np.int64]]:
+def _mixture(points: DoubleArray, repair: bool) -> list[IntArray]:
     """Return the members of each component of the mixture with the least BIC, without empty components."""
     from threadpoolctl import threadpool_limits
 
@@ -329,7 +326,7 @@ def _mixture(points: NDArray[np.float64], repair: bool) -> list[NDArray[np.int64
     return [np.flatnonzero(column).astype(np.int64) for column in labels.T if column.any()]
 
 
-def _fit(points: NDArray[np.float64], components: int, seed: int) -> Any:
+def _fit(points: DoubleArray, components: int, seed: int) -> Any:
     from sklearn.mixture import GaussianMixture
 
     try:
@@ -342,11 +339,7 @@ def _fit(points: NDArray[np.float64], components: int, seed: int) -> Any:
         )
 
 
-def place_rows(
-    vectors: NDArray[np.float32],
-    clusters: Sequence[Sequence[int]],
-    shrunk: Collection[int] = (),
-) -> list[list[int]]:
+def place_rows(vectors: FloatArray, clusters: Sequence[Sequence[int]], shrunk: Collection[int] = ()) -> list[list[int]]:
     """Put every row that is in no cluster into clusters, by the rules of `soft_clusters`.
 
     A row's nearest neighbours vote, each with the weight of its link in the neighbour graph. The row joins the cluster
@@ -380,7 +373,7 @@ def place_rows(
     return [sorted(members) if more else members for members, more in zip(placed, grew, strict=True)]
 
 
-def _links(vectors: NDArray[np.float32], rows: NDArray[np.int64]) -> tuple[list[int], list[list[tuple[int, float]]]]:
+def _links(vectors: FloatArray, rows: IntArray) -> tuple[list[int], list[list[tuple[int, float]]]]:
     """Return the nearest neighbour of each row, and its (neighbour, link weight) pairs, the nearest first."""
     indices, similarities = nearest_neighbors(vectors, NEIGHBORS, rows)
     others = np.unique(indices)
@@ -434,9 +427,7 @@ def _join_partner(row: int, partner: int, clusters: list[list[int]], homes: dict
     clusters[homes[row][0]].append(row)
 
 
-def neighbors_together(
-    vectors: NDArray[np.float32], clusters: Iterable[Members], *, sample: int | None = None
-) -> float:
+def neighbors_together(vectors: FloatArray, clusters: Iterable[Members], *, sample: int | None = None) -> float:
     """Return the share of rows that share a cluster with their nearest row, 0 to 1; 1 for a single row.
 
     Fresh clusters keep most neighbours together. When rows come and go and the clusters stay, the share falls.

@@ -19,9 +19,7 @@ from sire_core.papers.trees.clustering import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sire_core.extend import BuildView, Change, FloatArray, Runner
+    from sire_core.extend import BuildView, Change, FloatArray, IntArray, Runner
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +331,7 @@ class _Nodes:
         self._units.update((unit.id, unit) for unit in (self._view.units(missing) if missing else ()))
         return self._units
 
-    def tokens(self, rows: Collection[int]) -> NDArray[np.int64]:
+    def tokens(self, rows: Collection[int]) -> IntArray:
         """Return the lengths of some nodes, `[nodes]`; 0 for all others."""
         units = self.units({self.ids[row] for row in rows})
         tokens = np.zeros(len(self.ids), dtype=np.int64)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.arrays.grouping import by_appearance, distinct, positions_in, ranges
-from sire_core.arrays.lists import Lists, arrays_of, record_of, word_keys
+from sire_core.arrays.lists import Lists, PackedTexts, arrays_of, record_of, word_keys
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.documents.blocks import HEADING, block_text
 from sire_core.documents.heading_paths import path_of, title_path
@@ -42,18 +42,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sire_core.arrays.lists import Ints, Ragged
+    from sire_core.arrays.lists import Ragged
     from sire_core.documents.blocks import Block
-    from sire_core.protocols import BoolArray, FloatArray, View
+    from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IdArray, Int32Array, IntArray, View
 
-    Floats = NDArray[np.float64]
-    Keys = NDArray[np.uint64]
-    Numbers = NDArray[np.int32]
-    Ends = NDArray[np.unsignedinteger[Any]]
 
-_DERIVED_NAME = "evidence-19"
+_DERIVED_NAME = "evidence-20"
 _K1, _B = 1.5, 0.75
-_GATHERED_PIECES = 1 << 16
 MIN_RECURRING_DOCUMENTS, MIN_MENU_LINES, MIN_LONE_WORD_DOCUMENTS = 3, 5, 10
 """A short line recurs in so many documents; so many such lines in a row are a menu; a word alone recurs in so many."""
 MIN_PROSE_WORDS, MIN_PROSE_DOCUMENTS, MIN_PROSE_SHARE = 8, 20, 0.1
@@ -72,8 +67,8 @@ MAX_PATH_CHARS = 1000
 class EvidenceIndex:
     """Inverted indexes over words (stems), sentences and names, each numbered; 1.4 kB per passage of 100 words."""
 
-    chunks: Ints  # position in the pool of every passage
-    words: Keys  # sorted hashes of the stems; the number of a stem is its position
+    chunks: IntArray  # position in the pool of every passage
+    words: HashArray  # sorted hashes of the stems; the number of a stem is its position
     idf: FloatArray  # inverse document frequency of the stems
     passages: Lists  # passages that have a stem
     impacts: FloatArray  # BM25 of a stem in a passage, aligned with `passages.values`
@@ -82,29 +77,27 @@ class EvidenceIndex:
     sentence_postings: Lists  # sentences that have a stem
     headings: Lists  # headings of a passage
     heading_words: Lists  # stems of a heading
-    source: Ints  # what each passage was cut from
-    copied: Ints  # the first passage with the text of each, whatever its title
+    source: IntArray  # what each passage was cut from
+    copied: IntArray  # the first passage with the text of each, whatever its title
     contents: BoolArray  # whether a passage is a table of contents
-    source_sizes: Ints  # passages of each source
+    source_sizes: IntArray  # passages of each source
     path_words: Lists  # stems of the path, file name or address of each source
     title_words: Lists  # stems of what the passage is about
-    names: Keys  # sorted keys of names (see `phrase_keys`), in other languages than English of their stems, too
-    named: Ints  # entity of each name
-    own: Ints  # entity that a passage is about, -1 for none
+    names: HashArray  # sorted keys of names (see `phrase_keys`), in other languages than English of their stems, too
+    named: IntArray  # entity of each name
+    own: IntArray  # entity that a passage is about, -1 for none
     mentions: Lists  # entities that a sentence names
     entities: Lists  # entities of a passage, its own among them
     holders: Lists  # passages of an entity
     owners: Lists  # passages that are about an entity
     recorded: Lists  # entities that the record of a passage names
-    name_ends: Ends  # of the names in `name_text` under which each of `recorded.values` is known
-    name_text: NDArray[np.uint8]  # lists of names as JSON, as bytes
-    label_ends: Ends  # as `name_ends`, for the names of the entities that only texts open with, the last ones
-    label_text: NDArray[np.uint8]  # these names
-    entity_ids: NDArray[np.bytes_]  # ids of the entities
-    languages: NDArray[np.bytes_]  # codes of the languages of the passages, those of most first
+    recorded_names: PackedTexts  # lists of names as JSON under which each of `recorded.values` is known
+    labels: PackedTexts  # names of the entities that only texts open with, the last ones
+    entity_ids: IdArray  # ids of the entities
+    languages: IdArray  # codes of the languages of the passages, those of most first
     english: BoolArray  # which stems are of English words
     long_words: NDArray[np.uint8]  # words of languages with compounds, as bytes; see `long_words_of`
-    _meant: list[tuple[Ints, FloatArray]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _meant: list[tuple[IntArray, FloatArray]] = field(default_factory=list, init=False, repr=False, compare=False)
     _compounds: dict[str, CompoundWords] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -132,7 +125,7 @@ class EvidenceIndex:
         words = recurring.repeat(passages.parts["fragments"]["lengths"])
         return _made(passages, graph, names, text, mentions, sources, words)
 
-    def stems(self, keys: Keys) -> Ints:
+    def stems(self, keys: HashArray) -> IntArray:
         """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks."""
         if not len(self.words):
             return np.full(len(keys), -1)
@@ -154,7 +147,7 @@ class EvidenceIndex:
         compounds = self._compounds[spoken.code]
         return [word for form in dict.fromkeys((part, *spoken.stems([part]))) for word in compounds.holding(form)]
 
-    def stems_alike(self, keys: Keys) -> Iterator[tuple[Ints, Floats]]:
+    def stems_alike(self, keys: HashArray) -> Iterator[tuple[IntArray, DoubleArray]]:
         """Stems nearest in meaning to each word of a question, without itself, the nearest last, and their cosines."""
         if not self._meant:  # of all stems; read when a question first needs it
             vectors = stem_vectors(self.words, word_keys)
@@ -168,7 +161,7 @@ class EvidenceIndex:
             near = near[np.argsort(row[near], kind="stable")[-MAX_ALIKE_STEMS:]]
             yield embedded[near], row[near].astype(np.float64)
 
-    def sentences_of(self, passages: Ints) -> tuple[Ints, Ints]:
+    def sentences_of(self, passages: IntArray) -> tuple[IntArray, IntArray]:
         """Sentences of some passages, one passage after the other, and how many each has."""
         lengths = self.sentences.lengths(passages)
         return ranges(self.sentences.starts[passages], lengths), lengths
@@ -177,7 +170,7 @@ class EvidenceIndex:
         """The first of the sentences of a passage that has any."""
         return int(self.sentences.starts[passage])
 
-    def entities_named(self, keys: Keys) -> Iterator[tuple[int, Ints]]:
+    def entities_named(self, keys: HashArray) -> Iterator[tuple[int, IntArray]]:
         """Entities of some names: for every key that is a name its position in `keys`, ascending, and whose it is."""
         first = np.searchsorted(self.names, keys, side="left")
         last = np.searchsorted(self.names, keys, side="right")
@@ -188,35 +181,33 @@ class EvidenceIndex:
         """Name of an entity in the record of a passage; empty if it is not there."""
         start, end = self.recorded.starts[passage : passage + 2].tolist()
         for position in (start + np.flatnonzero(self.recorded.values[start:end] == entity)).tolist():
-            names = stored_texts(_piece(self.name_ends, self.name_text, position), "a list of names")
+            with stored_values("The index of names"):
+                text = self.recorded_names[position]
+            names = stored_texts(text, "a list of names")
             if names:
                 return names[0]
         return ""
 
     def label(self, entity: int) -> str:
         """Name of an entity that only texts open with; empty for the others."""
-        position = entity - (len(self.entity_ids) - (len(self.label_ends) - 1))
-        return _piece(self.label_ends, self.label_text, position) if position >= 0 else ""
+        position = entity - (len(self.entity_ids) - len(self.labels))
+        with stored_values("The index of names"):
+            return self.labels[position] if position >= 0 else ""
 
     def entity_id(self, entity: int) -> str:
         """Id of an entity."""
         return str(self.entity_ids[entity].decode())
 
 
-def _piece(ends: Ends, text: NDArray[np.uint8], position: int) -> str:
-    with stored_values("The index of names"):
-        return text[int(ends[position]) : int(ends[position + 1])].tobytes().decode("utf-8", "surrogatepass")
-
-
 @dataclass(frozen=True, slots=True)
 class _Sources:
     """Sources of passages: their documents, or the `source` that a splitter left in the metadata."""
 
-    source: Ints  # source of each passage, `[passages]`
-    path_words: list[Keys]  # hashes of the stems of each source's path, in a list by source
+    source: IntArray  # source of each passage, `[passages]`
+    path_words: list[HashArray]  # hashes of the stems of each source's path, in a list by source
 
     @classmethod
-    def of(cls, view: View, positions: Ints, languages_of_passages: NDArray[Any]) -> _Sources:
+    def of(cls, view: View, positions: IntArray, languages_of_passages: NDArray[Any]) -> _Sources:
         """Read the sources of passages from their metadata."""
         pointers, chunks = view.chunk_pointers
         first = chunks[pointers[positions]]  # all chunks of a passage have the same metadata
@@ -234,13 +225,13 @@ def _path(metadata: Mapping[str, Any]) -> str:
 
 
 @lru_cache(1 << 13)  # the next generation has most of them, too
-def _path_words(path: str, code: str) -> Keys:
+def _path_words(path: str, code: str) -> HashArray:
     """Hashes of the stems of a path."""
     spoken = language(code)
     return distinct(stem_keys(spoken.words(path.replace("_", " ").replace("&", " and ")), spoken))
 
 
-def _sources(metadata: Sequence[Mapping[str, Any]], number: Ints, documents: Ints) -> Ints:
+def _sources(metadata: Sequence[Mapping[str, Any]], number: IntArray, documents: IntArray) -> IntArray:
     """Source of passages with some metadata and documents, `[passages]`."""
     shared = np.bincount(number, minlength=len(metadata)) > 1
     shared[number[np.bincount(documents)[documents] > 1]] = True  # passages of one document may say on which page
@@ -269,7 +260,7 @@ def _made(
     text: SpelledText,
     inflected: InflectedNames,
     sources: _Sources,
-    recurring: NDArray[np.bool_],
+    recurring: BoolArray,
 ) -> EvidenceIndex:
     size = len(graph.chunk_positions)
     stems = passages.vocabulary.stems
@@ -280,18 +271,13 @@ def _made(
     inside = (stem_numbers >= 0) & (text.sentences >= 0)
     source = sources.source
     paths = _numbers(sources.path_words, words)
-    sentences = int(passages.parts["sentences"].counts.sum())
-    mentions, graph_pairs = _without_boilerplate(text, recurring, inflected.mentions, graph, sentences)
-    entities = names.entities(text, graph_pairs, mentions)
+    sentences = len(inflected.mentions)
+    shown, graph_pairs = _without_boilerplate(text, recurring, inflected.mentions, graph)
+    entities = names.entities(text, graph_pairs, shown)
     holders = entities.inverted(len(names.labels))
-    heading_keys = _phrase_keys(passages.vocabulary.keys[passages.headings.values], passages.headings)
-    mentions = _without_headings(mentions, holders, names, heading_keys, passages.parts["headings"].groups())
-    listed, contents = _contents(passages, heading_keys)
-    mentions = _without_lists(mentions, text, listed.repeat(passages.parts["fragments"]["lengths"]))
-    lists = graph.names.lists
+    mentions, contents = _leading(passages, names, text, shown, holders)
     all_names = np.concatenate([names.keys, inflected.keys])
     by_key = np.argsort(all_names, kind="stable")
-    labels = [label.encode("utf-8", "surrogatepass") for label in names.labels[len(graph.entity_ids) :]]
     return EvidenceIndex(
         chunks=graph.chunk_positions,
         words=words,
@@ -317,10 +303,8 @@ def _made(
         holders=holders,
         owners=Lists.of_pairs(names.own[names.own >= 0], np.flatnonzero(names.own >= 0), len(names.labels)),
         recorded=Lists.of_runs(graph.passages, graph.entities, size),
-        name_ends=_ends(lengths := np.diff(lists.ends)[graph.names.numbers]),
-        name_text=_gathered(lists.text, lists.ends[graph.names.numbers], lengths),
-        label_ends=_ends(np.array([len(label) for label in labels], dtype=np.int64)),
-        label_text=np.frombuffer(b"".join(labels), dtype=np.uint8),
+        recorded_names=graph.names.lists.texts.chosen(graph.names.numbers).narrow(),
+        labels=PackedTexts.of(names.labels[len(graph.entity_ids) :]).narrow(),
         entity_ids=np.array(names.ids, dtype="S24"),
         languages=np.array([code for code, _ in Counter(passages.languages.tolist()).most_common()] or [ENGLISH], "S3"),
         english=np.isin(words, stems[passages.vocabulary.languages == ENGLISH]),
@@ -339,7 +323,7 @@ def _long_words(vocabulary: Vocabulary) -> NDArray[np.uint8]:
     return np.frombuffer(json.dumps(texts).encode("utf-8", "surrogatepass"), dtype=np.uint8)
 
 
-def _numbers(keys: Sequence[Keys], words: Keys) -> Lists:
+def _numbers(keys: Sequence[HashArray], words: HashArray) -> Lists:
     """Numbers of the stems in lists of hashes; those that no passage has are left out."""
     all_keys = np.concatenate([np.zeros(0, dtype=np.uint64), *keys])
     owners = np.arange(len(keys)).repeat([len(list_of_keys) for list_of_keys in keys])
@@ -348,7 +332,7 @@ def _numbers(keys: Sequence[Keys], words: Keys) -> Lists:
     return Lists.of_runs(owners[is_stem], positions[is_stem], len(keys))
 
 
-def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
+def _recurring(passages: PassageWords, source: IntArray) -> BoolArray:
     """Which fragments are boilerplate: menus, footers, licences; titles never, `[fragments]`.
 
     A short line is where it stands in half of the documents, or recurs in `MIN_RECURRING_DOCUMENTS` and is one of
@@ -385,7 +369,7 @@ def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
     return np.asarray(recurring)
 
 
-def _copied(fragments: Ragged) -> Ints:
+def _copied(fragments: Ragged) -> IntArray:
     """The first passage with the same fragments as each, but for the title."""
     starts = fragments.starts()
     hashes = fragments["hashes"]
@@ -394,14 +378,14 @@ def _copied(fragments: Ragged) -> Ints:
     return np.where(sums == 0, np.arange(len(sums)), first[same.ravel()])
 
 
-def _phrase_keys(words: Keys, phrases: Lists) -> Keys:
+def _phrase_keys(words: HashArray, phrases: Lists) -> HashArray:
     """The key of every phrase as a name; 0 of those without a word."""
-    lengths = np.diff(phrases.starts)
+    lengths = phrases.sizes()
     keys, _ = beginnings(words, lengths)
     return np.where(lengths > 0, np.append(keys, np.uint64(0))[phrases.starts[1:] - 1], np.uint64(0))
 
 
-def _contents(passages: PassageWords, heading_keys: Keys) -> tuple[BoolArray, BoolArray]:
+def _contents(passages: PassageWords, heading_keys: HashArray) -> tuple[BoolArray, BoolArray]:
     """Lines of lists of headings of other passages, `[fragments]`; and which passages are tables of contents.
 
     These have half of their words in such lines.
@@ -426,20 +410,31 @@ def _contents(passages: PassageWords, heading_keys: Keys) -> tuple[BoolArray, Bo
     return of_list, has_list & (listed >= MAJORITY * words)
 
 
+def _leading(
+    passages: PassageWords, names: EvidenceNames, text: SpelledText, mentions: Lists, holders: Lists
+) -> tuple[Lists, BoolArray]:
+    """Mentions, without those in outlines and lists, which lead nowhere; and which passages are tables of contents."""
+    heading_keys = _phrase_keys(passages.vocabulary.keys[passages.headings.values], passages.headings)
+    mentions = _without_headings(mentions, holders, names, heading_keys, passages.parts["headings"].groups())
+    listed, contents = _contents(passages, heading_keys)
+    is_listed = listed.repeat(passages.parts["fragments"]["lengths"])
+    inside = text.sentences >= 0
+    leads = _shares(text.sentences[inside], is_listed[inside], len(mentions)) <= MAJORITY
+    return mentions.kept(leads.repeat(mentions.sizes())), contents
+
+
 def _without_headings(
-    mentions: Lists, holders: Lists, names: EvidenceNames, heading_keys: Keys, passages: Ints
+    mentions: Lists, holders: Lists, names: EvidenceNames, heading_keys: HashArray, passages: IntArray
 ) -> Lists:
     """Mentions, without those of names that are headings of all passages that have them: outlines are alike."""
     first = np.searchsorted(names.keys, heading_keys)
     counts = np.searchsorted(names.keys, heading_keys, side="right") - first
     width = max(1, len(names.labels))
     headed = distinct(passages.repeat(counts) * width + names.owners[ranges(first, counts)]) % width
-    holder_counts = np.diff(holders.starts)
+    holder_counts = holders.sizes()
     only = (holder_counts > 0) & (np.bincount(headed, minlength=len(holder_counts)) >= holder_counts)
     only[names.own[names.own >= 0]] = False
-    leads = ~only[mentions.values]
-    owners = np.arange(len(mentions)).repeat(np.diff(mentions.starts))
-    return Lists.of_runs(owners[leads], mentions.values[leads], len(mentions))
+    return mentions.kept(~only[mentions.values])
 
 
 def boilerplate(view: View, documents: Sequence[str]) -> list[str]:
@@ -470,66 +465,44 @@ def _name_of(text: str, heading: Block) -> str:
     return plain_heading(block_text(text, heading)).casefold()
 
 
-def _shares(owners: Numbers, marked: NDArray[np.bool_], size: int) -> FloatArray:
+def _shares(owners: Int32Array, marked: BoolArray, size: int) -> FloatArray:
     """Share of the words of each owner that are marked, `[size]`."""
     counts = np.bincount(owners, minlength=size)
     return np.asarray(np.bincount(owners[marked], minlength=size) / np.maximum(1, counts), dtype=np.float32)
 
 
 def _without_boilerplate(
-    text: SpelledText, recurring: NDArray[np.bool_], mentions: Lists, graph: EntityGraph, sentences: int
-) -> tuple[Lists, tuple[Ints, Ints]]:
+    text: SpelledText, recurring: BoolArray, mentions: Lists, graph: EntityGraph
+) -> tuple[Lists, tuple[IntArray, IntArray]]:
     """Mentions outside of boilerplate, and the graph's pairs of passage and entity without those named only in it."""
     pairs = graph.passages, graph.entities
     if not recurring.any():
         return mentions, pairs
     inside = text.sentences >= 0
-    hidden = _shares(text.sentences[inside], recurring[inside], sentences) > MAJORITY
-    owners = np.arange(sentences).repeat(np.diff(mentions.starts))
+    hidden = _shares(text.sentences[inside], recurring[inside], len(mentions)) > MAJORITY
+    owners = mentions.owners()
     visible = ~hidden[owners]
     width = int(max(graph.entities.max(initial=0), mentions.values.max(initial=0))) + 1
     codes = text.sentence_passages[owners].astype(np.int64) * width + mentions.values
     lost = np.setdiff1d(codes[~visible], codes[visible])
     stay = ~np.isin(graph.passages * width + graph.entities, lost) | graph.titles
-    shown = Lists.of_runs(owners[visible], mentions.values[visible], sentences)
-    return shown, (graph.passages[stay], graph.entities[stay])
+    return mentions.kept(visible), (graph.passages[stay], graph.entities[stay])
 
 
-def _without_lists(mentions: Lists, text: SpelledText, listed: NDArray[np.bool_]) -> Lists:
-    """Mentions, without those of sentences most of whose words are `listed`, `[words]`: they lead nowhere."""
-    inside = text.sentences >= 0
-    leads = _shares(text.sentences[inside], listed[inside], len(mentions)) <= MAJORITY
-    lengths = np.diff(mentions.starts)
-    return Lists.of_lengths(lengths * leads, mentions.values[leads.repeat(lengths)])
-
-
-def _ends(lengths: Ints) -> Ends:
-    """Where pieces of text begin and end, in as few bytes as hold the last."""
-    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-    return ends.astype(np.min_scalar_type(int(ends[-1])))
-
-
-def _gathered(text: NDArray[np.uint8], starts: Ints, lengths: Ints) -> NDArray[np.uint8]:
-    """Pieces of a text, one after the other; in parts, since the place of a letter is eight times as long."""
-    parts = np.array_split(np.arange(len(starts)), 1 + len(starts) // _GATHERED_PIECES)
-    return np.concatenate([text[ranges(starts[part], lengths[part])] for part in parts])
-
-
-def _known(lists: Lists, number: Numbers) -> Lists:
+def _known(lists: Lists, number: Int32Array) -> Lists:
     """Distinct stems of lists of words."""
-    owners = np.arange(len(lists)).repeat(np.diff(lists.starts))
     stems = number[lists.values]
-    return Lists.of_pairs(owners[stems >= 0], stems[stems >= 0], len(lists))
+    return Lists.of_pairs(lists.owners()[stems >= 0], stems[stems >= 0], len(lists))
 
 
-def _bm25(passages: Numbers, words: Numbers, size: int, count: int) -> tuple[Lists, FloatArray, FloatArray]:
+def _bm25(passages: Int32Array, words: Int32Array, size: int, count: int) -> tuple[Lists, FloatArray, FloatArray]:
     """Postings of stems, with BM25 (Lucene's form) of each stem in each passage, and idf of the stems."""
     from scipy.sparse import coo_array
 
     width = max(1, size)
     rows = coo_array((np.ones(len(words), dtype=np.int32), (words, passages)), shape=(count, width)).tocsr()
     lists, frequencies = Lists(rows.indptr.astype(np.int64), rows.indices.astype(np.int32)), rows.data
-    df = np.diff(lists.starts)
+    df = lists.sizes()
     idf = np.log1p((size - df + 0.5) / (df + 0.5))
     lengths = np.bincount(passages, minlength=size) / max(1.0, len(passages) / width)
     norm = _K1 * (1 - _B + _B * lengths[lists.values])

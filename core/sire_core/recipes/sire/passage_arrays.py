@@ -32,12 +32,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sire_core.arrays.lists import Ints
     from sire_core.documents.blocks import Block
-    from sire_core.protocols import Runner, View
+    from sire_core.protocols import BoolArray, HashArray, IdArray, Int32Array, IntArray, Runner, View
     from sire_core.types import Unit
 
-    Keys = NDArray[np.uint64]
 
 LONGEST_NAME = 8
 """Words of the longest name that is looked for in text."""
@@ -88,13 +86,13 @@ def name_words(name: str) -> list[str]:
     return list(map(plain_key, spelled_words(name.replace("&", " and "))))
 
 
-def longer_keys(keys: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def longer_keys(keys: HashArray, words: HashArray) -> HashArray:
     """Keys of phrases with one more word each, `[len(words)]`."""
     longer = (keys[: len(words)] ^ words) * _PHRASE_MIX  # wraps around at 64 bits, as wanted
     return np.asarray(longer ^ (longer >> np.uint64(29)), dtype=np.uint64)
 
 
-def phrase_keys(keys: NDArray[np.uint64], longest: int) -> list[NDArray[np.uint64]]:
+def phrase_keys(keys: HashArray, longest: int) -> list[HashArray]:
     """Keys of consecutive words: first of every word, then of every two, and so on, `[len(keys) - number + 1]` each."""
     by_length = [np.zeros(len(keys), dtype=np.uint64)]
     for offset in range(min(longest, len(keys))):
@@ -107,11 +105,13 @@ class Vocabulary:
     """Distinct words of languages by number."""
 
     words: Sequence[str] = field(default=(), repr=False)  # see `tagged_words`
-    codes: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # `word_keys` of these
-    keys: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # of the words as of names
-    stems: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # 0 for function words
-    plain: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # may be a name alone
-    caseless: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # as in Arabic
+    codes: HashArray = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # `word_keys` of these
+    keys: HashArray = field(
+        default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False
+    )  # of the words as of names
+    stems: HashArray = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # 0 for function words
+    plain: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # may be a name alone
+    caseless: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # as in Arabic
 
     def __len__(self) -> int:
         """Number of words."""
@@ -151,7 +151,7 @@ class Vocabulary:
                 columns[name].append(column)
         return Vocabulary([*self.words, *words], **{name: np.concatenate(parts) for name, parts in columns.items()})
 
-    def numbers(self, others: Vocabulary) -> Ints:
+    def numbers(self, others: Vocabulary) -> IntArray:
         """Number of each of some words; -1 for those that are not here."""
         numbers_here = positions_in(self.codes, others.codes)
         for position in np.flatnonzero(numbers_here >= 0).tolist():
@@ -159,7 +159,7 @@ class Vocabulary:
                 numbers_here[position] = -1
         return numbers_here
 
-    def chosen(self, numbers: Ints) -> Vocabulary:
+    def chosen(self, numbers: IntArray) -> Vocabulary:
         """Some of the words, in this order."""
         words = [self.words[number] for number in numbers.tolist()]
         return Vocabulary(words, *(getattr(self, name)[numbers] for name in _OF_WORDS))
@@ -187,7 +187,7 @@ def _languages_of_tagged(words: Sequence[str]) -> NDArray[np.str_]:
     return np.array([word.partition(_TAG)[2] or ENGLISH for word in words], dtype="U3")
 
 
-def stems_of_tagged(words: Sequence[str]) -> tuple[list[str], Keys]:
+def stems_of_tagged(words: Sequence[str]) -> tuple[list[str], HashArray]:
     """Words without their language, and the keys of their stems."""
     spelled = list(map(untagged, words))
     codes = _languages_of_tagged(words)
@@ -203,7 +203,7 @@ def untagged(word: str) -> str:
     return word.partition(_TAG)[0]
 
 
-def stem_keys(words: Sequence[str], spoken: Language) -> Keys:
+def stem_keys(words: Sequence[str], spoken: Language) -> HashArray:
     """Key of every word's stem; 0 for function words, which say nothing."""
     keys = word_keys(spoken.stems(words))
     keys[[word in spoken.function_words for word in words]] = 0
@@ -214,7 +214,7 @@ def stem_keys(words: Sequence[str], spoken: Language) -> Keys:
 class PassageWords:
     """Words of passages, sentence by sentence. About 0.6 kB per passage of 100 words."""
 
-    ids: NDArray[np.bytes_]  # `[passages]`; of title and text: metadata are not read here
+    ids: IdArray  # `[passages]`; of title and text: metadata are not read here
     parts: Mapping[str, Ragged]  # see `_PART_NAMES`
     names: Sequence[str]  # title without brackets, or what the text opens with; may be empty
     vocabulary: Vocabulary  # words by number
@@ -230,7 +230,7 @@ class PassageWords:
         """Code of the language of every passage, that of its first word; English without any."""
         codes = np.append(self.vocabulary.languages, ENGLISH)
         first = np.append(self.words.values, len(codes) - 1)[self.words.starts[:-1]]
-        return np.where(np.diff(self.words.starts) > 0, codes[first], ENGLISH)
+        return np.where(self.words.sizes() > 0, codes[first], ENGLISH)
 
     @property
     def name_words(self) -> Lists:
@@ -246,7 +246,7 @@ class PassageWords:
         return Lists.of_lengths(self.parts[part].counts, self.parts[part]["numbers"])
 
     @classmethod
-    def of(cls, view: View, positions: Ints) -> PassageWords:
+    def of(cls, view: View, positions: IntArray) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
         saved = CarriedArrays("passage-words-12", _arrays, _of_arrays, lambda words: (len(words.ids), words.looked_at))
         words = view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), saved)
@@ -258,7 +258,7 @@ class PassageWords:
         return replace(self, vocabulary=self.vocabulary.settled(main))
 
     @classmethod
-    def _read(cls, view: View, positions: Ints, before: PassageWords | None) -> PassageWords:
+    def _read(cls, view: View, positions: IntArray, before: PassageWords | None) -> PassageWords:
         ids = view.ids[positions]
         if before is None or not len(before.ids):
             return cls.read(ids, _Units(view, positions), view.runner)
@@ -276,7 +276,7 @@ class PassageWords:
         ).with_own_words()
 
     @classmethod
-    def read(cls, ids: NDArray[np.bytes_], units: Sequence[Unit], runner: Runner | None) -> PassageWords:
+    def read(cls, ids: IdArray, units: Sequence[Unit], runner: Runner | None) -> PassageWords:
         """Read passages, in parts wherever the runner works; words are numbered as they first appear."""
         read = results_of(runner, _spelled, None, units) or [_spelled(None, ())]
         numbers: dict[str, int] = {}
@@ -310,7 +310,7 @@ class PassageWords:
             return self
         return self._renumbered(np.cumsum(used) - 1, self.vocabulary.chosen(np.flatnonzero(used)))
 
-    def _renumbered(self, number: Ints, vocabulary: Vocabulary) -> PassageWords:
+    def _renumbered(self, number: IntArray, vocabulary: Vocabulary) -> PassageWords:
         parts = dict(self.parts)
         for name in _OF_NUMBERS:
             columns = {**parts[name].columns, "numbers": number[parts[name]["numbers"]].astype(np.int32)}
@@ -382,7 +382,7 @@ def _ragged(counts: Iterable[int], **columns: NDArray[Any]) -> Ragged:
     return Ragged(np.fromiter(counts, dtype=np.int64), columns)
 
 
-def _int32(values: Iterable[int]) -> NDArray[np.int32]:
+def _int32(values: Iterable[int]) -> Int32Array:
     return np.fromiter(values, dtype=np.int32)
 
 
@@ -462,7 +462,7 @@ def _small(numbers: NDArray[Any]) -> NDArray[Any]:
 class _Units(Sequence["Unit"]):
     """Units of a snapshot, read when they are asked for."""
 
-    def __init__(self, view: View, positions: Ints) -> None:
+    def __init__(self, view: View, positions: IntArray) -> None:
         self._view, self._positions = view, positions
 
     def __len__(self) -> int:

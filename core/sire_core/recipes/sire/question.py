@@ -20,12 +20,11 @@ from sire_core.text.words import word_pattern
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.arrays.lists import Ints, Lists
-    from sire_core.protocols import BoolArray
+    from sire_core.arrays.lists import Lists
+    from sire_core.protocols import BoolArray, DoubleArray, IntArray
     from sire_core.recipes.sire.evidence_index import EvidenceIndex
     from sire_core.recipes.sire.weights import Weights
 
-    Floats = NDArray[np.float64]
     Bits = NDArray[np.unsignedinteger[Any]]
     from sire_core.protocols import FloatArray, Similarities
 
@@ -48,7 +47,7 @@ class QuestionWords:
         self.idf = np.array([term.idf for term in self._terms])
         self._rarest = float(np.log1p(2.0 * len(index.chunks) + 1.0))
         self._weight = max(1e-9, float(self.idf.sum()))
-        self._alike: Floats | None = None
+        self._alike: DoubleArray | None = None
         shares = np.zeros(-(-len(self.idf) // 8) * 8)
         shares[: len(self.idf)] = self.idf / self._weight
         self._tables = shares.reshape(-1, 8) @ _BITS_OF_BYTES  # shares of the sets of eight words that a byte can hold
@@ -81,7 +80,7 @@ class QuestionWords:
         bits = int(self.passages[passage])
         return [term.word for bit, term in enumerate(self._terms) if bits >> bit & 1]
 
-    def bm25(self) -> Floats:
+    def bm25(self) -> DoubleArray:
         """BM25 of every passage, `[passages]`."""
         index = self.index
         scores = np.zeros(len(index.chunks))
@@ -91,14 +90,14 @@ class QuestionWords:
                 scores[index.passages.values[start:end]] += share * index.impacts[start:end]
         return scores
 
-    def share(self, masks: Bits) -> Floats:
+    def share(self, masks: Bits) -> DoubleArray:
         """Share of the question, by inverse document frequency, of sets of its words."""
         shares = np.zeros(len(masks))
         for part, table in enumerate(self._tables):
             shares += table[(masks >> self._type(8 * part)) & self._type(255)]
         return shares
 
-    def alike(self, passages: Ints) -> Floats:
+    def alike(self, passages: IntArray) -> DoubleArray:
         """Share of the question in words that passages lack, weighed by the cosine of the nearest word they have."""
         if self._alike is None:
             index = self.index
@@ -117,7 +116,7 @@ class QuestionWords:
                 self._alike += weights[position] * best
         return self._alike[passages]
 
-    def best_sentence(self, passages: Ints, wanted: Bits | None = None) -> Floats:
+    def best_sentence(self, passages: IntArray, wanted: Bits | None = None) -> DoubleArray:
         """Share of the question in the best sentence of each passage."""
         sentences, counts = self.index.sentences_of(passages)
         masks = self.sentences[sentences]
@@ -125,7 +124,7 @@ class QuestionWords:
             masks &= wanted.repeat(counts)
         return largest(self.share(masks), counts)
 
-    def title_share(self, passages: Ints) -> Floats:
+    def title_share(self, passages: IntArray) -> DoubleArray:
         """Share of the words of what a passage is about that the question has, by inverse document frequency."""
         index = self.index
         rows, words = index.title_words.take(passages)
@@ -134,14 +133,14 @@ class QuestionWords:
         shared = np.bincount(rows, idf * (self._bits[words] != 0), minlength=len(passages))
         return np.asarray(shared / np.maximum(1e-9, all_words))
 
-    def path_share(self, passages: Ints) -> Floats:
+    def path_share(self, passages: IntArray) -> DoubleArray:
         """Share of the question in the path, file name or address of each passage's source."""
         index = self.index
         rows, words = index.path_words.take(index.source[passages])
         shared_idf = index.idf[words].astype(np.float64) * (self._bits[words] != 0)
         return np.asarray(np.bincount(rows, shared_idf, minlength=len(passages)) / self._weight)
 
-    def headed(self, passages: Ints) -> tuple[Floats, Floats]:
+    def headed(self, passages: IntArray) -> tuple[DoubleArray, DoubleArray]:
         """Best heading: share of its words that the question has; that times its share of the question."""
         index = self.index
         if not len(index.headings.values):
@@ -154,7 +153,7 @@ class QuestionWords:
         counts = np.bincount(rows, minlength=len(passages))
         return largest(shares, counts), largest(shares * shared_idf / self._weight, counts)
 
-    def phrases(self, passages: Ints) -> Floats:
+    def phrases(self, passages: IntArray) -> DoubleArray:
         """Share of the question in pairs of its words that stand side by side in a sentence of each passage."""
         index = self.index
         sentences, counts = index.sentences_of(passages)
@@ -172,7 +171,7 @@ class QuestionWords:
         return np.bincount(owners[once], weights, minlength=len(passages)).astype(np.float64)
 
 
-def largest(values: Floats, lengths: Ints) -> Floats:
+def largest(values: DoubleArray, lengths: IntArray) -> DoubleArray:
     """Largest value of each run; 0 for an empty run."""
     maxima = np.zeros(len(lengths))
     filled = lengths.nonzero()[0]
@@ -262,12 +261,12 @@ cosine of both, 1 / how many passages are about the name, 1 / names of the first
 class Hops:
     """Steps from first passages over a sentence and a name to other passages, `[steps]` each."""
 
-    sources: Ints  # passage that the step starts from
-    sentences: Ints  # its sentence with the name
-    entities: Ints  # the name
-    targets: Ints  # passage that the step leads to
-    begun: Floats  # score of the source passage
-    features: Floats  # see `STEP`, `[steps, len(STEP)]`
+    sources: IntArray  # passage that the step starts from
+    sentences: IntArray  # its sentence with the name
+    entities: IntArray  # the name
+    targets: IntArray  # passage that the step leads to
+    begun: DoubleArray  # score of the source passage
+    features: DoubleArray  # see `STEP`, `[steps, len(STEP)]`
 
 
 _NOWHERE = np.zeros(0, dtype=np.int64)
@@ -325,7 +324,7 @@ class QueryFeatures:
         self._cosines = cosines
         self.unit = 1.0  # what 1 in the scores of parts of documents is on the scale of the others; see `alone`
         self._scale: float | None = None
-        self._ends: tuple[Ints, Floats] = np.zeros(0, dtype=np.int64), np.zeros(0)
+        self._ends: tuple[IntArray, DoubleArray] = np.zeros(0, dtype=np.int64), np.zeros(0)
         self._words = self.texts.bm25()
         self._titled, self._names, self._rarest = self._links()
         by_vectors = cosines.best(pool)[0] if allowed is None else self._best(cosines.all(), None, pool)
@@ -348,7 +347,7 @@ class QueryFeatures:
         shared_mean = known_share * float(shared.mean()) if len(shared) else 0.0
         self.gates = np.array([np.log1p(len(name_words(question))), shared_mean, self.unsure, 1.0])  # `trust.GATES`
 
-    def _cosine(self, passages: Ints) -> Floats:
+    def _cosine(self, passages: IntArray) -> DoubleArray:
         """Cosines with the question; mostly of passages at the ends of steps, whose vectors were read for these."""
         ends, cosines = self._ends
         positions = np.minimum(np.searchsorted(ends, passages), max(0, len(ends) - 1))
@@ -356,13 +355,13 @@ class QueryFeatures:
             return cosines[positions]
         return self._cosines.at(passages).astype(np.float64)
 
-    def _vector(self, passages: Ints) -> Floats:
+    def _vector(self, passages: IntArray) -> DoubleArray:
         return self._vector_share * (self._cosine(passages) - self._mean) / self._spread
 
-    def _bm25(self, passages: Ints) -> Floats:
+    def _bm25(self, passages: IntArray) -> DoubleArray:
         return np.asarray((self._words[passages] - self._mean_words) / self._spread_words)
 
-    def own(self, passages: Ints) -> Floats:
+    def own(self, passages: IntArray) -> DoubleArray:
         """Evidence of passages by themselves, `[len(passages), len(OWN)]`; see `OWN`."""
         texts = self.texts
         columns = (
@@ -382,7 +381,7 @@ class QueryFeatures:
         alone = np.array(columns).T
         return np.concatenate([alone, self.unsure * alone], axis=1)
 
-    def alone(self, passages: Ints, evidence: Floats, weights: Weights) -> Floats:
+    def alone(self, passages: IntArray, evidence: DoubleArray, weights: Weights) -> DoubleArray:
         """Scores of passages by their own evidence, `[len(passages)]`.
 
         Passages that are documents by themselves are scored by `weights.own`. Of passages that a longer document was
@@ -399,15 +398,15 @@ class QueryFeatures:
             self._scale = mean - self.unit * mean_of_document
         return np.where(self.is_cut(passages), self._scale + self.unit * of_document, scores)
 
-    def is_cut(self, passages: Ints) -> BoolArray:
+    def is_cut(self, passages: IntArray) -> BoolArray:
         """True if passages are parts of documents that have several."""
         return np.asarray(self.index.source_sizes[self.index.source[passages]] > 1)
 
-    def first_places(self, passages: Ints) -> Floats:
+    def first_places(self, passages: IntArray) -> DoubleArray:
         """Reciprocal ranks by cosine, 1 for the first; 0 behind the pool, `[len(passages)]`."""
         return np.asarray(self._first_places[passages])
 
-    def hybrid(self, passages: Ints) -> Floats:
+    def hybrid(self, passages: IntArray) -> DoubleArray:
         """Log share of passages, `[len(passages)]`, that falls as 1 / rank in hybrid search; 0 behind its depth."""
         fused = self._fused[passages]
         ranks = np.arange(1, np.count_nonzero(fused) + 1)
@@ -415,7 +414,7 @@ class QueryFeatures:
         shares[best_first(fused.astype(np.float32), len(ranks))] = -np.log(ranks * (1.0 / ranks).sum())
         return shares
 
-    def hops(self, sources: Ints, scores: Floats, whole: float, max_passages_per_name: int) -> Hops:
+    def hops(self, sources: IntArray, scores: DoubleArray, whole: float, max_passages_per_name: int) -> Hops:
         """Steps from some passages to others over the names in their sentences; tables of contents lead nowhere.
 
         `scores` are those of the passages, `whole` the logarithm of the sum of the exponentials of all.
@@ -459,18 +458,18 @@ class QueryFeatures:
         ).T
         return Hops(sources[from_row], sentences[held], entities[held], targets, scores[from_row], features)
 
-    def _is_linked(self, entities: Ints) -> BoolArray:
+    def _is_linked(self, entities: IntArray) -> BoolArray:
         """True if the question names some entities."""
         return np.asarray(self._linked[np.searchsorted(self._linked, entities)] == entities, dtype=bool)
 
-    def _alike(self, sources: Ints, rows: Ints, targets: Ints) -> Floats:
+    def _alike(self, sources: IntArray, rows: IntArray, targets: IntArray) -> DoubleArray:
         """Cosines of pairs: of the source in a row with a target. A passage is the target of many."""
         ends, end = np.unique(targets, return_inverse=True)
         first, second = (self._vectors[self.index.chunks[passages]] for passages in (sources, ends))
         self._ends = ends, self._cosines.at(ends, second).astype(np.float64)
         return np.asarray((second @ first.T)[end.ravel(), rows], dtype=np.float64)
 
-    def _followed(self, names: Ints, narrow: BoolArray, max_passages: int) -> tuple[Ints, Ints]:
+    def _followed(self, names: IntArray, narrow: BoolArray, max_passages: int) -> tuple[IntArray, IntArray]:
         """Passages that steps over some names lead to, of each name at most so many: row of the name, and passage."""
         lists = (self.index.holders, np.flatnonzero(narrow)), (self.index.owners, np.flatnonzero(~narrow))
         taken = [(rows, *held.take(names[rows])) for held, rows in lists]
@@ -489,7 +488,7 @@ class QueryFeatures:
         left_out = order[np.arange(len(order)) - np.searchsorted(group, group) >= max_passages]
         return np.delete(of_name, left_out), np.delete(passages, left_out)
 
-    def _named_in(self, sources: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    def _named_in(self, sources: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Names of passages: row of the passage, the name's sentence that covers most of the question, the entity.
 
         What a passage itself is about comes with its first sentence, unless another names it; it leads to other
@@ -512,7 +511,7 @@ class QueryFeatures:
         entities = np.concatenate([entities[first], index.own[sources[owners]]])
         return rows, sentences, entities, np.bincount(rows, minlength=len(sources))
 
-    def _best_sentences(self, passages: Ints) -> Ints:
+    def _best_sentences(self, passages: IntArray) -> IntArray:
         """The sentence of each passage that covers most of the question."""
         sentences, lengths = self.index.sentences_of(passages)
         covered = self.texts.share(self.texts.sentences[sentences])
@@ -520,7 +519,7 @@ class QueryFeatures:
         owners = np.arange(len(passages)).repeat(lengths)[best]
         return np.asarray(sentences[best[np.searchsorted(owners, np.arange(len(passages)))]], dtype=np.int64)
 
-    def _links(self) -> tuple[Floats, Floats, Floats]:
+    def _links(self) -> tuple[DoubleArray, DoubleArray, DoubleArray]:
         """By passage: how surely the question names what it is about; sum and largest rarity of named entities."""
         index, size = self.index, len(self.index.chunks)
         titled, names, rarest = (np.zeros(size) for _ in range(3))
@@ -532,14 +531,14 @@ class QueryFeatures:
             titled[about] = np.maximum(titled[about], sure)
         return titled, names, rarest
 
-    def _best(self, scores: Floats | FloatArray, least: float | None, count: int) -> Ints:
+    def _best(self, scores: DoubleArray | FloatArray, least: float | None, count: int) -> IntArray:
         """The best allowed passages whose score is above `least`."""
         eligible = np.ones(len(scores), dtype=bool) if least is None else scores > least
         inside = np.flatnonzero(eligible if self._allowed is None else eligible & self._allowed)
         return inside[best_first(scores[inside].astype(np.float32), count)]
 
 
-def _moments(values: Floats) -> tuple[float, float]:
+def _moments(values: DoubleArray) -> tuple[float, float]:
     """Mean and standard deviation; 0 and 1 of nothing or of equal values, as they are but for rounding."""
     if not len(values):
         return 0.0, 1.0

@@ -15,12 +15,9 @@ from sire_core.text.languages import ENGLISH, Language, compound_parts, language
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
-    from sire_core.arrays.lists import Ints
+    from sire_core.protocols import DoubleArray, HashArray, IntArray
     from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
-    Keys = NDArray[np.uint64]
 
 _PART_WEIGHT = 0.5
 """Weight of a part of a compound of the question, which is a term by itself, too."""
@@ -33,8 +30,8 @@ class QuestionTerm:
     """A word of a question and the stems that stand for it."""
 
     word: str  # as the question spells it
-    stems: Ints  # numbers in the index; the first is its own where the index has that
-    shares: NDArray[np.float64]  # of the BM25 of each stem that counts, `[stems]`
+    stems: IntArray  # numbers in the index; the first is its own where the index has that
+    shares: DoubleArray  # of the BM25 of each stem that counts, `[stems]`
     idf: float  # of all passages that have any of them
 
     @property
@@ -53,7 +50,7 @@ class QuestionTerm:
         return cls(word, numbers, idf / np.maximum(1e-9, index.idf[numbers].astype(np.float64)), idf)
 
 
-def question_terms(question: str, index: EvidenceIndex) -> tuple[list[QuestionTerm], Keys]:
+def question_terms(question: str, index: EvidenceIndex) -> tuple[list[QuestionTerm], HashArray]:
     """Return the terms of a question, and keys of the stems of its words that the index lacks.
 
     Function words of the question's language, one of those of the index, are left out. In languages with compounds a
@@ -95,7 +92,7 @@ def question_terms(question: str, index: EvidenceIndex) -> tuple[list[QuestionTe
     return terms, np.unique(np.array(lacked, dtype=np.uint64))
 
 
-def foreign_stems(question: str, index: EvidenceIndex, words: Sequence[str]) -> Iterator[Keys]:
+def foreign_stems(question: str, index: EvidenceIndex, words: Sequence[str]) -> Iterator[HashArray]:
     """Keys of the stems of a question's words in each of the index's languages but English."""
     for spoken in map(language, index.language_codes):
         spelled = spoken.words(question.replace("&", " and "))

@@ -31,13 +31,9 @@ from sire_core.types import PathStep, Unit
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from sire_core.arrays.lists import Ints
     from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, IntArray, Ranking, Similarities, View
+    from sire_core.protocols import BoolArray, DoubleArray, IntArray, Ranking, Similarities, View
 
-    Floats = NDArray[np.float64]
 
 MAX_QUOTE_CHARS, MAX_TITLE_CHARS = 240, 60
 MAX_INFLECTION_LETTERS = 3
@@ -76,7 +72,7 @@ class EvidenceReasons:
         cosine = cosine_step(self._view, position, self._cosines.at(np.array([position]))[0], shared)
         return (*self._steps(passage), cosine) if inside else (cosine,)
 
-    def reading(self, positions: IntArray) -> tuple[Floats, list[str]]:
+    def reading(self, positions: IntArray) -> tuple[DoubleArray, list[str]]:
         """Weights and leads for a reranker (`ReadableRanking`); a document that the question names counts less."""
         passages = np.searchsorted(self._index.chunks, positions)
         cut = self._evidence.is_cut(passages)
@@ -235,8 +231,8 @@ class _EvidenceRanking(ReachedRanking):
     """Reached units by score, the rest behind by cosine; see `EvidenceReasons.reading`."""
 
     __slots__ = ("parts", "reading")
-    reading: Callable[[IntArray], tuple[Floats, list[str]]]
-    parts: Callable[[IntArray], Mapping[str, Floats]]
+    reading: Callable[[IntArray], tuple[DoubleArray, list[str]]]
+    parts: Callable[[IntArray], Mapping[str, DoubleArray]]
 
 
 RERANK_WEIGHT = 2.0  # weight of a reranker for a part of a document
@@ -342,7 +338,7 @@ class EvidencePaths:
         steps[read] += FIT_WEIGHT * (fit - fit.mean())
         return replace(scored, steps=steps)
 
-    def evidence(self, evidence: QueryFeatures, weights: Weights) -> tuple[Ints, Floats, Hops]:
+    def evidence(self, evidence: QueryFeatures, weights: Weights) -> tuple[IntArray, DoubleArray, Hops]:
         """Candidates and all passages that steps reach, ascending; their own evidence; and the steps."""
         passages = evidence.candidates
         features = evidence.own(passages)
@@ -373,18 +369,18 @@ class ScoredPassages:
     """Passages and the steps that lead to them."""
 
     evidence: QueryFeatures  # features of the question and all passages
-    passages: Ints  # candidates and all that steps reach, ascending, `[passages]`
-    alone: Floats  # scores of the passages by themselves, `[passages]`
+    passages: IntArray  # candidates and all that steps reach, ascending, `[passages]`
+    alone: DoubleArray  # scores of the passages by themselves, `[passages]`
     hops: Hops  # the steps
-    target: Ints  # row in `passages` of the target of each step, `[steps]`
-    steps: Floats  # scores of the steps, `[steps]`; those to parts of documents include the passage's own
-    trusted: Floats  # scores added by trusted vectors or words, `[passages]`
+    target: IntArray  # row in `passages` of the target of each step, `[steps]`
+    steps: DoubleArray  # scores of the steps, `[steps]`; those to parts of documents include the passage's own
+    trusted: DoubleArray  # scores added by trusted vectors or words, `[passages]`
     repeat: float  # subtracted for every passage of the same document that ranks before
     shown: float  # least gain of a step to a part of a document that is named as the reason
 
     @classmethod
     def of(
-        cls, evidence: QueryFeatures, passages: Ints, features: Floats, hops: Hops, weights: Weights
+        cls, evidence: QueryFeatures, passages: IntArray, features: DoubleArray, hops: Hops, weights: Weights
     ) -> ScoredPassages:
         """Scores of passages with the evidence `own`, `[passages, features]`, and of steps between them."""
         target = np.searchsorted(passages, hops.targets)
@@ -406,16 +402,16 @@ class ScoredPassages:
         repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * MIN_SHOWN_LIFT
         return cls(evidence, passages, alone, hops, target, steps, trusted, repeat, shown)
 
-    def scores(self) -> Floats:
+    def scores(self) -> DoubleArray:
         """Scores of all passages, `[passages]`; see `_totals`."""
         totals, of_document, is_less = self._totals()
         return totals - self.repeat * of_document - self.evidence.unit * COPY_PENALTY * is_less
 
-    def parts(self, positions: IntArray) -> dict[str, Floats]:
+    def parts(self, positions: IntArray) -> dict[str, DoubleArray]:
         """Parts of the scores of positions that were candidates, in plain words, `[positions]` each."""
         totals, of_document, is_less = self._totals()
         rows = np.searchsorted(self.evidence.index.chunks[self.passages], positions)
-        parts: dict[str, Floats] = {
+        parts: dict[str, DoubleArray] = {
             "its own words, names and similarity": self.alone + self.trusted,
             "sentences that lead to it": totals - self.alone - self.trusted,
             "passages of its document that come before it": -self.repeat * of_document,
@@ -425,7 +421,7 @@ class ScoredPassages:
         }
         return {words: part[rows] for words, part in parts.items()}
 
-    def _totals(self) -> tuple[Floats, Floats, BoolArray]:
+    def _totals(self) -> tuple[DoubleArray, DoubleArray, BoolArray]:
         """Own evidence and steps in one score, `[passages]`: the logarithm of the sum of their exponentials.
 
         Parts of documents have the score of the best step instead, where any leads to them. Vectors or words
@@ -436,7 +432,7 @@ class ScoredPassages:
         np.maximum.at(highest, self.target, self.steps)
         total = np.exp(self.alone - highest)
         total += np.bincount(self.target, np.exp(self.steps - highest[self.target]), minlength=len(highest))
-        totals: Floats = np.where(self.evidence.is_cut(self.passages), highest, highest + np.log(total))
+        totals: DoubleArray = np.where(self.evidence.is_cut(self.passages), highest, highest + np.log(total))
         share = max(_LEAST_KNOWN, self.evidence.known / MIN_KNOWN_SHARE)
         if share < 1.0:
             similar = self.evidence.hybrid(self.passages) + np.logaddexp.reduce(totals) + np.log(1.0 - share)
@@ -447,7 +443,7 @@ class ScoredPassages:
         is_copy = self._places(totals, index.copied[self.passages]) > 0
         return totals, of_document, is_copy | index.contents[self.passages]
 
-    def _places(self, scores: Floats, groups: Ints) -> Floats:
+    def _places(self, scores: DoubleArray, groups: IntArray) -> DoubleArray:
         """Number of passages of the same group that come before each passage, `[passages]`."""
         order = np.lexsort((self.passages, -scores, groups))
         ranks = np.empty(len(order))

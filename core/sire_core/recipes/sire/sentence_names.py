@@ -17,21 +17,14 @@ from sire_core.text.languages import ENGLISH
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from sire_core.arrays.lists import Ints
     from sire_core.knowledge.edge_columns import NameLists
-    from sire_core.protocols import View
-
-    Keys = NDArray[np.uint64]
-    from collections.abc import Iterator
-
-    from sire_core.recipes.sire.passage_arrays import PassageWords, Vocabulary
-
-    Numbers = NDArray[np.int32]
     from sire_core.knowledge.entity_graph import EntityGraph
+    from sire_core.protocols import BoolArray, HashArray, Int32Array, IntArray, View
+    from sire_core.recipes.sire.passage_arrays import PassageWords, Vocabulary
 
 _PARSED_LISTS = 5000
 """Lists whose names are words in memory at once."""
@@ -42,7 +35,9 @@ _NAME_COLUMNS = {"keys": np.uint64, "lengths": np.int32, "whole": np.bool_}
 class NameKeys:
     """Names of lists. About 40 bytes per list."""
 
-    hashes: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # of the lists, ascending, `[lists]`
+    hashes: HashArray = field(
+        default_factory=lambda: np.zeros(0, dtype=np.uint64)
+    )  # of the lists, ascending, `[lists]`
     beginnings: Ragged = field(default_factory=lambda: Ragged.of((), _NAME_COLUMNS))
     parsed: int = 0  # how many lists were parsed since this was loaded or first made
 
@@ -64,7 +59,7 @@ class NameKeys:
         return NameKeys(needed, self.beginnings.chosen(parsed, positions), self.parsed + len(parsed.counts))
 
 
-def beginnings(words: Keys, lengths: Ints) -> tuple[Keys, Ints]:
+def beginnings(words: HashArray, lengths: IntArray) -> tuple[HashArray, IntArray]:
     """The key of every name's first word, of its first two words and so on, and of how many words each is."""
     starts = np.cumsum(lengths) - lengths
     keys = np.zeros(len(words), dtype=np.uint64)
@@ -107,11 +102,11 @@ _OF_WORDS = ("words", "capital", "passages", "sentences")
 class SpelledText:
     """All words of a pool in their order, `[words]` each."""
 
-    words: Numbers  # its number in the vocabulary
-    capital: NDArray[np.bool_]  # whether it looks like part of a name
-    passages: Numbers  # its passage
-    sentences: Numbers  # its sentence, numbered through all passages; -1 in titles
-    sentence_passages: Numbers  # passage of every sentence
+    words: Int32Array  # its number in the vocabulary
+    capital: BoolArray  # whether it looks like part of a name
+    passages: Int32Array  # its passage
+    sentences: Int32Array  # its sentence, numbered through all passages; -1 in titles
+    sentence_passages: Int32Array  # passage of every sentence
     vocabulary: Vocabulary  # words by number
 
     @classmethod
@@ -134,7 +129,7 @@ class SpelledText:
         """Number of words."""
         return len(self.words)
 
-    def of_passages(self, wanted: NDArray[np.bool_]) -> SpelledText:
+    def of_passages(self, wanted: BoolArray) -> SpelledText:
         """The words of some passages; passages and sentences keep their numbers."""
         if wanted.all():
             return self
@@ -155,19 +150,19 @@ class SpelledText:
 class _SortedNames:
     """Names of so many words."""
 
-    keys: Keys  # different ones, ascending
-    starts: Ints  # first place of each among the entities
-    counts: Ints  # how many entities each has; 0 behind the last
-    owners: Ints  # entities
+    keys: HashArray  # different ones, ascending
+    starts: IntArray  # first place of each among the entities
+    counts: IntArray  # how many entities each has; 0 behind the last
+    owners: IntArray  # entities
 
     @classmethod
-    def of(cls, keys: Keys, owners: Ints) -> _SortedNames:
+    def of(cls, keys: HashArray, owners: IntArray) -> _SortedNames:
         """From ascending keys and the entity of each."""
         starts = np.flatnonzero(run_starts(keys))
         counts = np.diff(np.append(starts, len(keys)))
         return cls(np.append(keys[starts], np.uint64(0)), np.append(starts, 0), np.append(counts, 0), owners)
 
-    def places(self, spelled: Keys) -> tuple[Ints, Ints]:
+    def places(self, spelled: HashArray) -> tuple[IntArray, IntArray]:
         """First place among the entities, and how many there are, of each of some keys."""
         rows = np.searchsorted(self.keys[:-1], spelled)
         return self.starts[rows], np.where(self.keys[rows] == spelled, self.counts[rows], 0)
@@ -179,12 +174,19 @@ class Spelling:
 
     names: Sequence[_SortedNames]  # names of one word, of two and so on
     bits: NDArray[np.uint16]  # by low bits of a key: lengths of names with them, and above of what begins longer ones
-    words: Keys  # keys of the words of the vocabulary as phrases of one word
+    words: HashArray  # keys of the words of the vocabulary as phrases of one word
     word_bits: NDArray[np.uint16]  # bits of these
-    word_names: tuple[Ints, Ints]  # number and length of the list of entities of each word that is a name
+    word_names: tuple[IntArray, IntArray]  # number and length of the list of entities of each word that is a name
 
     @classmethod
-    def of(cls, keys: Keys, owners: Ints, lengths: Ints, begun: tuple[Keys, Ints], vocabulary: Vocabulary) -> Spelling:
+    def of(
+        cls,
+        keys: HashArray,
+        owners: IntArray,
+        lengths: IntArray,
+        begun: tuple[HashArray, IntArray],
+        vocabulary: Vocabulary,
+    ) -> Spelling:
         """Build it from the names of `EvidenceNames`, for texts of a vocabulary."""
         bits = np.zeros(_TABLE, dtype=np.uint16)
         names = []
@@ -197,7 +199,7 @@ class Spelling:
         words = longer_keys(np.zeros(len(vocabulary), dtype=np.uint64), vocabulary.keys)
         return cls(names, bits, words, bits[_low(words)], names[0].places(words))
 
-    def places(self, texts: SpelledText) -> Iterator[tuple[Ints, Ints]]:
+    def places(self, texts: SpelledText) -> Iterator[tuple[IntArray, IntArray]]:
         """Where sentences spell names of one word, of two and so on: the first word and the entity."""
         begins, keys = self.word_bits != 0, texts.vocabulary.keys
         starts = np.flatnonzero(begins[texts.words] & (texts.sentences >= 0))
@@ -218,11 +220,11 @@ class Spelling:
             starts, spelled = starts[longer], longer_keys(spelled[longer], keys[texts.words[last[longer]]])
 
 
-def _low(keys: Keys) -> Ints:
+def _low(keys: HashArray) -> IntArray:
     return np.asarray(keys & _LOW, dtype=np.int64)
 
 
-def stands_alone(texts: SpelledText, starts: Ints) -> NDArray[np.bool_]:
+def stands_alone(texts: SpelledText, starts: IntArray) -> BoolArray:
     """True if capitalised words stand beside no other, as in `Paris Hilton`, and are neither short nor numbers."""
     last = len(texts) - 1
     after, before = np.minimum(starts + 1, last), np.maximum(starts - 1, 0)
@@ -234,7 +236,7 @@ def stands_alone(texts: SpelledText, starts: Ints) -> NDArray[np.bool_]:
     return np.asarray(alone, dtype=bool)
 
 
-def _named_beside(texts: SpelledText, beside: Ints, starts: Ints) -> NDArray[np.bool_]:
+def _named_beside(texts: SpelledText, beside: IntArray, starts: IntArray) -> BoolArray:
     """True if a word of the same sentence is capitalised."""
     capital = texts.capital[beside] & ~texts.vocabulary.caseless[texts.words[beside]]
     return np.asarray(capital & (texts.sentences[beside] == texts.sentences[starts]), dtype=bool)
@@ -244,13 +246,13 @@ def _named_beside(texts: SpelledText, beside: Ints, starts: Ints) -> NDArray[np.
 class EvidenceNames:
     """Names of a pool and the entities they stand for; entities that only texts open with stand behind the graph's."""
 
-    keys: Keys  # of names of up to `LONGEST_NAME` words, ascending
-    owners: Ints  # entity of each name
-    lengths: Ints  # words of each name
-    begun: tuple[Keys, Ints]  # keys of what names begin with, and of how many words each is
-    rows: Keys  # keys of the beginnings of names, word by word; the last of each is the name
-    ends: Ints  # row of each name
-    own: Ints  # entity that each passage is about, -1 for none
+    keys: HashArray  # of names of up to `LONGEST_NAME` words, ascending
+    owners: IntArray  # entity of each name
+    lengths: IntArray  # words of each name
+    begun: tuple[HashArray, IntArray]  # keys of what names begin with, and of how many words each is
+    rows: HashArray  # keys of the beginnings of names, word by word; the last of each is the name
+    ends: IntArray  # row of each name
+    own: IntArray  # entity that each passage is about, -1 for none
     labels: Sequence[str]  # names of the entities that only texts open with; empty for the graph's
     ids: Sequence[str]  # of the entities
 
@@ -287,7 +289,7 @@ class EvidenceNames:
             ids=[*graph.entity_ids, *opened.ids],
         )
 
-    def chosen(self, names: Ints) -> EvidenceNames:
+    def chosen(self, names: IntArray) -> EvidenceNames:
         """Some of the names, which are looked for as all are."""
         lengths, ends = self.lengths[names], self.ends[names]
         begun = self.rows[ranges(ends - lengths + 1, lengths - 1)]
@@ -305,9 +307,9 @@ class EvidenceNames:
         """Finder of the names in texts."""
         return Spelling.of(self.keys, self.owners, self.lengths, self.begun, texts.vocabulary)
 
-    def entities(self, texts: SpelledText, graph: tuple[Ints, Ints], mentions: Lists) -> Lists:
+    def entities(self, texts: SpelledText, graph: tuple[IntArray, IntArray], mentions: Lists) -> Lists:
         """Entities of every passage."""
-        owners = texts.sentence_passages[np.repeat(np.arange(len(mentions)), np.diff(mentions.starts))]
+        owners = texts.sentence_passages[mentions.owners()]
         mine = np.flatnonzero(self.own >= 0)
         return Lists.of_pairs(
             np.concatenate([owners, mine, graph[0]]),
@@ -316,13 +318,13 @@ class EvidenceNames:
         )
 
 
-def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints) -> EvidenceNames:
+def _opened(passages: PassageWords, graph: EntityGraph, keys: HashArray, owners: IntArray) -> EvidenceNames:
     """Subjects of passages without a title in the graph: its entities where it has the name, else new ones."""
     subjects = np.full(len(passages.names), -1, dtype=np.int64)
     subjects[graph.passages[graph.titles]] = graph.entities[graph.titles]
-    rows = np.flatnonzero((subjects < 0) & (np.diff(passages.name_words.starts) > 0))
+    rows = np.flatnonzero((subjects < 0) & (passages.name_words.sizes() > 0))
     words = passages.name_words.chosen(rows)
-    lengths = np.diff(words.starts)
+    lengths = words.sizes()
     begun = beginnings(passages.vocabulary.keys[words.values], lengths)
     named, first, inverse = np.unique(begun[0][words.starts[1:] - 1], return_index=True, return_inverse=True)
     order = np.lexsort((owners, keys))
@@ -361,13 +363,13 @@ class SentenceNames:
     snapshot before, it is carried over.
     """
 
-    passages: Keys  # codes of the passages, `[passages]`
-    recorded: Keys  # of every passage a hash of the entities that the graph has for it, `[passages]`
-    sentences: Ints  # how many sentences every passage has, `[passages]`
-    codes: Keys  # of the entities, by number
-    keys: Keys  # of the names, ascending, once for each entity that has it
-    owners: Ints  # entity of each name
-    meanings: Keys  # of each name a hash of its entity and of whether a passage is about that
+    passages: HashArray  # codes of the passages, `[passages]`
+    recorded: HashArray  # of every passage a hash of the entities that the graph has for it, `[passages]`
+    sentences: IntArray  # how many sentences every passage has, `[passages]`
+    codes: HashArray  # of the entities, by number
+    keys: HashArray  # of the names, ascending, once for each entity that has it
+    owners: IntArray  # entity of each name
+    meanings: HashArray  # of each name a hash of its entity and of whether a passage is about that
     mentions: Lists  # entities that every sentence names
 
     @classmethod
@@ -411,7 +413,7 @@ class SentenceNames:
         mentions = Lists.of_pairs(sentences, entities, int(passages.parts["sentences"].counts.sum()))
         return replace(result, mentions=mentions)
 
-    def _carried(self, before: SentenceNames, names: EvidenceNames, texts: SpelledText) -> Ints:
+    def _carried(self, before: SentenceNames, names: EvidenceNames, texts: SpelledText) -> IntArray:
         """The number that every passage had before; -1 for those in which names have to be looked for again."""
         rows_before = positions_in(before.passages, self.passages)
         rows_before[(rows_before >= 0) & (self.recorded != np.append(before.recorded, np.uint64(0))[rows_before])] = -1
@@ -420,7 +422,7 @@ class SentenceNames:
         lost = np.zeros(len(before.codes), dtype=bool)
         lost[before.owners[old]] = True
         owners = np.arange(len(before.passages)).repeat(before.sentences)
-        owners = owners[np.arange(len(before.mentions)).repeat(np.diff(before.mentions.starts))]
+        owners = owners[before.mentions.owners()]
         again = np.zeros(len(before.passages) + 1, dtype=bool)
         again[owners[lost[before.mentions.values]]] = True
         rows_before[again[rows_before]] = -1
@@ -430,23 +432,23 @@ class SentenceNames:
                 rows_before[part.passages[starts]] = -1
         return rows_before
 
-    def _taken(self, before: SentenceNames, rows_before: Ints) -> tuple[Ints, Ints]:
+    def _taken(self, before: SentenceNames, rows_before: IntArray) -> tuple[IntArray, IntArray]:
         """Sentences and entities of the passages that are known."""
         carried = np.flatnonzero(rows_before >= 0)
         counts = self.sentences[carried]
         first, first_before = (np.cumsum(counts_of) - counts_of for counts_of in (self.sentences, before.sentences))
         lists = before.mentions.chosen(ranges(first_before[rows_before[carried]], counts))
-        sentences = ranges(first[carried], counts).repeat(np.diff(lists.starts))
+        sentences = ranges(first[carried], counts).repeat(lists.sizes())
         return sentences, positions_in(self.codes, before.codes)[lists.values]
 
 
-def _mixed(values: Keys) -> Keys:
+def _mixed(values: HashArray) -> HashArray:
     """Hashes whose sums differ where the values do."""
     mixed = (values ^ (values >> _HALF)) * _MIX
     return np.asarray((mixed ^ (mixed >> _HALF)) * _MIX)
 
 
-def _differing(one: SentenceNames, other: SentenceNames) -> NDArray[np.bool_]:
+def _differing(one: SentenceNames, other: SentenceNames) -> BoolArray:
     """Which names of one snapshot mean something else in another, or nothing."""
     starts, theirs = np.flatnonzero(run_starts(one.keys)), np.flatnonzero(run_starts(other.keys))
     if not len(theirs) or not len(starts):
@@ -459,8 +461,8 @@ def _differing(one: SentenceNames, other: SentenceNames) -> NDArray[np.bool_]:
 
 
 def _spelled(
-    texts: SpelledText, recorded_pairs: tuple[Ints, Ints], names: EvidenceNames, about: NDArray[np.bool_]
-) -> tuple[Ints, Ints]:
+    texts: SpelledText, recorded_pairs: tuple[IntArray, IntArray], names: EvidenceNames, about: BoolArray
+) -> tuple[IntArray, IntArray]:
     """Sentences and entities: those that the passage's record has, and what other passages are about.
 
     `recorded_pairs` are the passages and the entities of their records.
@@ -468,7 +470,7 @@ def _spelled(
     width = max(1, len(names.labels))
     recorded = np.append(distinct(recorded_pairs[0] * width + recorded_pairs[1]), -1)
     spelling = names.spelling(texts)
-    pairs: list[tuple[Numbers, Ints]] = [(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))]
+    pairs: list[tuple[Int32Array, IntArray]] = [(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))]
     for part in texts.parts():
         covered = np.zeros(len(part), dtype=bool)
         for length, (starts, entities) in reversed(list(enumerate(spelling.places(part), start=1))):
@@ -490,8 +492,8 @@ def _spelled(
 class InflectedNames:
     """Names of passages in other languages than English, by the stems of their words (`Moskwa`, `Moskwy`)."""
 
-    keys: Keys  # of the stems of names as phrases, ascending
-    owners: Ints  # entity of each name
+    keys: HashArray  # of the stems of names as phrases, ascending
+    owners: IntArray  # entity of each name
     mentions: Lists  # entities that every sentence names, in any form
 
     @classmethod
@@ -499,15 +501,15 @@ class InflectedNames:
         """Look for names of passages in other forms; `mentions` has them in the form of the name."""
         vocabulary, languages = passages.vocabulary, passages.languages
         is_foreign = languages != ENGLISH
-        has_name = (names.own >= 0) & (np.diff(passages.name_words.starts) > 0)
+        has_name = (names.own >= 0) & (passages.name_words.sizes() > 0)
         # A single German noun with a capital letter is no name in another form.
-        is_noun = np.isin(languages, CAPITALISED_NOUNS) & (np.diff(passages.name_words.starts) == 1)
+        is_noun = np.isin(languages, CAPITALISED_NOUNS) & (passages.name_words.sizes() == 1)
         rows = np.flatnonzero(has_name & is_foreign & ~is_noun)
         if not len(rows):
             return cls(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64), mentions)
         stems = np.where(vocabulary.stems != 0, vocabulary.stems, vocabulary.keys)
         words = passages.name_words.chosen(rows)
-        lengths = np.diff(words.starts)
+        lengths = words.sizes()
         begun = beginnings(stems[words.values], lengths)
         keys, owners = begun[0][words.starts[1:] - 1], names.own[rows]
         order = np.lexsort((owners, keys))
@@ -519,6 +521,6 @@ class InflectedNames:
         inflected = replace(names, keys=keys[order], owners=owners[order], lengths=lengths[order], begun=begun)
         nothing = np.zeros(0, dtype=np.int64)  # in another form a name needs its capital letter
         sentences, entities = _spelled(stemmed, (nothing, nothing), inflected, about)
-        before = np.arange(len(mentions)).repeat(np.diff(mentions.starts))
+        before = mentions.owners()
         both = np.concatenate([before, sentences]), np.concatenate([mentions.values.astype(np.int64), entities])
         return cls(keys[order], owners[order], Lists.of_pairs(*both, len(mentions)))

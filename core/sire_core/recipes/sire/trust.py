@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sire_core.protocols import FloatArray, View
+    from sire_core.protocols import DoubleArray, FloatArray, View
     from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
-    Floats = NDArray[np.float64]
 
 SAMPLED_PASSAGES, SAMPLED_OTHERS = 64, 2000
 FEWEST_PASSAGES = 32
@@ -93,7 +92,7 @@ def _share_between(value: float, low: float, high: float) -> float:
     return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
-def _standard_score(values: Floats | FloatArray, others: Floats | FloatArray) -> float:
+def _standard_score(values: DoubleArray | FloatArray, others: DoubleArray | FloatArray) -> float:
     spread = float(others.std())
     return float(values.mean() - others.mean()) / spread if spread > 0 else 0.0
 
@@ -147,14 +146,18 @@ class Trust:
     question, those that an embedder has first come early.
     """
 
-    vectors: Floats  # of a standard score of the cosine, as far as passages are documents by themselves
-    document_vectors: Floats  # of a reciprocal rank by cosine, as far as documents were cut
-    words: Floats  # of a standard score of BM25, as far as the vectors of an index are not reliable
+    vectors: DoubleArray  # of a standard score of the cosine, as far as passages are documents by themselves
+    document_vectors: DoubleArray  # of a reciprocal rank by cosine, as far as documents were cut
+    words: DoubleArray  # of a standard score of BM25, as far as the vectors of an index are not reliable
     reliability: float = 0.0  # of the vectors of an index, 0 for vectors of words
 
     def added(
-        self, gates: Floats, standard_scores: tuple[Floats, Floats], first_places: Floats, part_share: float
-    ) -> Floats:
+        self,
+        gates: DoubleArray,
+        standard_scores: tuple[DoubleArray, DoubleArray],
+        first_places: DoubleArray,
+        part_share: float,
+    ) -> DoubleArray:
         """Score that a question adds to passages, `[passages]`.
 
         Args:

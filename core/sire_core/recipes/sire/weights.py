@@ -17,9 +17,7 @@ from sire_core.text.languages import ENGLISH
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from sire_core.protocols import View
+    from sire_core.protocols import DoubleArray, View
     from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
 
@@ -33,12 +31,12 @@ def learned_weights() -> dict[str, dict[str, float]]:
 class DocumentWeights:
     """Weights of passages that longer documents were cut into; learned by `benchmarks/left_out.py --learn`."""
 
-    own: NDArray[np.float64]  # of their evidence by themselves, `[len(OWN)]`
+    own: DoubleArray  # of their evidence by themselves, `[len(OWN)]`
     path: float = 6.4  # of the share of the question in the path, file name or address of the document
     step: float = 1.9  # of new words in the best sentence of a step, and of the rarity of its name
     repeat: float = 0.5  # subtracted for every passage of the same document that ranks before
 
-    def lift(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+    def lift(self, features: DoubleArray) -> DoubleArray:
         """Score that steps add to the passages they lead to, `[steps]`."""
         return self.step * (features[:, _NEW] + _FEW_HOLDERS * features[:, _FEW])
 
@@ -51,9 +49,9 @@ _FEW_HOLDERS = 0.5
 class Weights:
     """Weights in the order of the features."""
 
-    own: NDArray[np.float64]  # of a passage by itself, `[len(OWN)]`
-    step: NDArray[np.float64]  # of a step, `[len(STEP)]`
-    target: NDArray[np.float64]  # of a passage at the end of a step, `[len(OWN)]`
+    own: DoubleArray  # of a passage by itself, `[len(OWN)]`
+    step: DoubleArray  # of a step, `[len(STEP)]`
+    target: DoubleArray  # of a passage at the end of a step, `[len(OWN)]`
     document: DocumentWeights  # of parts of longer documents
     trust: Trust  # how far vectors and words are trusted beside that
     vector_share: float = 1.0  # factor of the vectors' scores
@@ -75,7 +73,7 @@ def weights_for(reliability: float) -> Weights:
     """Return the weights for vectors between those of words alone (0) and those of a reliable neural embedder (1)."""
     tables = learned_weights()
 
-    def table(name: str, features: Sequence[str]) -> NDArray[np.float64]:
+    def table(name: str, features: Sequence[str]) -> DoubleArray:
         added = tables.get(f"neural_{name}", {})
         return np.array([tables[name].get(each, 0.0) + reliability * added.get(each, 0.0) for each in features])
 

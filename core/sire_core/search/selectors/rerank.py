@@ -21,9 +21,7 @@ from sire_core.types import PathStep
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, View
+    from sire_core.protocols import DoubleArray, FloatArray, IntArray, LanguageModel, Ranking, View
     from sire_core.types import Unit
 
 _RERANK_INSTRUCTIONS = (
@@ -190,7 +188,7 @@ class CrossEncoderRerank:
         return replace(unit, text=snippet(unit.text, query, self.characters)).index_text
 
 
-def _standard(scores: FloatArray) -> NDArray[np.float64]:
+def _standard(scores: FloatArray) -> DoubleArray:
     """Scores with mean 0 and spread 1; equal ones are 0."""
     scores = np.asarray(scores, dtype=np.float64)
     spread = scores.std()
