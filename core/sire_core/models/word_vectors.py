@@ -9,10 +9,14 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from sire_core.arrays.nearest_neighbors import unit_rows
+from sire_core.text.words import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,16 +104,24 @@ def are_english(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> NDArray[
 
 def word_vectors(words: Sequence[str]) -> FloatArray:
     """Vectors of words in small letters, float32 `[len(words), WIDTH]`; the longer, the more a word says."""
+    return _sums([_pieces().of(word) for word in words])
+
+
+def text_vectors(texts: Sequence[str]) -> FloatArray:
+    """Sums over the words of texts, of length one, float32 `[len(texts), WIDTH]`; zeros for texts without a word."""
     pieces = _pieces()
-    of_words = [pieces.of(word) for word in words]
-    vectors = np.zeros((len(words), WIDTH), dtype=np.float32)
-    lengths = np.array([len(rows) for rows in of_words], dtype=np.intp)
-    has_vector = np.flatnonzero(lengths)
-    if len(has_vector):
-        rows = np.concatenate([of_words[number] for number in has_vector.tolist()])
-        starts = np.cumsum(lengths[has_vector]) - lengths[has_vector]
-        vectors[has_vector] = np.add.reduceat(pieces.vectors(rows), starts)
-    return vectors
+    return unit_rows(_sums([[row for word in split_words(text) for row in pieces.of(word)] for text in texts]))
+
+
+def _sums(rows: Sequence[Sequence[int]]) -> FloatArray:
+    """Sums of the vectors of some pieces, `[len(rows), WIDTH]`."""
+    sums = np.zeros((len(rows), WIDTH), dtype=np.float32)
+    lengths = np.array([len(one) for one in rows], dtype=np.intp)
+    filled = np.flatnonzero(lengths)
+    if len(filled):
+        vectors = _pieces().vectors(np.fromiter(chain.from_iterable(rows), dtype=np.intp))
+        sums[filled] = np.add.reduceat(vectors, (np.cumsum(lengths) - lengths)[filled])
+    return sums
 
 
 def stem_vectors(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> FloatArray:

@@ -35,7 +35,7 @@ PASSAGES = 24
 """Hits that sentences are chosen from."""
 MAX_TOKENS = 280
 """Tokens of all quotes."""
-FEATURES = tuple("words title near rank alike share tokens short code kind time leads reached via".split())
+FEATURES = tuple("words title near rank meaning alike share tokens short code kind time leads reached via".split())
 """Features of a sentence: the first four are those of `context`; share of the question in words that only mean nearly
 the same; share of its own words in the question, rare words counting more; logarithm of its tokens; whether it has few;
 whether it is code that is not asked for; whether it has a number or a new name, or a time, where that is asked for;
@@ -143,12 +143,13 @@ class ScoredSentences:
         asking = asking_rules(language_among(question, (hit.unit.language for hit in hits)))
         every = [Candidates.of(question, passages, by_sentence=True, part=part) for part in asking.parts(question)]
         own = _own_features(question, asking, every[0])
-        parts = [np.concatenate([one.features[:, :4], own], axis=1) for one in every]
+        parts = [np.concatenate([one.features[:, :5], own], axis=1) for one in every]
         rows = [each.kind == ROW for each in every[0].pieces()]
-        words, title, near = map(FEATURES.index, ("words", "title", "near"))
-        for columns in parts:  # a row has the words of its header, and says nothing about the next
-            columns[rows, words] += columns[rows, title]
+        words, title, near, meaning = map(FEATURES.index, ("words", "title", "near", "meaning"))
+        for columns in parts if any(rows) else ():  # a row has its header's words, says nothing about the next, and
+            columns[rows, words] += columns[rows, title]  # the names in rows mean nothing
             columns[rows, title] = columns[rows, near] = 0.0
+            columns[rows, meaning] = columns[rows, meaning].mean()
         read = [numbers[passage.rank] for passage in passages]
         return cls(question, asking, read, every[0], parts, _may_answer(question, every[0]) & _is_related(parts))
 
@@ -191,7 +192,7 @@ class ScoredSentences:
 
 
 def _own_features(question: str, asking: AskingRules, candidates: Candidates) -> DoubleArray:
-    """Features that a context does not have, `[sentences, len(FEATURES) - 4]`."""
+    """Features that a context does not have, `[sentences, len(FEATURES) - 5]`."""
     spoken = candidates.spoken
     question_stems, names = stems(question, spoken), identifiers(question)
     counts = Counter(word for each in candidates.read for words in each.words for word in words)
@@ -223,7 +224,7 @@ def _own_features(question: str, asking: AskingRules, candidates: Candidates) ->
                 len(via & words) / (len(via) or 1),
             )
         )
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES) - 4)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES) - 5)
 
 
 def _may_answer(question: str, candidates: Candidates) -> BoolArray:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from sire_core.text.languages import Language
     from sire_core.types import Hit
 
-MIN_SHARE, MAX_RARITY = 0.4, 60.0
+MIN_SHARE, MAX_RARITY = 0.4, 75.0
 """Share of a question that the best hit must have to be quoted. Words that are rare in English count more, names that
-no hit has twice, and of long questions only so much, about seven rare words; see `benchmarks/extracts.py --refused`."""
+no hit has twice, and of long questions only so much, about nine rare words; see `benchmarks/extracts.py --refused`."""
 _MIN_SHARE_OF_LANGUAGE = {"zh": 0.35, "th": 0.65, "lo": 0.65, "km": 0.65, "my": 0.65}
 _MIN_SHARE_OF_WORDS = 0.42
 """Share of a question in another language that two hits must have to be quoted; of pairs of letters, which texts share
