@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -144,12 +144,12 @@ class ScoredSentences:
         every = [Candidates.of(question, passages, by_sentence=True, part=part) for part in asking.parts(question)]
         own = _own_features(question, asking, every[0])
         parts = [np.concatenate([one.features[:, :5], own], axis=1) for one in every]
-        rows = [each.kind == ROW for each in every[0].pieces()]
         words, title, near, meaning = map(FEATURES.index, ("words", "title", "near", "meaning"))
-        for columns in parts if any(rows) else ():  # a row has its header's words, says nothing about the next, and
-            columns[rows, words] += columns[rows, title]  # the names in rows mean nothing
-            columns[rows, title] = columns[rows, near] = 0.0
-            columns[rows, meaning] = columns[rows, meaning].mean()
+        for table, rows in _tables(every[0]).items():
+            for columns in parts if table else ():  # a row has its header's words and says nothing about the next, and
+                columns[rows, words] += columns[rows, title]  # the names in it mean nothing
+                columns[rows, title] = columns[rows, near] = 0.0
+                columns[rows, meaning] = columns[rows, meaning].mean()
         read = [numbers[passage.rank] for passage in passages]
         return cls(question, asking, read, every[0], parts, _may_answer(question, every[0]) & _is_related(parts))
 
@@ -177,18 +177,22 @@ class ScoredSentences:
 
     def weak_rows(self, values: DoubleArray) -> BoolArray:
         """True for rows that say much less than the best of their table, `[sentences]`: another one is asked for."""
-        tables = [
-            (row, piece.header) if piece.kind == ROW else None for row, piece in map(self.piece, range(len(values)))
-        ]
-        best: dict[object, float] = {}
-        for table, value in zip(tables, values.tolist(), strict=True):
-            best[table] = max(best.get(table, -inf), value)
-        best[None] = -inf
-        return np.array([best[table] for table in tables]) > values + _ROW_WITHIN
+        is_weak = np.zeros(len(values), dtype=bool)
+        for table, rows in _tables(self.candidates).items():
+            is_weak[rows] = bool(table) & (values[rows] < values[rows].max() - _ROW_WITHIN)
+        return is_weak
 
     def words(self, position: int) -> frozenset[str]:
         """Stems of a sentence."""
         return self.candidates.read[self.candidates.owner[position]].words[self.candidates.number[position]]
+
+
+def _tables(candidates: Candidates) -> dict[tuple[Any, ...], list[int]]:
+    """Numbers of the sentences that are rows, by table; those of all others under an empty one."""
+    tables: dict[tuple[Any, ...], list[int]] = {}
+    for number, (row, piece) in enumerate(zip(candidates.owner, candidates.pieces(), strict=True)):
+        tables.setdefault((row, piece.header) if piece.kind == ROW else (), []).append(number)
+    return tables
 
 
 def _own_features(question: str, asking: AskingRules, candidates: Candidates) -> DoubleArray:
