@@ -19,7 +19,7 @@ from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.text.words import split_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,32 +32,45 @@ WIDTH = 128
 INNER = "##"
 """Mark of a piece that does not begin a word."""
 _LONGEST_PIECE = 18
+_REMEMBERED = 100_000  # Words whose pieces are remembered, at most 20 MB
+
+
+class _PieceRows(dict[str, tuple[int, ...]]):
+    """Rows of the pieces of words, worked out when a word is first looked up; many words are remembered."""
+
+    def __init__(self, pieces: Mapping[str, int]) -> None:
+        super().__init__({piece: (row,) for piece, row in pieces.items()})
+        self.pieces = pieces
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        rows = tuple(self._longest_from_left(word))
+        if len(self) < _REMEMBERED:
+            self[word] = rows
+        return rows
+
+    def _longest_from_left(self, word: str) -> list[int]:
+        """Rows of the longest pieces of a word from the left; none where a letter of it has no piece."""
+        if not word.isascii():
+            word = "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
+        rows: list[int] = []
+        start = 0
+        while start < len(word):
+            mark = INNER if start else ""
+            ends = range(min(len(word), start + _LONGEST_PIECE), start, -1)
+            end = next((end for end in ends if mark + word[start:end] in self.pieces), 0)
+            if not end:
+                return []
+            rows.append(self.pieces[mark + word[start:end]])
+            start = end
+        return rows
 
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
     words: list[str]  # English words, the commonest of each stem
-    rows: dict[str, int]  # of the pieces
+    rows: _PieceRows
     codes: NDArray[np.int8]  # vectors of the pieces in 8 bits, `[pieces, WIDTH]`
     scales: NDArray[np.float16]  # of the codes, `[pieces]`
-
-    def of(self, word: str) -> list[int]:
-        """Rows of the longest pieces of a word from the left; none where a letter of it has no piece."""
-        if word in self.rows:
-            return [self.rows[word]]
-        if not word.isascii():
-            word = "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
-        pieces: list[int] = []
-        start = 0
-        while start < len(word):
-            mark = INNER if start else ""
-            ends = range(min(len(word), start + _LONGEST_PIECE), start, -1)
-            end = next((end for end in ends if mark + word[start:end] in self.rows), 0)
-            if not end:
-                return []
-            pieces.append(self.rows[mark + word[start:end]])
-            start = end
-        return pieces
 
     def vectors(self, rows: NDArray[np.intp]) -> FloatArray:
         """Vectors of pieces, float32 `[len(rows), WIDTH]`."""
@@ -68,7 +81,8 @@ class _Pieces:
 def _pieces() -> _Pieces:
     with np.load(FILE) as file:
         words, pieces = (file[name].tobytes().decode("ascii").split("\n") for name in ("words", "pieces"))
-        return _Pieces(words, {piece: row for row, piece in enumerate(pieces)}, file["codes"], file["scales"])
+        rows = _PieceRows({piece: row for row, piece in enumerate(pieces)})
+        return _Pieces(words, rows, file["codes"], file["scales"])
 
 
 @cache
@@ -84,7 +98,7 @@ def _stems() -> dict[str, str]:
 def _whole_words(key_of: Callable[[Sequence[str]], Keys]) -> tuple[Keys, NDArray[np.intp]]:
     """Keys of the stems whose word is one piece, ascending, and the row of each."""
     rows = _pieces().rows
-    whole = {stem: rows[word] for stem, word in _stems().items() if word in rows}
+    whole = {stem: rows[word][0] for stem, word in _stems().items() if len(rows[word]) == 1}
     keys = key_of(list(whole))
     order = np.argsort(keys)
     return keys[order], np.array(list(whole.values()))[order]
@@ -104,13 +118,13 @@ def are_english(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> NDArray[
 
 def word_vectors(words: Sequence[str]) -> FloatArray:
     """Vectors of words in small letters, float32 `[len(words), WIDTH]`; the longer, the more a word says."""
-    return _sums([_pieces().of(word) for word in words])
+    return _sums([_pieces().rows[word] for word in words])
 
 
 def text_vectors(texts: Sequence[str]) -> FloatArray:
     """Sums over the words of texts, of length one, float32 `[len(texts), WIDTH]`; zeros for texts without a word."""
-    pieces = _pieces()
-    return unit_rows(_sums([[row for word in split_words(text) for row in pieces.of(word)] for text in texts]))
+    rows = _pieces().rows
+    return unit_rows(_sums([[*chain.from_iterable(map(rows.__getitem__, split_words(text)))] for text in texts]))
 
 
 def _sums(rows: Sequence[Sequence[int]]) -> FloatArray:
