@@ -1,5 +1,6 @@
 """`sire eval` on a small data set."""
 
+import importlib.util
 import json
 
 import pytest
@@ -315,3 +316,6 @@ def test_a_papers_main_table_says_its_price_first_and_asks_nothing_twice(dataset
     assert "74.7" in again.stdout
     assert "has no main table" in run("reproduce", "sire", set_folder, *model, code=1).stderr
     assert "give --llm" in run("reproduce", "hipporag2", set_folder, code=1).stderr
+    if importlib.util.find_spec("torch") is None:
+        refused = run("reproduce", "smart", set_folder, *model, "--questions", 1, "--passages", 6, "--yes", code=1)
+        assert "No row of smart itself is left" in refused.stderr

@@ -80,6 +80,9 @@ def test_msrag_asks_for_names_triples_and_aliases():
     index, calls, estimate = build("msrag", script, rerank="none")
     assert len(calls) == estimate.extraction.calls[1] == 9
     assert {unit.text for unit in units(index, "entity")} == {"Mira Vale", "Port Amber", "Otto Kell", "Elmford"}
+    answers[TWO][0].append("Kell Museum")  # spelled in no passage, and an end of no triple
+    published, *_ = build("msrag", script, rerank="none", preset="published")
+    assert {unit.text for unit in units(published, "entity")} >= {"Kell Museum", "sailor"}
     stated = {unit.text for unit in units(index, "relation")}
     assert stated == {"Mira Vale paints in Port Amber", "Otto Kell founded Port Amber", "Otto Kell was sailor"}
 

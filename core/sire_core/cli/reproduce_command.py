@@ -67,14 +67,12 @@ def reproduce(
     from sire_core.evaluate.experiment import Experiment
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.reason.answer_reader import ReaderConfig
-    from sire_core.recipes.published import ablations_of, data_set_name, published_of
+    from sire_core.recipes.published import data_set_name, published_of, recipes_with_ablations
 
-    ablations_of(paper)
     main = published_of(paper).main
     if main is None:
-        raise ConfigurationError(
-            f"{paper} has no main table; `sire eval {dataset_dir} -r {paper} --ablations` has rows."
-        )
+        papers = ", ".join(name for name in recipes_with_ablations() if published_of(name).main)
+        raise ConfigurationError(f"{paper!r} has no main table; choose one of {papers}.")
     if calls.llm is None:
         raise ConfigurationError("A table is reproduced with a model: give --llm MODEL.")
     dataset = load_dataset(dataset_dir).sample(data.questions)
@@ -102,6 +100,9 @@ def reproduce(
         )
         note(f"{dataset.name}: {len(dataset.measurable):,} questions, {len(dataset.documents):,} documents.")
         note(f"Expected in all: {experiment.cost(calls.price()).describe()}, less what is stored in {folder}.")
+        plan = replace(experiment, log=lambda _: None).planned()
+        if paper not in {row.recipe if isinstance(row.recipe, str) else row.recipe.name for row in plan}:
+            raise ConfigurationError(f"No row of {paper} itself is left; install or give what the lines above name.")
         ask_to_go_on(yes=calls.yes, refused="Stopped. No model was called.")
         with results.shown_on_failure(), reporting() as progress:
             rows = replace(experiment, progress=progress).run()

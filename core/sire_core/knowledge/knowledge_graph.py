@@ -51,19 +51,12 @@ class PassageNames:
     statements: tuple[tuple[str, str, str, str], ...] = ()
 
     def literals(self) -> dict[str, list[str]]:
-        """Return, by key, ends of statements that are not entities of the record, spelled out or not.
-
-        And entities of the record that the passage does not spell out: the statements say their names, too.
-        """
-        entities = {entity.id: entity for entity in self.entities if entity.key}
-        ends = dict.fromkeys(end for head, _, tail, _ in self.statements for end in (head, tail))
+        """Return, by key, ends of statements that are not entities of the record, spelled out or not."""
+        entities = {entity.id for entity in self.entities if entity.key}
         names: dict[str, list[str]] = {}
-        for end in ends:
-            entity = entities.get(end)
-            if entity is None and (key := cached_key(end)):
+        for end in dict.fromkeys(end for head, _, tail, _ in self.statements for end in (head, tail)):
+            if end not in entities and (key := cached_key(end)):
                 names.setdefault(key, []).append(end)
-            elif entity is not None and not entity.names:
-                names.setdefault(entity.key, []).append(entity.name)
         return names
 
     @classmethod
@@ -112,7 +105,7 @@ class Entities(Step):
     skip_types: tuple[str, ...]  # see `KnowledgeGraph`, as for `literals` and `index_units`
     limit: int  # an entity with more passages keeps only those it titles
     merging: NameMerging | None  # which names mean one entity; None keeps every name apart
-    literals: bool  # whether all ends of triples are entities
+    literals: bool  # whether all ends of triples are entities, and names that the passage does not spell out
     entity_source: str  # which names are entities; see `KnowledgeGraph`
     index_units: bool  # whether entities are units
     name = "entities"
@@ -129,16 +122,18 @@ class Entities(Step):
         if spellings.title_key and self.entity_source == "all":
             yield Row(spellings.title_key, [list(spellings.title_names), "", True, chunks])
         ends = {end for head, _, tail, _ in spellings.statements for end in (head, tail)}
+        as_extracted = self.literals or self.entity_source != "all"  # names, too, that the passage does not spell out
         for entity in spellings.entities:
             if self.entity_source == "triples" and entity.id not in ends:
                 continue
             if entity.key and entity.key != CLAIMS:
-                yield Row(entity.key, [list(entity.names), entity.type, False, chunks])
+                names = entity.names or ((entity.name,) if as_extracted else ())
+                yield Row(entity.key, [list(names), entity.type, False, chunks])
             if entity.aliases:
                 yield Row(CLAIMS, [entity.key, *entity.aliases])
         if self.literals:
-            for key, names in spellings.literals().items():
-                yield Row(key, [names, "", False, chunks])
+            for key, ends_of_key in spellings.literals().items():
+                yield Row(key, [ends_of_key, "", False, chunks])
 
     def size_limit(self) -> int | None:
         """Return the maximum number of passages of an entity."""
@@ -314,7 +309,7 @@ class KnowledgeGraph(Derivation):
         skip_types: Entity types left out of the graph, unless they are the title of a passage; `[]` includes all, also
             dates and quantities, as in MS-RAG.
         literals: Whether all ends of triples are entities, as in the graphs of HippoRAG and MS-RAG: also common nouns,
-            such as "basketball", and names that the passage does not spell out.
+            such as "basketball", and extracted names that the passage does not spell out.
         entity_source: Which names are entities: `all`, titles of passages and extracted entities; `extracted`, the
             latter alone; or `triples`, those alone that are ends of triples, as in HippoRAG 2.
         max_df: Entities that more than this share of the passages name are ignored, except for passages with this

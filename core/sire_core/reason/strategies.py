@@ -305,6 +305,8 @@ async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Reasoning
         if repeated or states_answer(sentence):
             run.stop = "repeated_query" if repeated else "answered"
             return
+        if original and number == run.steps:  # as in the released code: no search after the last sentence
+            break
         query = shorten(as_query(choose_query(run.question, run.notes) if original else sentence))
         query = run.edits.get(number, query)
         if run.evidence.asked(query):

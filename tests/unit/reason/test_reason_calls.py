@@ -112,7 +112,7 @@ async def test_original_flavor_collects_in_order_and_skips_conclusions(index, k)
 async def test_original_flavor_stops_at_fifteen_paragraphs_and_ten_sentences(index):
     say = [*(f"Fact number {n} about island {n}." for n in range(10)), answer()]
     trace, calls = await run_strategy(index, say, config=ORIGINAL)
-    assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("step_limit", 11, 11)
+    assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("step_limit", 10, 11)
     assert len(trace.answer.hits) == 15
     trace, _ = await run_strategy(index, say, config=ORIGINAL, k=4)
     first, second, *_ = (step for step in trace.steps if isinstance(step, Retrieved))
