@@ -56,7 +56,7 @@ class LangChainEmbedder(FrameworkEmbedder):
         super().__init__()
         self.embeddings = embeddings
         self._name = name
-        self._batch_size = batch_size
+        self.batch_size = batch_size
         self._concurrency = concurrency
         self._limits: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
@@ -89,8 +89,8 @@ class LangChainEmbedder(FrameworkEmbedder):
             return np.empty((0, self._dimension), dtype=np.float32)
         if kind == "query":  # questions of different callers do not wait for each other
             return self._checked(await map_all(self._query, texts, self._concurrency), texts)
-        starts = range(0, len(texts), self._batch_size)
-        batches = [list(texts[at : at + self._batch_size]) for at in starts]
+        starts = range(0, len(texts), self.batch_size)
+        batches = [list(texts[at : at + self.batch_size]) for at in starts]
         parts = await map_all(self._documents, batches, self._concurrency)
         return self._checked([row for part in parts for row in part], texts)
 

@@ -62,6 +62,11 @@ class LlamaIndexEmbedder(FrameworkEmbedder):
         self.tells_texts_apart = not isinstance(model, MockEmbedding)  # it gives every text one vector
         self._warned = False
 
+    @property
+    def batch_size(self) -> int:
+        """Texts of one request, as the model says."""
+        return self.model.embed_batch_size
+
     def _identify(self) -> str:
         values = {name: getattr(self.model, name, None) for name in _TELLING}
         settings = ",".join(f"{name}={value}" for name, value in values.items() if isinstance(value, (str, int, float)))

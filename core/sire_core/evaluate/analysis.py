@@ -190,6 +190,6 @@ async def judge_rows(
         shares = await compare_answers(row.answered, first.answered, model, progress)
         if log is not None and (left := int(shares.get("not judged", 0))):
             pairs = f"{len(row.answered) - left:,} of {count(len(row.answered), 'pair')}"
-            log(f"{row.setup.recipe}: the judge stopped after {pairs}, at --max-calls or --max-tokens")
-        judged.append(replace(row, analysis={**row.analysis, "judge": {"against": first.setup.recipe, **shares}}))
+            log(f"{row.label}: the judge stopped after {pairs}, at --max-calls or --max-tokens")
+        judged.append(replace(row, analysis={**row.analysis, "judge": {"against": first.label, **shares}}))
     return judged

@@ -112,7 +112,7 @@ def paired_differences(row: EvalRow, other: EvalRow, measure: str) -> DoubleArra
     ours, theirs = row.per_question(measure), other.per_question(measure)
     if not ours or ours.keys() != theirs.keys():
         raise ConfigurationError(
-            f"{row.setup.recipe} and {other.setup.recipe} cannot be compared by {measure}: they have {len(ours)} and "
+            f"{row.label} and {other.label} cannot be compared by {measure}: they have {len(ours)} and "
             f"{len(theirs)} questions with it, {len(ours.keys() & theirs.keys())} in common. Evaluate both with the "
             "same data set, limit and seed."
         )
@@ -146,7 +146,8 @@ class Comparison:
     def __str__(self) -> str:
         """The difference, its interval, and the corrected probability."""
         shown = (
-            f"{self.difference:+.1f} [{self.low:.1f}, {self.high:.1f}] of {self.measure}, p = {self.p_corrected:.3f}"
+            f"{self.difference:+.1f} [{self.low:.1f}, {self.high:.1f}] of {self.measure}, "
+            f"p = {self.p_corrected:.3f} (corrected, Holm)"
         )
         return f"{self.first} against {self.second}: {shown}"
 
@@ -167,7 +168,7 @@ def compare_rows(pairs: Sequence[tuple[EvalRow, EvalRow]], measure: str) -> list
     p_values = list(map(randomization_p, differences))
     intervals = map(interval_of, differences)
     return [
-        Comparison(one.setup.recipe, other.setup.recipe, measure, i.difference, i.low, i.high, p, corrected)
+        Comparison(one.label, other.label, measure, i.difference, i.low, i.high, p, corrected)
         for (one, other), i, p, corrected in zip(pairs, intervals, p_values, holm(p_values), strict=True)
     ]
 

@@ -33,6 +33,7 @@ from sire_core.models.embedders import resolve_embedder
 from sire_core.models.sync import run_sync
 from sire_core.models.usage import CostRange, UsageReport
 from sire_core.progress import progress_of
+from sire_core.protocols.building import DEFAULT_PRESET
 from sire_core.recipes.published import Ablation, ablations_of, presets_of, published_of
 from sire_core.recipes.registry import factory_of, recipe_by_name, recipe_with, split_settings
 from sire_core.storage.folder import file_lock
@@ -500,10 +501,12 @@ def _name(recipe: Recipe | str) -> str:
 
 
 def _changed(recipe: Recipe) -> dict[str, Any]:
-    """Settings of a recipe that are not the defaults of its name."""
-    make = factory_of(recipe.name)
-    defaults = make().config if make else {}
-    return {key: value for key, value in recipe.config.items() if key not in defaults or defaults[key] != value}
+    """The preset of a recipe, and its settings that are not the defaults of its name and preset."""
+    make, preset = factory_of(recipe.name), recipe.config.get("preset", DEFAULT_PRESET)
+    named = {} if preset == DEFAULT_PRESET else {"preset": preset}
+    defaults = make(**named).config if make else {}
+    others = {key: value for key, value in recipe.config.items() if key not in defaults or defaults[key] != value}
+    return {**named, **others}
 
 
 def _described(setup: Setup, stats: Mapping[str, Any], view: PoolView, calls: int) -> Setup:

@@ -47,7 +47,7 @@ class Condition:
             return ""
         name = f"{self.metric}@{self.k}" if self.k else self.metric
         shown = "not measured: no question has gold" if value is None else f"{value:.1f}"
-        return f"{row.setup.recipe}: {name} is {shown}, below {self.least:g}."
+        return f"{row.label}: {name} is {shown}, below {self.least:g}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +96,15 @@ class Gate:
         before = next(iter(same or rows[: len(rows) == 1]), None)
         if before is None:
             rest = "no row of this recipe" if not rows else "several rows of this recipe, none with these settings"
-            return [f"{row.setup.recipe}: the baseline has {rest}; measure it again."]
+            return [f"{row.label}: the baseline has {rest}; measure it again."]
         if before.get("questions") != now["questions"]:
             numbers = f"{before.get('questions')} questions, this run on {now['questions']}"
-            return [f"{row.setup.recipe}: the baseline was measured on {numbers}; measure it again."]
+            return [f"{row.label}: the baseline was measured on {numbers}; measure it again."]
         measured = {result["id"] for result in before.get("results", now["results"])}
         if other := [result["id"] for result in now["results"] if result["id"] not in measured]:
-            return [f"{row.setup.recipe}: the baseline was measured on other questions, without {some(other)}."]
+            return [f"{row.label}: the baseline was measured on other questions, without {some(other)}."]
         return [
-            f"{row.setup.recipe}: recall@{k} is {value:.1f}, and was {before['recall_passages'][k]:.1f}"
+            f"{row.label}: recall@{k} is {value:.1f}, and was {before['recall_passages'][k]:.1f}"
             f"{_lost(before, now, k)}."
             for k, value in now["recall_passages"].items()
             if value is not None and value < (before["recall_passages"].get(k) or 0.0) - _ROUNDING / 2

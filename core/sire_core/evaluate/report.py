@@ -184,6 +184,7 @@ def _block(rows: Sequence[EvalRow], width: int | None) -> str:
     more = ["", f"Not shown: {', '.join(dict.fromkeys(hidden))}."] if hidden else []
     if any(name.endswith(" several") for name in shown):
         more += ["", "one: questions that a single document answers; several: questions that need more than one."]
+    more += [line for row in rows if row.setup.note for line in ("", f"{row.label}: {row.setup.note}.")]
     return "\n".join([_heading(rows), "", *table, *more, *_foot(rows)])
 
 
@@ -289,9 +290,8 @@ def _unsearched(row: EvalRow) -> bool:
 
 
 def _label(row: EvalRow) -> str:
-    """The recipe and the settings that were asked for; of repeated builds how many there were."""
-    name = row.setup.recipe + "".join(f" {key}={value}" for key, value in row.setup.settings.items())
-    return _cell(name + (f" ({row.repeats['builds']} builds)" if row.repeats else ""))
+    """The label; of repeated builds how many there were."""
+    return _cell(row.label + (f" ({row.repeats['builds']} builds)" if row.repeats else ""))
 
 
 def _cell(text: str) -> str:

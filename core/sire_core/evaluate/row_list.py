@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -27,37 +28,52 @@ class EvalRows(list[EvalRow]):
         """The rows as `sire eval` prints them."""
         from sire_core.evaluate.report import format_table
 
-        return format_table(self, _PRINTED_WIDTH)
+        text = format_table(self, _PRINTED_WIDTH)
+        return f"{text}\n\nto_csv() has all columns." if "\nNot shown: " in text else text
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for each row, such as `hipporag2, published damping=0.3`; further rows of a name are numbered."""
+        labels = [row.label for row in self]
+        numbers = [labels[: position + 1].count(label) for position, label in enumerate(labels)]
+        return [label if n == 1 else f"{label} ({n})" for label, n in zip(labels, numbers, strict=True)]
 
     def row(self, name: str) -> EvalRow:
-        """Return the first row of this name.
+        """Return the row with this label, or the only one whose label begins with this name.
 
         Raises:
-            ConfigurationError: There is none.
+            ConfigurationError: There is none, or there are several.
         """
-        row = next((row for row in self if row.setup.recipe == name), None)
-        if row is None:
-            names = ", ".join(row.setup.recipe for row in self)
-            raise ConfigurationError(f"There is no row {name!r} among {names}.")
-        return row
+        rows = dict(zip(self.labels, self, strict=True))
+        begun = [label for label in rows if label == name or label.startswith((f"{name}, ", f"{name} "))]
+        if name in rows or len(begun) == 1:
+            return rows[name if name in rows else begun[0]]
+        problem = f"Several rows begin with {name!r}" if begun else f"There is no row {name!r}"
+        raise ConfigurationError(f"{problem}; choose one of: {'; '.join(begun or rows)}.")
 
     def table(self, measures: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """A dictionary per row: names and sizes, then a mean of each measure, 0 to 100, unrounded.
+
+        Where builds were repeated their number stands there, too, and behind each mean its standard deviation, such as
+        `R@5 sd`.
 
         Args:
             measures: Such as `R@5`, `nDCG@10`, `MRR`, `all@5`, `answer@budget`; None takes all that were measured.
         """
         chosen = list(measures) if measures is not None else self.measures()
+        is_repeated = any(row.builds for row in self)
         return [
             {
-                "row": row.setup.recipe,
+                "row": label,
                 "dataset": row.dataset,
                 "questions": len(row.results),
                 "passages": row.passages,
                 "embedder": row.setup.embedder,
-                **{name: row.mean(name) for name in chosen},
+                "note": row.setup.note,
+                **({"builds": len(row.builds) or 1} if is_repeated else {}),
+                **{key: value for name in chosen for key, value in _figures(row, name, is_repeated).items()},
             }
-            for row in self
+            for label, row in zip(self.labels, self, strict=True)
         ]
 
     def measures(self) -> list[str]:
@@ -84,7 +100,7 @@ class EvalRows(list[EvalRow]):
     ) -> str:
         """Return the table for LaTeX (package booktabs), with the best of each column in bold; also written to `path`.
 
-        Of repeated builds the standard deviation stands beside the mean.
+        Of repeated builds the standard deviation stands beside the mean; notes on rows stand below.
 
         Args:
             path: A file; None writes none.
@@ -94,14 +110,19 @@ class EvalRows(list[EvalRow]):
         best = {name: max((_number(row[name], 1) for row in rows), key=_value, default="") for name in measures}
         lines = [f"\\begin{{tabular}}{{l{'r' * len(measures)}}}", "\\toprule"]
         lines += [" & ".join(["", *map(_escaped, measures)]) + r" \\", "\\midrule"]
-        for row, named in zip(self, rows, strict=True):
+        for named in rows:
             cells = [_number(named[name], 1) for name in measures]
             shown = [
-                (f"\\textbf{{{cell}}}" if cell and cell == best[name] else cell or "--") + _deviation(row, name)
+                (f"\\textbf{{{cell}}}" if cell and cell == best[name] else cell or "--")
+                + (rf" $\pm$ {sd:.1f}" if (sd := named.get(f"{name} sd")) is not None else "")
                 for name, cell in zip(measures, cells, strict=True)
             ]
             lines.append(" & ".join([_escaped(named["row"]), *shown]) + r" \\")
-        return _written("\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""]), path)
+        notes = [_escaped(f"{row['row']}: {row['note']}") for row in rows if row["note"]]
+        below = rf"\multicolumn{{{len(measures) + 1}}}{{l}}{{\footnotesize %s}} \\"
+        return _written(
+            "\n".join([*lines, "\\bottomrule", *(below % note for note in notes), "\\end{tabular}", ""]), path
+        )
 
     def to_pandas(self, measures: Sequence[str] | None = None) -> Any:
         """Return the table as a `pandas.DataFrame`.
@@ -130,14 +151,15 @@ class EvalRows(list[EvalRow]):
             from matplotlib.figure import Figure
         except ImportError as error:
             raise ConfigurationError("plot needs: pip install matplotlib. to_csv needs nothing.") from error
-        lines = [(row, style, points) for row in self for style, points in _points(row, over) if points]
+        rows = zip(self.labels, self, strict=True)
+        lines = [(label, style, points) for label, row in rows for style, points in _points(row, over) if points]
         if not lines:
             raise ConfigurationError(f"No row was measured over {over!r}: it is k, tokens (with budgets=) or cost.")
         figure = Figure(layout="constrained")
         axes = figure.subplots()
-        for row, style, points in lines:
-            label = row.setup.recipe + (", context" if style == "--" else "")
-            axes.plot(*zip(*points, strict=True), style, marker="o", label=label)
+        for label, style, points in lines:
+            name = label + (", context" if style == "--" else "")
+            axes.plot(*zip(*points, strict=True), style, marker="o", label=name)
         names = {"k": "k", "tokens": "tokens", "cost": "milliseconds a search"}
         axes.set(xlabel=names[over], ylabel="recall, %", xscale="linear" if over == "k" else "log")
         axes.legend()
@@ -150,7 +172,7 @@ class EvalRows(list[EvalRow]):
 
         Args:
             measure: Such as `R@5`, `nDCG@10`, `MRR`, `all@5`, `answer@budget`.
-            baseline: Name of the row that every other one is compared with; None compares each two rows.
+            baseline: Label of the row that every other one is compared with; None compares each two rows.
 
         Raises:
             ConfigurationError: A row or measure is unknown, or two rows have other questions.
@@ -160,7 +182,11 @@ class EvalRows(list[EvalRow]):
         else:
             base = self.row(baseline)
             pairs = [(row, base) for row in self if row is not base]
-        return compare_rows(pairs, measure)
+        labels = dict(zip(map(id, self), self.labels, strict=True))
+        return [
+            replace(compared, first=labels[id(one)], second=labels[id(other)])
+            for compared, (one, other) in zip(compare_rows(pairs, measure), pairs, strict=True)
+        ]
 
     def export(self, folder: str | Path, measure: str = "nDCG@10") -> list[Path]:
         """Write everything for a paper: the table, runs and judgements for programs of TREC, comparisons.
@@ -170,7 +196,8 @@ class EvalRows(list[EvalRow]):
             measure: What the rows are compared by.
 
         Returns:
-            The files: `rows.csv`, `rows.tex`, `comparisons.csv`, `qrels.txt`, and a run per row.
+            The files: `rows.csv`, `rows.tex`, `comparisons.csv`, `qrels.txt`, and a run per row, or one per build where
+            builds were repeated: their means are in the tables.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -185,8 +212,10 @@ class EvalRows(list[EvalRow]):
         files = ["rows.csv", "rows.tex", "comparisons.csv", "qrels.txt"]
         write_qrels(folder / "qrels.txt", {q: grades for row in self[:1] for q, grades in judgements_of(row).items()})
         for number, row in enumerate(self, start=1):
-            files.append(f"{number:02}-{re.sub(r'[^0-9A-Za-z.+-]+', '-', row.setup.recipe)[:60]}.run")
-            write_run(folder / files[-1], row)
+            name = f"{number:02}-{re.sub(r'[^0-9A-Za-z.+-]+', '-', row.label)[:60]}"
+            for build, one in enumerate(row.builds or (row,), start=1):
+                files.append(f"{name}-build-{build}.run" if row.builds else f"{name}.run")
+                write_run(folder / files[-1], one)
         return [folder / name for name in files]
 
 
@@ -204,10 +233,10 @@ def _points(row: EvalRow, over: str) -> list[tuple[str, list[tuple[float, float]
     return [(style, [(x, y) for x, y in values if y is not None]) for style, values in curves.get(over, {}).items()]
 
 
-def _deviation(row: EvalRow, measure: str) -> str:
-    """The standard deviation over repeated builds, for LaTeX."""
-    figures = spread(build.mean(measure) for build in row.builds)
-    return rf" $\pm$ {figures['sd']:.1f}" if figures else ""
+def _figures(row: EvalRow, measure: str, is_repeated: bool) -> dict[str, float | None]:
+    """The mean of a measure, and its standard deviation over repeated builds."""
+    deviation = spread(build.mean(measure) for build in row.builds).get("sd")
+    return {measure: row.mean(measure), **({f"{measure} sd": deviation} if is_repeated else {})}
 
 
 def _number(value: Any, digits: int) -> Any:

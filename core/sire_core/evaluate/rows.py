@@ -69,7 +69,7 @@ def passage_names(passage: Unit, documents: Sequence[str]) -> set[str]:
 async def passages_by_need(index: Index, dataset: DataSet) -> dict[str, Needs]:
     """Find the passages that meet the needs of the questions whose gold is finer than documents."""
     document_ids = {document.id for document in dataset.documents}
-    finer = (q for q in dataset.questions if q.needs or not document_ids.issuperset(q.supporting))
+    finer = (q for q in dataset.questions if q.needs or not (q.grades or document_ids.issuperset(q.supporting)))
     alternatives = {question.id: _alternatives(question) for question in finer}
     if not alternatives:
         return {}
@@ -274,6 +274,13 @@ class EvalRow:
     answered: tuple[AnsweredQuestion, ...] = field(default=(), repr=False)
     analysis: Mapping[str, Any] = field(default_factory=dict)
     documents: int = 0
+
+    @property
+    def label(self) -> str:
+        """The recipe and its preset, then the other settings that were asked for; of a paper's row its own name."""
+        settings = {} if self.setup.family else dict(self.setup.settings)
+        preset = f", {settings.pop('preset')}" if "preset" in settings else ""
+        return self.setup.recipe + preset + "".join(f" {key}={value}" for key, value in settings.items())
 
     @property
     def with_gold(self) -> list[QuestionResult]:

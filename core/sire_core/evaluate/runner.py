@@ -87,7 +87,11 @@ async def evaluate(
     setup: Setup | None = None,
     progress: ProgressLike = None,
 ) -> EvalRow:
-    """Ask every question and measure the hits. A document with the text of a gold one counts as it."""
+    """Ask every question and measure the hits.
+
+    A document with the text of a gold one counts as it, but not where documents are graded: there all rankings are of
+    documents, each once at its best rank, and measures are those of trec_eval.
+    """
     config = config or EvalConfig()
     questions = dataset.sample(config.limit, config.seed).measurable
     if not questions:
@@ -102,7 +106,7 @@ async def evaluate(
     results = []
     for done, question in enumerate(questions, start=1):
         result = await _ask(index, question, config, scorer, needs.get(question.id, ()))
-        if not result.needs and copies.keys() & result.gold:
+        if not result.needs and not question.grades and copies.keys() & result.gold:
             result = replace(result, needs=tuple(copies.get(name, frozenset({name})) for name in result.gold))
         results.append(replace(result, several=_takes_several(question, owners, copies)))
         say("questions", done, len(questions))
@@ -142,6 +146,8 @@ async def _ask(
     passages = hits
     if config.returns != "passages":
         passages = await _search(index, question, config.hits, "passages")
+    if question.grades:
+        passages = await _best_passages(index, question, passages, config.hits)
     brought: dict[str, str] = {}
     for hit in hits:
         for name in ids(hit):
@@ -150,7 +156,7 @@ async def _ask(
     for hit in passages:
         for name in ids(hit):
             scores.setdefault(name, hit.score)
-    ranked = tuple(passage_ranking(passages, ids))
+    ranked = tuple(passage_ranking(passages, ids))[: config.hits]
     budget: dict[str, Any] = {}
     if scorer is not None:
         read, context = await _fill(index, question, hits, config, scorer)
@@ -179,6 +185,15 @@ async def _ask(
         context_within=chosen,
         **budget,
     )
+
+
+async def _best_passages(index: Index, question: Question, hits: Sequence[Hit], documents: int) -> list[Hit]:
+    """The best passage of each of the first documents; searches further until there are so many, or no more hits."""
+    k = documents
+    while len(best := {name: hit for hit in reversed(hits) for name in hit.doc_ids}) < documents and len(hits) >= k:
+        k *= 2
+        hits = await _search(index, question, k, "passages")
+    return [hit for hit in hits if any(best[name] is hit for name in hit.doc_ids)]
 
 
 def _takes_several(question: Question, owners: Mapping[str, str], copies: Mapping[str, frozenset[str]]) -> bool:

@@ -55,7 +55,7 @@ def write_run(path: str | Path, run: Run | EvalRow, tag: str = "") -> None:
     """
     lines = []
     if isinstance(run, EvalRow):
-        tag = tag or run.setup.recipe
+        tag = tag or run.label
     for question, ranked in (run_of(run) if isinstance(run, EvalRow) else run).items():
         before = math.inf
         for rank, (document, score) in enumerate(ranked, start=1):

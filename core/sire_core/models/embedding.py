@@ -76,7 +76,8 @@ def _problem(vector: FloatArray, width: int) -> str:
     return "" if np.isfinite(vector).all() else "a vector with infinite or undefined numbers"
 
 
-_TEXTS_PER_BATCH = 1024
+_FITTED_BATCH = 1024  # Texts of a batch whose vectors are not stored before the index is
+_STORED_BATCH = 128  # Texts of a batch that is stored at once: a killed build loses only those under way
 _DIFFERENT, _SAME = 8, 1e-7  # So many different texts do not all have vectors as close as that
 _HOPELESS = 16  # An embedder that failed for as many parts of a batch, and for no part did not, fails for all
 _IN_MEMORY = 1 << 23  # Bytes of vectors that are kept in memory; with more, all go to the file
@@ -138,7 +139,7 @@ class UnitEmbedder:
         for unit in new_units:
             text = digest("vector", unit.index_text)
             same[text] = (*same.get(text, ()), unit)
-        parts = _parts(list(same))
+        parts = self._parts(list(same))
         stored = {text for part in parts for text in self._stored(part)}
         # First what has to be asked for: afterwards the length of vectors is known.
         await self._ask({text: units for text, units in same.items() if text not in stored})
@@ -147,6 +148,11 @@ class UnitEmbedder:
                 self._made.put([_ids(same[text]) for text in usable], np.stack(list(usable.values())))
                 stored.difference_update(usable)
         await self._ask({text: units for text, units in same.items() if text in stored})
+
+    def _parts(self, texts: Sequence[str]) -> list[Sequence[str]]:
+        """Batches of texts, none smaller than a request of the embedder (its `batch_size`)."""
+        size = _FITTED_BATCH if self._store is None else max(_STORED_BATCH, getattr(self._embedder, "batch_size", 0))
+        return [texts[start : start + size] for start in range(0, len(texts), size)]
 
     def _stored(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
         """Vectors that an unfinished run has stored, by hash of the text."""
@@ -163,7 +169,7 @@ class UnitEmbedder:
 
     async def _ask(self, same: Mapping[str, tuple[Unit, ...]]) -> None:
         """Embed texts, given by hash the units that have it, in batches, a few at a time."""
-        parts = _parts(list(same))
+        parts = self._parts(list(same))
         done = 0
         if parts:
             self._progress("embedding", 0, len(same))
@@ -306,10 +312,6 @@ class _Vectors(Mapping[str, "FloatArray"]):
 
     def __len__(self) -> int:
         return len(self._ids)
-
-
-def _parts(texts: Sequence[str]) -> list[Sequence[str]]:
-    return [texts[start : start + _TEXTS_PER_BATCH] for start in range(0, len(texts), _TEXTS_PER_BATCH)]
 
 
 def _id(unit: Unit | str) -> str:

@@ -149,6 +149,8 @@ class Embedder(Protocol):
     One whose attribute `portable` is True is pickled and works on other machines where the build's `Runner` says so.
     One whose fingerprint can vary a little has a method `known_as(fingerprint)`: it is called with the fingerprint that
     an index was built with and returns an embedder of that fingerprint if it is of the same model, else itself.
+    A build stores the vectors of every call of `embed` at once; an attribute `batch_size` asks for so many texts a call
+    where a request takes more than 128.
     """
 
     @property

@@ -31,6 +31,7 @@ _SOURCES_ADVICE = (
 _LINK_ADVICE = (
     "Move it away (what a link leads to stays), or restore the index from a backup: an index follows no links."
 )
+_UNFINISHED_ADVICE = "Run the same build again: it keeps the vectors and answers that it has. Unless it still runs."
 _CLOSED_ADVICE = "This says nothing about damage: check as a user who may read it."
 _DERIVED_ADVICE = "Nothing: it is not used, and made again from index.sqlite when it is needed."
 
@@ -90,9 +91,11 @@ def _findings(path: Path) -> list[Finding]:
     if not folder.calls_file.exists():
         findings.append(Finding("calls.sqlite", "it is missing", _CALLS_ADVICE))
     else:
-        embedder = _embedder(folder, shown)
-        problems = _of(lambda: _calls(folder.calls_file, embedder))
+        manifest = _manifest(folder, shown)
+        problems = _of(lambda: _calls(folder.calls_file, manifest.get("embedder")))
         findings += [Finding("calls.sqlite", problem, _CALLS_ADVICE) for problem in problems]
+        if not manifest and not findings:
+            findings.append(Finding("index.sqlite", "its first build is unfinished", _UNFINISHED_ADVICE))
     if not shown and not findings and folder.manifest_file.exists():  # a killed change may not have written it
         findings.append(Finding("manifest.json", "it is damaged", "Nothing: the next change writes it again."))
     try:
@@ -138,13 +141,13 @@ def _index(folder: Folder, shown: dict[str, object]) -> Iterator[str]:
             yield "it has lost its last changes: manifest.json names a later generation"
 
 
-def _embedder(folder: Folder, shown: Mapping[str, Any]) -> object:
-    """Return the fingerprint of the index's embedder; of `manifest.json` only if `index.sqlite` cannot be read."""
+def _manifest(folder: Folder, shown: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the manifest in `index.sqlite`, empty before a first build; `manifest.json` only if it cannot be read."""
     try:
         with closing(Store(folder.index_file)) as store:
-            return store.manifest().get("embedder")
+            return store.manifest()
     except StorageError:
-        return shown.get("embedder")
+        return shown
 
 
 def _calls(path: Path, embedder: object) -> Iterator[str]:

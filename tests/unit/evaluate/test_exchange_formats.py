@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytrec_eval
 
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate import (
+    EvalConfig,
     EvalRows,
     Experiment,
     load_dataset,
@@ -21,6 +23,7 @@ from sire_core.evaluate import (
 )
 from sire_core.evaluate.bootstrap import holm, randomization_p
 from sire_core.evaluate.retrieval import graded_ndcg_at_k
+from sire_core.recipes import hipporag2, pagerank
 from support.command import run as run_command
 
 WORDS = ("harbour", "glass", "bell", "tower", "salt", "lantern", "ferry", "orchard", "anvil", "quarry")
@@ -104,6 +107,24 @@ def test_runs_and_judgements_give_trec_eval_what_the_rows_say(rows, tmp_path):
             assert ours == pytest.approx({question: values[name] for question, values in found.items()}), measure
 
 
+def test_rows_of_cut_documents_are_of_documents_as_their_runs_are(beir, tmp_path):
+    dataset = load_dataset(beir)
+    long_texts = [" ".join(f"{part.text} It was {part.id} in {n}." for n in range(30)) for part in dataset.documents]
+    documents = [replace(part, text=text) for part, text in zip(dataset.documents, long_texts, strict=True)]
+    documents[1] = replace(documents[1], text=documents[0].text)  # a copy, of which only one is relevant
+    dataset = replace(dataset, documents=tuple(documents))
+    made = Experiment(
+        dataset, recipes=["sire"], baselines=("bm25",), chunk_tokens=40, config=EvalConfig(budget=None)
+    ).run()
+    assert made[0].passages > 5 * len(documents)
+    for file, row in zip(made.export(tmp_path)[4:], made, strict=True):
+        run = read_run(file)
+        assert min(map(len, run.values())) == 20  # documents, however many passages of each are found
+        same = row_of_run(dataset, run, "same")
+        for measure in ("R@5", "R@20", "nDCG@10", "MRR", "all@10"):
+            assert same.per_question(measure) == row.per_question(measure), measure
+
+
 def test_a_run_of_another_system_is_a_row_beside_ours(beir, rows, tmp_path):
     dataset = load_dataset(beir)
     write_run(
@@ -171,6 +192,23 @@ def test_comparisons_are_of_any_two_rows_and_measures_and_corrected(rows):
             rows.compare(**wrong)
 
 
+def test_rows_of_one_recipe_have_labels_of_their_own(beir):
+    recipes = [pagerank(), pagerank(damping=0.3), hipporag2(preset="published", recognition="none"), hipporag2()]
+    made = Experiment(load_dataset(beir), recipes=recipes, baselines=("dense",)).run()
+    made.append(made[1])
+    names = ["dense", "pagerank", "pagerank damping=0.3", "hipporag2, published recognition=none", "hipporag2"]
+    assert [line["row"] for line in csv.DictReader(made.to_csv().splitlines())] == [*names, "pagerank (2)"]
+    assert [made.row(name) for name in names] == made[:5]
+    assert made.row("hipporag2, published") is made[3]
+    assert [one.first for one in EvalRows(made[:5]).compare(baseline="dense")] == names[1:]
+    assert all(f"| {name} " in str(made) for name in names)
+    assert re.search(r"^\| recipe .*\| +R@5 \|", str(made), re.MULTILINE)
+    with pytest.raises(ConfigurationError, match=r"Several rows begin with 'pagerank'; .*damping=0.3"):
+        EvalRows(made[2:3] * 2).row("pagerank")
+    with pytest.raises(ConfigurationError, match="no row 'sire'; choose one of: dense; pagerank; "):
+        made.row("sire")
+
+
 def test_p_values_by_hand():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.6, 0.9]) == pytest.approx([1.0, 1.0])
@@ -236,6 +274,14 @@ def test_a_beir_folder_without_judgements_says_what_is_missing(beir, tmp_path):
         load_dataset(tmp_path)
 
 
-def test_ablations_are_repeated_with_other_seeds(beir):
+def test_ablations_are_repeated_with_other_seeds_and_every_build_is_exported(beir, tmp_path):
     found = Experiment(load_dataset(beir), recipes=["raptor"], ablations=True, repeats=2, settings={"depth": 1}).run()
     assert all(row.repeats["builds"] == 2 for row in found)
+    names = [file.name for file in found.export(tmp_path)]
+    assert names[4:6] == ["01-dense-build-1.run", "01-dense-build-2.run"]
+    assert len(names) == 4 + 2 * len(found)
+    for line, row in zip(csv.DictReader((tmp_path / "rows.csv").read_text().splitlines()), found, strict=True):
+        figures = [build.mean("nDCG@10") for build in row.builds]
+        assert line["builds"] == "2"
+        assert float(line["nDCG@10"]) == pytest.approx(np.mean(figures), abs=1e-3)
+        assert float(line["nDCG@10 sd"]) == pytest.approx(np.std(figures, ddof=1), abs=0.01)

@@ -12,6 +12,7 @@ from sire_core.errors import (
     IndexMissingError,
     StorageError,
 )
+from sire_core.storage.check import check_folder
 from sire_core.storage.checksums import row_checksum
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
@@ -43,19 +44,31 @@ def test_a_manifest_file_that_is_damaged_or_missing_costs_nothing(folder, conten
     assert ids(folder) == expected
 
 
-def test_a_build_that_died_before_its_commit_says_so_and_can_be_repeated(tmp_path, opened, documents):
-    class Failing(HashEmbedder):
-        async def embed(self, texts, kind="document"):
-            raise RuntimeError("killed")
+def test_a_build_that_died_before_its_commit_says_so_and_the_next_one_keeps_its_vectors(tmp_path, opened):
+    class Dying(HashEmbedder):
+        def __init__(self, lifetime):
+            super().__init__()
+            self.lifetime, self.texts = lifetime, 0
 
-    path = tmp_path / "index"
-    with pytest.raises(RuntimeError, match="killed"), opened(path, embedder=Failing()) as index:
+        async def embed(self, texts, kind="document"):
+            if self.texts + len(texts) > self.lifetime:
+                raise KeyboardInterrupt("killed")
+            self.texts += len(texts)
+            return await super().embed(texts, kind)
+
+    path, embedders = tmp_path / "index", [Dying(600), Dying(10_000)]
+    documents = [Document(f"d{number}", f"Alma lives in Drava {number}.") for number in range(900)]
+    with pytest.raises(KeyboardInterrupt), opened(path, embedder=embedders[0], recipe="flat") as index:
         index.build(documents)
     with opened(path) as index, pytest.raises(IndexMissingError, match="did not finish"):
         index.search(QUESTION)
-    with opened(path) as index:
+    (finding,) = check_folder(path)
+    assert finding.advice.startswith("Run the same build again")
+    with opened(path, embedder=embedders[1], recipe="flat") as index:
         index.build(documents)
         assert index.search(QUESTION, 1)
+    assert embedders[1].texts < len(documents) - 400  # and some for checks and questions
+    assert check_folder(path) == []
 
 
 def test_a_full_disk_is_a_clear_error_and_loses_nothing(folder, opened, run):

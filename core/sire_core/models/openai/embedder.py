@@ -93,7 +93,7 @@ class OpenAIEmbedder(OpenAIEndpoint):
         self.spec = f"openai:{model}"  # Creates this embedder again; address and key come from the environment
         self._asked = dimensions
         self._dimension = dimensions or _KNOWN.get(model)
-        self._batch_size = batch_size
+        self.batch_size = batch_size
         self._batch_tokens = batch_tokens
         self._max_tokens = max_input_tokens
         self._prefix = {"query": query_prefix, "document": document_prefix}
@@ -145,7 +145,7 @@ class OpenAIEmbedder(OpenAIEndpoint):
     async def _all(self, ready: list[str]) -> FloatArray:
         """Vectors of texts, in batches that run at the same time."""
         sized = ((text, estimate_tokens(text)) for text in ready)
-        batches = packed(sized, itemgetter(1), self._batch_tokens, self._batch_size)
+        batches = packed(sized, itemgetter(1), self._batch_tokens, self.batch_size)
         tasks = [asyncio.create_task(self._batch(batch)) for batch in batches]
         try:
             return np.concatenate(await asyncio.gather(*tasks))
