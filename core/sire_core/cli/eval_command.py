@@ -53,10 +53,10 @@ class Results:
         sample = f"{len(measurable):,} of {count(len(dataset.measurable), 'question')}"
         size = corpus_size(len(dataset.documents), 0 if cut else dataset.passages)
         note(f"{dataset.name}: {size}, {sample}.")
-        if config.answer is not None:
+        answerable = sum(bool(question.answers) for question in measurable)
+        if config.answer is not None and answerable:
             from sire_core.evaluate.answer_eval import answer_cost
 
-            answerable = sum(bool(question.answers) for question in measurable)
             cost = answer_cost(dataset, answerable, rows, config.answer).priced(price)
             note(f"Answers: {cost.describe()}, less what is stored already. --max-calls and --max-tokens bound it.")
         if dataset.unread:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -15,6 +16,7 @@ from sire_core.cli.model_options import SpendingOptions, ask_to_go_on, eval_mode
 from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.output import note, reporting
 from sire_core.errors import ConfigurationError
+from sire_core.models.usage import CostRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +97,15 @@ def reproduce(
             extraction="native" if calls.native else None,
             wrap_model=models.named,
             workers=calls.workers,
-            log=note,
+            log=cache(note),
             on_row=results.table(),
         )
         note(f"{dataset.name}: {len(dataset.measurable):,} questions, {len(dataset.documents):,} documents.")
-        note(f"Expected in all: {experiment.cost(calls.price()).describe()}, less what is stored in {folder}.")
+        costs = experiment.cost(calls.price())
+        total = sum(costs.values(), CostRange().priced(calls.price()))
+        note(f"Expected in all: {total.describe()}, less what is stored in {folder}.")
+        for stage, cost in costs.items():
+            note(f"  {stage}: {cost.describe()}")
         plan = replace(experiment, log=lambda _: None).planned()
         if paper not in {row.recipe if isinstance(row.recipe, str) else row.recipe.name for row in plan}:
             raise ConfigurationError(f"No row of {paper} itself is left; install or give what the lines above name.")

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 _TEMPORARY = "sire-eval-"
 _PIECE_RANKERS = ("bm25", "hybrid")
+_STAGES = ("extraction", "summaries", "searches", "answers")
 _PASSAGES_PER_BATCH = 4096
 _LOCK = "in-use.lock"
 _JUST_MADE = 60.0  # Seconds in which a folder without a held lock may belong to a process that has not locked it yet
@@ -142,7 +143,12 @@ class Experiment:
         return EvalRows(await self._rows())
 
     def planned(self) -> list[PlannedRow]:
-        """Decide on every row before the first is built; those that lack something are left out and logged."""
+        """Decide on every row before the first is built; a paper's rows that lack something are left out and logged.
+
+        Raises:
+            ConfigurationError: A row makes no sense, or needs what is not installed.
+        """
+        experiment = self._answerable()
         plan = plan_rows(
             self.recipes,
             self.settings,
@@ -151,35 +157,51 @@ class Experiment:
             tables=self.tables,
             log=self.log,
         )
-        missing = [_missing(self, row) for row in plan]
+        missing = [_missing(experiment, row) for row in plan]
         for row, reason in zip(plan, missing, strict=True):
+            if reason and row.ablation is None:
+                raise ConfigurationError(f"{row.label} cannot be built: {reason}.")
             if reason:
                 self.log(f"{row.label}: left out, {reason}")
         return [row for row, reason in zip(plan, missing, strict=True) if not reason]
 
-    def cost(self, price: Price | None = None) -> CostRange:
+    def cost(self, price: Price | None = None) -> dict[str, CostRange]:
         """See `acost`."""
         return run_sync(self.acost(price))
 
-    async def acost(self, price: Price | None = None) -> CostRange:
-        """Expect calls, tokens and price of all builds, searches and answers. Asks the model nothing."""
+    async def acost(self, price: Price | None = None) -> dict[str, CostRange]:
+        """Expect calls, tokens and price of all rows, by stage: extraction, summaries, searches, answers.
+
+        Asks the model nothing. Stages without calls are left out.
+        """
         from sire_core.evaluate.answer_eval import AnswerConfig, answer_cost
 
-        total, extraction = CostRange().priced(price), dict[str, CostRange]()
-        questions = len(self.dataset.sample(self.config.limit, self.config.seed).measurable)
+        costs, extraction = dict.fromkeys(_STAGES, CostRange().priced(price)), dict[str, CostRange]()
+        questions = self.dataset.sample(self.config.limit, self.config.seed).measurable
         for row in self.planned():
             with _open(self, row.recipe, self.folder) as index:
                 expected = await index.aestimate(self.dataset.documents, price)
             before = extraction.get(expected.native, expected.extraction)
             extraction[expected.native] = max(before, expected.extraction, key=lambda cost: cost.calls)
-            total += expected.summaries
+            costs["summaries"] += expected.summaries
             config = _config_of(self, row)
             if config.answer is not None:
-                total += answer_cost(self.dataset, questions, 1, config.answer).priced(price)
+                answerable = sum(bool(question.answers) for question in questions)
+                costs["answers"] += answer_cost(self.dataset, answerable, 1, config.answer).priced(price)
             settings = {} if isinstance(row.recipe, str) else row.recipe.config
             searching = sum(value == "model" for value in settings.values())  # one call of a search each
-            total += answer_cost(self.dataset, questions, searching, AnswerConfig(k=5)).priced(price)
-        return sum(extraction.values(), total)
+            costs["searches"] += answer_cost(self.dataset, len(questions), searching, AnswerConfig(k=5)).priced(price)
+        costs["extraction"] = sum(extraction.values(), costs["extraction"])
+        return {stage: cost for stage, cost in costs.items() if cost.calls[1]}
+
+    def _answerable(self) -> Experiment:
+        """The experiment, without answers where no question has accepted ones."""
+        if self.config.answer is None or any(question.answers for question in self.dataset.measurable):
+            return self
+        self.log(
+            f"{self.dataset.name} has no accepted answers: the model is asked for none, and rows have no EM or F1."
+        )
+        return replace(self, config=replace(self.config, answer=None))
 
     async def _rows(self) -> list[EvalRow]:
         if self.budgets:
@@ -187,24 +209,19 @@ class Experiment:
             return await replace(self, config=config, budgets=()).arun()
         if self.repeats > 1:
             return await _run_repeats(self)
+        experiment = self._answerable()
         if not self.dataset.measurable:
             raise ConfigurationError(
                 f"No question of {self.dataset.name} has gold ('supporting' or 'needs') or answers."
             )
-        return await (_run_builds(self) if self.index is None else _run_existing(self, self.index))
+        return await (_run_builds(experiment) if self.index is None else _run_existing(experiment, self.index))
 
 
 async def _run_repeats(experiment: Experiment) -> list[EvalRow]:
     if experiment.index is not None:
         raise ConfigurationError("repeats is for recipes that are built, not for an index.")
     runs: list[list[EvalRow]] = []
-    logged: set[str] = set()  # what is left out is left out of every build
-
-    def log(line: str) -> None:
-        if line not in logged:
-            experiment.log(line)
-        logged.add(line)
-
+    log = cache(experiment.log)  # what is left out is left out of every build
     try:
         for seed in range(experiment.seed, experiment.seed + experiment.repeats):
             folder = None if experiment.folder is None else experiment.folder / f"seed-{seed}"
@@ -376,15 +393,16 @@ def _config_of(experiment: Experiment, row: PlannedRow) -> EvalConfig:
 
 
 def _missing(experiment: Experiment, row: PlannedRow) -> str:
-    """The missing prerequisite of a paper's row, for people; empty when there is none."""
-    ablation = row.ablation
-    if ablation is None:
-        return ""
+    """The missing prerequisite of a row, for people; empty when there is none."""
+    ablation = row.ablation or Ablation("", row.label, _name(row.recipe))
     settings = {} if isinstance(row.recipe, str) else row.recipe.config
     built_with = {"paper": "umap", "neural": "torch"}
     needs = ablation.needs or built_with.get(settings.get("clustering") or settings.get("abstractor") or "", "")
     if ablation.answer and experiment.config.answer is None:
-        return "it is about answers: --answer single --llm MODEL"
+        has_answers = any(question.answers for question in experiment.dataset.measurable)
+        return "it is about answers" + (
+            ": --answer single --llm MODEL" if has_answers else ", which the data set lacks"
+        )
     has_tokens, has_model = hasattr(experiment.embedder, "embed_tokens"), experiment.language_model is not None
     is_there, what = {
         "tokens": (has_tokens, "an embedder with token vectors: --embedder onnx:NAME_OR_FOLDER"),

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import pytrec_eval
 
+from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate import (
+    DataSet,
     EvalConfig,
     EvalRows,
     Experiment,
@@ -21,6 +23,7 @@ from sire_core.evaluate import (
     write_qrels,
     write_run,
 )
+from sire_core.evaluate.answer_eval import AnswerConfig
 from sire_core.evaluate.bootstrap import holm, randomization_p
 from sire_core.evaluate.retrieval import graded_ndcg_at_k
 from sire_core.recipes import hipporag2, pagerank
@@ -265,6 +268,23 @@ def test_the_command_reads_the_folder_and_a_run_and_writes_everything(beir, rows
     assert {"rows.csv", "rows.tex", "comparisons.csv", "qrels.txt", "01-bm25.run"} <= names
     compared = list(csv.DictReader((tmp_path / "all" / "comparisons.csv").read_text().splitlines()))
     assert {line["first"] for line in compared} >= {"03-sire"}
+
+
+def test_answers_that_no_question_has_are_not_asked_for_and_cost_nothing(beir, tmp_path, monkeypatch):
+    lines = []
+    options = {"config": EvalConfig(answer=AnswerConfig()), "baselines": ("dense",), "log": lines.append}
+    experiment = Experiment(load_dataset(beir), ["hipporag2"], settings={"preset": "published"}, **options)
+    assert {stage: cost.calls for stage, cost in experiment.cost().items()} == {"searches": (9, 9)}
+    assert len(lines) == 1
+    assert "no accepted answers" in lines[0]
+    demo = DataSet("demo", tuple(demo_documents()), tuple(demo_questions()))
+    answerable = sum(bool(question.answers) for question in demo.questions)
+    assert Experiment(demo, ["pagerank"], **options).cost()["answers"].calls == (2 * answerable, 2 * answerable)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.chdir(tmp_path)
+    refused = run_command("reproduce", "hipporag2", beir, "--llm", "gpt-4o-mini", code=2).stderr
+    assert re.findall(r"^  (\w+): .*\$", refused, re.MULTILINE) == ["extraction", "searches"]
+    assert refused.count("no accepted answers") == 1
 
 
 def test_a_beir_folder_without_judgements_says_what_is_missing(beir, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -253,6 +254,7 @@ def test_mistakes_are_found_before_anything_is_built(tmp_path):
         experiment("pagerank", baselines=("no such ranker",), folder=tmp_path),
         experiment("flat", ablations=True, folder=tmp_path),
         experiment("flat", ablations=True, repeats=2, folder=tmp_path),
+        *([] if find_spec("umap") else [experiment("raptor", settings={"preset": "published"}, folder=tmp_path)]),
     ):
         with pytest.raises(ConfigurationError):
             wrong.run()
