@@ -32,9 +32,9 @@ from langchain_sire.chat import LLMLike, as_language_model, child_runs, inner_co
 from langchain_sire.documents import evidence_to_langchain, foreign, hit_to_langchain
 from langchain_sire.opening import SPELLINGS
 from langchain_sire.retriever import SireRetriever
-from sire_core.arguments import lists_options
+from sire_core.arguments import lists_options, similar_names
 from sire_core.errors import ConfigurationError, IndexMissingError, QueryError, SireError
-from sire_core.filters import FilterLike
+from sire_core.filters import FilterLike, both, parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import call
 from sire_core.reason import (
@@ -100,13 +100,29 @@ def _plain(document: Document) -> dict[str, Any]:
 
 
 _QUESTION_KEYS = ("question", "input", "query")
+_OPTIONS = ("k", "filter", "as_of")
+_INPUT_KEYS = (*_QUESTION_KEYS, "chat_history", *_OPTIONS)
 
 
 def question_of(value: object) -> str:
     """The question of a chain's input: a text, or a mapping with `question`, `input` or `query`.
 
     With a `chat_history` in the mapping, a follow-up question gets the names and words that it refers to.
+
+    Raises:
+        QueryError: There is no question.
+        ConfigurationError: The mapping has `k`, `filter` or `as_of`, which a question cannot carry.
     """
+    if options := call_options(value):
+        raise ConfigurationError(
+            f"question_of returns the question alone, so that {', '.join(options)} of the input would have no effect. "
+            "Give them to the retriever: retriever.invoke(question_of(value), filter=...)."
+        )
+    return read_question(value)
+
+
+def read_question(value: object) -> str:
+    """The question of an input, whatever else this has."""
     history: Any = ()
     if isinstance(value, Mapping):
         question = next((value[key] for key in _QUESTION_KEYS if key in value), None)
@@ -119,6 +135,21 @@ def question_of(value: object) -> str:
     if not value.strip():
         raise QueryError("The query is empty.")
     return standalone_question(value, history) if history else value
+
+
+def call_options(value: object) -> dict[str, Any]:
+    """`k`, `filter` and `as_of` of an input."""
+    options = value if isinstance(value, Mapping) else {}
+    return {name: options[name] for name in _OPTIONS if options.get(name) is not None}
+
+
+def _check_keys(value: object) -> None:
+    """Refuse keys of a chain's input that have no effect."""
+    for key in value if isinstance(value, Mapping) else ():
+        if key not in _INPUT_KEYS:
+            nearest = similar_names(str(key), _INPUT_KEYS, 1)
+            advice = f"did you mean {nearest[0]!r}?" if nearest else f"a chain reads {', '.join(_INPUT_KEYS)}."
+            raise ConfigurationError(f"The input has an unknown key {key!r}; {advice}")
 
 
 def step_to_dict(step: ReasoningStep) -> dict[str, Any]:
@@ -248,11 +279,11 @@ class Reasoner:
         """True if each sub-question is searched for."""
         return bool(getattr(self.config, "mode", "search") == "search")
 
-    def traces(self, k: int | None = None, where: FilterLike = None) -> dict[str, Any]:
+    def traces(self, k: int | None = None, filter: FilterLike = None) -> dict[str, Any]:
         """Metadata of the searches in a trace; for `traced`."""
         metadata: dict[str, Any] = {"sire_strategy": self.strategy, "sire_k": self.k if k is None else k}
         if isinstance(self.retriever, SireRetriever):
-            narrowed = self.retriever.narrowed(where)
+            narrowed = self.retriever.narrowed(filter)
             metadata["sire_filter"] = None if narrowed is None else str(narrowed)
             metadata["sire_recipe"] = self._recipe()
         return {"searches": self.searches, "about": metadata}
@@ -268,7 +299,7 @@ class Reasoner:
         self,
         question: str,
         k: int | None = None,
-        where: FilterLike = None,
+        filter: FilterLike = None,
         as_of: Day = None,
         *,
         stream: bool = False,
@@ -288,7 +319,7 @@ class Reasoner:
             question,
             model=self.model,
             k=self.k if k is None else k,
-            filter=self.retriever.narrowed(where) if isinstance(self.retriever, SireRetriever) else where,
+            filter=self.retriever.narrowed(filter) if isinstance(self.retriever, SireRetriever) else filter,
             as_of=self.as_of if as_of is None else as_of,
             limits=self.limits,
             answer=self.answer,
@@ -459,10 +490,11 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
     """Answers a question with citations, and streams every step.
 
     The input is a string, or a mapping with `question`, `input` or `query`. Calls accept `k`, `filter` and `as_of` as a
-    `SireRetriever` does. `stream` and `astream` yield one dictionary per step, `{"steps": [step]}`, see `step_to_dict`,
-    and then the answer in pieces, `{"steps": [], "answer": piece}`; a model that cannot stream gives one piece. The
-    last dictionary has the rest of the result. Everything is plain JSON; documents are dictionaries. The chunks add up
-    to the result of `invoke`, in which documents are `Document`s:
+    `SireRetriever` does, as keywords or in the mapping: of two filters both apply, otherwise the mapping decides.
+    `stream` and `astream` yield one dictionary per step, `{"steps": [step]}`, see `step_to_dict`, and then the answer
+    in pieces, `{"steps": [], "answer": piece}`; a model that cannot stream gives one piece. The last dictionary has the
+    rest of the result. Everything is plain JSON; documents are dictionaries. The chunks add up to the result of
+    `invoke`, in which documents are `Document`s:
 
     * `answer`, with citations such as [1], and `citations`, the numbers of the documents it cites, from 1;
     * `findings` of cited reports: "3.2" is finding 2 of document 3;
@@ -528,7 +560,7 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
     def _run(
         self, inputs: Iterator[Any], run_manager: CallbackManagerForChainRun, **options: Any
     ) -> Iterator[AddableDict]:
-        call = _Call(self.reasoner, question_of(reduce(add, inputs)), **options)
+        call = _Call(self.reasoner, reduce(add, inputs), **options)
         with closing(traced(call.steps(), run_manager.get_child(), call.question, **call.traces())) as walk:
             for step in walk:
                 yield call.chunk(step)
@@ -536,7 +568,7 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
     async def _arun(
         self, inputs: AsyncIterator[Any], run_manager: AsyncCallbackManagerForChainRun, **options: Any
     ) -> AsyncIterator[AddableDict]:
-        call = _Call(self.reasoner, question_of(reduce(add, [piece async for piece in inputs])), **options)
+        call = _Call(self.reasoner, reduce(add, [piece async for piece in inputs]), **options)
         async with aclosing(atraced(call.steps(), run_manager.get_child(), call.question, **call.traces())) as walk:
             async for step in walk:
                 yield call.chunk(step)
@@ -573,7 +605,7 @@ class _Call:
     def __init__(
         self,
         reasoner: Reasoner,
-        question: str,
+        value: object,
         k: int | None = None,
         filter: FilterLike = None,
         as_of: Day = None,
@@ -585,9 +617,12 @@ class _Call:
     ) -> None:
         if unknown:
             raise TypeError(f"a call takes k, filter and as_of, not {', '.join(unknown)}")
-        self.question = question
-        self.steps = partial(reasoner.steps, question, k, filter, as_of, stream=streams)
-        self.traces = partial(reasoner.traces, k, filter)
+        self.question = read_question(value)
+        _check_keys(value)
+        options = {"k": k, "as_of": as_of, **call_options(value)}
+        options["filter"] = both(parse_filter(filter), parse_filter(options.get("filter")))
+        self.steps = partial(reasoner.steps, self.question, **options, stream=streams)
+        self.traces = partial(reasoner.traces, options["k"], options["filter"])
         self._plain, self._recorded, self._streamed = plain, recorded, False
 
     def chunk(self, step: ReasoningStep) -> AddableDict:

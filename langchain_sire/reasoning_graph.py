@@ -6,19 +6,19 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, closing
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import get_async_callback_manager_for_config, get_callback_manager_for_config
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
 from langchain_sire.chat import LLMLike
 from langchain_sire.reasoning import (
     Reasoner,
     atraced,
+    call_options,
     make_reasoner,
-    question_of,
+    read_question,
     retriever_source,
     step_to_chunk,
     step_to_dict,
@@ -50,6 +50,9 @@ class ReasoningState(TypedDict, total=False):
 
     Attributes:
         question: What is asked.
+        k: As in a call of the chain; this, `filter` and `as_of` stay on a thread until others are given.
+        filter: As in a call of the chain.
+        as_of: As in a call of the chain.
         thought: The last sentence of the reasoning.
         query: What is searched for next; empty when the reasoning is over. What a person writes here (`update_state`)
             is searched for in the place of the model's query, and stays so in what the model is told.
@@ -58,18 +61,21 @@ class ReasoningState(TypedDict, total=False):
         replies: What the model has answered, by the number of its call, and `search`, what rankers have asked it or
             what a retriever that is not ours has found.
         next: The node that comes next, or `end`.
-        asked: The question that all this belongs to.
+        asked: The question that all this belongs to, with its `k`, `filter` and `as_of`.
         answer: With the rest, what `ReasoningChain` returns.
     """
 
     question: str
+    k: int | None
+    filter: str | dict[str, Any] | None
+    as_of: str | None
     thought: str
     query: str
     steps: list[dict[str, Any]]
     edits: dict[str, str]
     replies: dict[str, Any]
     next: str
-    asked: str
+    asked: dict[str, Any]
     answer: str
     documents: list[dict[str, Any]]
     citations: list[int]
@@ -84,6 +90,9 @@ class ReasoningInput(TypedDict):
     """Input of a graph."""
 
     question: str
+    k: NotRequired[int | None]
+    filter: NotRequired[str | dict[str, Any] | None]
+    as_of: NotRequired[str | None]
 
 
 class Progress:
@@ -93,7 +102,9 @@ class Progress:
         self, node: str, question: str, state: ReasoningState, *, reads: bool = False, searches: bool = True
     ) -> None:
         # Another question on the same thread, or the same one again, begins again.
-        going = state.get("asked") == question and state.get("next") == node
+        self.options = call_options(state)
+        asked = {"question": question, **self.options}
+        going = state.get("asked") == asked and state.get("next") == node
         self.question = question
         self.known = len(state["steps"]) if going else 0
         """Steps that earlier nodes have made."""
@@ -104,7 +115,7 @@ class Progress:
         self.edits = _edits(state, edited=node == "retrieve") if going else {}
         self._reads = reads
         self._update = ReasoningState(
-            asked=question, thought="", query="", steps=[], next="end", replies=self.replies, edits=self.edits
+            asked=asked, thought="", query="", steps=[], next="end", replies=self.replies, edits=self.edits
         )
         if not going:  # nothing of an earlier question may stand beside this one
             empty = ReasoningState(answer="", documents=[], citations=[], findings=[], stop="", usage={}, note="")
@@ -172,6 +183,9 @@ def create_ircot_graph(
 
     With `interrupt_before=["retrieve"]`, a person can replace the model's query: `graph.update_state(config, {"query":
     "..."})`, then `graph.invoke(None, config)`.
+
+    `k`, `filter` and `as_of` beside the question are those of a call of `create_ircot_chain`. LangGraph ignores keys
+    that no state has.
 
     Args:
         retriever: See `create_ircot_chain`.
@@ -244,11 +258,15 @@ def _graph(
         graph.add_node(node, RunnableLambda(partial(work.run, node), partial(work.arun, node), name=node))
     graph.add_edge(START, "retrieve")
     for node in nodes[:-1]:
-        graph.add_conditional_edges(node, itemgetter("next"), {**{name: name for name in nodes}, "end": END})
+        graph.add_conditional_edges(node, _next_node, {**{name: name for name in nodes}, "end": END})
     graph.add_edge("answer", END)
     name = {"ircot": "IRCoT", "self-ask": "SelfAsk"}[strategy]
     before, after = [*interrupt_before], [*interrupt_after]
     return graph.compile(checkpointer, interrupt_before=before, interrupt_after=after, name=name)
+
+
+def _next_node(state: ReasoningState) -> str:  # LangGraph reads its signature, which `itemgetter` has not
+    return state["next"]
 
 
 class _Work:
@@ -264,7 +282,7 @@ class _Work:
         callbacks = get_callback_manager_for_config(config)
         try:
             run_sync(_repeat(steps, progress))
-            with closing(traced(steps, callbacks, progress.query, **self._reasoner.traces())) as walk:
+            with closing(traced(steps, callbacks, progress.query, **self._traces(progress))) as walk:
                 for step in walk:
                     if self._note(step, progress):
                         break
@@ -277,7 +295,7 @@ class _Work:
         callbacks = get_async_callback_manager_for_config(config)
         try:
             await _repeat(steps, progress)
-            async with aclosing(atraced(steps, callbacks, progress.query, **self._reasoner.traces())) as walk:
+            async with aclosing(atraced(steps, callbacks, progress.query, **self._traces(progress))) as walk:
                 async for step in walk:
                     if self._note(step, progress):
                         break
@@ -288,7 +306,7 @@ class _Work:
     def _start(self, node: str, state: ReasoningState) -> tuple[Progress, AsyncGenerator[ReasoningStep, None]]:
         reasoner = self._reasoner
         reads = reasoner.strategy == "self-ask" and reasoner.searches
-        progress = Progress(node, question_of(state), state, reads=reads, searches=reasoner.searches)
+        progress = Progress(node, read_question(state), state, reads=reads, searches=reasoner.searches)
         replies = progress.replies
         if isinstance(reasoner.source, (Index, PassageSource)):
             source: Any = RecordedSearches(reasoner.source, replies["search"], self._vectors)
@@ -301,8 +319,11 @@ class _Work:
             model = RecordedModel(model, replies["model"], numbered=True, max_calls=limit)
         edits = {int(number): query for number, query in progress.edits.items()}
         streams = self._streams and node == "answer"
-        steps = replace(reasoner, model=model, source=source).steps(progress.question, stream=streams, edits=edits)
-        return progress, steps
+        reasoner = replace(reasoner, model=model, source=source)
+        return progress, reasoner.steps(progress.question, **progress.options, stream=streams, edits=edits)
+
+    def _traces(self, progress: Progress) -> dict[str, Any]:
+        return self._reasoner.traces(progress.options.get("k"), progress.options.get("filter"))
 
     @staticmethod
     def _note(step: ReasoningStep, progress: Progress) -> bool:

@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from langchain_sire.chat import LLMLike
 from langchain_sire.documents import KEY, evidence_to_langchain, hit_to_langchain
-from langchain_sire.reasoning import ReasoningChain, make_reasoner, question_of
+from langchain_sire.reasoning import ReasoningChain, make_reasoner
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
 from sire_core.arguments import lists_options
@@ -224,15 +224,13 @@ class _Answerer:
     def answer(self, callbacks: Callbacks = None, **arguments: Any) -> tuple[str, dict[str, Any]]:
         steps: list[ReasoningStep] = []
         with _reported(steps, arguments, self._cite_key):
-            how = {"recorded": steps, **_narrowing(arguments)}
-            result = self._chain.invoke(question_of(arguments), {"callbacks": callbacks}, **how)
+            result = self._chain.invoke(_chain_input(arguments), {"callbacks": callbacks}, recorded=steps)
         return _text(steps, arguments, self._cite_key), result
 
     async def aanswer(self, callbacks: Callbacks = None, **arguments: Any) -> tuple[str, dict[str, Any]]:
         steps: list[ReasoningStep] = []
         with _reported(steps, arguments, self._cite_key):
-            how = {"recorded": steps, **_narrowing(arguments)}
-            result = await self._chain.ainvoke(question_of(arguments), {"callbacks": callbacks}, **how)
+            result = await self._chain.ainvoke(_chain_input(arguments), {"callbacks": callbacks}, recorded=steps)
         return _text(steps, arguments, self._cite_key), result
 
 
@@ -257,8 +255,8 @@ def _tool_errors() -> Iterator[None]:
         raise ToolException(str(error)) from error
 
 
-def _narrowing(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: arguments[key] for key in ("k", "filter", "as_of") if arguments.get(key) is not None}
+def _chain_input(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in arguments.items() if key != "show_steps"}
 
 
 def _text(steps: Sequence[ReasoningStep], arguments: Mapping[str, Any], cite_key: str) -> str:

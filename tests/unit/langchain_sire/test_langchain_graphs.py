@@ -182,6 +182,18 @@ async def test_each_call_and_search_is_traced_once(retriever, native):
     assert nodes == ["retrieve", "think", "retrieve", "think", "answer"]
 
 
+@pytest.mark.parametrize("make", [create_ircot_graph, create_self_ask_graph])
+def test_a_filter_beside_the_question_holds_in_every_node_and_until_another(retriever, make):
+    script = IRCOT if make is create_ircot_graph else SELF_ASK
+    graph = make(retriever, model(*script * 3), checkpointer=memory.InMemorySaver())
+    for more in ({"filter": "kind=person", "k": 2}, {}, {"filter": "kind=work"}):
+        state = graph.invoke({"question": QUESTION, **more}, THREAD)
+        searched = [document for step in state["steps"] for document in step.get("documents", ())]
+        kinds = {document["metadata"]["kind"] for document in [*searched, *state["documents"]]}
+        assert kinds == {"work" if more == {"filter": "kind=work"} else "person"}
+        assert len(state["documents"]) == 2
+
+
 def test_unknown_options_and_missing_questions_are_errors(retriever):
     with pytest.raises(ConfigurationError, match="has no option flavour"):
         create_ircot_graph(retriever, model("x"), flavour="x")
@@ -196,7 +208,7 @@ def test_unknown_options_and_missing_questions_are_errors(retriever):
 
 def test_callers_see_what_they_give_and_get(retriever):
     graph = create_ircot_graph(retriever, model("x"))
-    assert set(graph.get_input_jsonschema()["properties"]) == {"question"}
+    assert set(graph.get_input_jsonschema()["properties"]) == {"question", "k", "filter", "as_of"}
     assert {"answer", "documents", "citations", "stop", "steps"} <= set(graph.get_output_jsonschema()["properties"])
     assert set(graph.get_graph().nodes) == {"__start__", "retrieve", "think", "answer", "__end__"}
 

@@ -117,6 +117,8 @@ async def test_k_and_filter_of_one_call_work_in_every_way(made, retriever):
         made().invoke(QUESTION, k=2, filter={"kind": "person"}),
         await made().ainvoke(QUESTION, k=2, filter="kind=person"),
         made().bind(k=2, filter={"kind": "person"}).invoke(QUESTION),
+        made().bind(k=3).invoke({"question": QUESTION, "k": 2, "filter": "kind=person", "as_of": None}),
+        made().bind(filter="kind=person").invoke({"input": QUESTION, "k": 2, "filter": "kind in [person, book]"}),
     ):
         assert len(result["documents"]) == 2
         assert {d.metadata["kind"] for d in result["documents"]} == {"person"}
@@ -124,6 +126,11 @@ async def test_k_and_filter_of_one_call_work_in_every_way(made, retriever):
     assert [plain["metadata"]["kind"] for plain in streamed["documents"]] == ["person"] * 2
     with pytest.raises(TypeError, match="top_k"):
         made().invoke(QUESTION, top_k=2)
+    for key in ("filtr", "Filter"):
+        with pytest.raises(ConfigurationError, match=f"unknown key '{key}'; did you mean 'filter'"):
+            await made().ainvoke({"question": QUESTION, key: "kind=person"})
+    with pytest.raises(ConfigurationError, match=r"unknown key 'anything'; a chain reads question, .*filter"):
+        made().invoke({"question": QUESTION, "anything": 1})
     with pytest.raises(TypeError, match="top_k"):
         await made().ainvoke(QUESTION, top_k=2)
 

@@ -154,6 +154,8 @@ def test_a_chain_reads_the_history_of_a_chat():
     assert asked == "Where did her boiler come from? (Southern Tern sink)"
     assert question_of({"input": "Where did her boiler come from?", "chat_history": []}).endswith("from?")
     assert question_of("Where did her boiler come from?").endswith("from?")
+    with pytest.raises(ConfigurationError, match="filter of the input would have no effect"):
+        question_of({"input": "Where did her boiler come from?", "filter": "tenant=a", "language": "en"})
 
 
 def test_a_retrieval_chain_of_the_framework_searches_with_the_history():
