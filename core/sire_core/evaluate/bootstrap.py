@@ -110,6 +110,11 @@ def paired_differences(row: EvalRow, other: EvalRow, measure: str, other_measure
         ConfigurationError: The rows have other questions, or none.
     """
     ours, theirs = row.per_question(measure), other.per_question(other_measure or measure)
+    if not ours and not theirs:
+        raise ConfigurationError(
+            f"{row.label} and {other.label} have no question with {measure}: tokens@N and context@N need budgets= and "
+            "quotes or answers, EM, F1 and Acc need answers of a model, other measures gold."
+        )
     if not ours or ours.keys() != theirs.keys():
         raise ConfigurationError(
             f"{row.label} and {other.label} cannot be compared by {measure}: they have {len(ours)} and "

@@ -23,7 +23,7 @@ from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, ModelError, StorageError
 from sire_core.evaluate.bootstrap import mark_same, with_intervals, with_spread, with_tper
 from sire_core.evaluate.delivered import as_pieces
-from sire_core.evaluate.retrieval import evidence_match
+from sire_core.evaluate.retrieval import evidence_match, span_answers
 from sire_core.evaluate.row_list import EvalRows
 from sire_core.evaluate.rows import BASELINES, OF_PIECES, Setup
 from sire_core.evaluate.runner import EvalConfig, evaluate
@@ -213,6 +213,11 @@ class Experiment:
         if not self.dataset.measurable:
             raise ConfigurationError(
                 f"No question of {self.dataset.name} has gold ('supporting' or 'needs') or answers."
+            )
+        if experiment.config.budgets and not any(q.needs or span_answers(q.answers) for q in self.dataset.measurable):
+            raise ConfigurationError(
+                f"{self.dataset.name} has neither quotes ('needs') nor answers that a text can hold, whose recall "
+                "within budgets is measured. Leave budgets out; R@budget is of gold documents, within a single budget."
             )
         return await (_run_builds(experiment) if self.index is None else _run_existing(experiment, self.index))
 

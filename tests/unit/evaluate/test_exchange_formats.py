@@ -179,6 +179,12 @@ def test_rows_are_a_frame_and_lines_of_a_plot(rows, tmp_path):
         rows.plot("tokens")
 
 
+def test_budgets_without_quotes_or_answers_are_refused_before_anything_is_built(beir, tmp_path):
+    with pytest.raises(ConfigurationError, match=r"has neither quotes .* nor answers .* R@budget is of gold documents"):
+        Experiment(load_dataset(beir), budgets=(300,), folder=tmp_path).run()
+    assert not list(tmp_path.iterdir())
+
+
 def test_comparisons_are_of_any_two_rows_and_measures_and_corrected(rows):
     found = rows.compare("MRR")
     assert [(one.first, one.second) for one in found] == [("dense", "bm25"), ("sire", "bm25"), ("sire", "dense")]
@@ -189,7 +195,7 @@ def test_comparisons_are_of_any_two_rows_and_measures_and_corrected(rows):
     for wrong, message in (
         ({"measure": "P@5"}, "no measure 'P@5'"),
         ({"baseline": "x"}, "no row 'x'"),
-        ({"measure": "answer@budget"}, "0 and 0 questions"),
+        ({"measure": "tokens@300"}, r"no question with tokens@300: .* need budgets="),
     ):
         with pytest.raises(ConfigurationError, match=message):
             rows.compare(**wrong)
