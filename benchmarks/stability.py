@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from sire_core import Document, Index
-from sire_core.evaluate.bootstrap import spread
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.evaluate.rows import EvalRow
 from sire_core.evaluate.runner import EvalConfig, evaluate
@@ -116,11 +115,9 @@ def run(dataset: DataSet, recipe: str, embedder: str) -> None:
         print(_line(recipe, f"{group}: {name}", row), flush=True)
     for group, found in rows.items():
         same = _same(found)
-        values = spread(row.recall_passages(5) for row in found)
-        low, high = values["min"], values["max"]
-        print(
-            f"| {recipe} | **{group}: spread** | | | {low:.1f} to {high:.1f} (sd {values['sd']:.1f}) | | {same:.1f} |"
-        )
+        values = [row.recall_passages(5) or 0.0 for row in found]
+        spread = f"{min(values):.1f} to {max(values):.1f} (sd {np.std(values, ddof=1):.1f})"
+        print(f"| {recipe} | **{group}: spread** | | | {spread} | | {same:.1f} |")
 
 
 def _line(recipe: str, name: str, row: EvalRow) -> str:

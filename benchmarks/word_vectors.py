@@ -1,16 +1,17 @@
 """Makes `core/sire_core/data/word_vectors.npz`: what English words mean, learned from a sentence embedder.
 
-A word's vector stands between two things that the embedder says: the vector of the word alone, and the vector that,
-summed over the words of a sentence, comes nearest the sentence's (ridge regression towards the former). Its length is
-that of the latter: words that say little are short. Words of one stem are one row, weighted by how often each occurs.
-Rows are kept in 8 bits with a length each.
+Every piece of the embedder's vocabulary gets a vector of 128 numbers such that the sum over the pieces of a passage has
+the direction of the embedder's vector of it, reduced to its leading directions. It begins with what the embedder says
+of the piece alone; the less often a piece occurs, the longer it is at first. Rows are kept in 8 bits with a scale each.
+The words of the passages are kept beside them, one for each stem, by which English is told from other languages.
 
-    python benchmarks/word_vectors.py MODEL_FOLDER SENTENCES.json
+    python benchmarks/word_vectors.py MODEL_FOLDER TEXTS.json ...
 
 MODEL_FOLDER holds `model.onnx` and `tokenizer.json` of an English embedder with vectors at the first token; the shipped
-file comes from bge-small-en-v1.5 (MIT licence). SENTENCES.json is a list of sentences: 140,000 of manual pages,
-docstrings and documentation of installed packages, glosses of WordNet, and passages of the encyclopaedia pools of
-SIRE_DATA; none of the documents that `left_out.py` judges. Takes 20 minutes of one core. Needs the extra `onnx`.
+file comes from bge-small-en-v1.5 (MIT licence). TEXTS.json is a list of passages, whose vectors are kept beside it; the
+shipped file comes from the encyclopaedia pools of SIRE_DATA, manual pages of Debian, the books of OpenStax, and glosses
+of WordNet and FOLDOC: none of the documents that `left_out.py` judges. Two hours of one core for the embedder, a minute
+for the rest. Needs the extra `onnx`, and torch.
 """
 
 from __future__ import annotations
@@ -22,120 +23,124 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import Stemmer
-from scipy import sparse
+import torch
+from tokenizers import Tokenizer
+from torch.nn import functional
 
-from sire_core.models.word_vectors import FILE, WIDTH
+from sire_core.models.word_vectors import FILE, INNER, WIDTH
 from sire_core.text.words import split_words
 
-WORD = re.compile("[a-z][a-z0-9]+")
-LEAST = 2
-"""Sentences that a word has to occur in, unless the tokenizer knows it whole."""
-PULL = 5.0
-"""Weight of the vector of the word alone in the regression."""
-BATCH = 64
+PIECE = re.compile(f"(?:{INNER})?[a-z0-9]+")
+WORD = re.compile("[a-z][a-z0-9]{1,23}")
+LEAST = 3
+"""Passages that a word has to occur in."""
+COMMON = 1e-3
+"""Share of all pieces from which on a piece counts less than half."""
+PASSES, STEP, BATCH = 4, 3e-3, 256
 
 
 class Teacher:
     """A sentence embedder over onnxruntime."""
 
     def __init__(self, folder: Path) -> None:
-        import onnxruntime
-        from tokenizers import Tokenizer
-
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options)
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.enable_truncation(96)
-        self._tokenizer.enable_padding()
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.enable_truncation(512)
 
-    def whole_words(self) -> list[str]:
-        """Words that are one token."""
-        return [word for word in self._tokenizer.get_vocab() if word.isascii() and word.isalpha() and len(word) > 1]
-
-    def embed(self, texts: list[str], *, mean: bool) -> np.ndarray:
-        """Vectors of length 1, `[texts, width]`: the mean over the tokens or that of the first token."""
-        found: list[np.ndarray] = []
-        order = np.argsort([len(text) for text in texts], kind="stable")
-        for start in range(0, len(texts), BATCH):
-            encoded = self._tokenizer.encode_batch([texts[i] for i in order[start : start + BATCH]])
-            ids = np.array([item.ids for item in encoded], dtype=np.int64)
-            mask = np.array([item.attention_mask for item in encoded], dtype=np.int64)
-            given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    def embed(self, rows: list[list[int]], *, mean: bool) -> np.ndarray:
+        """Vectors of length 1 of token ids, `[rows, width]`: the mean over the tokens or that of the first token."""
+        vectors: list[np.ndarray] = []
+        order = np.argsort([len(row) for row in rows], kind="stable")
+        for start in range(0, len(rows), 32):
+            batch = [rows[i] for i in order[start : start + 32]]
+            mask = np.arange(max(map(len, batch)))[None, :] < np.array([len(row) for row in batch])[:, None]
+            ids = np.zeros(mask.shape, dtype=np.int64)
+            ids[mask] = np.concatenate(batch)
+            given = {"input_ids": ids, "attention_mask": mask.astype(np.int64), "token_type_ids": np.zeros_like(ids)}
             tokens = self._session.run(None, given)[0]
-            pooled = (tokens * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
-            found.append(unit(pooled if mean else tokens[:, 0]))
-        vectors = np.empty((len(texts), found[0].shape[1]), dtype=np.float32)
-        vectors[order] = np.concatenate(found)
-        return vectors
+            vectors.append(unit((tokens * mask[:, :, None]).sum(axis=1) if mean else tokens[:, 0]))
+        return np.concatenate(vectors)[np.argsort(order)]
+
+    def passages(self, file: Path) -> tuple[list[list[int]], np.ndarray]:
+        """Token ids of the passages of a file, and their vectors, which are kept beside it."""
+        rows = [item.ids for item in self.tokenizer.encode_batch(json.loads(file.read_text("utf-8")))]
+        kept = file.with_suffix(".npy")
+        if not kept.exists():
+            np.save(kept, self.embed(rows, mean=False))
+        return rows, np.load(kept).astype(np.float32)
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.maximum(1e-9, np.linalg.norm(rows, axis=1, keepdims=True))
 
 
-def word_counts(sentences: list[str], number: dict[str, int]) -> sparse.csr_matrix:
-    """Damped counts over the square root of their sum, `[sentences, words]`."""
-    rows, columns, values = [], [], []
-    for row, sentence in enumerate(sentences):
-        for word, count in Counter(split_words(sentence)).items():
-            if word in number:
-                rows.append(row)
-                columns.append(number[word])
-                values.append(1.0 + np.log(count))
-    counts = sparse.csr_matrix((values, (rows, columns)), shape=(len(sentences), len(number)))
-    return sparse.diags(1.0 / np.sqrt(np.maximum(1.0, np.asarray(counts.sum(axis=1)).ravel()))) @ counts
+def learn(passages: list[list[int]], target: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Vectors of pieces, `[pieces, WIDTH]`, whose sums have the direction of `target`, beginning with `start`."""
+    share = np.bincount(np.concatenate(passages), minlength=len(start)) / sum(map(len, passages))
+    weights = torch.tensor(start * (COMMON / (COMMON + share))[:, None], dtype=torch.float32)
+    table = torch.nn.EmbeddingBag.from_pretrained(weights, freeze=False, mode="sum")
+    optimizer = torch.optim.Adam(table.parameters(), lr=STEP)
+    steps = PASSES * -(-len(passages) // BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, STEP, total_steps=steps, pct_start=0.1)
+    for seed in range(PASSES):
+        for batch in np.array_split(np.random.default_rng(seed).permutation(len(passages)), steps // PASSES):
+            rows = [torch.tensor(passages[i]) for i in batch]
+            starts = torch.tensor(np.cumsum([0, *map(len, rows[:-1])]))
+            cosines = functional.cosine_similarity(table(torch.cat(rows), starts), torch.tensor(target[batch]))
+            optimizer.zero_grad()
+            (1 - cosines).mean().backward()
+            optimizer.step()
+            schedule.step()
+    return table.weight.detach().numpy()
 
 
-def regress(counts: sparse.csr_matrix, target: np.ndarray, alone: np.ndarray) -> np.ndarray:
-    """Ridge regression of `target` on `counts` towards a multiple of `alone`, by conjugate gradients."""
-    summed = np.asarray(counts @ alone)
-    start = alone * (summed * target).sum() / (summed**2).sum()
-    squares = counts.T @ counts
-    found = start.copy()
-    left = np.asarray(counts.T @ target) + PULL * start - (squares @ found + PULL * found)
-    step, size = left.copy(), (left**2).sum(axis=0)
-    for _ in range(100):
-        along = squares @ step + PULL * step
-        length = size / np.maximum(1e-12, (step * along).sum(axis=0))
-        found += length * step
-        left -= length * along
-        before, size = size, (left**2).sum(axis=0)
-        step = left + size / np.maximum(1e-12, before) * step
-    return found
+def common_words(files: list[Path]) -> list[str]:
+    """The commonest word of every stem, those that most passages have first."""
+    passages = Counter(
+        word for file in files for text in json.loads(file.read_text("utf-8")) for word in set(split_words(text))
+    )
+    words = [word for word, count in passages.most_common() if count >= LEAST and WORD.fullmatch(word)]
+    by_stem: dict[str, str] = {}
+    for word, stem in zip(words, Stemmer.Stemmer("english").stemWords(words), strict=True):
+        by_stem.setdefault(stem, word)
+    return list(by_stem.values())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
-    parser.add_argument("sentences", type=Path)
+    parser.add_argument("texts", type=Path, nargs="+")
     options = parser.parse_args()
+    torch.manual_seed(0)
     teacher = Teacher(options.model)
-    sentences = json.loads(options.sentences.read_text("utf-8"))
-    frequency = Counter(word for sentence in sentences for word in set(split_words(sentence)))
-    common = {
-        word for word, n in frequency.items() if n >= LEAST and word.isascii() and word.isalnum() and word[0].isalpha()
-    }
-    words = sorted(word for word in common | set(teacher.whole_words()) if 1 < len(word) < 25)
-    meant = teacher.embed(sentences, mean=False)
-    alone = teacher.embed(words, mean=True)
-    meant, alone = meant - meant.mean(axis=0), unit(alone - alone.mean(axis=0))
-    basis = np.linalg.svd(meant[::5], full_matrices=False)[2][:WIDTH].T
-    meant, alone = meant @ basis, alone @ basis
-    learned = regress(word_counts(sentences, {word: i for i, word in enumerate(words)}), meant, alone)
-    lengths = np.linalg.norm(learned, axis=1, keepdims=True)
-    vectors = unit(unit(learned) + unit(alone)) * lengths
+    vocabulary = teacher.tokenizer.get_vocab()
+    read = [teacher.passages(file) for file in options.texts]
+    passages = [row[1:-1] or row for rows, _ in read for row in rows]
+    meant = np.concatenate([vectors for _, vectors in read])
+    first, last = (teacher.tokenizer.encode("").ids[i] for i in (0, 1))
+    alone = teacher.embed([[first, number, last] for number in range(len(vocabulary))], mean=True)
+    meant -= meant.mean(axis=0)
+    basis = np.linalg.svd(meant[np.random.default_rng(0).permutation(len(meant))[:8000]], full_matrices=False)[2]
+    reduced = meant @ basis[:WIDTH].T
+    learned = learn(passages, reduced, unit((alone - alone.mean(axis=0)) @ basis[:WIDTH].T))
 
-    stems, stem_of = np.unique(Stemmer.Stemmer("english").stemWords(words), return_inverse=True)
-    often = np.array([1.0 + frequency[word] for word in words])
-    shares = sparse.csr_matrix((often, (stem_of, np.arange(len(words)))))
-    merged = np.asarray(sparse.diags(1.0 / np.asarray(shares.sum(axis=1)).ravel()) @ shares @ vectors)
-    largest = np.abs(merged).max(axis=1)
-    codes = np.round(127.0 * merged / largest[:, None]).astype(np.int8)
-    scales = (largest / 127.0 / np.median(lengths)).astype(np.float16)
-    np.savez(FILE, stems=np.frombuffer("\n".join(stems).encode("ascii"), dtype=np.uint8), codes=codes, scales=scales)
-    print(f"{len(words):,} words, {len(stems):,} stems, {FILE.stat().st_size:,} bytes")
+    pieces = sorted((piece for piece in vocabulary if PIECE.fullmatch(piece)), key=vocabulary.__getitem__)
+    vectors = learned[[vocabulary[piece] for piece in pieces]]
+    largest = np.abs(vectors).max(axis=1)
+    words = common_words(options.texts)
+    np.savez(
+        FILE,
+        words=np.frombuffer("\n".join(words).encode("ascii"), dtype=np.uint8),
+        pieces=np.frombuffer("\n".join(pieces).encode("ascii"), dtype=np.uint8),
+        codes=np.round(127.0 * vectors / largest[:, None]).astype(np.int8),
+        scales=(largest / 127.0 / np.median(largest)).astype(np.float16),
+    )
+    print(f"{len(words):,} words, {len(pieces):,} pieces, {FILE.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

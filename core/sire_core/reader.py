@@ -356,8 +356,9 @@ class Reader:
         embedder = restore(configured, "embedder", manifest.embedder, self.files().calls)
         if lacks_state(embedder, manifest.embedder):
             raise EmbedderMismatchError(
-                f"What the embedder {manifest.embedder} has learned of this corpus is not in calls.sqlite, which is "
-                "damaged or missing. Restore it from a backup, or give the documents again (sire index or sire sync)."
+                f"What the embedder {manifest.embedder} has learned of this corpus is not in calls.sqlite: the file is "
+                "damaged or missing, or an earlier version built the index, with other vectors of words. Restore the "
+                "file, give the documents again (sire index or sire sync), or run sire reembed DIR --embedder lexical."
             )
         if embedder.fingerprint != manifest.embedder:
             raise EmbedderMismatchError(

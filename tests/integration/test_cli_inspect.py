@@ -103,7 +103,7 @@ def test_compare_says_what_may_be_chance():
     for _, [mean], milliseconds in result.table():
         assert 0 <= mean.low <= mean.difference <= mean.high <= 100
         assert milliseconds > 0
-    assert f"level on {len(questions)} questions" in result.verdict()
+    assert re.search(rf"on {len(questions)} questions: R@5: level with .* may be chance\.$", result.verdict())
 
 
 def test_compare_finds_a_real_difference_and_takes_a_reranker(tmp_path):
@@ -124,9 +124,9 @@ def test_compare_finds_a_real_difference_and_takes_a_reranker(tmp_path):
         run("compare", corpus, "--questions", file, "--reranker", f"onnx:{tmp_path / 'reranker'}", "--json")
     )
     assert [row["name"] for row in said["rows"]] == ["BM25", "vectors", "hybrid (both)", "sire", "sire, reranked"]
-    assert said["difference"]["significant"]
-    assert said["difference"]["difference"] > 20
-    assert said["verdict"].startswith("sire finds more than")
+    assert said["against_best"]["R@5"]["significant"]
+    assert said["against_best"]["R@5"]["difference"] > 20
+    assert "30 questions: R@5: ahead of" in said["verdict"]
     assert said["questions"] == 30
     wanted = [("good", "p1", "born in Town1q"), ("bad", "p2", "born in Berlin")]
     needs = [{"id": name, "question": "Born?", "needs": [[{"doc": doc, "quote": text}]]} for name, doc, text in wanted]
@@ -153,6 +153,13 @@ def test_compare_measures_what_is_delivered_where_gold_is_quoted():
         within_1000.difference <= within_2000.difference for _, (_, within_1000, within_2000), _ in result.table()
     )
     assert result.table()[-1][1][2].difference > 90
+    *others, (_, ours, _) = result.table()
+    for column, (name, (best, points)) in enumerate(result.against_best().items()):
+        means = {row: values[column].difference for row, values, _ in others}
+        assert means[best] == max(means.values())
+        assert points.difference == pytest.approx(ours[column].difference - means[best])
+        standing = ("ahead of" if points.low > 0 else "behind") if points.significant else "level with"
+        assert f"{name}: {standing} {best}, {points.difference:+.1f} points" in result.verdict()
 
 
 def test_a_report_prints_as_a_sentence():

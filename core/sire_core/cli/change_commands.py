@@ -188,7 +188,7 @@ def _note_embedder(codes: Sequence[str], folder: Path | None) -> None:
         )
     else:
         note(
-            "Embedder lexical, the default. On questions in people's own words a model of 34 MB finds 11 to 20 points "
+            "Embedder lexical, the default. On questions in people's own words a model of 34 MB finds 10 to 20 points "
             f"more: {model}/bge-small-en-v1.5."
         )
 

@@ -130,13 +130,15 @@ def compare(
 
     Shows which share of the evidence each finds among its first five passages and, where gold is quoted, within 1,000
     and 2,000 tokens of what is delivered (whole passages or pieces, and the context that `sire` chooses), with 95 %
-    intervals, and says whether the difference may be chance. Without --questions, questions are made from the text;
-    these reuse its words, which favours BM25. Calls no language model and changes nothing.
+    intervals, and says for each whether `sire` is ahead of the best of the others, level or behind. Without
+    --questions, questions are made from the text; these reuse its words, which favours BM25. Calls no language model
+    and changes nothing.
 
     Example: sire compare docs --questions questions.jsonl
 
     JSON: {"questions", "made", "reranker", "rows": [{"name", "R@5": {"mean", "low", "high"}, "1,000 tokens": {...},
-    "query_p50_ms"}], "difference", "baseline", "verdict", "unmet"}.
+    "query_p50_ms"}], "against_best": {"R@5": {"baseline", "difference", "low", "high", "significant"}, ...}, "verdict",
+    "unmet"}.
     """
     from sire_core.evaluate.compare import compare as compared
     from sire_core.evaluate.datasets import load_questions

@@ -117,18 +117,18 @@ class Interval:
         return {**{name: round(value, 1) for name, value in asdict(self).items()}, "significant": self.significant}
 
 
-def paired_bootstrap(row: EvalRow, other: EvalRow, measure: str = "R@5") -> Interval:
-    """Compare a measure of two rows over the same questions."""
-    return interval_of(paired_differences(row, other, measure))
+def paired_bootstrap(row: EvalRow, other: EvalRow, measure: str = "R@5", other_measure: str = "") -> Interval:
+    """Compare a measure of two rows over the same questions; of the other row perhaps one with another name."""
+    return interval_of(paired_differences(row, other, measure, other_measure))
 
 
-def paired_differences(row: EvalRow, other: EvalRow, measure: str) -> DoubleArray:
+def paired_differences(row: EvalRow, other: EvalRow, measure: str, other_measure: str = "") -> DoubleArray:
     """Differences of a measure in points, by question, `[questions]`.
 
     Raises:
         ConfigurationError: The rows have other questions, or none.
     """
-    ours, theirs = row.per_question(measure), other.per_question(measure)
+    ours, theirs = row.per_question(measure), other.per_question(other_measure or measure)
     if not ours and not theirs:
         raise ConfigurationError(
             f"{row.label} and {other.label} have no question with {measure}: tokens@N and context@N need budgets= and "

@@ -50,15 +50,11 @@ class ComparedSearches:
             with a reranker where there is one.
         reranker: The reranker of the last row; empty if there is none.
         is_made: Whether the questions were made from the text.
-        interval: R@5 of `sire` minus that of the best baseline, in points.
-        best_baseline: Name of that baseline.
     """
 
     rows: EvalRows
     reranker: str
     is_made: bool
-    interval: Interval
-    best_baseline: str
 
     @property
     def questions(self) -> int:
@@ -89,14 +85,25 @@ class ComparedSearches:
             for row in self.rows
         ]
 
+    def against_best(self) -> dict[str, tuple[str, Interval]]:
+        """Return by measure the best of the others and the points of `sire` (not reranked) minus its points."""
+        baselines = [row for row in self.rows if row.setup.recipe in _NAMES.values()]
+        ours = self.rows[len(baselines)]
+        compared: dict[str, tuple[str, Interval]] = {}
+        for name, (theirs, of_sire) in self.measures.items():
+            best = max(baselines, key=lambda row: row.mean(theirs) or 0.0)
+            compared[name] = best.setup.recipe, paired_bootstrap(ours, best, of_sire, theirs)
+        return compared
+
     def verdict(self) -> str:
-        """The conclusion, in a sentence."""
-        points = f"{self.interval.difference:+.1f} points [{self.interval.low:.1f}, {self.interval.high:.1f}]"
-        number = count(self.questions, "question")
-        if not self.interval.significant:
-            return f"sire and {self.best_baseline} are level on {number}: {points} of R@5, which may be chance."
-        better = "more" if self.interval.difference > 0 else "less"
-        return f"sire finds {better} than {self.best_baseline}, the best of the others, on {number}: {points} of R@5."
+        """The conclusion, in a sentence: by measure, whether `sire` is ahead of the best of the others."""
+        parts = []
+        for name, (best, points) in self.against_best().items():
+            standing = ("ahead of" if points.low > 0 else "behind") if points.significant else "level with"
+            chance = "" if points.significant else ", which may be chance"
+            interval = f"{points.difference:+.1f} points [{points.low:.1f}, {points.high:.1f}]"
+            parts.append(f"{name}: {standing} {best}, {interval}{chance}")
+        return f"sire against the best of the others on {count(self.questions, 'question')}: {'; '.join(parts)}."
 
     def as_json(self) -> dict[str, Any]:
         """For scripts."""
@@ -116,8 +123,9 @@ class ComparedSearches:
             "made": self.is_made,
             "reranker": self.reranker,
             "rows": rows,
-            "difference": self.interval.as_json(),
-            "baseline": self.best_baseline,
+            "against_best": {
+                name: {"baseline": best, **points.as_json()} for name, (best, points) in self.against_best().items()
+            },
             "verdict": self.verdict(),
             "unmet": self.rows[0].unmet,
         }
@@ -167,10 +175,7 @@ def compare(
     ]
     ours, *reranked = (row for row in rows if row.setup.recipe not in _NAMES)
     reranked = [replace(row, setup=replace(row.setup, recipe="sire, reranked")) for row in reranked]
-    best = max(baselines, key=lambda row: row.mean(_RECALL) or 0.0)
-    return ComparedSearches(
-        EvalRows([*baselines, ours, *reranked]), chosen, not questions, paired_bootstrap(ours, best), best.setup.recipe
-    )
+    return ComparedSearches(EvalRows([*baselines, ours, *reranked]), chosen, not questions)
 
 
 def _local_reranker() -> str:

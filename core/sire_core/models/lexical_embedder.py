@@ -1,4 +1,4 @@
-"""The embedder that needs no download: hashed words and character n-grams, and vectors of English stems."""
+"""The embedder that needs no download: hashed words and character n-grams, and vectors of English words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from sire_core.arrays.grouping import GOLDEN, mixed
 from sire_core.errors import ConfigurationError
-from sire_core.models.word_vectors import WIDTH, word_vectors
+from sire_core.models.word_vectors import WIDTH, are_english, word_vectors
 from sire_core.text.words import SOUTH_EAST, packed, split_words
 
 if TYPE_CHECKING:
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 # Truncated SVD alone loses the rare names that multi-hop questions turn on (recall@5 on 2WikiMultihopQA: 30 with 256
 # dimensions, 42 with 512, MiniLM 62). Random signs keep inner products of rare words up to noise of 1 / sqrt(width), so
-# most of the vector is a sign projection (recall@5 61) and a smaller part what the words mean, or where most are not
-# English the topical directions of the SVD.
-SKETCH = 448
-TOPICS = WIDTH
+# one part of the vector is a sign projection (recall@5 61) and the other what the words mean, or where most are not
+# English, with less weight, the topical directions of the SVD.
+SKETCH, TOPICS = 448, 64
+DIMENSION = SKETCH + TOPICS
 _TOPIC_SHARE = 0.1
-_MEANING_SHARE = 0.25
+_MEANING_SHARE = 0.6
+_MEANING_IDF_POWER = 0.25
 _ENGLISH = 0.75  # Share of a corpus' words that have to be known for their meaning to be used
 _GRAM_SHARE = 0.3
 _IDF_POWER = 1.5
@@ -151,7 +152,7 @@ class LexicalState:
         for array, kind in ((self.keys, "<u8"), (self.frequencies, "<i4"), (self.topics, "<f2")):
             state.update(np.ascontiguousarray(array, dtype=kind).tobytes())
         if self.by_meaning:
-            state.update(b"words")
+            state.update(b"pieces")
         if self.whole_letters:
             state.update(b"letters")
         return state.hexdigest()
@@ -162,7 +163,7 @@ def learn_state(texts: Sequence[str], fitted_on: int) -> LexicalState:
     by_stem, keys, whole_letters = _stem_counts(texts)
     frequencies = np.bincount(by_stem.indices, minlength=len(keys)).astype(np.int32)
     often = np.asarray(by_stem.sum(axis=0)).ravel()
-    english = often[word_vectors(keys, keys_of_stems).any(axis=1)].sum() >= _ENGLISH * often.sum()
+    english = often[are_english(keys, keys_of_stems)].sum() >= _ENGLISH * often.sum()
     # A stem of a single text is treated like one never seen, which costs nothing to remember.
     common = np.flatnonzero(frequencies >= 2)
     if len(common) > _FIT_WORDS:
@@ -246,7 +247,7 @@ def _damped(counts: FloatArray) -> NDArray[np.float64]:
 
 def embed_texts(fitted: LexicalState, texts: list[str]) -> FloatArray:
     """Vectors of texts, batch by batch; see `LexicalEmbedder.embed`."""
-    vectors = np.zeros((len(texts), SKETCH + TOPICS), dtype=np.float32)
+    vectors = np.zeros((len(texts), DIMENSION), dtype=np.float32)
     start = 0
     for batch in packed(texts, len, _LETTERS_PER_BATCH, _TEXTS_PER_BATCH):
         counts, words = count_words(batch, whole_letters=fitted.whole_letters)
@@ -264,19 +265,20 @@ def _embed_counts(fitted: LexicalState, counts: Counts, words: list[str]) -> Flo
     frequencies = np.ones(len(keys), dtype=np.int32)
     frequencies[is_fitted] = fitted.frequencies[position[is_fitted]]
     rarity = _rarity(frequencies, fitted.sampled).astype(np.float32)
-    table = np.zeros((len(words), SKETCH + TOPICS), dtype=np.float32)
-    _write_sketches(words, keys, table[:, :SKETCH])
-    table[:, :SKETCH] *= rarity[:, None] ** _IDF_POWER
-    if fitted.by_meaning:
-        table[:, SKETCH:] = word_vectors(keys, keys_of_stems) * rarity[:, None]
-    else:
-        table[is_fitted, SKETCH:] = fitted.topics[position[is_fitted]] * rarity[is_fitted, None] ** _IDF_POWER
-    share = _MEANING_SHARE if fitted.by_meaning else _TOPIC_SHARE
+    sketches = np.zeros((len(words), SKETCH), dtype=np.float32)
+    _write_sketches(words, keys, sketches)
+    sketches *= rarity[:, None] ** _IDF_POWER
     data, columns, ends = counts
-    sums = _sums((_damped(data).astype(np.float32), columns, ends), table)
-    sums[:, :SKETCH] = _unit(sums[:, :SKETCH]) * np.float32((1 - share) ** 0.5)
-    sums[:, SKETCH:] = _unit(sums[:, SKETCH:]) * np.float32(share**0.5)
-    return _unit(sums)
+    damped = _damped(data).astype(np.float32), columns, ends
+    if fitted.by_meaning:
+        sketches = sketches[:, : DIMENSION - WIDTH]
+        share, meant = _MEANING_SHARE, _sums(counts, word_vectors(words) * rarity[:, None] ** _MEANING_IDF_POWER)
+    else:
+        topics = np.zeros((len(words), TOPICS), dtype=np.float32)
+        topics[is_fitted] = fitted.topics[position[is_fitted]] * rarity[is_fitted, None] ** _IDF_POWER
+        share, meant = _TOPIC_SHARE, _sums(damped, topics)
+    parts = _unit(_sums(damped, sketches)) * np.float32((1 - share) ** 0.5), _unit(meant) * np.float32(share**0.5)
+    return _unit(np.concatenate(parts, axis=1))
 
 
 def _write_sketches(words: list[str], keys: NDArray[np.uint64], into: FloatArray) -> None:
@@ -324,10 +326,10 @@ class LexicalEmbedder:
 
     A text is the sum of its words' vectors, each weighted by `(1 + ln tf) * idf ** 1.5`. A word's vector is a
     pseudo-random sign vector of its stem, plus those of its character n-grams (so that spellings and inflections of any
-    language meet). Beside it stands a second sum, of vectors of 31,000 English stems that ship with the package, each
-    weighted by `(1 + ln tf) * idf`. Where more than a quarter of the words it is fitted on are not among them, the rows
-    of a truncated SVD of these texts stand there instead. Words never seen before still have a vector, with the largest
-    idf. Runs of scripts without spaces count as overlapping pairs of characters.
+    language meet). Beside it stands a second sum, of vectors of English words that ship with the package, each weighted
+    by `tf * idf ** .25`. Where more than a quarter of the words it is fitted on are not English, the rows of a
+    truncated SVD of these texts stand there instead. Words never seen before still have a vector, with the largest idf.
+    Runs of scripts without spaces count as overlapping pairs of characters.
 
     Fitted once by `fit`, which returns a copy, and frozen then. Of more than 20,000 texts it looks at 20,000 spread
     evenly. Texts without any word get the zero vector.
@@ -335,7 +337,7 @@ class LexicalEmbedder:
 
     spec = "lexical"  # Creates this embedder again, unfitted: `resolve_embedder(spec)`
     portable = True
-    dimension = SKETCH + TOPICS  # The same for every corpus
+    dimension = DIMENSION  # The same for every corpus
 
     def __init__(self, state: LexicalState | None = None) -> None:
         self._state = state

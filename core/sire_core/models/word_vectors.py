@@ -1,15 +1,25 @@
-"""Vectors of English stems that ship with the package, made by `benchmarks/word_vectors.py`."""
+"""Vectors of English words that ship with the package, made by `benchmarks/word_vectors.py`.
+
+A word's vector is the sum of those of its pieces, the longest from the left (WordPiece, Wu et al., 2016), so that words
+which nobody has seen have one, too.
+"""
 
 from __future__ import annotations
 
+import unicodedata
+from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.arrays.nearest_neighbors import unit_rows
+from sire_core.text.words import split_words
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -18,40 +28,122 @@ if TYPE_CHECKING:
     Keys = NDArray[np.uint64]
 
 FILE = Path(__file__).parents[1] / "data" / "word_vectors.npz"
-WIDTH = 64
+WIDTH = 128
+INNER = "##"
+"""Mark of a piece that does not begin a word."""
+_LONGEST_PIECE = 18
+_REMEMBERED = 100_000  # Words whose pieces are remembered, at most 20 MB
+
+
+class _PieceRows(dict[str, tuple[int, ...]]):
+    """Rows of the pieces of words, worked out when a word is first looked up; many words are remembered."""
+
+    def __init__(self, pieces: Mapping[str, int]) -> None:
+        super().__init__({piece: (row,) for piece, row in pieces.items()})
+        self.pieces = pieces
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        rows = tuple(self._longest_from_left(word))
+        if len(self) < _REMEMBERED:
+            self[word] = rows
+        return rows
+
+    def _longest_from_left(self, word: str) -> list[int]:
+        """Rows of the longest pieces of a word from the left; none where a letter of it has no piece."""
+        if not word.isascii():
+            word = "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
+        rows: list[int] = []
+        start = 0
+        while start < len(word):
+            mark = INNER if start else ""
+            ends = range(min(len(word), start + _LONGEST_PIECE), start, -1)
+            end = next((end for end in ends if mark + word[start:end] in self.pieces), 0)
+            if not end:
+                return []
+            rows.append(self.pieces[mark + word[start:end]])
+            start = end
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    words: list[str]  # English words, the commonest of each stem
+    rows: _PieceRows
+    codes: NDArray[np.int8]  # vectors of the pieces in 8 bits, `[pieces, WIDTH]`
+    scales: NDArray[np.float16]  # of the codes, `[pieces]`
+
+    def vectors(self, rows: NDArray[np.intp]) -> FloatArray:
+        """Vectors of pieces, float32 `[len(rows), WIDTH]`."""
+        return self.codes[rows] * self.scales[rows].astype(np.float32)[:, None]
 
 
 @cache
-def _file() -> tuple[list[str], NDArray[np.int8], NDArray[np.float16]]:
+def _pieces() -> _Pieces:
     with np.load(FILE) as file:
-        return file["stems"].tobytes().decode("ascii").split("\n"), file["codes"], file["scales"]
+        words, pieces = (file[name].tobytes().decode("ascii").split("\n") for name in ("words", "pieces"))
+        rows = _PieceRows({piece: row for row, piece in enumerate(pieces)})
+        return _Pieces(words, rows, file["codes"], file["scales"])
 
 
 @cache
-def _rows(key_of: Callable[[Sequence[str]], Keys]) -> tuple[Keys, NDArray[np.intp]]:
-    """Keys of the stems in ascending order, and the row of each."""
-    keys = key_of(_file()[0])
-    rows = np.argsort(keys)
-    return keys[rows], rows
+def _stems() -> dict[str, str]:
+    """Stems of the English words, and the word of each."""
+    import Stemmer
+
+    words = _pieces().words
+    return dict(zip(Stemmer.Stemmer("english").stemWords(words), words, strict=True))
 
 
 @cache
-def _stems() -> frozenset[str]:
-    return frozenset(_file()[0])
+def _whole_words(key_of: Callable[[Sequence[str]], Keys]) -> tuple[Keys, NDArray[np.intp]]:
+    """Keys of the stems whose word is one piece, ascending, and the row of each."""
+    rows = _pieces().rows
+    whole = {stem: rows[word][0] for stem, word in _stems().items() if len(rows[word]) == 1}
+    keys = key_of(list(whole))
+    order = np.argsort(keys)
+    return keys[order], np.array(list(whole.values()))[order]
 
 
 def is_english(word: str) -> bool:
-    """True if a word, in small letters and any inflection, has a vector."""
+    """True if a word, in small letters and any inflection, is one of those that ship."""
     import Stemmer
 
     return Stemmer.Stemmer("english").stemWord(word) in _stems()
 
 
-def word_vectors(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> FloatArray:
-    """Vectors of stems, float32 `[len(keys), WIDTH]`; the longer, the more a word says. Unknown stems have zeros."""
-    file_keys, rows = _rows(key_of)
-    _, codes, scales = _file()
-    positions = np.minimum(np.searchsorted(file_keys, keys), len(file_keys) - 1)
-    vectors = codes[rows[positions]].astype(np.float32)
-    vectors *= np.where(file_keys[positions] == keys, scales[rows[positions]], 0).astype(np.float32)[:, None]
-    return vectors
+def are_english(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> NDArray[np.bool_]:
+    """For keys of stems, as `key_of` makes them, whether they are of English words, bool `[len(keys)]`."""
+    return np.isin(keys, key_of(list(_stems())))
+
+
+def word_vectors(words: Sequence[str]) -> FloatArray:
+    """Vectors of words in small letters, float32 `[len(words), WIDTH]`; the longer, the more a word says."""
+    return _sums([_pieces().rows[word] for word in words])
+
+
+def text_vectors(texts: Sequence[str]) -> FloatArray:
+    """Sums over the words of texts, of length one, float32 `[len(texts), WIDTH]`; zeros for texts without a word."""
+    rows = _pieces().rows
+    return unit_rows(_sums([[*chain.from_iterable(map(rows.__getitem__, split_words(text)))] for text in texts]))
+
+
+def _sums(rows: Sequence[Sequence[int]]) -> FloatArray:
+    """Sums of the vectors of some pieces, `[len(rows), WIDTH]`."""
+    sums = np.zeros((len(rows), WIDTH), dtype=np.float32)
+    lengths = np.array([len(one) for one in rows], dtype=np.intp)
+    filled = np.flatnonzero(lengths)
+    if len(filled):
+        vectors = _pieces().vectors(np.fromiter(chain.from_iterable(rows), dtype=np.intp))
+        sums[filled] = np.add.reduceat(vectors, (np.cumsum(lengths) - lengths)[filled])
+    return sums
+
+
+def stem_vectors(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> FloatArray:
+    """Vectors of the words of stems, float32 `[len(keys), WIDTH]`, by keys as `key_of` makes them.
+
+    Zeros where a word is not English, or is made of several pieces: such words are near others of the same pieces,
+    whatever both mean.
+    """
+    whole, rows = _whole_words(key_of)
+    positions = np.minimum(np.searchsorted(whole, keys), len(whole) - 1)
+    return np.where((whole[positions] == keys)[:, None], _pieces().vectors(rows[positions]), np.float32(0))

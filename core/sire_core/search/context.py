@@ -30,6 +30,7 @@ from sire_core.documents.document_names import documents_of
 from sire_core.documents.heading_paths import is_path, title_path
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
+from sire_core.models.word_vectors import text_vectors
 from sire_core.search.pieces import PassagePieces, Piece, passage_pieces, sentence_spans
 from sire_core.search.validity import version
 from sire_core.settings import read_toml
@@ -52,12 +53,16 @@ Label = Callable[[int, "Hit"], str]
 GAP = "\u2026"  # one token; `[...]` is five, which cost one to two points of recall
 POOL = 30
 """Passages whose blocks are looked at."""
-FEATURES = ("words", "title", "near", "rank", "document", "furniture", "code", "links", "opening", "rerank")
+FEATURES = (
+    *("words", "title", "near", "rank", "meaning"),
+    *("document", "furniture", "code", "links", "opening", "rerank"),
+)
 """Features of a piece: share of the question's words in it, only in the title and headings above it, only in the pieces
-beside it, rare words counting more; logarithms of the rank of its passage, and of its document among the documents,
-negative; whether it is furniture or code; links per 20 tokens; logarithm of its number in the passage, at most
-`_OPENING_PIECES`, negative; the reranker's score, in standard deviations of the others. Density, length, identifiers,
-rows, items, linking sentences, word vectors and words of the rest of the passage gave nothing more on left-out sets."""
+beside it, rare words counting more; logarithm of the rank of its passage, negative; in English the cosine between what
+its words and those of the question mean; logarithm of the rank of its document among the documents, negative; whether
+it is furniture or code; links per 20 tokens; logarithm of its number in the passage, at most `_OPENING_PIECES`,
+negative; the reranker's score, in standard deviations of the others. Density, length, identifiers, rows, items, linking
+sentences and words of the rest of the passage gave nothing more on left-out sets."""
 SMALL_PASSAGE_CHARS = 1_200
 """Passages up to this length are joined with their neighbors in the document."""
 _MIN_CUT_TOKENS = 12  # Less room is not worth a part of a block
@@ -300,8 +305,9 @@ def _features(
         kind, links = each.pieces[number].kind, 20 * each.links[number] / (20 + each.tokens[number])
         facts.append((*ranks, kind in (HEADING, FURNITURE), kind == CODE, links))
     if facts:
-        columns[:, 5:8] = np.array(facts, dtype=np.float64)[:, 3:]
-        columns[:, [3, 4, 8]] = -np.log1p(np.array(facts, dtype=np.float64)[:, :3])
+        columns[:, 4] = np.concatenate([each.meaning for each in read]) @ text_vectors([question])[0]
+        columns[:, 6:9] = np.array(facts, dtype=np.float64)[:, 3:]
+        columns[:, [3, 5, 9]] = -np.log1p(np.array(facts, dtype=np.float64)[:, :3])
     return columns
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,7 @@ PASSAGES = 24
 """Hits that sentences are chosen from."""
 MAX_TOKENS = 280
 """Tokens of all quotes."""
-FEATURES = tuple("words title near rank alike share tokens short code kind time leads reached via".split())
+FEATURES = tuple("words title near rank meaning alike share tokens short code kind time leads reached via".split())
 """Features of a sentence: the first four are those of `context`; share of the question in words that only mean nearly
 the same; share of its own words in the question, rare words counting more; logarithm of its tokens; whether it has few;
 whether it is code that is not asked for; whether it has a number or a new name, or a time, where that is asked for;
@@ -143,12 +143,13 @@ class ScoredSentences:
         asking = asking_rules(language_among(question, (hit.unit.language for hit in hits)))
         every = [Candidates.of(question, passages, by_sentence=True, part=part) for part in asking.parts(question)]
         own = _own_features(question, asking, every[0])
-        parts = [np.concatenate([one.features[:, :4], own], axis=1) for one in every]
-        rows = [each.kind == ROW for each in every[0].pieces()]
-        words, title, near = map(FEATURES.index, ("words", "title", "near"))
-        for columns in parts:  # a row has the words of its header, and says nothing about the next
-            columns[rows, words] += columns[rows, title]
-            columns[rows, title] = columns[rows, near] = 0.0
+        parts = [np.concatenate([one.features[:, :5], own], axis=1) for one in every]
+        words, title, near, meaning = map(FEATURES.index, ("words", "title", "near", "meaning"))
+        for table, rows in _tables(every[0]).items():
+            for columns in parts if table else ():  # a row has its header's words and says nothing about the next, and
+                columns[rows, words] += columns[rows, title]  # the names in it mean nothing
+                columns[rows, title] = columns[rows, near] = 0.0
+                columns[rows, meaning] = columns[rows, meaning].mean()
         read = [numbers[passage.rank] for passage in passages]
         return cls(question, asking, read, every[0], parts, _may_answer(question, every[0]) & _is_related(parts))
 
@@ -176,22 +177,26 @@ class ScoredSentences:
 
     def weak_rows(self, values: DoubleArray) -> BoolArray:
         """True for rows that say much less than the best of their table, `[sentences]`: another one is asked for."""
-        tables = [
-            (row, piece.header) if piece.kind == ROW else None for row, piece in map(self.piece, range(len(values)))
-        ]
-        best: dict[object, float] = {}
-        for table, value in zip(tables, values.tolist(), strict=True):
-            best[table] = max(best.get(table, -inf), value)
-        best[None] = -inf
-        return np.array([best[table] for table in tables]) > values + _ROW_WITHIN
+        is_weak = np.zeros(len(values), dtype=bool)
+        for table, rows in _tables(self.candidates).items():
+            is_weak[rows] = bool(table) & (values[rows] < values[rows].max() - _ROW_WITHIN)
+        return is_weak
 
     def words(self, position: int) -> frozenset[str]:
         """Stems of a sentence."""
         return self.candidates.read[self.candidates.owner[position]].words[self.candidates.number[position]]
 
 
+def _tables(candidates: Candidates) -> dict[tuple[Any, ...], list[int]]:
+    """Numbers of the sentences that are rows, by table; those of all others under an empty one."""
+    tables: dict[tuple[Any, ...], list[int]] = {}
+    for number, (row, piece) in enumerate(zip(candidates.owner, candidates.pieces(), strict=True)):
+        tables.setdefault((row, piece.header) if piece.kind == ROW else (), []).append(number)
+    return tables
+
+
 def _own_features(question: str, asking: AskingRules, candidates: Candidates) -> DoubleArray:
-    """Features that a context does not have, `[sentences, len(FEATURES) - 4]`."""
+    """Features that a context does not have, `[sentences, len(FEATURES) - 5]`."""
     spoken = candidates.spoken
     question_stems, names = stems(question, spoken), identifiers(question)
     counts = Counter(word for each in candidates.read for words in each.words for word in words)
@@ -223,7 +228,7 @@ def _own_features(question: str, asking: AskingRules, candidates: Candidates) ->
                 len(via & words) / (len(via) or 1),
             )
         )
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES) - 4)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES) - 5)
 
 
 def _may_answer(question: str, candidates: Candidates) -> BoolArray:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sire_core.documents.blocks import (
     CODE,
@@ -22,9 +22,13 @@ from sire_core.documents.blocks import (
     stored_blocks,
 )
 from sire_core.documents.heading_paths import title_path
+from sire_core.models.word_vectors import text_vectors
 from sire_core.text.languages import Language
 from sire_core.text.snippets import stems
 from sire_core.text.words import FINAL_MARKS, count_tokens, split_sentences
+
+if TYPE_CHECKING:
+    from sire_core.protocols import FloatArray
 
 _PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
 _ENDS = FINAL_MARKS + ':\uff1a\u300d\u201d"'  # Of a line that says something by itself
@@ -51,6 +55,7 @@ class PassagePieces:
     headings: tuple[frozenset[str], ...]  # stems of the title and of the headings above each
     tokens: tuple[int, ...]  # by `count_tokens`
     links: tuple[int, ...]
+    meaning: FloatArray = field(compare=False, repr=False)  # `text_vectors` of English ones, `[pieces, WIDTH]`
 
 
 @lru_cache(2048)
@@ -69,6 +74,7 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
         tuple(map(above.__getitem__, heads)),
         tuple(map(count_tokens, spans)),
         tuple(span.count("](") for span in spans),
+        text_vectors(spans if spoken.is_english else [""] * len(spans)),
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from sire_core.extraction.headings import is_everyday, rarity
 from sire_core.models.lexical_embedder import gram_vectors
+from sire_core.models.word_vectors import is_english
 from sire_core.search.alike_words import MIN_ALIKE_COSINE
 from sire_core.text.asking import asking_rules
 from sire_core.text.languages import ENGLISH, CompoundWords, find_language, language, language_among
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from sire_core.text.languages import Language
     from sire_core.types import Hit
 
-MIN_SHARE, MAX_RARITY = 0.4, 60.0
+MIN_SHARE, MAX_RARITY = 0.4, 75.0
 """Share of a question that the best hit must have to be quoted. Words that are rare in English count more, names that
-no hit has twice, and of long questions only so much, about seven rare words; see `benchmarks/extracts.py --refused`."""
+no hit has twice, and of long questions only so much, about nine rare words; see `benchmarks/extracts.py --refused`."""
 _MIN_SHARE_OF_LANGUAGE = {"zh": 0.35, "th": 0.65, "lo": 0.65, "km": 0.65, "my": 0.65}
 _MIN_SHARE_OF_WORDS = 0.42
 """Share of a question in another language that two hits must have to be quoted; of pairs of letters, which texts share
@@ -43,6 +44,7 @@ _MARKS = "?!.,;:()[]{}<>\"'`\u2018\u2019\u201c\u201d"  # Around words of a quest
 _MAX_NAMED = 3  # Missing words that a warning names
 _MANY = 3  # Everyday words are named, too, where no hit has one of so many words of the question
 _KEYWORD = 3  # Letters of a word in capitals that is no form of another: `RETURNING`
+_FEW_WORDS = 4  # In longer questions English words in small letters are no names, however rare they are
 _DEGREE = re.compile(r"(?i)(?<=\bhow )(?:long|far|old|tall|high|deep|large|big|fast|soon)\b")
 
 
@@ -118,7 +120,9 @@ def _read_english(question: str, hits: Sequence[Hit], spoken: Language) -> _Read
     held = list(_words_of_hits(question, hits, stems - _whole_stems(question, spoken, idle), spoken))
     shares = np.array([[word in stems_of_hit for word in words] for stems_of_hit in held], dtype=np.float32)
     spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
-    names = [word for word in spelled if not is_everyday(word) or (word[0].isupper() and word != spelled[0])]
+    is_long = len(words) > _FEW_WORDS
+    prose = {word for word in spelled if is_everyday(word) or (is_long and word.islower() and is_english(word))}
+    names = [word for word in spelled if word not in prose or (word[0].isupper() and word != spelled[0])]
     in_names = frozenset().union(*map(stems_of, names))
     weights = np.array([rarity(word) * (word not in _vague_stems() or stems <= _vague_stems()) for word in words])
     weights *= 1 + (np.array([word in in_names for word in words], dtype=bool) & ~shares.any(axis=0))

@@ -286,7 +286,7 @@ def test_everyday_phrases_do_not_lead() -> None:
 def test_a_heading_that_asks_the_question_comes_first() -> None:
     filler = "The volume is kept, the volume is copied, and restoring waits until a volume is free."
     pages = [
-        Document("told", f"Backups of volumes\n\n{filler} {filler}"),
+        Document("told", f"Backups of volumes\n\n{filler}"),
         Document("asked", "Restoring a volume\n\nOpen the console, choose the snapshot and press the second button."),
         *(Document(f"o{i}", f"Release notes {i}\n\nMinor repairs of part {i} of the console.") for i in range(12)),
     ]

@@ -17,7 +17,7 @@ from sire_core.documents.blocks import HEADING, block_text
 from sire_core.documents.heading_paths import path_of, title_path
 from sire_core.documents.markdown_sections import plain_heading
 from sire_core.knowledge.entity_graph import EntityGraph
-from sire_core.models.word_vectors import word_vectors
+from sire_core.models.word_vectors import stem_vectors
 from sire_core.recipes.sire.passage_arrays import (
     PassageWords,
     Vocabulary,
@@ -150,11 +150,11 @@ class EvidenceIndex:
     def stems_alike(self, keys: HashArray) -> Iterator[tuple[IntArray, DoubleArray]]:
         """Stems nearest in meaning to each word of a question, without itself, the nearest last, and their cosines."""
         if not self._meant:  # of all stems; read when a question first needs it
-            vectors = word_vectors(self.words, word_keys)
+            vectors = stem_vectors(self.words, word_keys)
             embedded = np.flatnonzero(vectors.any(axis=1) & self.english)
             self._meant.append((embedded, unit_rows(vectors[embedded])))
         embedded, vectors = self._meant[0]
-        cosines = unit_rows(word_vectors(keys, word_keys)) @ vectors.T
+        cosines = unit_rows(stem_vectors(keys, word_keys)) @ vectors.T
         for key, row in zip(keys.tolist(), cosines, strict=True):
             near = np.flatnonzero(row >= MIN_ALIKE_COSINE)
             near = near[self.words[embedded[near]] != key]

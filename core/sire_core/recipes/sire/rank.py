@@ -16,7 +16,8 @@ from sire_core.extraction.headings import is_everyday
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.passage_arrays import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_HOPS, OWN, Hops, QueryFeatures
-from sire_core.recipes.sire.weights import Weights
+from sire_core.recipes.sire.trust import DefaultVectors
+from sire_core.recipes.sire.weights import Weights, weights_for
 from sire_core.search.passages import titled_sentences
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first, cosine_step
 from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex
@@ -284,7 +285,8 @@ class EvidencePaths:
 
     def prepare(self, view: View) -> None:
         """Make the index of sentences, words and names, and the codes of a large pool."""
-        EvidenceIndex.of(view, boilerplate=self.boilerplate)
+        if not Weights.of(view, EvidenceIndex.of(view, boilerplate=self.boilerplate)).vector_share:
+            DefaultVectors.of(view)
         SQIndex.prepare(view)
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
@@ -309,8 +311,12 @@ class EvidencePaths:
             return None, ScoredRanking(cosines.all(), allowed, lambda _: ())
         inside = None if allowed is None else allowed[index.chunks]
         among = cosines if len(index.chunks) == view.size else KnownSimilarities(cosines.all()[index.chunks])
-        weights = Weights.of(view, index)
-        evidence = QueryFeatures(query, index, among, view.matrix, inside, self.pool, weights.vector_share)
+        weights, vectors = Weights.of(view, index), view.matrix
+        if not weights.vector_share:
+            default = DefaultVectors.of(view)
+            weights, vectors = weights_for(0.0), default.vectors
+            among = KnownSimilarities(default.similarities(query)[index.chunks])
+        evidence = QueryFeatures(query, index, among, vectors, inside, self.pool, weights.vector_share)
         passages, features, hops = self.evidence(evidence, weights)
         scored = ScoredPassages.of(evidence, passages, features, hops, weights)
         return scored, scored.ranking(view, cosines, allowed, self.rounds)

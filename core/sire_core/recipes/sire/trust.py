@@ -8,14 +8,20 @@ vectors are one voice among others. And an embedder may be worth nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.models.lexical_embedder import LexicalEmbedder
+from sire_core.models.sync import run_sync
 from sire_core.search.ranking import best_first
 
 if TYPE_CHECKING:
-    from sire_core.protocols import DoubleArray, FloatArray
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from sire_core.protocols import DoubleArray, FloatArray, View
     from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
 
@@ -103,6 +109,33 @@ def _shared_words(index: EvidenceIndex, passage: int) -> FloatArray:
         scores[index.passages.values[start:end]] += index.impacts[start:end]
     scores[index.copied == index.copied[passage]] = 0.0
     return scores
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultVectors:
+    """Vectors of the units of a pool by the default embedder, for an index whose own are worth nothing."""
+
+    embedder: LexicalEmbedder
+    vectors: FloatArray  # `[size, dimension]`
+
+    @classmethod
+    def of(cls, view: View) -> DefaultVectors:
+        """Embed the units, once per generation."""
+
+        def arrays() -> Mapping[str, NDArray[Any]]:
+            texts = [unit.index_text for unit in view.units(range(view.size))]
+            embedder = LexicalEmbedder().fit(texts)
+            return {"vectors": run_sync(embedder.embed(texts)), **embedder.state()}
+
+        def restored() -> DefaultVectors:
+            stored = view.cached_arrays("default vectors", arrays)
+            return cls(LexicalEmbedder().from_state(stored), stored["vectors"])
+
+        return view.derived("default vectors record", restored)
+
+    def similarities(self, question: str) -> FloatArray:
+        """Cosines of the units with a question, `[size]`."""
+        return np.asarray(self.vectors @ run_sync(self.embedder.embed([question]))[0], dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
