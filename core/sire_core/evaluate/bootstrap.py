@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.rows import EvalRow
+from sire_core.evaluate.rows import BASELINES, EvalRow
 
 if TYPE_CHECKING:
     from sire_core.protocols import DoubleArray
@@ -24,6 +24,25 @@ def mark_same(rows: Iterable[EvalRow]) -> list[EvalRow]:
         first = next(same, None)
         marked.append(row if first is None else replace(row, same_as=first.setup.recipe))
     return marked
+
+
+def with_dense_notes(rows: Sequence[EvalRow]) -> list[EvalRow]:
+    """Rows with a note where a recipe ranks exactly as the row `dense`, as it does when a model returns nothing."""
+    base = next((row for row in rows if row.setup.recipe == "dense"), None)
+    if base is None:
+        return list(rows)
+    return [replace(row, setup=row.setup.with_note(_dense_note(row, base))) for row in rows]
+
+
+def _dense_note(row: EvalRow, base: EvalRow) -> str:
+    if (row.setup.family or row.setup.recipe) in ("flat", *BASELINES) or _rankings(row) != _rankings(base):
+        return ""
+    is_empty = row.setup.pool == base.setup.pool and row.setup.extraction != base.setup.extraction
+    return "every ranking is that of dense" + (": the extraction gave no units to rank by" if is_empty else "")
+
+
+def _rankings(row: EvalRow) -> list[tuple[str | None, ...]]:
+    return [result.passages for result in row.results]
 
 
 def tper(seconds: float, base_seconds: float, units: int, base_units: int) -> float:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, ModelError, StorageError
-from sire_core.evaluate.bootstrap import mark_same, with_intervals, with_spread, with_tper
+from sire_core.evaluate.bootstrap import mark_same, with_dense_notes, with_intervals, with_spread, with_tper
 from sire_core.evaluate.delivered import as_pieces
 from sire_core.evaluate.retrieval import evidence_match, span_answers
 from sire_core.evaluate.row_list import EvalRows
@@ -260,7 +260,8 @@ async def _run_builds(experiment: Experiment) -> list[EvalRow]:
                 rows.append(await _ask(resolved, row, setup, build_folder))
                 if is_flat and resolved.config.budgets and resolved.baselines:
                     rows += await _piece_rows(resolved, build_folder)
-    return mark_same(with_tper(with_intervals(rows))) if experiment.ablations else with_intervals(rows)
+    rows = with_intervals(with_dense_notes(rows))
+    return mark_same(with_tper(rows)) if experiment.ablations else rows
 
 
 async def _piece_rows(experiment: Experiment, folder: Path) -> list[EvalRow]:
@@ -291,7 +292,7 @@ async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:
             with Index(copy, recipe="flat", embedder=resolved.embedder) as index:
                 await index.aupdate([])
         rows = [await _ask(resolved, row, Setup(row.label, settings=row.settings), copy) for row in plan]
-    return with_intervals(rows)
+    return with_intervals(with_dense_notes(rows))
 
 
 def _open(experiment: Experiment, recipe: Recipe | str, folder: Path | None, progress: Progress | None = None) -> Index:
@@ -345,8 +346,11 @@ async def _ask(experiment: Experiment, row: PlannedRow, setup: Setup, folder: Pa
     with _open(asking, row.recipe, folder) as index:
         # The first search opens the pool and makes the inverted index: not the time of a query.
         await index.asearch(experiment.dataset.measurable[0].question, 1)
-        view = (await index.asnapshot()).view
-        setup = _described(setup, index.stats(), view, meter.report().total.calls)
+        snapshot = await index.asnapshot()
+        setup = _described(setup, index.stats(), snapshot.view, meter.report().total.calls)
+        is_preset = snapshot.recipe.config.get("preset", DEFAULT_PRESET) != DEFAULT_PRESET
+        if is_preset and setup.extraction.startswith("rules"):
+            setup = setup.with_note("extraction by rules, without a model")
         stage = f"questions to {setup.recipe}"
         result = await evaluate(
             index, experiment.dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -148,6 +148,10 @@ class Setup:
     storage: Mapping[str, int] = field(default_factory=dict)  # Bytes of vectors and texts by kind of unit (table 16)
     note: str = ""  # What people should know of how it was made; empty if nothing
     passages: int = 0  # Passages that the index holds; 0 where they are those of the data set
+
+    def with_note(self, note: str) -> Setup:
+        """The setup with one more note."""
+        return replace(self, note="; ".join(filter(None, (self.note, note))))
 
 
 @dataclass(frozen=True, slots=True)

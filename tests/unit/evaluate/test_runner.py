@@ -195,6 +195,7 @@ async def test_what_was_answered_before_is_not_asked_again(tmp_path):
         assert len(model.log) == 1
 
 
+NOTHING = json.dumps({"names": [], "triples": [], "aliases": []})
 DEMO = DataSet("demo", tuple(demo_documents()), tuple(demo_questions()))
 
 
@@ -245,6 +246,22 @@ def test_rows_of_a_paper_stand_below_two_baselines_and_say_what_is_left_out():
     assert len(made) > 4
     assert all(row.setup.paper for row in made[2:])
     assert any("left out, it needs" in line or "left out, it is about answers" in line for line in lines)
+
+
+def test_rows_say_that_a_preset_has_no_model_and_that_a_model_returned_nothing():
+    for model, notes in (
+        (None, ["", "extraction by rules, without a model"]),
+        (
+            ScriptedModel(lambda _: NOTHING),
+            ["", "every ranking is that of dense: the extraction gave no units to rank by"],
+        ),
+    ):
+        options = {"language_model": model, "config": EvalConfig(limit=4)}
+        rows = experiment("hipporag2", baselines=("dense",), settings={"preset": "published"}, **options).run()
+        assert [row.setup.note for row in rows] == notes
+        assert [line["note"] for line in rows.table()] == notes
+        for text in (rows.to_csv(), rows.to_latex(), str(rows)):
+            assert notes[1] in text
 
 
 def test_mistakes_are_found_before_anything_is_built(tmp_path):
