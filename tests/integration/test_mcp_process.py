@@ -338,6 +338,6 @@ def test_the_example_shows_what_an_agent_sees():
     assert done.returncode == 0, done.stderr
     assert "41 documents" in done.stdout
     assert "search(query, k, filter, as_of, max_tokens)\nask(query, k, filter, as_of, show_steps, via, " in done.stdout
-    assert "explain(query, k, filter, as_of)\nfetch(doc_id, start, length)" in done.stdout
+    assert "explain(query, k, filter, as_of, doc_id)\nfetch(doc_id, start, length)" in done.stdout
     assert "What a program reads: [['bruno-hask']" in done.stdout
     assert "A mistake: Cannot read the filter at character 5" in done.stdout

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,13 +16,8 @@ from sire_core.cli import option_groups
 from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index
 from sire_core.cli.output import check_writable, note, say, say_json, write_text
-from sire_core.errors import QueryError
 from sire_core.models.sync import run_sync
 from sire_core.text.pluralize import count
-
-if TYPE_CHECKING:
-    from sire_core.explore.why_not import WhyNot
-    from sire_core.search.snapshot import SearchSnapshot
 
 
 @grouped
@@ -52,7 +47,9 @@ def explain(
             text = index.explain(question, k, filter=filter)
             say_json({"explanation": text}) if as_json else say(text)
             return
-        reasons = run_sync(_why_not(index.snapshot(filter=filter), question, doc_id, k))
+        from sire_core.explore.why_not import why_no_hit
+
+        reasons = run_sync(why_no_hit(index.snapshot(filter=filter), question, doc_id, k))
     if as_json:
         rows = [{"examined": examined, "finding": finding} for examined, finding in reasons.reasons]
         say_json({"doc_id": doc_id, "title": reasons.title, "rank": reasons.rank, "reasons": rows})
@@ -60,28 +57,6 @@ def explain(
     say(reasons.title, "bold")
     for examined, finding in reasons.reasons:
         say(f"{examined:<12} {finding}", hang=13)
-
-
-async def _why_not(snapshot: SearchSnapshot, question: str, name: str, k: int) -> WhyNot:
-    """Explain the rank of the best passage of a document, or of a passage that is named by its id."""
-    from sire_core.arguments import similar_names
-    from sire_core.explore.browse import document_units
-    from sire_core.explore.why_not import why_not
-
-    passages = [unit.id for unit in document_units(snapshot, name)]
-    if not passages and name.encode() in set(snapshot.view.pool.chunk_ids.tolist()):
-        passages = [name]
-    if not passages:
-        similar = similar_names(name, snapshot.document_ids())
-        raise QueryError(
-            f"There is no document {name!r} among those that are searched."
-            + (f" Similar ids: {', '.join(similar)}." if similar else "")
-        )
-    if len(passages) > 1:
-        hits = await snapshot.asearch(question, snapshot.size)
-        ranked = [hit.unit.id for hit in hits if hit.unit.id in set(passages)]
-        passages = ranked or passages
-    return await why_not(snapshot, question, passages[0], k)
 
 
 _EXTRAS = {

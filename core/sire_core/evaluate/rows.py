@@ -66,6 +66,13 @@ def passage_names(passage: Unit, documents: Sequence[str]) -> set[str]:
     return {passage.id, *passage.source_ids, *documents, *sources} - {""}
 
 
+def needs_of_copies(question: Question, copies: Mapping[str, frozenset[str]]) -> Needs:
+    """For every gold document the ids that count as it; empty where none has a copy, or documents are graded."""
+    if question.grades or not copies.keys() & question.supporting:
+        return ()
+    return tuple(copies.get(name, frozenset({name})) for name in dict.fromkeys(question.supporting))
+
+
 async def passages_by_need(index: Index, dataset: DataSet) -> dict[str, Needs]:
     """Find the passages that meet the needs of the questions whose gold is finer than documents."""
     document_ids = {document.id for document in dataset.documents}

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.delivered import recalls_within
 from sire_core.evaluate.retrieval import BudgetScorer, literal_ranking, passage_ranking
-from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup, fold, passage_names, passages_by_need
+from sire_core.evaluate.rows import (
+    EvalRow,
+    QuestionResult,
+    Setup,
+    fold,
+    needs_of_copies,
+    passage_names,
+    passages_by_need,
+)
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.search.passages import check_returns
 from sire_core.types import UnitKind
@@ -106,8 +114,8 @@ async def evaluate(
     results = []
     for done, question in enumerate(questions, start=1):
         result = await _ask(index, question, config, scorer, needs.get(question.id, ()))
-        if not result.needs and not question.grades and copies.keys() & result.gold:
-            result = replace(result, needs=tuple(copies.get(name, frozenset({name})) for name in result.gold))
+        if not result.needs:
+            result = replace(result, needs=needs_of_copies(question, copies))
         results.append(replace(result, several=_takes_several(question, owners, copies)))
         say("questions", done, len(questions))
     return EvalRow(

@@ -12,7 +12,7 @@ import numpy as np
 
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.qrels import checked_id, fields_of_lines, shown
-from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
+from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup, needs_of_copies
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
@@ -91,6 +91,9 @@ def judgements_of(row: EvalRow) -> dict[str, dict[str, int]]:
 def row_of_run(dataset: DataSet, run: Run, name: str, ks: Iterable[int] = (2, 5, 10, 20)) -> EvalRow:
     """Measure a run of another system on the questions of a data set; a question that it leaves out finds nothing.
 
+    Measures are of documents. Those of our rows are so, too, where documents are graded or are a single passage each;
+    otherwise ours count passages.
+
     Args:
         dataset: With gold that names documents.
         run: See `read_run`.
@@ -103,7 +106,7 @@ def row_of_run(dataset: DataSet, run: Run, name: str, ks: Iterable[int] = (2, 5,
     questions = [question for question in dataset.measurable if question.supporting]
     if not any(question.id in run for question in questions):
         raise ConfigurationError(f"The run {name!r} has no question of {dataset.name}; compare the ids of both.")
-    results = []
+    results, copies = [], dataset.copies
     for question in questions:
         ranked = run.get(question.id, ())
         names = tuple(document for document, _ in ranked)
@@ -119,6 +122,7 @@ def row_of_run(dataset: DataSet, run: Run, name: str, ks: Iterable[int] = (2, 5,
                 seconds=0.0,
                 passages=names,
                 hops=question.hops,
+                needs=needs_of_copies(question, copies),
                 sources=names,
                 grades=question.grades,
                 scores=tuple(score for _, score in ranked),

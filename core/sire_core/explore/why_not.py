@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.arguments import similar_names
+from sire_core.errors import QueryError
+from sire_core.explore.browse import document_units
 from sire_core.explore.frequent_names import frequent_names
 from sire_core.explore.highlight import marked, question_words
 from sire_core.explore.paths import Names, path_picture
@@ -71,6 +74,28 @@ def _with_words(snapshot: SearchSnapshot, wanted: Sequence[str], n: int) -> list
     scores = has @ np.log1p(len(positions) / np.maximum(has.sum(axis=0), 1))
     best = np.argsort(-scores, kind="stable")[:n]
     return [with_short_title(snapshot, unit) for unit in view.units(positions[best[scores[best] > 0]])]
+
+
+async def why_no_hit(snapshot: SearchSnapshot, question: str, name: str, k: int = 5) -> WhyNot:
+    """Explain the rank of the best passage of a document, or of a passage that is named by its id.
+
+    Raises:
+        QueryError: The snapshot shows neither.
+    """
+    passages = [unit.id for unit in document_units(snapshot, name)]
+    if not passages and name.encode() in set(snapshot.view.pool.chunk_ids.tolist()):
+        passages = [name]
+    if not passages:
+        similar = similar_names(name, snapshot.document_ids())
+        raise QueryError(
+            f"There is no document {name!r} among those that are searched."
+            + (f" Similar ids: {', '.join(similar)}." if similar else "")
+        )
+    if len(passages) > 1:
+        hits = await snapshot.asearch(question, snapshot.size)
+        ranked = [hit.unit.id for hit in hits if hit.unit.id in set(passages)]
+        passages = ranked or passages
+    return await why_not(snapshot, question, passages[0], k)
 
 
 async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int = 5) -> WhyNot:

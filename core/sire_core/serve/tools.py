@@ -160,6 +160,8 @@ class SearchArguments(QueryArguments):
 class ExplainArguments(QueryArguments):
     """Arguments of `explain`: those of the search that it explains."""
 
+    doc_id: str | None = Field(default=None, description="Explain why this document is, or is not, among the results.")
+
 
 class AnswerArguments(BaseModel):
     """Arguments of a tool that answers."""
@@ -474,7 +476,17 @@ class IndexTools:
 
     async def _explain(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
         query = read_arguments(ExplainArguments, arguments)
-        text = await self._index.aexplain(query.query, query.k or _USUAL, filter=query.filter, as_of=query.as_of)
+        search: dict[str, Any] = {"filter": query.filter, "as_of": query.as_of}
+        k = query.k or _USUAL
+        if query.doc_id is None:
+            text = await self._index.aexplain(query.query, k, **search)
+        else:
+            from sire_core.explore.why_not import why_no_hit
+
+            documents = self._index.documents([query.doc_id]) or self._cited_as(query.doc_id)
+            name = documents[0].id if documents else query.doc_id
+            reasons = await why_no_hit(await self._index.asnapshot(**search), query.query, name, k)
+            text = "\n".join([reasons.title, *(f"{examined}: {finding}" for examined, finding in reasons.reasons)])
         return ToolResult(text, ExplainOutput(explanation=text, **self._searched(query)))
 
     async def _ask(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:

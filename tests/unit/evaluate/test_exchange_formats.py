@@ -116,16 +116,17 @@ def test_rows_of_cut_documents_are_of_documents_as_their_runs_are(beir, tmp_path
     documents = [replace(part, text=text) for part, text in zip(dataset.documents, long_texts, strict=True)]
     documents[1] = replace(documents[1], text=documents[0].text)  # a copy, of which only one is relevant
     dataset = replace(dataset, documents=tuple(documents))
-    made = Experiment(
-        dataset, recipes=["sire"], baselines=("bm25",), chunk_tokens=40, config=EvalConfig(budget=None)
-    ).run()
-    assert made[0].passages > 5 * len(documents)
-    for file, row in zip(made.export(tmp_path)[4:], made, strict=True):
-        run = read_run(file)
-        assert min(map(len, run.values())) == 20  # documents, however many passages of each are found
-        same = row_of_run(dataset, run, "same")
-        for measure in ("R@5", "R@20", "nDCG@10", "MRR", "all@10"):
-            assert same.per_question(measure) == row.per_question(measure), measure
+    ungraded = replace(dataset, questions=tuple(replace(question, grades=()) for question in dataset.questions))
+    options = {"recipes": ["sire"], "baselines": ("bm25",), "config": EvalConfig(budget=None)}
+    for measured, chunk_tokens in ((dataset, 40), (ungraded, None)):
+        made = Experiment(measured, chunk_tokens=chunk_tokens, **options).run()
+        assert made[0].passages > 5 * len(documents) or chunk_tokens is None
+        for file, row in zip(made.export(tmp_path)[4:], made, strict=True):
+            run = read_run(file)
+            assert chunk_tokens is None or min(map(len, run.values())) == 20  # documents, not passages
+            same = row_of_run(measured, run, "same")
+            for measure in ("R@5", "R@20", "nDCG@10", "MRR", "all@10"):
+                assert same.per_question(measure) == row.per_question(measure), measure
 
 
 def test_a_run_of_another_system_is_a_row_beside_ours(beir, rows, tmp_path):
@@ -188,6 +189,7 @@ def test_budgets_without_quotes_or_answers_are_refused_before_anything_is_built(
 def test_comparisons_are_of_any_two_rows_and_measures_and_corrected(rows):
     found = rows.compare("MRR")
     assert [(one.first, one.second) for one in found] == [("dense", "bm25"), ("sire", "bm25"), ("sire", "dense")]
+    assert str(found[0]).endswith(f"p = {found[0].p_corrected:.3f} (corrected, Holm)")
     assert [one.p_corrected for one in found] == holm([one.p for one in found])
     for one in rows.compare("nDCG@5", baseline="dense"):
         assert one.second == "dense"

@@ -198,6 +198,14 @@ async def test_passages_that_an_agent_may_not_see_are_not_shown(tmp_path):
 async def test_explain_gives_reasons(call, index):
     result = await call("explain", {"query": "Where did Brackwater Press stand?", "k": 2})
     assert text_of(result) == index.explain("Where did Brackwater Press stand?", 2)
+    best = index.search("Where did Brackwater Press stand?", 1)[0].doc_ids[0]
+    for name in ("m-1", "m-2"):
+        reasons = text_of(await call("explain", {"query": "Where did Brackwater Press stand?", "k": 1, "id": name}))
+        assert ("It is hit 1 of 1." in reasons) == (name == best)
+        assert "\nwords: " in reasons
+    wrong = await call("explain", {"query": "Where?", "doc_id": "m-0"})
+    assert wrong.is_error
+    assert "There is no document 'm-0' among those that are searched." in text_of(wrong)
 
 
 @pytest.mark.parametrize(
