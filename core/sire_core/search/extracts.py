@@ -19,6 +19,7 @@ import numpy as np
 from sire_core.documents.blocks import CODE, ITEM, ROW, stored_blocks
 from sire_core.search.alike_words import AlikeWords
 from sire_core.search.context import Candidates, are_parts, ranked
+from sire_core.search.pieces import line_above
 from sire_core.search.unanswered import judge_hits
 from sire_core.settings import read_toml
 from sire_core.text.asking import AskingRules, asking_rules
@@ -324,10 +325,11 @@ def _quote(scored: ScoredSentences, run: Sequence[int]) -> Extract:
     (row, first), (_, last) = scored.piece(run[0]), scored.piece(run[-1])
     each, unit = scored.candidates.read[row], scored.candidates.passages[row].hit.unit
     spans = [*first.headings[-1:], first.header, (first.start, last.end)]
+    layout = stored_blocks(unit.text, unit.layout)
     blocks = [
         replace(block, start=max(block.start, start), end=min(block.end, end))
         for start, end in spans
-        for block in stored_blocks(unit.text, unit.layout)
+        for block in layout
         if block.start < end and start < block.end
     ]
     sentences = read_sentences(unit.text, blocks=blocks)
@@ -345,6 +347,7 @@ def _quote(scored: ScoredSentences, run: Sequence[int]) -> Extract:
     following = [piece for piece in each.pieces if piece.start >= last.end][:1]
     goes_on = any(piece.kind == last.kind and piece.header == last.header for piece in following)
     text += " ..." if goes_on and last.kind in (ITEM, CODE) and last.header[1] else ""
+    label = line_above(unit.text, layout, first.start) or label
     term = _TERM.match(text)
     is_said = label.lower() in " ".join(f"{unit.title}\n{text}".lower().split())
     is_said |= bool(identifiers(label) and term and identifiers(term[0]))

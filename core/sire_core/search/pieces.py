@@ -78,6 +78,14 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
     )
 
 
+def line_above(text: str, blocks: Sequence[Block], start: int) -> str:
+    """The short line above the paragraph that goes on at `start`, such as the name of a setting; empty without one."""
+    number = next((number for number, block in enumerate(blocks) if block.start < start < block.end), 0)
+    above = blocks[number - 1] if number and blocks[number].kind == PARAGRAPH == blocks[number - 1].kind else None
+    line = block_text(text, above) if above else ""
+    return line if line and len(line) < _MIN_PIECE_CHARS and "\n" not in line and line[-1] not in _ENDS else ""
+
+
 def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
     """Pieces of blocks: headings open the piece below them, rows stand together, long blocks are cut."""
     names = set(title_path(title))

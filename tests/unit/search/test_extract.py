@@ -465,6 +465,13 @@ def test_a_list_that_goes_on_with_what_is_quoted_is_quoted_too():
     assert found[0].quoted.startswith("The server sends files by sendfile. However, it does not in these cases:")
 
 
+def test_a_sentence_below_the_name_of_a_setting_stands_under_that_name():
+    probes = "### Probes\n\nprobes=#\n\nSends probes to a peer. The default value is 3.\n\n"
+    settings = f"{probes}time=#\n\nWaits so long. The default value is 30 seconds."
+    found = extract_sentences("What is the default value of probes?", [part("conf", settings, "conf")])
+    assert "time=#: The default value is 30 seconds." in [one.quoted for one in found]
+
+
 def test_sentences_of_one_paragraph_are_one_quotation():
     text = "A key opens the lock of Orr. It is old. The lock of Orr has a second key. It opens one of these:"
     (one,) = extract_sentences("Which key does the lock of Orr have?", [part("orr", text, "Locks > Orr")])
