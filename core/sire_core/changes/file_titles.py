@@ -36,6 +36,8 @@ class FileTitles:
         self._used: dict[str, str] = {}
         """The title that the parts of a file have."""
         self._state: object = None
+        self.staying: list[str] = []
+        """Stored parts, not among the documents that were put last, of files that these replace a part of."""
 
     def put(self, documents: Sequence[Document], keep: Collection[str] | None = None) -> list[Document]:
         """Documents with the titles of their files, then stored ones whose titles change with them."""
@@ -44,6 +46,8 @@ class FileTitles:
             {file_of(document.metadata) for document in documents},
         )
         self._load()
+        replaced = {file for name in given_ids if (file := self._files.get(name))} & files if keep is None else set()
+        self.staying = [name for name, file in self._files.items() if file in replaced and name not in given_ids]
         dropped = set() if keep is None else self._files.keys() - set(keep)
         staying = {file for name, file in self._files.items() if name not in dropped}
         for name in [name for name in dropped if self._files[name] not in staying]:

@@ -328,7 +328,8 @@ def ask(
 
     JSON: {"question", "answer", "sufficient", "citations", "findings", "stop", "note", "warning", "steps", "hits",
     "usage"}; hits are those of `sire query --json`, quoted ones first without --llm, citations their numbers from 1;
-    the warning says what the hits lack of the question.
+    the warning says what the hits lack of the question. Only a model judges what is `sufficient`: without --llm it is
+    always false.
     """
     from sire_core.reason import PassageSource, extract_answer, reason
     from sire_core.search.extracts import PASSAGES

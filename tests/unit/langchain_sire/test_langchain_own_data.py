@@ -49,6 +49,25 @@ def test_what_is_split_already_is_not_split_again_and_long_documents_are_mention
     assert not caplog.text
 
 
+def test_old_chunks_beside_those_of_a_new_split_are_mentioned(caplog):
+    def cut(size):
+        text = " ".join(f"Sentence {number} of the page is about harbour {number}." for number in range(12))
+        starts = range(0, len(text), size)
+        return [
+            Document(text[at : at + size], id=f"page#{row}", metadata={"source": "page.md"})
+            for row, at in enumerate(starts)
+        ]
+
+    retriever = SireRetriever.from_documents(cut(100), recipe="flat")
+    retriever.add_documents(cut(100))
+    retriever.add_documents([Document("Harbour 3 was closed.", id="page#3", metadata={"source": "page.md"})])
+    retriever.add_documents(cut(100))
+    assert "split" not in caplog.text
+    retriever.add_documents(cut(300))
+    assert "older chunks of another split (page#2, page#3, page#4)" in caplog.text
+    assert "retriever.delete_documents(ids)" in caplog.text
+
+
 def test_a_stuff_chain_can_cite_sources():
     retriever = SireRetriever.from_documents(pieces(200), k=2)
     seen = []
