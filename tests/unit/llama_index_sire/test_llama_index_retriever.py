@@ -178,7 +178,7 @@ SHIPS = [
     node("wren", "wren", "The Northern Wren sank in the gale of 1893. Her boiler came from Lindle."),
     node("tern", "tern", "The Southern Tern sank in the fog of 1902. Her boiler came from Port Ansel."),
 ]
-TURNS = [ChatMessage("When did the Northern Wren sink?"), ChatMessage("In 1893.", role="assistant")]
+TURNS = [ChatMessage("When did the Southern Tern sink?"), ChatMessage("In 1902.", role="assistant")]
 
 
 @pytest.mark.parametrize("options", [{"chat_mode": "context"}, {"skip_condense": True}], ids=["context", "condense"])
@@ -189,12 +189,12 @@ async def test_a_follow_up_is_searched_for_with_what_it_refers_to(options):
     def names(answer):
         return [each.node.node_id for each in answer.source_nodes]
 
-    assert names(retriever.as_chat_engine(**options, llm=llm).chat(FOLLOW_UP)) == ["tern"]
+    assert names(retriever.as_chat_engine(**options, llm=llm).chat(FOLLOW_UP)) == ["wren"]
     chat = retriever.as_chat_engine(**options, llm=llm, chat_history=TURNS)
-    assert names(await chat.achat(FOLLOW_UP)) == ["wren"]
-    assert names(chat.chat("When did the Southern Tern sink?")) == ["tern"]
-    assert names(chat.chat(FOLLOW_UP)) == ["tern"]
-    assert names(chat.chat(FOLLOW_UP, chat_history=TURNS)) == ["wren"]
+    assert names(await chat.achat(FOLLOW_UP)) == ["tern"]
+    assert names(chat.chat("When did the Northern Wren sink?")) == ["wren"]
+    assert names(chat.chat(FOLLOW_UP)) == ["wren"]
+    assert names(chat.chat(FOLLOW_UP, chat_history=TURNS)) == ["tern"]
 
 
 def test_node_ids_let_no_other_node_through():

@@ -139,7 +139,7 @@ def test_equal_passages_are_counted_once_and_stored_ones_not_at_all() -> None:
     extractor = ModelExtractor(ScriptedModel())
     chunks = items(3)
     assert estimate_extraction(chunks + chunks, extractor).calls == (3, 3)
-    done = estimate_extraction(chunks, extractor, known={chunk.chunk.hash for chunk in chunks}, price=Price(1, 1))
+    done = estimate_extraction(chunks, extractor, recorded={chunk.chunk.hash for chunk in chunks}, price=Price(1, 1))
     assert done == CostRange(price=(0.0, 0.0))
 
 
