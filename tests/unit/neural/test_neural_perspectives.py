@@ -111,6 +111,32 @@ def test_training_finds_planted_blocks(losses, monkeypatch, changes):
     assert decoding_information(graph, tree) > 0.8 * decoding_information(graph, EncodingTree(80, (labels,)))
 
 
+def test_overlapping_memberships_sum_to_one(torch, losses, monkeypatch):
+    shares, of_two = [], losses.soft_mutual_information
+
+    def spy(first, second, **more):
+        shares.append(first.sum(1))
+        return of_two(first, second, **more)
+
+    monkeypatch.setattr(losses, "soft_mutual_information", spy)
+    losses.abstract_neural(planted(4, 80)[0], noise(80), replace(SHORT, assign="sigmoid", nest="repair", levels=2))
+    assert torch.allclose(torch.stack(shares), torch.ones(80), atol=1e-5)
+
+
+@pytest.mark.parametrize("nest", ["chain", "repair"])
+@pytest.mark.parametrize("assign", ["softmax", "sigmoid"])
+def test_clusters_are_the_largest_logits_where_memberships_are_all_one(losses, monkeypatch, assign, nest):
+    monkeypatch.setattr(losses, "_POSITIONS", 0)
+    labels = np.repeat(np.arange(3), 3)  # triangles of equal features, and all features alike
+    features = (np.eye(3, dtype=np.float32) + 2)[labels]
+    edges = np.array([(i, j) for i in range(9) for j in range(i) if labels[i] == labels[j]])
+    settings = replace(
+        SHORT, kappa=1, levels=1, sizes=(6,), diversity=0.0, epochs=1, polish=0, assign=assign, nest=nest
+    )
+    (tree,) = losses.abstract_neural(UndirectedGraph.from_edges(9, edges), features, settings)
+    assert [level.tolist() for level in tree.filled()] == [labels.tolist()]
+
+
 def test_equal_seeds_give_equal_trees(torch, losses):
     graph, _ = planted(3, 50)
     state = torch.random.get_rng_state()

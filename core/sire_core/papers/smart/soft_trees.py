@@ -210,10 +210,8 @@ def _shared_information(heads: list[SoftTree], settings: Perspectives, generator
 
 
 def _harden(soft: SoftTree, vertices: IntArray, size: int) -> EncodingTree:
-    levels = [level.argmax(1).numpy() for level in soft.levels]
-    if soft.parents is None:
-        return tree_of(repaired_labels(levels), vertices, size)
-    return tree_of(nested_labels(levels[0], [parent.argmax(1).numpy() for parent in soft.parents]), vertices, size)
+    best = [logits.argmax(1).numpy() for logits in soft.logits]
+    return tree_of(repaired_labels(best) if soft.parents is None else nested_labels(best[0], best[1:]), vertices, size)
 
 
 def _hard_value(
@@ -320,6 +318,7 @@ class SoftTree(NamedTuple):
 
     levels: list[Tensor]  # memberships `[n, d_m]`, the finest first; rows sum to 1
     parents: list[Tensor] | None  # `[d_m, d_(m+1)]` per level but the highest; None for independent levels
+    logits: list[Tensor]  # of the finest level and of the parents, or of independent levels; memberships may saturate
 
 
 class SoftTrees:
@@ -369,23 +368,21 @@ class SoftTrees:
         return normal
 
     def _tree(self, encoded: Tensor, head: list[Tensor], temperature: float) -> SoftTree:
-        logits = encoded @ head[0] + head[1]
-        levels = [self._memberships(logits / temperature)]
+        logits = [encoded @ head[0] + head[1]]
         if not self._nested:
             for matrix in head[2:]:
-                logits = logits @ matrix
-                levels.append(self._memberships(logits / temperature))
-            return SoftTree(levels, None)
+                logits.append(logits[-1] @ matrix)
+            return SoftTree([self._memberships(each / temperature) for each in logits], None, logits)
+        levels = [self._memberships(logits[0] / temperature)]
         parents = [torch.softmax(matrix / temperature, dim=1) for matrix in head[2:]]
         for parent in parents:
             levels.append(levels[-1] @ parent)
-        return SoftTree(levels, parents)
+        return SoftTree(levels, parents, logits + head[2:])
 
     def _memberships(self, logits: Tensor) -> Tensor:
-        if self._assign == "softmax":
-            return torch.softmax(logits, dim=1)
-        overlapping = torch.sigmoid(logits)
-        return overlapping / overlapping.sum(1, keepdim=True).clamp_min(1e-12)
+        # The softmax of log-sigmoids is the sigmoids over their sum, also where all of them are nearly 0.
+        is_sigmoid = self._assign == "sigmoid"
+        return torch.softmax(torch.nn.functional.logsigmoid(logits) if is_sigmoid else logits, dim=1)
 
     def _clusters(self, points: Tensor, count: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Return centers, and the matrix and offsets whose logits say how near a point is to each of them."""
