@@ -32,6 +32,7 @@ WIDTH = 128
 INNER = "##"
 """Mark of a piece that does not begin a word."""
 _LONGEST_PIECE = 18
+_SLICE = 2048  # Texts or words whose vectors are summed at once
 _REMEMBERED = 100_000  # Words whose pieces are remembered, at most 20 MB
 
 
@@ -130,11 +131,13 @@ def text_vectors(texts: Sequence[str]) -> FloatArray:
 def _sums(rows: Sequence[Sequence[int]]) -> FloatArray:
     """Sums of the vectors of some pieces, `[len(rows), WIDTH]`."""
     sums = np.zeros((len(rows), WIDTH), dtype=np.float32)
-    lengths = np.array([len(one) for one in rows], dtype=np.intp)
-    filled = np.flatnonzero(lengths)
-    if len(filled):
-        vectors = _pieces().vectors(np.fromiter(chain.from_iterable(rows), dtype=np.intp))
-        sums[filled] = np.add.reduceat(vectors, (np.cumsum(lengths) - lengths)[filled])
+    for start in range(0, len(rows), _SLICE):
+        part = rows[start : start + _SLICE]
+        lengths = np.array([len(one) for one in part], dtype=np.intp)
+        filled = np.flatnonzero(lengths)
+        if len(filled):
+            vectors = _pieces().vectors(np.fromiter(chain.from_iterable(part), dtype=np.intp))
+            sums[start + filled] = np.add.reduceat(vectors, (np.cumsum(lengths) - lengths)[filled])
     return sums
 
 
