@@ -50,7 +50,7 @@ class _About(dict[str, Any]):
         return not self == other
 
     def _unit(self: dict[str, Any]) -> dict[str, Any]:
-        return {key: value for key, value in self.items() if key not in ("score", "path", "note")}
+        return {key: value for key, value in self.items() if key not in ("score", "path")}
 
 
 _REMEDY = (

@@ -21,7 +21,6 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_vali
 
 from langchain_sire.chat import child_runs
 from langchain_sire.documents import (
-    KEY,
     Documents,
     Ids,
     Metadatas,
@@ -65,7 +64,6 @@ from sire_core.models.sync import run_sync
 from sire_core.search.context import ContextOptions, check_options, context_text
 from sire_core.search.passages import check_returns
 from sire_core.search.snapshot import unknown_keys
-from sire_core.search.unanswered import unanswered_note
 from sire_core.search.validity import Day, read_day
 from sire_core.text.pluralize import count
 from sire_core.types import BuildReport
@@ -74,7 +72,6 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from typing_extensions import Self, Unpack
 
-    from sire_core.search.context import Evidence
     from sire_core.types import Document as StoredDocument
     from sire_core.types import Hit
 
@@ -362,21 +359,12 @@ class SireRetriever(DocumentIndex):
             return await self._found_documents(query, options)
 
     async def _found_documents(self, query: str, options: Mapping[str, Any]) -> list[Document]:
-        """Whole documents, or with `max_tokens` the evidence that fits; with a note if they hardly answer the query."""
-        if self.asked(options)["max_tokens"] is None:
-            hits = await self._hits(query, options)
-            documents = list(map(hit_to_langchain, hits))
-        else:
-            evidence = await self._evidence(query, options)
-            hits, documents = [one.hit for one in evidence], list(map(evidence_to_langchain, evidence))
-        if note := unanswered_note(query, hits):
-            for document in documents:
-                document.metadata[KEY]["note"] = note
-        return documents
-
-    async def _evidence(self, query: str, options: Mapping[str, Any]) -> Sequence[Evidence]:
+        """Whole documents, or with `max_tokens` the evidence that fits."""
         search = self.asked(options)
-        check_search_type(self.search_type, {**self._search_kwargs(), "max_tokens": search["max_tokens"]})
+        if search["max_tokens"] is not None:
+            check_search_type(self.search_type, {**self._search_kwargs(), "max_tokens": search["max_tokens"]})
+        else:
+            return [hit_to_langchain(hit) for hit in await self._hits(query, options)]
         index = self.searched(search)
         await self.prepare_search()
         try:
@@ -385,8 +373,8 @@ class SireRetriever(DocumentIndex):
         except IndexMissingError:
             if not self._is_writer:
                 raise
-            return ()  # nothing was added yet
-        return context.evidence
+            return []  # nothing was added yet
+        return [evidence_to_langchain(one) for one in context.evidence]
 
     @property
     def evidence_options(self) -> ContextOptions:

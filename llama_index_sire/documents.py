@@ -479,15 +479,6 @@ def to_scored_node(hit: Hit) -> NodeWithScore:
     return NodeWithScore(node=node, score=max(float(hit.score), _LEAST))
 
 
-def with_note(nodes: list[NodeWithScore], note: str) -> list[NodeWithScore]:
-    """Retrieved nodes with a note on them all in `sire_note`, unless it is empty."""
-    for scored in nodes if note else ():
-        metadata = scored.node.metadata
-        about = metadata.about if isinstance(metadata, HitMetadata) else {}
-        scored.node.__dict__["metadata"] = HitMetadata(metadata, {**about, "sire_note": note})
-    return nodes
-
-
 def evidence_node(evidence: Evidence) -> NodeWithScore:
     """The quoted part of a passage as a node with the id, metadata and relationships of the whole one.
 

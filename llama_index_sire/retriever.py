@@ -31,7 +31,6 @@ from llama_index_sire.documents import (
     passage_node,
     to_scored_node,
     with_ids,
-    with_note,
 )
 from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import FilterLike, both_filters, passage_ids, to_filter, within
@@ -67,7 +66,6 @@ from sire_core.models.sync import run_sync
 from sire_core.search.context import ContextOptions, check_budget, check_options, context_text
 from sire_core.search.history import standalone_question
 from sire_core.search.passages import check_returns
-from sire_core.search.unanswered import unanswered_note
 from sire_core.search.validity import Day, SearchOptions
 from sire_core.storage.index_files import read_manifest
 from sire_core.types import Document, to_uuid
@@ -354,15 +352,13 @@ class SireRetriever(BaseRetriever):
     async def _found_nodes(self, query: str) -> list[NodeWithScore]:
         """Whole nodes, or with `max_tokens` the evidence that fits."""
         if self.max_tokens is None:
-            hits = await self._hits(query)
-            return with_note([to_scored_node(hit) for hit in hits], unanswered_note(query, hits))
+            return [to_scored_node(hit) for hit in await self._hits(query)]
         options = self.context_options or ContextOptions()
         if options.write is context_text:
             options = replace(options, write=evidence_content, head=evidence_head)
         search: SearchOptions = {"filter": to_filter(self.filters), "returns": self.returns, "as_of": self.as_of}
         context = await self.searched().acontext(query, self.max_tokens, options=options, **search)
-        note = unanswered_note(query, [one.hit for one in context.evidence])
-        return with_note([evidence_node(one) for one in context.evidence], note)
+        return [evidence_node(one) for one in context.evidence]
 
     async def _hits(self, query: str) -> list[Hit]:
         k, filter, index = self.similarity_top_k, to_filter(self.filters), self.searched()

@@ -95,19 +95,3 @@ def test_a_reranker_of_blocks_is_an_option_and_other_objects_are_refused() -> No
     for fields in ({"scores": "similarity", "max_tokens": 9}, {"context_options": ContextOptions()}):
         with pytest.raises(ConfigurationError, match="max_tokens"):
             llama_index_sire.SireRetriever(index, **fields)
-
-
-@pytest.mark.parametrize("max_tokens", [None, 100])
-@pytest.mark.parametrize(
-    ("question", "note"), [("???", "no word to search for"), ("How is bread baked?", "do not seem")]
-)
-def test_hits_that_hardly_answer_say_so(question: str, note: str, max_tokens: int | None) -> None:
-    ours = langchain_sire.SireRetriever.from_documents(langchain_documents(), max_tokens=max_tokens)
-    theirs = llama_index_sire.SireRetriever.from_documents(nodes(), max_tokens=max_tokens)
-    found_documents, found_nodes = ours.invoke(question), theirs.retrieve(question)
-    assert found_documents or found_nodes or max_tokens
-    assert all(note in document.metadata["sire"]["note"] for document in found_documents)
-    assert all(note in scored.node.metadata["sire_note"] for scored in found_nodes)
-    assert all("sire_note" not in scored.node.get_content(MetadataMode.ALL) for scored in found_nodes)
-    assert not any("note" in document.metadata["sire"] for document in ours.invoke(QUESTION))
-    assert not any("sire_note" in scored.node.metadata for scored in theirs.retrieve(QUESTION))
