@@ -334,7 +334,7 @@ def test_a_long_hit_is_unfolded_by_keys_and_keeps_its_address(page, tmp_path, ex
     wide = "| " + " | ".join(["a long cell of it"] * 9) + " |\n"
     table = f"{wide}|{'---|' * 9}\n{wide}\n".replace("a long cell of it", " ", 1)
     text = f"{table}{'The vault is closed. ' * 30}The lamp of Karn burns at night. {'Nobody reads it. ' * 9}"
-    Index(tmp_path, recipe="flat").build([Document("a", text, "Vault"), Document("b", "No lamp.", "No lamp")])
+    Index(tmp_path, recipe="flat").build([Document("a", text, "Vault"), Document("b", "No bread.", "Bread")])
     with explored(tmp_path) as address:
         page.set_viewport_size({"width": 390, "height": 800})
         page.goto(f"{address}/?q={quote('Which lamp burns in Karn?')}")

@@ -61,7 +61,7 @@ def test_single_answers_in_one_call_and_shows_what_it_cites(folder):
 @pytest.mark.parametrize(
     ("words", "calls", "expected"),
     [
-        (("--via", "ircot"), 3, [f"question 1: {SECOND}", "found 20 hits, 8 new", "thought 2:"]),
+        (("--via", "ircot"), 3, [f"question 1: {SECOND}", "found 20 hits, 10 new", "thought 2:"]),
         (
             ("--via", "ircot", "--flavor", "hipporag"),
             3,
