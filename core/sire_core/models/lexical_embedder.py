@@ -385,6 +385,10 @@ class LexicalEmbedder:
         work = _large_batches()
         return await asyncio.get_running_loop().run_in_executor(work, embed_texts, fitted, list(texts))
 
+    def embed_here(self, texts: Sequence[str]) -> FloatArray:
+        """As `embed`, in the thread of the caller."""
+        return embed_texts(self._fitted(), list(texts))
+
     def _fitted(self) -> LexicalState:
         if self._state is None:
             raise ConfigurationError("the lexical embedder is not fitted; use what `fit(texts)` returns")

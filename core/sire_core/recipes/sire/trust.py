@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.models.lexical_embedder import LexicalEmbedder
-from sire_core.models.sync import run_sync
 from sire_core.search.ranking import best_first
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ class DefaultVectors:
         def arrays() -> Mapping[str, NDArray[Any]]:
             texts = [unit.index_text for unit in view.units(range(view.size))]
             embedder = LexicalEmbedder().fit(texts)
-            return {"vectors": run_sync(embedder.embed(texts)), **embedder.state()}
+            return {"vectors": embedder.embed_here(texts), **embedder.state()}
 
         def restored() -> DefaultVectors:
             stored = view.cached_arrays("default vectors", arrays)
@@ -135,7 +134,11 @@ class DefaultVectors:
 
     def similarities(self, question: str) -> FloatArray:
         """Cosines of the units with a question, `[size]`."""
-        return np.asarray(self.vectors @ run_sync(self.embedder.embed([question]))[0], dtype=np.float32)
+        with np.errstate(all="ignore"):  # a forged file may hold anything
+            cosines = np.asarray(self.vectors @ self.embedder.embed_here([question])[0], dtype=np.float32)
+        if not np.isfinite(cosines).all():
+            raise ValueError("default vectors that are not finite")
+        return cosines
 
 
 @dataclass(frozen=True, slots=True)
