@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ def check_folder(path: Path) -> list[Finding]:
     for _ in range(_TRIES):
         if not findings:
             return []
+        time.sleep(_PAUSE)  # a writer may be halfway through removing a folder
         again, after = _findings(path), _stamp(path)
         findings = [finding for finding in findings if finding in again]
         if before == after:
@@ -63,7 +65,7 @@ def check_folder(path: Path) -> list[Finding]:
     return findings
 
 
-_TRIES = 8
+_TRIES, _PAUSE = 8, 0.05
 
 
 def _stamp(path: Path) -> list[tuple[str, int, int, int]]:
