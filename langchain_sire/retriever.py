@@ -30,6 +30,7 @@ from langchain_sire.documents import (
     from_texts,
     hit_to_langchain,
     to_langchain,
+    warn_of_old_chunks,
     with_ids,
 )
 from langchain_sire.embeddings import EmbeddingLike
@@ -65,14 +66,12 @@ from sire_core.search.context import ContextOptions, check_options, context_text
 from sire_core.search.passages import check_returns
 from sire_core.search.snapshot import unknown_keys
 from sire_core.search.validity import Day, read_day
-from sire_core.text.pluralize import count
 from sire_core.types import BuildReport
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from typing_extensions import Self, Unpack
 
-    from sire_core.types import Document as StoredDocument
     from sire_core.types import Hit
 
 _logger = logging.getLogger(__name__)
@@ -576,7 +575,7 @@ class SireRetriever(DocumentIndex):
         warn_of_first_cost(self.index, len(converted))
         names = [document.id for document in converted]
         titled = self._file_titles.put(converted, () if everything else None)
-        _warn_of_old_chunks(self.index, converted, self._file_titles.staying)
+        warn_of_old_chunks(self.index, converted, self._file_titles.staying)
         return titled, names
 
     async def _follow(self, report: BuildReport) -> None:
@@ -661,32 +660,6 @@ class SireRetriever(DocumentIndex):
             provider, _, model = model_name(embedder).rpartition(":")
             self._params = {**params, "ls_embedding_provider": provider or "sire", "ls_embedding_model": model}
         return self._params
-
-
-def _warn_of_old_chunks(index: Index, documents: Sequence[StoredDocument], staying: Sequence[str]) -> None:
-    """Log a warning if files were split anew: their texts stand in changed chunks and in old ones that stay."""
-    new_texts = {document.id: _text(document) for document in documents}
-    stored = {document.id: _text(document) for document in index.documents([*staying, *new_texts])} if staying else {}
-    if all(new_texts.get(name, text) == text for name, text in stored.items()):
-        return
-    joined = "\n".join(new_texts.values())
-    old = [name for name in staying if len(stored.get(name, "")) >= _LONG_ENOUGH and stored[name] in joined]
-    if old:
-        _logger.warning(
-            "The index now has the text of %s twice: in chunks that replace others of the same file, and in older "
-            "chunks of another split (%s). Delete what is left of that split: retriever.delete_documents(ids). To "
-            "split a file anew, delete its chunks before you add the new ones: "
-            "retriever.delete_documents(filter='source=FILE').",
-            count(len(old), "chunk"),
-            ", ".join(old[:3]) + (", ..." if len(old) > 3 else ""),
-        )
-
-
-_LONG_ENOUGH = 30  # Letters of a text that stands in another one not by chance
-
-
-def _text(document: StoredDocument) -> str:
-    return document.text or "\n\n".join(passage.text for passage in document.passages)
 
 
 def _save_settings(retriever: SireRetriever, folder: Path | None) -> None:

@@ -146,7 +146,6 @@ def eval_(
     from sire_core.evaluate.report import check_comparison
 
     report.check(asking, answering, measuring, calls.llm)
-    gate = report.gate
     check_index(dataset_dir, asking, builds=compared.builds)
     check_target(IndexOptions(compared.to if compared.repeats == 1 else None, embedder=compared.embedder))
     answering = answering.like_paper(compared.values)
@@ -160,7 +159,7 @@ def eval_(
         builds=builds,
         reader_only=answering.reader_only,
     ) as models:
-        config = gate.widen(measuring.config(asking, answering, models.asked, calls.workers))
+        config = report.gate.widen(measuring.config(asking, answering, models.asked, calls.workers))
         results = Results(report, ablations=compared.ablations)
         with results.shown_on_failure(), reporting() as progress:
             dataset = _dataset(dataset_dir, asking, compared)
@@ -179,7 +178,7 @@ def eval_(
         results.say(tables)
         tables = _judged(tables, names, models.judge)
         results.say_more(tables, report)
-    _exit_below(gate, [row for table in tables for row in table])
+    _exit_below(report.gate, [row for table in tables for row in table])
 
 
 def _exit_below(gate: Gate, rows: Sequence[EvalRow]) -> None:

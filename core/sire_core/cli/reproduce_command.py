@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -17,6 +17,10 @@ from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.output import note, reporting
 from sire_core.errors import ConfigurationError
 from sire_core.models.usage import CostRange
+
+if TYPE_CHECKING:
+    from sire_core.evaluate.experiment import Experiment
+    from sire_core.models.usage import Price
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +105,7 @@ def reproduce(
             on_row=results.table(),
         )
         note(f"{dataset.name}: {len(dataset.measurable):,} questions, {len(dataset.documents):,} documents.")
-        costs = experiment.cost(calls.price())
-        total = sum(costs.values(), CostRange().priced(calls.price()))
-        note(f"Expected in all: {total.describe()}, less what is stored in {folder}.")
-        for stage, cost in costs.items():
-            note(f"  {stage}: {cost.describe()}")
+        _note_costs(experiment, calls.price(), folder)
         plan = replace(experiment, log=lambda _: None).planned()
         if paper not in {row.recipe if isinstance(row.recipe, str) else row.recipe.name for row in plan}:
             raise ConfigurationError(f"No row of {paper} itself is left; install or give what the lines above name.")
@@ -113,3 +113,11 @@ def reproduce(
         with results.shown_on_failure(), reporting() as progress:
             rows = replace(experiment, progress=progress).run()
         results.say([rows])
+
+
+def _note_costs(experiment: Experiment, price: Price | None, folder: Path) -> None:
+    costs = experiment.cost(price)
+    total = sum(costs.values(), CostRange().priced(price))
+    note(f"Expected in all: {total.describe()}, less what is stored in {folder}.")
+    for stage, cost in costs.items():
+        note(f"  {stage}: {cost.describe()}")

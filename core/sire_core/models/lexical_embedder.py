@@ -271,7 +271,7 @@ def _embed_counts(fitted: LexicalState, counts: Counts, words: list[str]) -> Flo
     data, columns, ends = counts
     damped = _damped(data).astype(np.float32), columns, ends
     if fitted.by_meaning:
-        sketches = sketches[:, : DIMENSION - WIDTH]
+        sketches = sketches[:, : DIMENSION - WIDTH]  # all vectors are of one width
         share, meant = _MEANING_SHARE, _sums(counts, word_vectors(words) * rarity[:, None] ** _MEANING_IDF_POWER)
     else:
         topics = np.zeros((len(words), TOPICS), dtype=np.float32)

@@ -96,6 +96,12 @@ def _stems() -> dict[str, str]:
 
 
 @cache
+def _stem_keys(key_of: Callable[[Sequence[str]], Keys]) -> Keys:
+    """Keys of the stems of the English words."""
+    return key_of(list(_stems()))
+
+
+@cache
 def _whole_words(key_of: Callable[[Sequence[str]], Keys]) -> tuple[Keys, NDArray[np.intp]]:
     """Keys of the stems whose word is one piece, ascending, and the row of each."""
     rows = _pieces().rows
@@ -114,7 +120,7 @@ def is_english(word: str) -> bool:
 
 def are_english(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> NDArray[np.bool_]:
     """For keys of stems, as `key_of` makes them, whether they are of English words, bool `[len(keys)]`."""
-    return np.isin(keys, key_of(list(_stems())))
+    return np.isin(keys, _stem_keys(key_of))
 
 
 def word_vectors(words: Sequence[str]) -> FloatArray:
