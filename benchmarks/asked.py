@@ -8,7 +8,9 @@ Source: DevOps Stack Exchange (https://devops.stackexchange.com), all posts from
 (those before 2 May 2018: CC BY-SA 3.0), by https://stackoverflow.com/help/licensing; the repository states none of its
 own. An id in the corpus is the number of the post, so its author and text are at
 https://devops.stackexchange.com/a/NUMBER. Several directories, and dumps as `Posts.xml`, are read as well: the ids then
-begin with the name of the directory.
+begin with the name of the directory. The second set, `asked2`, is made from three, under the same licences: `beer`
+(github.com/kevswanberg/beer_tentrr), `coffee` (Yoav-Shafir/Elasticsearch-Coffee-Search-Engine-JS) and `matheducators`
+(jrfoster/spark-intro).
 
 A question is as the dump has it (editors of the site may have mended its words), with the answer its author accepted
 as gold. Left out are questions over 600 characters with their text, closed ones, those that their author answered, and

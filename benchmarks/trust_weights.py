@@ -9,7 +9,8 @@ documents as `sire index` does. Sets whose names begin alike up to `@` or a digi
 Powell's method on the part `even` of the questions, the mean over ranks 1, 2, 5 and 10 of a smooth step in the
 distance of the best passage that meets a need from that rank; a set counts as much as its WEIGHT says (1). Printed: the
 tables that all sets give, and R@2, R@5 and R@10 of the part `odd` by BM25, by vectors, without trust, and with the
-trust that the other sets give. All other weights are those that ship.
+trust that the other sets give. All other weights are those that ship. Their `trust_words` is of `mediqa`, `asked`,
+`asked2`, `ops`, `frameworks`, `manuals`, `cloud`, `musique-more`, `hotpotqa`, `2wikimultihopqa` and `languages/en`.
 """
 
 from __future__ import annotations

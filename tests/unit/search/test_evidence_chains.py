@@ -349,7 +349,7 @@ def test_a_word_that_is_shared_as_another_word_is_shown_as_that() -> None:
 def test_a_step_from_a_passage_that_is_called_like_the_name_says_so() -> None:
     with Index(recipe="sire") as index:
         index.build([*PAGES, Document("bees", "Bees were kept in Kirkwall by Orla Venn.", title="Orla Venn")])
-        hits = {hit.doc_ids[0]: hit for hit in index.search("Which painter of harbours married in 1931?", 3)}
+        hits = {hit.doc_ids[0]: hit for hit in index.search("Which painter of harbours married in 1931?", 5)}
         said = index.explain("Which painter of harbours married in 1931?", 1)
     step = hits["bees"].path[0]
     assert step.note == f"Orla Venn is the title of another passage: {step.sentence}"
