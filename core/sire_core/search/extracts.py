@@ -43,6 +43,7 @@ whether it is code that is not asked for; whether it has a number or a new name,
 whether it leads to one of the first hits; whether its hit is one that is led to, and the share of the linking sentence
 in it."""
 _SHORT_TOKENS = 8
+_MAX_LED_TOKENS = 40  # Of code that is quoted behind a colon, whatever is asked for
 _WITHIN = {"parts": 4.0, "whole": 3.5}  # By how much less than the best a sentence may score
 _BESIDE = {(True, False): (1.5, 3.0), (True, True): (0.5, inf), (False, False): (0.5, inf), (False, True): (0.3, inf)}
 """Bonus of a sentence beside a chosen one, and how much less than that one at most; by whether they share a
@@ -65,6 +66,9 @@ _FRAGMENT = re.compile(
 single words, and what begins within a sentence or line."""
 _TERM = re.compile(r"[-*+\s]*[^:\n]{1,60}(?:[:\n]|\Z)")
 """The first words of an item or paragraph that says what it is about: `SuspendTime: Nodes are ...`."""
+
+_VALUE = re.compile(r"[-*+\s]*([^:\n]{1,40}): ?[^\n]{1,60}\Z")
+"""An item that names a value: `Default: 60 s`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +166,12 @@ class ScoredSentences:
     def share_paragraph(self, position: int, beside: int) -> bool:
         """True if two sentences side by side stand in one paragraph or table, or one leads to code or to a list."""
         (row, first), (_, second) = sorted((self.piece(position), self.piece(beside)))
-        is_asked_code = first.kind != CODE == second.kind and self.asking.asks_code(self.question)
-        return bool(is_asked_code) or "\n\n" not in self.candidates.read[row].text[first.end : second.start]
+        text = self.candidates.read[row].text
+        if first.kind != CODE == second.kind:
+            is_short = count_tokens(text[second.start : second.end]) <= _MAX_LED_TOKENS
+            if (is_short and text[: first.end].endswith(":")) or self.asking.asks_code(self.question):
+                return True
+        return "\n\n" not in text[first.end : second.start]
 
     def linked_rows(self, position: int) -> list[int]:
         """Rows of other passages with a rare word of a sentence that the question lacks, such as a name."""
@@ -174,6 +182,21 @@ class ScoredSentences:
             other
             for other in others
             if (piece := self.piece(other))[1].kind == ROW and piece[0] != self.piece(position)[0]
+        ]
+
+    def fields_asked(self, position: int) -> list[int]:
+        """Short items of a sentence's section that begin with a word of the question which the sentence lacks.
+
+        For example `Default: 60` where a default is asked for.
+        """
+        row, piece = self.piece(position)
+        lacking = stems(self.question, self.candidates.spoken) - self.words(position)
+        return [
+            other
+            for other, (owner, field_) in enumerate(map(self.piece, range(len(self.is_open))))
+            if (owner, field_.headings, field_.kind) == (row, piece.headings, ITEM)
+            and (term := _VALUE.match(self.candidates.text(other)))
+            and stems(term[1], self.candidates.spoken) & lacking
         ]
 
     def weak_rows(self, values: DoubleArray) -> BoolArray:
@@ -287,7 +310,7 @@ def _chosen(scored: ScoredSentences, values: Sequence[DoubleArray], room: int, k
         chosen.append(position)
         if piece.kind == ROW:
             best_rows.setdefault((row, piece.header), value[position])
-        for linked in scored.linked_rows(position):
+        for linked in (*scored.linked_rows(position), *scored.fields_asked(position)):
             for each in waiting:
                 each[linked] = max(each[linked], value[position] - _ROW_WITHIN)
         for before, beside in ((False, position + 1), (True, position - 1)):
@@ -340,7 +363,7 @@ def _quote(scored: ScoredSentences, run: Sequence[int]) -> Extract:
         if len(words) > _MAX_SENTENCE_LETTERS:
             words = cut_around(words, scored.question, _MAX_SENTENCE_LETTERS, scored.candidates.spoken)
         is_line = one.kind in ("row", CODE) or before in ("row", CODE)
-        gap = "\n" if is_line else "; " if before == one.kind == ITEM and text[-1].isalnum() else " "
+        gap = "\n" if is_line else "; " if before == ITEM and text[-1].isalnum() else " "
         margin = _CODE_MARGIN + " " * one.indent if one.kind == CODE else ""
         text = joined_parts((text, words)) if text and gap == " " else f"{text}{gap if text else ''}{margin}{words}"
         before = one.kind

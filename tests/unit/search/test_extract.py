@@ -472,6 +472,21 @@ def test_a_sentence_below_the_name_of_a_setting_stands_under_that_name():
     assert "time=#: The default value is 30 seconds." in [one.quoted for one in found]
 
 
+def test_the_value_that_is_asked_for_is_quoted_from_the_list_of_a_setting():
+    text = "\n\n".join(
+        f"## {name}\n\n- Units: seconds\n- Default: {value}\n- Minimum: 1\n\nHow long a {thing} is kept open."
+        for name, value, thing in (("gate_wait", 60, "gate of the lock"), ("boat_wait", 90, "berth for a boat"))
+    )
+    texts = [one.quoted for one in extract_sentences("How long is a gate kept open by default?", [hit("manual", text)])]
+    assert "gate_wait: Default: 60; Minimum: 1; How long a gate of the lock is kept open." in texts
+
+
+def test_a_short_command_behind_a_colon_is_quoted_with_its_sentence():
+    text = "# Gates\n\nA good way to shut all gates is:\n\n```\ndd if=/dev/zero of=/run/g count=1\n```\n\nBoats wait below the gates."
+    quotes = extract_sentences("What is a good way to shut all gates?", [part("gates", text, "Locks > Gates")])
+    assert quotes[0].text == "A good way to shut all gates is:\n    dd if=/dev/zero of=/run/g count=1"
+
+
 def test_sentences_of_one_paragraph_are_one_quotation():
     text = "A key opens the lock of Orr. It is old. The lock of Orr has a second key. It opens one of these:"
     (one,) = extract_sentences("Which key does the lock of Orr have?", [part("orr", text, "Locks > Orr")])
