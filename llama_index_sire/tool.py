@@ -102,15 +102,15 @@ class _Searcher:
         self._retriever = retriever
         self._cite_key = cite_key
 
-    def search(self, **arguments: Any) -> list[NodeWithScore]:
-        query = read_arguments(SearchArguments, arguments)
-        nodes = self._for(query).retrieve(query.query)
-        return nodes or _Nothing(run_sync(self._hint(query.filter)))
+    def search(self, query: str = "", **arguments: Any) -> list[NodeWithScore]:
+        read = read_arguments(SearchArguments, {"query": query, **arguments} if query else arguments)
+        nodes = self._for(read).retrieve(read.query)
+        return nodes or _Nothing(run_sync(self._hint(read.filter)))
 
-    async def asearch(self, **arguments: Any) -> list[NodeWithScore]:
-        query = read_arguments(SearchArguments, arguments)
-        nodes = await self._for(query).aretrieve(query.query)
-        return nodes or _Nothing(await self._hint(query.filter))
+    async def asearch(self, query: str = "", **arguments: Any) -> list[NodeWithScore]:
+        read = read_arguments(SearchArguments, {"query": query, **arguments} if query else arguments)
+        nodes = await self._for(read).aretrieve(read.query)
+        return nodes or _Nothing(await self._hint(read.filter))
 
     def _for(self, query: SearchArguments) -> SireRetriever:
         """The retriever as a call wants it; with `max_tokens` its budget holds for what the tool writes."""
@@ -227,11 +227,11 @@ class _Answerer:
         self._engine = engine
         self._cite_key = cite_key
 
-    def answer(self, **arguments: Any) -> Response:
-        return run_sync(self.aanswer(**arguments))
+    def answer(self, question: str = "", **arguments: Any) -> Response:
+        return run_sync(self.aanswer(question, **arguments))
 
-    async def aanswer(self, **arguments: Any) -> Response:
-        query = read_arguments(AnswerArguments, arguments)
+    async def aanswer(self, question: str = "", **arguments: Any) -> Response:
+        query = read_arguments(AnswerArguments, {"question": question, **arguments} if question else arguments)
         steps: list[ReasoningStep] = []
         gathered = empty_response()
         walk = self._engine.steps(QueryBundle(query.question), k=query.k, filters=query.filter, as_of=query.as_of)

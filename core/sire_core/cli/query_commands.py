@@ -478,7 +478,7 @@ def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
         "citations": list(answer.citations),
         "findings": list(answer.findings),
         "stop": answer.stop,
-        "note": answer.note or hint,
+        "note": hint or answer.note,
         "warning": unanswered_note(question, answer.hits),
         "steps": [plain_step(step, "hits", lambda hit: hit.unit.id, "step") for step in trace.steps[:-1]],
         "hits": [hit_json(hit, question) for hit in answer.hits],

@@ -23,6 +23,7 @@ from sire_core.reason.prompts import READ, READ_ALWAYS, READ_BRIEF, READ_FINDING
 from sire_core.reason.steps import Answer, AnswerPiece, ReasoningUsage
 from sire_core.search.context import ContextOptions, Evidence, ranked, select_context
 from sire_core.search.extracts import extract_sentences
+from sire_core.search.unanswered import unanswered_note
 from sire_core.search.validity import superseded_mark
 from sire_core.text.words import count_tokens, normalize_answer, truncate_tokens
 from sire_core.types import UnitKind
@@ -270,8 +271,8 @@ def extract_answer(question: str, hits: Sequence[Hit]) -> Answer:
     """Answer with the sentences of `extract_sentences`, each with its citation; its stop reason is `extracted`.
 
     Give it 24 hits, of which the answer keeps those that are quoted, in the order of their quotes, then the others of
-    the first ten, and what is superseded behind all others. No model has judged whether the
-    sentences suffice, so `sufficient` is False.
+    the first ten, and what is superseded behind all others. No model has judged whether the sentences suffice, so
+    `sufficient` is False; `note` says where the documents do not seem to answer.
     """
     quotes = extract_sentences(question, hits)
     read = dict.fromkeys([*(quote.hit for quote in quotes), *range(1, min(len(hits), _SHOWN_HITS) + 1)])
@@ -283,4 +284,5 @@ def extract_answer(question: str, hits: Sequence[Hit]) -> Answer:
         hits=tuple(hits[number - 1] for number in in_order),
         citations=tuple(dict.fromkeys(numbers[quote.hit] for quote in quotes)),
         usage=ReasoningUsage(retrievals=1),
+        note=unanswered_note(question, hits),
     )

@@ -516,7 +516,7 @@ class IndexTools:
                     await tell(step_text(step))
         assert answer is not None  # what every strategy ends with
         if self._model is None:
-            answer = extract_answer(query.query, answer.hits)
+            answer = replace(extract_answer(query.query, answer.hits), note="")  # the warning says it
         steps_shown = steps_made if query.show_steps else []
         warning = unanswered_note(query.query, answer.hits)
         return ToolResult(

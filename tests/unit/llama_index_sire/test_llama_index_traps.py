@@ -129,6 +129,7 @@ def test_trap_the_question_arrives_as_the_model_wrote_it(index_of):
 
     retriever = SireRetriever(Hearing())
     create_sire_tool(retriever)(query="who founded X?")
-    assert heard == [("who founded X?", 10, None)]
+    create_sire_tool(retriever)("who founded X?")
+    assert heard == [("who founded X?", 10, None)] * 2
     RetrieverTool.from_defaults(retriever, description="theirs")(input="who founded X?")
-    assert heard[1][0] != "who founded X?"
+    assert heard[2][0] != "who founded X?"

@@ -481,6 +481,11 @@ def test_the_value_that_is_asked_for_is_quoted_from_the_list_of_a_setting():
     assert "gate_wait: Default: 60; Minimum: 1; How long a gate of the lock is kept open." in texts
 
 
+def test_the_note_of_an_answer_says_where_the_documents_do_not_seem_to_answer():
+    assert extract_answer("Who mends sundials in Peru?", [BRIDGE, PAINT]).note.startswith(REFUSED)
+    assert not extract_answer("When was the Arne Bridge opened?", [BRIDGE, PAINT]).note
+
+
 def test_a_short_command_behind_a_colon_is_quoted_with_its_sentence():
     text = "# Gates\n\nA good way to shut all gates is:\n\n```\ndd if=/dev/zero of=/run/g count=1\n```\n\nBoats wait below the gates."
     quotes = extract_sentences("What is a good way to shut all gates?", [part("gates", text, "Locks > Gates")])
