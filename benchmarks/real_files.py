@@ -51,7 +51,7 @@ OTHERS = (
 _WORD = re.compile(r"[^\W_]+")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\n\s*(?=[^\W\d_])")
 _MARKS = re.compile(
-    r"\[-- [^\[\]\n]*--\]"
+    r"\[-- [^\[\]\n]*--\]|\[image(?:: [^\[\]\n]*)?\]"
     r"|\\[A-Za-z]+|!\[image\]\([^()\s]*\)|\]\([^()\s]*\)|\{[#.][^{}\n]*\}|\b(?:https?|ftp|mailto|file):\S+|\bwww\.\S+"
     r"|\b(?:Subject|From|To|B?cc|Date|Sent|Attachments?)\**:",
     re.IGNORECASE,
@@ -351,7 +351,8 @@ def _without_repeats_above(text: str) -> str:
         cells = line.split("|")
         repeats = (cell == before for cell, before in zip_longest(cells, above[: len(cells)]))
         lines.append("|".join("" if repeated else cell for cell, repeated in zip(cells, repeats, strict=True)))
-        above = cells if len(cells) > 1 else []
+        if line.strip("|- :"):
+            above = cells if len(cells) > 1 else []
     return "\n".join(lines)
 
 

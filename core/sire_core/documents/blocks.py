@@ -343,8 +343,7 @@ def _leaves(lines: Sequence[str], parser: MarkdownIt) -> Iterator[_Leaf]:
     """Blocks of Markdown that hold no other ones; inner rows of tables are read without the parser, which is slow."""
     numbers = _parsed_lines(lines)
     for leaf in _parsed_leaves([lines[number] for number in numbers], parser):
-        first = numbers[leaf.first]
-        yield leaf._replace(first=first, stop=numbers[leaf.stop - 1] + 1)
+        yield _Leaf(leaf.kind, numbers[leaf.first], numbers[leaf.stop - 1] + 1, leaf.level)
         if leaf.kind == ROW and leaf.stop < len(numbers):
             yield from (_Leaf(ROW, row, row + 1) for row in range(numbers[leaf.stop - 1] + 1, numbers[leaf.stop]))
 
@@ -370,18 +369,20 @@ def _parsed_leaves(lines: Sequence[str], parser: MarkdownIt) -> Iterator[_Leaf]:
     item = -1  # first line of an item that nothing stands in yet
     is_head = False
     for token in parser.parse("\n".join(lines).replace("\f", " ")):
-        if token.type.startswith("list_item"):
+        if token.type in _TOKEN_KINDS:
+            kind, first, stop, level = _leaf(token, lines, is_head=is_head, is_inside=depth + quotes > 0)
+            if stop:
+                if kind == PARAGRAPH and (item >= 0 or (quotes and not depth)):
+                    kind = ITEM if item >= 0 else QUOTE
+                yield _Leaf(kind, item if item >= 0 else first, stop, level or depth)
+                item = -1
+        elif token.type.startswith("list_item"):
             depth += token.nesting
             item = -1 if token.nesting < 0 else item if item >= 0 else _rows(token)[0]
         elif token.type.startswith("blockquote"):
             quotes += token.nesting
         elif token.type.startswith("thead"):
             is_head = token.nesting > 0
-        elif leaf := _leaf(token, lines, is_head=is_head, is_inside=depth + quotes > 0):
-            if leaf.kind == PARAGRAPH and (item >= 0 or (quotes and not depth)):
-                leaf = leaf._replace(kind=ITEM if item >= 0 else QUOTE)
-            yield leaf._replace(first=item if item >= 0 else leaf.first, level=leaf.level or depth)
-            item = -1
 
 
 def _end_of_cut_code(leaves: Sequence[_Leaf], lines: Sequence[str]) -> int:
@@ -397,10 +398,10 @@ def _end_of_cut_code(leaves: Sequence[_Leaf], lines: Sequence[str]) -> int:
     return 0
 
 
-def _leaf(token: Token, lines: Sequence[str], *, is_head: bool, is_inside: bool) -> _Leaf | None:
-    """Block of a token; None for tokens that hold or end others."""
+def _leaf(token: Token, lines: Sequence[str], *, is_head: bool, is_inside: bool) -> _Leaf:
+    """Block of a token that begins one; without lines, it is none."""
     first, stop = _rows(token)
-    kind, level = _TOKEN_KINDS.get(token.type, ""), 0
+    kind, level = _TOKEN_KINDS[token.type], 0
     if kind == HEADING:
         level = int(token.tag[1])
         if is_inside or not _is_heading(token, lines):
@@ -409,7 +410,7 @@ def _leaf(token: Token, lines: Sequence[str], *, is_head: bool, is_inside: bool)
         stop, level = stop + 1, 1
     elif kind == ROW and "|" not in lines[first]:
         kind = PARAGRAPH
-    return _Leaf(kind, first, stop, level) if kind and stop else None
+    return _Leaf(kind, first, stop, level)
 
 
 def _rows(token: Token) -> tuple[int, int]:
@@ -666,11 +667,15 @@ def _placed(
     blocks: list[Block] = []
     headings: list[tuple[int, int]] = []  # levels and numbers of the headings around
     for leaf, page in zip(leaves, pages, strict=True):
-        filled = [row for row in range(leaf.first, leaf.stop) if lines[row].strip()]
-        if not filled:
+        first, last = leaf.first, leaf.stop - 1
+        while first <= last and not lines[last].strip():
+            last -= 1
+        while first < last and not lines[first].strip():
+            first += 1
+        if first > last:
             continue
-        line, last = lines[filled[0]], filled[-1]
-        start = starts[filled[0]] + (0 if leaf.kind == CODE else len(line) - len(line.lstrip()))
+        line = lines[first]
+        start = starts[first] + (0 if leaf.kind == CODE else len(line) - len(line.lstrip()))
         end = starts[last] + len(lines[last].rstrip())
         path = _heading_above(headings, leaf.kind == HEADING, leaf.level, len(blocks))
         blocks.append(Block(leaf.kind, start, end, leaf.level, path, page))

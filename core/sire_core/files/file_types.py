@@ -12,6 +12,7 @@ from sire_core.files.text_encodings import is_binary
 _HEAD = 8192
 _PDF_HEAD = 1024
 """Readers look for the mark of a PDF in so many bytes."""
+ENCRYPTED = "the file is encrypted; save it without its password to read it"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE_STREAMS = {"WordDocument": ".doc", "Workbook": ".xls", "Book": ".xls", "PowerPoint Document": ".ppt"}
 _MAIL_STREAM, _ENCRYPTED_STREAM = "__properties_version1.0", "EncryptedPackage"
@@ -113,7 +114,7 @@ def _compound_type(path: Path, suffix: str) -> str:
     """Suffix of an old file of Office by the streams in its root; those of files in it do not count."""
     names = _stream_names(path)
     if _ENCRYPTED_STREAM in names:
-        raise CorpusError("the file is encrypted; save it without its password to read it")
+        raise CorpusError(ENCRYPTED)
     if _MAIL_STREAM in names:
         return ".msg"
     types = [_OLE_STREAMS[name] for name in names if name in _OLE_STREAMS]

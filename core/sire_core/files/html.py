@@ -189,7 +189,7 @@ def html_to_markdown(page: str) -> tuple[str, str]:
         result = _read(parser.parts, left_out)[0] if left_out else whole_page
         if result[1]:
             return result
-    return whole_page  # which is a menu
+    return whole_page if whole_page[1] else _read(parser.parts, None)[0]  # a menu, or a list of pages
 
 
 def _prepared(page: str) -> str:
@@ -255,8 +255,13 @@ class _Parser(LinearParser):
         self.parts.append(("", mathml(formula)))
 
 
-def _read(parts: Sequence[tuple[str, Any]], left_out: frozenset[int]) -> tuple[tuple[str, str], PageRegions]:
-    """Title and Markdown of a page without some elements, and what is known of its navigation."""
+def _read(parts: Sequence[tuple[str, Any]], left_out: frozenset[int] | None) -> tuple[tuple[str, str], PageRegions]:
+    """Title and Markdown of a page without some elements, and what is known of its navigation.
+
+    Args:
+        parts: Of the page.
+        left_out: Numbers of the elements to leave out, and with them links between pages; None leaves out neither.
+    """
     reader = _Reader(left_out)
     for tag, content in parts:
         if not tag:
@@ -316,9 +321,9 @@ def _is_box(tag: str, attributes: Mapping[str, str | None]) -> bool:
 class _Reader:
     """Collects lines of Markdown from the parts of a page."""
 
-    def __init__(self, left_out: frozenset[int]) -> None:
+    def __init__(self, left_out: frozenset[int] | None) -> None:
         self.landmarks = PageRegions()
-        self._left_out = left_out
+        self._left_out, self._keeps_steps = left_out or frozenset(), left_out is None
         self._number = 0  # of the elements that began
         self._lines: list[str] = []
         self._text: list[str] = []
@@ -659,7 +664,7 @@ class _Reader:
         links, lines = len(self._links) - first_link, len(self._lines) - first_line
         if not (self._last_step > first_link or (links and 0 < lines < 3 and _STEP_LABEL.match(self._lines[-1]))):
             return
-        if links > _STEP_LINKS or lines > 2 * _STEP_LINKS:
+        if self._keeps_steps or links > _STEP_LINKS or lines > 2 * _STEP_LINKS:
             return
         block = [line for line in self._lines[first_line:] if line]
         if _is_between_pages(block, self._links[first_link:], is_list=tag in ("table", *_LISTS)):

@@ -11,6 +11,7 @@ from pathlib import Path
 from sire_core.documents.markdown_writing import plain_text
 from sire_core.errors import CorpusError
 from sire_core.files.conversion import note
+from sire_core.files.file_types import ENCRYPTED
 from sire_core.files.other_formats import read_other
 from sire_core.files.text_encodings import guess_encoding
 
@@ -52,7 +53,7 @@ def read_doc(path: Path) -> tuple[str, str]:
     if version is None:
         return _read_newer(path, raw, tables[bool(flags & _IS_TABLE_1)])
     if flags & _IS_ENCRYPTED:
-        raise CorpusError("the file is encrypted; save it without its password to read it")
+        raise CorpusError(ENCRYPTED)
     letters = b"".join(_pieces(raw) if flags & _IS_SAVED_IN_PIECES and "6" in version else [_main_text(raw)])
     text, encoding = _decoded_east_asian(letters) if raw.startswith(_EAST_ASIAN) else _decoded(letters)
     note(f"of Word {version}, whose text alone is read, as {encoding}")

@@ -31,8 +31,8 @@ _MAX_ADDED = 2 << 30
 """Bytes of memory beside `MEMORY` that the largest file may need."""
 _MOST_KEPT = 512 << 20
 """Bytes of address space with which a process goes on; what a file took is not always given back."""
-_WALL_TIME = 6
-"""Times the CPU time after which a file is given up by the clock."""
+_WALL_TIME = 30
+"""Times the CPU time after which a file is given up by the clock: a busy machine gives a process a small share."""
 _INHERITED = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Variables without which some systems cannot start Python."""
 _SETTINGS = {"MALLOC_ARENA_MAX": "2"}

@@ -418,10 +418,10 @@ def _symbol(element: Any) -> str:
         code = int(element.get(f"{WORDPROCESSING}char", ""), 16)
     except ValueError:
         return ""
-    code -= 0xF000 if 0xF000 <= code < 0xF100 else 0
     font = str(element.get(f"{WORDPROCESSING}font", "")).lower()
-    letters = _SYMBOLS if font == "symbol" else _DINGBATS if font.startswith("wingdings") else {}
-    return letters.get(code) or (chr(code) if 0x20 <= code < 0xD800 else "\N{BULLET}")
+    if 0x20 <= code < 0xD800 and font != "symbol" and "dings" not in font:
+        return chr(code)
+    return (_SYMBOLS if font == "symbol" else _DINGBATS).get(code & 0xFF, "\N{BULLET}")
 
 
 def _notes(part: Any, kind: str) -> dict[str, Any]:

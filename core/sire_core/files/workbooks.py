@@ -187,6 +187,9 @@ def _cell_value(value: Any) -> str:
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, dt.datetime):
         return value.isoformat(" ").removesuffix(" 00:00:00")
+    if isinstance(value, dt.timedelta):  # as Excel shows it, without days
+        minutes, seconds = divmod(round(abs(value.total_seconds())), 60)
+        return f"{'-' if value < dt.timedelta() else ''}{minutes // 60}:{minutes % 60:02}:{seconds:02}"
     return str(value).strip()
 
 

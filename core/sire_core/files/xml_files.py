@@ -13,17 +13,20 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from sire_core.documents.markdown_writing import cell_text, list_item, plain_text, table
+from sire_core.documents.markdown_writing import cell_text, list_item, plain_text
 from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
 from sire_core.files.conversion import note, spend
+from sire_core.files.file_types import ENCRYPTED
 from sire_core.files.formulas import MathElement, mathml
 from sire_core.files.html import LONGEST_REPEATED, html_to_markdown
 from sire_core.files.raised_text import END, LOWERED, RAISED, lowered, raised, ruby, write_scripts
 from sire_core.files.source_files import declared_encoding, decode_any
+from sire_core.files.workbooks import compact_table
 from sire_core.files.xml_entities import without_entities
 from sire_core.text.pluralize import count, some
 
+_MANIFEST = "META-INF/manifest.xml"
 _LEFT_OUT = frozenset("binary script style metadata tracked-changes sequence-decls forms document-info genre".split())
 _HEADINGS = frozenset("title head heading subtitle".split())
 _TITLES = ("book-title", "article-title", "doctitle")
@@ -246,6 +249,8 @@ class _OpenDocument:
     def __init__(self, packed: zipfile.ZipFile) -> None:
         self._packed = packed
         self._names = set(packed.namelist())
+        if _MANIFEST in self._names and b"encryption-data" in packed.read(_MANIFEST):
+            raise CorpusError(ENCRYPTED)
         self._content = _root(packed.read("content.xml"))
         self._objects: set[str] = set()  # which are read
         self._scripts = {
@@ -327,29 +332,30 @@ class _OpenDocument:
             return None
 
     def _table(self, element: Any) -> Iterator[str]:
-        merged: dict[int, list[Any]] = {}  # by column, how many more rows have the cell above, and its text
+        merged: dict[int, tuple[int, str]] = {}  # by column, how many more rows have the cell above, and its text
         rows = [self._row(row, merged) for row in _rows_of(element)]
-        name, text = _attribute(element, "name"), table(rows)
+        name, text = _attribute(element, "name"), compact_table(rows.__iter__)
         is_sheet = name and not name.startswith(("Table", "local-table"))
         if text:
             yield from [f"## {name}", text] if is_sheet else [text]
 
-    def _row(self, row: Any, merged: dict[int, list[Any]]) -> list[str]:
-        cells: list[str] = []
+    def _row(self, row: Any, merged: dict[int, tuple[int, str]]) -> dict[int, str]:
+        """Cells with text, by column."""
+        cells: dict[int, str] = {}
+        column = 0
         for cell in row:
-            above = merged.get(len(cells))
-            if _name(cell) == "covered-table-cell" and above and above[0]:
-                above[0] -= 1
-                cells.append(spend(above[1]))
-                continue
             words = " ".join(map(cell_text, filter(None, self._blocks(cell, 0))))
-            repeated, below = (
-                _attribute(cell, name)[:4] for name in ("number-columns-repeated", "number-rows-spanned")
-            )
-            is_short = 0 < len(words) <= LONGEST_REPEATED
-            if below.isdigit() and int(below) > 1 and is_short:
-                merged[len(cells)] = [int(below) - 1, words]
-            cells += [spend(words)] * (min(int(repeated), 64) if is_short and repeated.isdigit() else 1)
+            repeated, below = _number(cell, "number-columns-repeated"), _number(cell, "number-rows-spanned")
+            left, above = merged.get(column, (0, ""))
+            if left and _name(cell) == "covered-table-cell":
+                merged[column], words = (left - 1, above), words or above
+            is_short = len(words) <= LONGEST_REPEATED
+            if below > 1 and is_short:
+                merged[column] = below - 1, words
+            if words:
+                is_one = not is_short or _name(cell) == "covered-table-cell"
+                cells |= {column + number: spend(words) for number in range(1 if is_one else min(repeated, 64))}
+            column += repeated
         return cells
 
     def _words(self, element: Any) -> str:
@@ -380,6 +386,12 @@ def _rows_of(table: Any) -> Iterator[Any]:
             yield element
         else:
             yield from _rows_of(element)
+
+
+def _number(element: Any, name: str) -> int:
+    """Number in an attribute, at least 1."""
+    text = _attribute(element, name)[:7]
+    return max(1, int(text)) if text.isascii() and text.isdigit() else 1
 
 
 def _attribute(element: Any, name: str) -> str:

@@ -324,6 +324,7 @@ def test_links_to_the_pages_before_and_behind_are_left_out(name):
             "|  |  |\n| --- | --- |\n| Lease | up 4 % |",
         ),
         ("<div><p>Text.</p><p><a href='b' rel='next'>Leases</a></p></div>", "Text."),
+        ("<nav><ol><li><a href='1'>Page 1</a><li><a href='2'>Page 2</a></ol></nav>", "1. Page 1\n2. Page 2"),
     ],
 )
 def test_links_within_a_text_stay(page, text):

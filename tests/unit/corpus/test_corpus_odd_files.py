@@ -558,8 +558,35 @@ def test_old_and_related_formats_are_read(tmp_path, name):
     assert " ".join(document.text.replace("**Orla", "Orla").split()) == OLD[name][1]
 
 
-def test_an_encrypted_file_of_old_word_is_refused(tmp_path):
-    (tmp_path / "a.doc").write_bytes(word_6("Orla stays.", flags=0x100))
+def test_cells_of_an_open_sheet_stand_in_their_columns(tmp_path):
+    cell, empty = "<b:table-cell><t:p>{}</t:p></b:table-cell>", "<b:{}table-cell b:number-columns-repeated='2'/>"
+    wide = "<b:table-cell b:number-rows-spanned='2'><t:p>Port</t:p></b:table-cell><b:covered-table-cell/>"
+    rows = [
+        wide + "".join(map(cell.format, ["Ships", "Crew", "Tons"])),
+        empty.format("covered-") + empty.format("") + cell.format("9"),
+    ]
+    table = "".join(f"<b:table-row>{row}</b:table-row>" for row in rows)
+    with zipfile.ZipFile(tmp_path / "a.ods", "w") as archive:
+        archive.writestr(
+            "content.xml", f"<o:body xmlns:o='o' xmlns:t='t' xmlns:b='b'><b:table>{table}</b:table></o:body>"
+        )
+    text = read_documents(tmp_path / "a.ods")[0].text
+    assert text.split("\n")[::2] == ["| Port | Ships | Crew | Tons |", "| Port |  |  | 9 |"]
+
+
+def locked_odt():
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w") as archive:
+        archive.writestr(
+            "META-INF/manifest.xml", '<m><file-entry full-path="content.xml"><encryption-data/></file-entry></m>'
+        )
+        archive.writestr("content.xml", b"\x8a\x01\xfe")
+    return raw.getvalue()
+
+
+@pytest.mark.parametrize("name", ["a.doc", "a.odt"])
+def test_an_encrypted_file_is_refused(tmp_path, name):
+    (tmp_path / name).write_bytes(word_6("Orla stays.", flags=0x100) if name == "a.doc" else locked_odt())
     with pytest.raises(CorpusError, match="encrypted; save it without its password"):
         read_documents(tmp_path)
 

@@ -1,5 +1,6 @@
 """Every word of an office file that its own library makes is in the text once, in order, and nothing else is."""
 
+import datetime as dt
 import re
 import zipfile
 
@@ -100,6 +101,10 @@ BODIES = {
         "The site of it",
     ),
     "symbols": (f'{run("below ")}<w:r><w:sym w:font="Symbol" w:char="F0A3"/></w:r>{run(" 5")}', "below ≤ 5"),
+    "pictures of a font, whose codes are those of letters": (
+        f'{run("done")}<w:r><w:sym w:font="Webdings" w:char="F061"/><w:sym w:font="Marlett" w:char="F062"/></w:r>',
+        "done\N{BULLET}\N{BULLET}",
+    ),
     "content control": (f"<w:sdt><w:sdtContent>{run('inside')}</w:sdtContent></w:sdt>{run(' out')}", "inside out"),
     "hyphen that does not break": ("<w:r><w:t>co</w:t><w:noBreakHyphen/><w:t>op</w:t></w:r>", "co-op"),
     "breaks": ("<w:r><w:t>a</w:t><w:br/><w:t>b</w:t><w:cr/><w:t>c</w:t></w:r>", "a b c"),
@@ -166,9 +171,10 @@ def test_sheets_keep_every_character_and_no_empty_columns(tmp_path):
     for number, text in enumerate(MARKED, start=1):
         sheet.cell(number, 1, text)
     sheet["Z1"], sheet["A3000"], sheet["XFD1048576"] = "right", 4.5, True
+    sheet["Z2"] = dt.timedelta(days=10, minutes=5)
     made.save(tmp_path / "a.xlsx")
     text = read(tmp_path / "a.xlsx").text
-    assert words(text) == " ".join(["R&D", MARKED[0], "right", *MARKED[1:], "4.5", "TRUE"])
+    assert words(text) == " ".join(["R&D", MARKED[0], "right", MARKED[1], "240:05:00", *MARKED[2:], "4.5", "TRUE"])
     assert len(text) < 1_000
 
 
