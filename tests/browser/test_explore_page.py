@@ -195,6 +195,7 @@ def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot
     page.get_by_text("5 hits").click()
     listed = page.get_by_role("status").get_by_role("listitem").all_text_contents()
     assert "Aldous Brack" in listed
+    page.wait_for_function("document.querySelector('canvas').dataset.ranks")
     assert violations(page) == []
     shot(page, "map")
     assert canvas.evaluate(PIXELS) != whole, "the hits are lit up"
@@ -212,13 +213,17 @@ def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot
     for key in ["+"] * 5 + ["ArrowLeft"] * 6:
         page.keyboard.press(key)
     page.get_by_role("textbox", name="Question").press("Enter")
-    seen = "c => JSON.parse(c.dataset.signs).every(([x, y]) => x > 0 && y > 0 && x < c.width && y < c.height)"
+    seen = (
+        "c => JSON.parse(c.dataset.signs ?? 'null')?.every(([x, y]) => x > 0 && y > 0 && x < c.width && y < c.height)"
+    )
     page.wait_for_function(f"({seen})(document.querySelector('canvas'))")
     assert page.locator("[data-topic]:visible").count() > 0, "points keep their colours"
     canvas.focus()
     page.keyboard.press("0")
     page.get_by_role("button", name="Clear").click()
-    page.wait_for_function("!document.querySelector('canvas').dataset.ranks")
+    page.wait_for_function(
+        "document.querySelector('canvas')?.dataset.titles && !document.querySelector('canvas').dataset.ranks"
+    )
     assert canvas.evaluate(PIXELS) == whole
     signs = page.locator("[data-topic]").evaluate_all("all => all.map(i => i.style.background + i.style.clipPath)")
     assert len(set(signs)) == len(signs) > 1
@@ -365,29 +370,11 @@ def test_on_the_map_of_a_phone_no_hit_covers_another_and_finding_closes_the_titl
     page.get_by_role("tooltip").wait_for()
     page.get_by_role("textbox", name="Question").fill(QUESTION)
     page.get_by_role("textbox", name="Question").press("Enter")
-    page.wait_for_function("document.querySelector('canvas').dataset.ranks")
+    page.wait_for_function("document.querySelector('canvas')?.dataset.ranks")
     assert not page.get_by_role("tooltip").is_visible()
     signs = json.loads(canvas.get_attribute("data-signs"))
     for number, (x, y, wide, high) in enumerate(signs):
         assert all(abs(x - a) >= wide + w or abs(y - b) >= high + h for a, b, w, h in signs[:number])
-
-
-def test_a_question_shows_at_once_that_it_is_being_searched(page, address):
-    page.goto(address)
-    page.get_by_role("heading", name="Questions to begin with").wait_for()
-    page.evaluate(
-        """() => { window.waited = []; new MutationObserver(() => window.waited.push(
-            [performance.now() - window.pressed, document.body.classList.contains('sire-waiting')]
-        )).observe(document.body, {attributes: true, attributeFilter: ['class']});
-        document.addEventListener('keydown', () => { window.pressed = performance.now(); }, true); }"""
-    )
-    page.get_by_label("Question").fill(QUESTION)
-    page.get_by_label("Question").press("Enter")
-    page.get_by_role("region", name="The paths to the hits").wait_for()
-    page.wait_for_function("!document.body.classList.contains('sire-waiting')")
-    after, waiting = page.evaluate("window.waited[0]")
-    assert waiting
-    assert after < 100
 
 
 @pytest.mark.slow
@@ -399,11 +386,11 @@ def test_what_takes_long_follows_the_painted_page(page, tmp_path, explored, monk
         server.latency = 8.0  # longer than a busy machine needs for the page itself
         page.set_default_timeout(30_000)
         with explored(tmp_path) as address:
-            assert page.goto(f"{address}/?q={quote(QUESTION)}").status == 200
+            assert page.goto(f"{address}/?q={quote(QUESTION)}", wait_until="commit").status == 200
             page.get_by_text("Reading the index").wait_for()
             assert page.get_by_role("region", name="The paths to the hits").count() == 0
             page.get_by_role("region", name="The paths to the hits").wait_for()
-            assert page.get_by_text("Reading the index").count() == 0
+            page.get_by_text("Reading the index").wait_for(state="hidden")
             page.requested = [url for url in page.requested if not url.startswith(address)]  # another page than usual
 
 
@@ -421,8 +408,6 @@ def test_two_recipes_side_by_side_and_why_not(page, address, violations, shot):
     page.get_by_label("Words of the passage").fill("Hedda Sorrel botanist")
     page.get_by_role("button", name="Find it").click()
     page.get_by_role("button", name="Hedda Sorrel").click()
-    text_align = "all => all.map(one => getComputedStyle(one).textAlign)"
-    assert set(page.locator(".sire-left .q-btn__content").evaluate_all(text_align)) == {"left"}
     page.get_by_text("names of the question").wait_for()
     page.wait_for_function(
         "document.activeElement.id === 'why-not' && document.activeElement.getBoundingClientRect().bottom < innerHeight"
@@ -503,7 +488,7 @@ def test_a_picture_is_zoomed_dragged_and_grows(page, address, violations, shot):
 def test_keyboard_alone(page, address):
     page.goto(address)
     page.get_by_role("button", name="Ask", exact=True).wait_for()
-    page.wait_for_function("document.activeElement.getAttribute('aria-label') === 'Question'")
+    page.wait_for_function("document.activeElement.name === 'q'")
     page.keyboard.type(QUESTION)
     page.keyboard.press("Enter")
     page.get_by_role("region", name="The paths to the hits").wait_for()
@@ -532,7 +517,7 @@ def test_every_page_is_accessible_narrow_and_wide_light_and_dark(page, address, 
         page.goto(f"{address}{path}")
         page.get_by_role("heading", level=1).wait_for()
         page.wait_for_load_state("networkidle")
-        page.get_by_text("Reading the index").wait_for(state="detached")
+        page.get_by_text("Reading the index").wait_for(state="hidden")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
         assert violations(page) == []
         shot(page, f"{path.split('?')[0].strip('/') or 'home'}-{scheme}-{width}")
@@ -592,7 +577,7 @@ def test_reasoning_shows_its_steps_and_the_answer(page, folder, explored, monkey
             page.goto(f"{address}/reason")
             page.get_by_role("textbox", name="Question").fill(QUESTION)
             page.get_by_role("button", name="Reason").click()
-            page.get_by_role("status").get_by_text("Reasoning").wait_for()
+            page.get_by_text("Reasoning ...").wait_for()
             steps = page.get_by_role("log")
             steps.get_by_text("Captain Brack's").wait_for()
             assert "<b>Sorrel" not in steps.text_content()  # the answer is being written
@@ -600,7 +585,7 @@ def test_reasoning_shows_its_steps_and_the_answer(page, folder, explored, monkey
             steps.get_by_text("The evidence is sufficient: yes.").wait_for()
             steps.get_by_text("Searching: Who was the mother of Aldous Brack?").wait_for()
             assert steps.text_content().count("Hedda <b>Sorrel</b>") == 1, "said once, and what a model writes is text"
-            page.get_by_role("status").get_by_text("Reasoning").wait_for(state="detached")
+            page.get_by_text("Reasoning ...").wait_for(state="hidden")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             assert violations(page) == []
             shot(page, f"reason-{scheme}-{width}")

@@ -38,7 +38,7 @@ def in_time(holds):
 
 
 def test_other_pages_make_no_search_and_no_page_names_a_model(folder, explored, monkeypatch):
-    pytest.importorskip("nicegui")
+    pytest.importorskip("starlette")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     stolen = []
 
@@ -73,7 +73,7 @@ def test_other_pages_make_no_search_and_no_page_names_a_model(folder, explored, 
 
 
 def test_the_map_has_only_documents_that_may_be_seen(folder, explored):
-    pytest.importorskip("nicegui")
+    pytest.importorskip("starlette")
 
     def fetched(address, path):
         with urllib.request.urlopen(f"{address}{path}", timeout=60) as response:

@@ -64,7 +64,7 @@ _EXTRAS = {
     "llama-index": "llama_index",
     "files": "docx",
     "mcp": "mcp",
-    "explore": "nicegui",
+    "explore": "starlette",
     "openai": "openai",
     "onnx": "onnxruntime",
     "rerank": "sentence_transformers",

@@ -14,7 +14,7 @@ from sire_core.search.explanation import text_below_title
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
@@ -119,6 +119,14 @@ def expanded(snapshot: SearchSnapshot, picture: Picture, identifier: str) -> Pic
         for name in builder.first(parents(snapshot).get(identifier, ()), _NEAR, identifier):
             _add(builder, names, name, identifier, "part of")
     return with_distinct_labels(snapshot, builder.picture(picture.title))
+
+
+def grown(snapshot: SearchSnapshot, picture: Picture, names: Iterable[str]) -> Picture:
+    """A picture with the first neighbours of several of its nodes, one after the other; others are passed over."""
+    for name in names:
+        if any(node.id == name for node in picture.nodes):
+            picture = expanded(snapshot, picture, name)
+    return picture
 
 
 def related(snapshot: SearchSnapshot, unit_id: str, n: int) -> dict[str, list[Unit]]:

@@ -414,7 +414,7 @@ def test_words_without_quotes_are_explained(words):
 
 @pytest.mark.parametrize("command", [("explore", "--port"), ("mcp", "--http")])
 def test_a_busy_port_says_what_to_do(folders, command):
-    pytest.importorskip("nicegui" if command[0] == "explore" else "mcp")
+    pytest.importorskip("starlette" if command[0] == "explore" else "mcp")
     run("index", folders / "films", "--to", folders / "ix")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

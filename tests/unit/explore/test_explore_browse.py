@@ -1,4 +1,4 @@
-"""The explorer's nicegui_pages, paths and exports."""
+"""The explorer's pages, paths and exports."""
 
 import asyncio
 import re
@@ -22,8 +22,9 @@ from sire_core.explore.highlight import escaped, marked, shared_words
 from sire_core.explore.markdown_html import markdown_html
 from sire_core.explore.picture import MOST_NODES, WAYPOINT, Link, Node, Picture, layout
 from sire_core.explore.result_page import compared, comparison_html
-from sire_core.explore.web import fragments, nicegui_pages
-from sire_core.explore.web.explorer import Explorer, ExplorerQuery
+from sire_core.explore.web import fragments
+from sire_core.explore.web.explorer import Explorer, ExplorerQuery, known_or_first, number_of_hits
+from sire_core.explore.web.pages import asked_html
 from sire_core.explore.web.server import Guard
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.metadata_values import shown_value
@@ -83,13 +84,12 @@ def test_a_question_without_words_and_an_address_that_asks_for_nothing_are_expla
         asked = asyncio.run(explorer.ask(ExplorerQuery(question, "sire")))
         assert "The question has no word to search for; these are only the nearest passages." in asked.html()
     assert asyncio.run(explorer.ask(ExplorerQuery("Who was Hedda Sorrel?", "sire"))).note == ""
-    assert nicegui_pages.number_of_hits("7") == (7, "")
-    assert nicegui_pages.number_of_hits(7.0) == (7, "")
-    for wrong in ("0", "101", "many", "-1", None):
-        number, note = nicegui_pages.number_of_hits(wrong)
+    assert number_of_hits("7") == (7, "")
+    for wrong in ("0", "101", "many", "-1", ""):
+        number, note = number_of_hits(wrong)
         assert (number, note.endswith("5 are shown.")) == (5, True)
-    assert nicegui_pages.known_or_first("sire", ["flat", "sire"], "recipe") == ("sire", "")
-    name, note = nicegui_pages.known_or_first("nope", ["flat", "sire"], "recipe")
+    assert known_or_first("sire", ["flat", "sire"], "recipe") == ("sire", "")
+    name, note = known_or_first("nope", ["flat", "sire"], "recipe")
     assert (name, note) == ("flat", "There is no recipe 'nope' here; 'flat' is used. There are: flat, sire.")
 
 
@@ -225,7 +225,7 @@ def test_neighbours_of_a_popular_entity_fit_a_picture_and_the_rest_is_listed():
     assert dict(again.not_drawn)[notes.id] == 50, "the next five are drawn, and the rest is counted once"
     result = replace(index.show("ship 3", k=1), picture=again)
     assert "50 more neighbours of Release Notes" in result.html()
-    assert '#more">50 more neighbours of Release Notes</a>' in nicegui_pages.asked_html(result, snapshot)
+    assert '#more">50 more neighbours of Release Notes</a>' in asked_html(result, snapshot)
 
 
 def test_passages_are_found_by_the_rarest_of_some_words(folder):
@@ -377,39 +377,36 @@ def test_what_a_model_was_paid_for_is_not_shown_to_those_who_see_a_part(folder, 
         limited.spent()
 
 
-async def answered(guard, *, query=b"", kind="http", **headers):
-    """Status and headers with which a guarded page answers; websockets say whether they were accepted."""
+async def answered(guard, *, query=b"", **headers):
+    """Status and headers with which a guarded page answers."""
     sent = []
 
     async def send(message):
         sent.append(message)
 
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await guard({"type": kind, "headers": raw, "query_string": query}, None, send)
-    first = sent[0]
-    return first.get("status", first["type"]), dict(first.get("headers", ()))
+    await guard({"type": "http", "headers": raw, "query_string": query}, None, send)
+    return sent[0]["status"], dict(sent[0]["headers"])
 
 
 async def page(scope, receive, send):
-    kind = "http.response.start" if scope["type"] == "http" else "websocket.accept"
-    await send({"type": kind, "status": 200, "headers": []})
+    await send({"type": "http.response.start", "status": 200, "headers": []})
 
 
-@pytest.mark.parametrize("kind", ["http", "websocket"])
-async def test_only_this_machine_and_this_origin_are_answered(kind):
-    guard, good, bad = Guard(page), {200, "websocket.accept"}, {403, "websocket.close"}
+async def test_only_this_machine_and_this_origin_are_answered():
+    guard = Guard(page)
     for headers in (
         {"host": "localhost:80"},
         {"host": "[::1]:80"},
         {"host": "127.0.0.1:8", "origin": "http://127.0.0.1:8"},
     ):
-        assert (await answered(guard, kind=kind, **headers))[0] in good, headers
+        assert (await answered(guard, **headers))[0] == 200, headers
     for headers in (
         {}, {"host": "evil.example"}, {"host": "127.0.0.1.evil.example"}, {"host": "[::1"},
         {"host": "127.0.0.1:8", "origin": "http://evil.example"}, {"host": "127.0.0.1:8", "origin": "null"},
         {"host": "127.0.0.1:8", "origin": "http://127.0.0.1:9"},
     ):  # fmt: skip
-        assert (await answered(guard, kind=kind, **headers))[0] in bad, headers
+        assert (await answered(guard, **headers))[0] == 403, headers
 
 
 async def test_elsewhere_a_token_is_asked_for_once():
@@ -422,7 +419,6 @@ async def test_elsewhere_a_token_is_asked_for_once():
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
     assert (await answered(guard, host="box:80", cookie=cookie.split(";")[0]))[0] == 200
-    assert (await answered(guard, kind="websocket", host="box:80"))[0] == "websocket.close"
     assert b"frame-ancestors 'none'" in headers[b"content-security-policy"]
 
 

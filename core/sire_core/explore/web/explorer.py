@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sire_core.errors import ConfigurationError, IndexMissingError
+from sire_core.explore.neighbourhood import grown
 from sire_core.explore.query_result import QueryResult, query_result
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.recipes.registry import REGISTRY, recipe_with
+from sire_core.search.passages import RETURNS
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -62,9 +64,8 @@ def known_or_first(value: str, choices: Sequence[str], what: str) -> tuple[str, 
     return choices[0], f"There is no {what} {value!r} here; {choices[0]!r} is used. There are: {', '.join(choices)}."
 
 
-def number_of_hits(value: object) -> tuple[int, str]:
-    """The number of hits that a field or an address asks for, and what is to say if it is none."""
-    text = str(value if value is not None else "").strip().removesuffix(".0")
+def number_of_hits(text: str) -> tuple[int, str]:
+    """The number of hits that an address asks for, and what is to say if it is none."""
     if text.isdecimal() and 1 <= number_of(text) <= MOST_HITS:
         return number_of(text), ""
     return HITS, f"Hits is a whole number from 1 to {MOST_HITS}, not {text or 'empty'}; {HITS} are shown."
@@ -166,6 +167,25 @@ class Explorer:
         is_first = (query.recipe, settings) not in self._searched
         self._searched.add((query.recipe, settings))
         return replace(result, settings=settings, filter=query.filter, note=note, is_first=is_first)
+
+    async def grown(self, query: ExplorerQuery, names: Sequence[str]) -> tuple[QueryResult, SearchSnapshot]:
+        """A result whose picture has the neighbours of some of its nodes, too; and what was searched."""
+        result = await self.ask(query)
+        snapshot = await self.snapshot(query.recipe, query.filter, query.settings)
+        picture = await asyncio.to_thread(grown, snapshot, result.picture, names)
+        return replace(result, picture=picture), snapshot
+
+    def read(self, here: Mapping[str, str]) -> tuple[ExplorerQuery, ExplorerQuery | None, list[str]]:
+        """The query that an address asks for, the one that it is compared with, and what is wrong with them."""
+        recipe, *notes = known_or_first(here.get("recipe", ""), self.recipes(), "recipe")
+        returns, wrong_kind = known_or_first(here.get("returns", ""), RETURNS, "kind of results")
+        compare = here.get("compare", "")
+        other, wrong_other = known_or_first(compare, self.compared(), "recipe") if compare else ("", "")
+        hits, wrong_hits = number_of_hits(here.get("k", str(HITS)))
+        texts = {name: here.get(name, "") for name in ("filter", "settings")}
+        query = ExplorerQuery(here.get("q", ""), recipe, hits, returns=returns, **texts)
+        notes = [note for note in (*notes, wrong_kind, wrong_other, wrong_hits) if note]
+        return query, compared_query(query, other, here.get("compare_settings", "")), notes
 
     async def find(self, text: str) -> list[Unit]:
         """Find passages by words, for `why_not`."""

@@ -1,5 +1,5 @@
 // The map of a corpus. Points are written into the pixels of a canvas: 100,000 of them take milliseconds without WebGL.
-window.sireMap = (() => {
+(() => {
   const COLOURS = ['#3b7dd8', '#d9822b', '#2f9e5b', '#c94f4f', '#8f6fd1', '#a5673f', '#d05fa8', '#9a941f', '#1f9fb0',
     '#8a929c'];
   // Marks: whether a pixel belongs to a mark of radius r, and the mark as a polygon of CSS.
@@ -302,6 +302,7 @@ window.sireMap = (() => {
 
   async function start() {
     root = document.querySelector('.sire-map'); canvas = root.querySelector('canvas'); pen = canvas.getContext('2d');
+    found = JSON.parse(root.dataset.lit);
     listen(); reset();
     const read = await (await fetch(root.dataset.points)).json();
     for (const column of Object.values(read.colours)) column.values = bytes(column.values);
@@ -312,6 +313,7 @@ window.sireMap = (() => {
     const before = history.state && history.state.map;
     if (before) Object.assign(view, {x: before.x, y: before.y, zoom: before.zoom});
     choice.value = before && data.colours[before.colour] ? before.colour : 'topic';
+    if (!before) showHits();
     paint(choice.value);
   }
 
@@ -324,13 +326,5 @@ window.sireMap = (() => {
     Object.assign(view, {x: (ends[0][0] + ends[0][1]) / 2, y: (ends[1][0] + ends[1][1]) / 2, zoom: Math.max(0.92, zoom)});
   }
 
-  function find(result) {
-    found = result;
-    if (!root) return;
-    if (data) showHits();
-    near = -1; asked++; root.querySelector('[role=tooltip]').hidden = true;
-    redraw();
-  }
-
-  return {start, find};
+  start();
 })();

@@ -1,68 +1,34 @@
-// Back and Forward show what their address asks for: pages push the address of every question, and load it again.
-(() => {
-  const address = () => location.pathname + location.search;
-  let shown = address();
-  window.sireGo = (target, title, again) => {  // again: in place of the address before
-    const {pathname, search} = new URL(target, location);
-    if (pathname + search !== shown) history[again ? 'replaceState' : 'pushState'](history.state, '', target);
-    shown = pathname + search; document.title = title;
-  };
-  window.addEventListener('popstate', () => {  // not for a mere #hit
-    if (address() !== shown) { leaves = true; location.reload(); }
-  });
-  // They also show the place that was read: what was drawn by scripts is not there yet when the browser scrolls.
-  const place = history.state?.scroll;
-  let leaves = false, waiting, found = !place;
-  const note = () => {
-    clearTimeout(waiting);
-    if (found && !leaves) history.replaceState({...history.state, scroll: scrollY}, '');
-  };
-  document.addEventListener('scroll', () => { clearTimeout(waiting); waiting = setTimeout(note, 100); });
-  document.addEventListener('click', note, true);
-  if (found) return;
-  const drawn = new MutationObserver(() => requestAnimationFrame(() => {
-    if (found || document.documentElement.scrollHeight - innerHeight < place - 1) return;
-    scrollTo(0, place); done();
-  }));
-  const done = () => { found = true; drawn.disconnect(); };
-  drawn.observe(document, {childList: true, subtree: true, characterData: true});
-  for (const moved of ['wheel', 'pointerdown', 'touchstart', 'keydown']) document.addEventListener(moved, done, {once: true});
-})();
-// What an address points to (`#more`) may be drawn after the page has loaded: the browser looks for it again then.
-(() => {
-  if (!location.hash || history.state?.scroll) return;
-  const drawn = new MutationObserver(() => {
-    if (!document.getElementById(decodeURIComponent(location.hash.slice(1)))) return;
-    drawn.disconnect(); requestAnimationFrame(() => location.replace(location.hash));
-  });
-  drawn.observe(document, {childList: true, subtree: true});
-})();
-// What was asked for is drawn below the window: it is scrolled to and takes the focus.
-window.sireShow = id => {
-  const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth';
-  const show = () => {
-    const element = document.getElementById(id);
-    if (!element) return requestAnimationFrame(show);
-    element.focus({preventScroll: true}); element.scrollIntoView({behavior, block: 'start'});
-  };
-  show();
+// Parts of a page are drawn again for another address of it, which becomes its own: a picture that has grown, a list.
+const draw = async address => {
+  const page = new DOMParser().parseFromString(await (await fetch(address)).text(), 'text/html');
+  const fresh = page.querySelectorAll('.sire-drawn');
+  document.querySelectorAll('.sire-drawn').forEach((old, at) => fresh[at] && old.replaceWith(document.importNode(fresh[at], true)));
+  history.replaceState(history.state, '', address);
 };
-// The first picture as PNG: all of it, twice as large, without buttons; the browser hands it over as a file.
-window.sirePng = async style => {
-  const shown = document.querySelector('.sire-page svg.sire'), svg = shown.cloneNode(true);
-  const [width, height] = ['width', 'height'].map(side => Number(svg.getAttribute(side)));
-  svg.querySelectorAll('.more').forEach(button => button.remove());
-  svg.removeAttribute('style');
-  const drawn = new XMLSerializer().serializeToString(svg).replace('>', `><style>${style}</style>`);
+// Names are filtered while they are typed.
+(() => {
+  let waiting;
+  document.addEventListener('input', event => {
+    const form = event.target.closest('.sire-filter');
+    clearTimeout(waiting);
+    if (form) waiting = setTimeout(() => draw(`${form.action}?${new URLSearchParams(new FormData(form))}`), 250);
+  });
+})();
+// The picture as PNG, twice as large: the browser draws the saved one and hands it over as a file.
+document.addEventListener('click', async event => {
+  const form = event.target.closest('[data-png]')?.form;
+  if (!form) return;
+  const drawn = await (await fetch(`${form.action}?${new URLSearchParams(new FormData(form))}&as=svg`)).text();
   const image = new Image(), canvas = document.createElement('canvas'), pen = canvas.getContext('2d');
   image.src = `data:image/svg+xml,${encodeURIComponent(drawn)}`; await image.decode();
-  canvas.width = 2 * width; canvas.height = 2 * height;
-  pen.fillStyle = getComputedStyle(shown.closest('.sire-page')).backgroundColor; pen.fillRect(0, 0, canvas.width, canvas.height);
+  [canvas.width, canvas.height] = [2 * image.width, 2 * image.height];
+  pen.fillStyle = getComputedStyle(document.body).backgroundColor; pen.fillRect(0, 0, canvas.width, canvas.height);
   pen.drawImage(image, 0, 0, canvas.width, canvas.height);
   const file = document.createElement('a');
   file.href = canvas.toDataURL('image/png'); file.download = 'question.png'; file.click();
-};
+});
 // Options stay open for those who use them.
+if (localStorage.sireOptions) document.querySelector('.sire-options')?.setAttribute('open', '');
 document.addEventListener('toggle', event => {
   if (event.target.matches('.sire-options')) localStorage.sireOptions = event.target.open ? 'open' : '';
 }, true);
@@ -105,27 +71,25 @@ document.addEventListener('toggle', event => {
   }, true);
   // The box whose neighbours are drawn stays where it is, and keeps the focus. A picture that was seen as a whole still
   // is, as far as its letters can be read.
-  document.addEventListener('click', event => {
+  document.addEventListener('click', async event => {
     const button = event.target.closest('[data-expand]');
     if (!button) return;
     const svg = button.ownerSVGElement, pane = svg?.parentElement, scale = svg?.getScreenCTM().a;
-    const before = button.getBoundingClientRect();
+    const before = button.getBoundingClientRect(), address = new URL(location);
     const isWhole = pane && pane.scrollWidth <= pane.clientWidth && pane.scrollHeight <= pane.clientHeight;
-    const grown = new MutationObserver(() => {
-      const again = [...document.querySelectorAll('[data-expand]')].find(other => other !== button &&
-        other.dataset.expand === button.dataset.expand && other.getClientRects().length);
-      if (!again || button.isConnected) return;
-      grown.disconnect();
-      if (again.ownerSVGElement) {
-        const drawn = again.ownerSVGElement;
-        resize(drawn, isWhole ? Math.max(Math.min(scale, fitting(drawn)), 1) : scale);
-        const after = again.getBoundingClientRect();
-        drawn.parentElement.scrollBy(after.x - before.x, after.y - before.y);
-        window.scrollBy(0, again.getBoundingClientRect().y - before.y);
-      }
-      again.focus({preventScroll: true});
-    });
-    grown.observe(document.body, {childList: true, subtree: true});
+    address.hash = ''; address.searchParams.append('grow', button.dataset.expand);
+    await draw(address);
+    const again = [...document.querySelectorAll('[data-expand]')].find(other =>
+      other.dataset.expand === button.dataset.expand && other.getClientRects().length);
+    if (!again) return;
+    if (again.ownerSVGElement) {
+      const drawn = again.ownerSVGElement;
+      resize(drawn, isWhole ? Math.max(Math.min(scale, fitting(drawn)), 1) : scale);
+      const after = again.getBoundingClientRect();
+      drawn.parentElement.scrollBy(after.x - before.x, after.y - before.y);
+      window.scrollBy(0, again.getBoundingClientRect().y - before.y);
+    }
+    again.focus({preventScroll: true});
   });
   document.addEventListener('keydown', event => {
     const button = event.target.closest('[data-expand]');

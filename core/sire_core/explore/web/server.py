@@ -40,11 +40,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _COOKIE = "sire_token"
-# The framework's own scripts stand in the page itself and make functions of templates; all else is of this server.
 _POLICY = (
-    b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    b"img-src 'self' data: blob:; font-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'self'; "
-    b"frame-ancestors 'none'"
+    b"default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'self'; "
+    b"form-action 'self'; frame-ancestors 'none'"
 )
 _HEADERS = (
     (b"content-security-policy", _POLICY),
@@ -77,19 +75,19 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        if scope["type"] not in ("http", "websocket"):
+        if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         headers = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in scope["headers"]}
         has_one_host = sum(bytes(name).lower() == b"host" for name, _ in scope["headers"]) == 1
         refusal = self._refusal(headers) if has_one_host else "A request names one host."
         if refusal:
-            await _refuse(scope, send, 403, refusal)
+            await _refuse(send, 403, refusal)
         elif self.token and not self._knows(scope, headers):
-            await _refuse(scope, send, 401, "The address with its ?token=... was printed when the page was started.")
+            await _refuse(send, 401, "The address with its ?token=... was printed when the page was started.")
         else:
             checked_scope = {**scope, "query_string": b""} if _from_elsewhere(headers) else scope
-            await self.app(checked_scope, receive, self._sending(scope, send))
+            await self.app(checked_scope, receive, self._sending(send))
 
     def _refusal(self, headers: MutableMapping[bytes, str]) -> str:
         host = headers.get(b"host", "")
@@ -113,11 +111,11 @@ class Guard:
     def _equals(self, tokens: Iterable[str]) -> bool:
         return any(hmac.compare_digest(token.encode(), self.token.encode()) for token in tokens)
 
-    def _sending(self, scope: Scope, send: Send) -> Send:
+    def _sending(self, send: Send) -> Send:
         cookie = f"{_COOKIE}={self.token}; HttpOnly; SameSite=Strict; Path=/"
 
         async def sending(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start" and scope["type"] == "http":
+            if message["type"] == "http.response.start":
                 headers = [*_HEADERS, *([(b"set-cookie", cookie.encode())] if self.token else [])]
                 message = {**message, "headers": [*message.get("headers", ()), *headers]}
             await send(message)
@@ -155,10 +153,7 @@ def _name(address: str) -> str:
         return ""
 
 
-async def _refuse(scope: Scope, send: Send, status: int, why: str) -> None:
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008})
-        return
+async def _refuse(send: Send, status: int, why: str) -> None:
     kind = [(b"content-type", b"text/plain; charset=utf-8"), *_HEADERS]
     await send({"type": "http.response.start", "status": status, "headers": kind})
     await send({"type": "http.response.body", "body": f"{why}\n".encode()})
@@ -187,35 +182,16 @@ def serve(
     """
     try:
         import uvicorn
-        from fastapi import FastAPI
-        from fastapi.middleware.gzip import GZipMiddleware
-        from nicegui import app as framework
-        from nicegui import ui
-    except ImportError as error:
-        raise ConfigurationError('The page needs NiceGUI: pip install "sire-rag[explore]"') from error
-    from sire_core.explore.web import map_page, nicegui_pages
 
-    app = FastAPI(openapi_url=None)
-    nicegui_pages.register(explorer)
-    map_page.register(explorer)
-    # The bar that runs along while a file is uploaded has no name for those who cannot see it.
-    framework.config.quasar_config["loadingBar"] = {"skipHijack": True}
+        from sire_core.explore.web.pages import application
+    except ImportError as error:
+        raise ConfigurationError('The page needs Starlette and uvicorn: pip install "sire-rag[explore]"') from error
     local = is_loopback(host)
-    # The framework's generator of styles, which runs in the browser before anything is painted, is left out (the pages
-    # have a few styles of their own), and so is compression on this machine: they were half of the first paint.
-    ui.run_with(
-        app,
-        title=f"sire: {explorer.title}",
-        dark=None,
-        show_welcome_message=False,
-        tailwind=False,
-        gzip_middleware_factory=None if local else GZipMiddleware,
-    )
     token = "" if local else secrets.token_urlsafe(16)
-    guard = Guard(app, LOOPBACK if local else (), token)
+    guard = Guard(application(explorer), LOOPBACK if local else (), token)
     with listen(host, port) as listener:
         shown_host = f"[{host}]" if ":" in host else host
         listening(f"http://{shown_host}:{listener.getsockname()[1]}/" + (f"?token={token}" if token else ""))
         # Its log goes to stderr; requests are not logged.
-        settings = uvicorn.Config(guard, log_level="warning", ws="websockets-sansio", timeout_graceful_shutdown=5)
+        settings = uvicorn.Config(guard, log_level="warning", ws="none", timeout_graceful_shutdown=5)
         asyncio.run(uvicorn.Server(settings).serve(sockets=[listener]))
