@@ -102,3 +102,18 @@ def test_a_page_of_a_table_keeps_its_heading(tmp_path):
 def test_what_is_printed_beside_the_page_is_left_out(tmp_path):
     lines = [(0, 12, 72, 700, "Leases end at noon."), (0, 12, 800, 700, "Printer's mark"), (0, 12, 72, -40, "Fileid 7")]
     assert read(tmp_path / "a.pdf", pdf(lines)).text.strip() == "Leases end at noon."
+
+
+def test_the_head_of_a_table_that_goes_on_is_read_once_and_a_form_each_time(tmp_path):
+    def page(*rows):
+        return [
+            (0, 10, x, 700 - 20 * number, words)
+            for number, row in enumerate(rows)
+            for x, words in zip((60, 300), row, strict=True)
+        ]
+
+    head = ("Berth", "Keeper")
+    table = pdf(page(head, ("North", "Ann"), ("South", "Bo")), page(head, ("East", "Cy"), ("West", "Di")))
+    assert read(tmp_path / "a.pdf", table).text.count("Keeper") == 1
+    form = pdf(page(("Name", "Date"), ("Boat", "Port"), ("Crew", "Load")), repeat=2)
+    assert read(tmp_path / "b.pdf", form).text.count("Crew") == 2
