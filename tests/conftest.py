@@ -1,6 +1,7 @@
 """Fixtures of all tests."""
 
 import gc
+import json
 import os
 import random
 import signal
@@ -47,6 +48,23 @@ def sire_data():
     if not path.is_dir():
         pytest.skip(f"no benchmark data in {path}; set SIRE_DATA")
     return path
+
+
+@pytest.fixture
+def demo_set(tmp_path):
+    """The demo corpus and its questions as a data set, in the folder `demo-set`."""
+    from sire_core.data import demo_documents, demo_questions
+
+    folder = tmp_path / "demo-set"
+    folder.mkdir()
+    fields = {
+        "corpus": (demo_documents(), ("id", "title", "text")),
+        "questions": (demo_questions(), ("id", "question", "answers", "supporting")),
+    }
+    for name, (items, keys) in fields.items():
+        rows = [json.dumps({key: getattr(item, key) for key in keys}) + "\n" for item in items]
+        (folder / f"{name}.jsonl").write_text("".join(rows), encoding="utf-8")
+    return folder
 
 
 @pytest.fixture(scope="session")

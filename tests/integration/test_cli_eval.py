@@ -14,29 +14,12 @@ from support.command import run
 from support.scripted_server import ScriptedServer
 
 
-@pytest.fixture
-def dataset(tmp_path):
-    folder = tmp_path / "demo-set"
-    folder.mkdir()
-    documents = [{"id": d.id, "title": d.title, "text": d.text} for d in demo_documents()]
-    questions = [
-        {"id": q.id, "question": q.question, "answers": q.answers, "supporting": q.supporting} for q in demo_questions()
-    ]
-    for name, rows in (("corpus", documents), ("questions", questions)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return folder
-
-
-def test_baselines_stand_beside_every_recipe(dataset, tmp_path):
+def test_baselines_stand_beside_every_recipe(demo_set, tmp_path):
     file = tmp_path / "rows.json"
-    result = run("eval", dataset, "--recipes", "raptor,sirerag", "--json", file, "--by-kind")
+    result = run("eval", demo_set, "--recipes", "raptor,sirerag", "--json", file, "--by-kind")
     rows = json.loads(file.read_text(encoding="utf-8"))
     assert [row["recipe"] for row in rows] == ["bm25", "dense", "hybrid", "raptor", "sirerag"]
-    wanted = {"recipe", "embedder", "extraction", "questions", "passages", "pool", "recall", "recall_literal", "all"}
-    wanted |= {"mrr", "recall_at_budget", "answer_in_context", "build_s", "query_p50_ms"}
-    wanted |= {"recall_passages", "returns", "interval"}
     for row in rows:
-        assert wanted <= set(row)
         assert (row["questions"], row["passages"]) == (8, 41)
         assert 0 < row["recall"]["5"] <= 100
     assert [row["pool"] for row in rows[:3]] == [41, 41, 41]
@@ -53,11 +36,11 @@ def test_baselines_stand_beside_every_recipe(dataset, tmp_path):
     )
 
 
-def test_texts_questions_settings_and_hits_are_chosen(dataset, tmp_path):
+def test_texts_questions_settings_and_hits_are_chosen(demo_set, tmp_path):
     file = tmp_path / "rows.json"
     asked = ("--questions", "odd", "--untitled", "--returns", "passages", "-k", 3, "--by-type")
     words = ("-r", "pagerank,iier", "--set", "damping=0.3", "--json", file, *asked)
-    result = run("eval", dataset, *words)
+    result = run("eval", demo_set, *words)
     rows = {row["recipe"]: row for row in json.loads(file.read_text(encoding="utf-8"))}
     assert list(rows) == ["bm25", "dense", "hybrid", "pagerank", "iier"]
     for row in rows.values():
@@ -78,14 +61,14 @@ def test_texts_questions_settings_and_hits_are_chosen(dataset, tmp_path):
         (("--reader-prompt", "paper"), "need --answer"),
         (("--answers", tmp_path / "a.jsonl"), "needs --llm"),
     ):
-        assert message in run("eval", dataset, "-r", "pagerank", *words, code=1).stderr
+        assert message in run("eval", demo_set, "-r", "pagerank", *words, code=1).stderr
 
 
-def test_rows_of_the_builds_before_one_that_fails_are_shown_and_written(dataset, tmp_path):
+def test_rows_of_the_builds_before_one_that_fails_are_shown_and_written(demo_set, tmp_path):
     (tmp_path / "to").mkdir()
     (tmp_path / "to" / "seed-1").write_text("a file where the second build would be")
     words = ("--to", tmp_path / "to", "--limit", 2, "--json", tmp_path / "r.json")
-    result = run("eval", dataset, "-r", "flat", "--repeats", 2, *words, code=1)
+    result = run("eval", demo_set, "-r", "flat", "--repeats", 2, *words, code=1)
     rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert [(row["recipe"], row["repeats"]["builds"]) for row in rows] == [
         (name, 1) for name in ("bm25", "dense", "hybrid", "flat")
@@ -94,10 +77,10 @@ def test_rows_of_the_builds_before_one_that_fails_are_shown_and_written(dataset,
     assert all(f"| {row['recipe']} " in result.stdout for row in rows)
 
 
-def test_ablations_stand_beside_the_papers_figures(dataset, tmp_path):
-    dataset = dataset.rename(tmp_path / "musique-demo")
+def test_ablations_stand_beside_the_papers_figures(demo_set, tmp_path):
+    demo_set = demo_set.rename(tmp_path / "musique-demo")
     file = tmp_path / "rows.json"
-    table = run("eval", dataset, "--recipe", "sirerag", "--ablations", "--json", file, "--to", tmp_path / "ix").stdout
+    table = run("eval", demo_set, "--recipe", "sirerag", "--ablations", "--json", file, "--to", tmp_path / "ix").stdout
     rows = {row["recipe"]: row for row in json.loads(file.read_text(encoding="utf-8"))}
     assert rows["SiReRAG"]["paper"] == {
         "table": "T4, T7, T11",
@@ -117,16 +100,27 @@ def test_ablations_stand_beside_the_papers_figures(dataset, tmp_path):
     first = next(line for line in table.splitlines() if "| SiReRAG " in line)
     assert [cell.strip() for cell in first.split("|")[1:5]] == ["T4, T7, T11", "SiReRAG", "40.5", "53.1"]
     # A second run finds every variant, whichever was built last.
-    run("eval", dataset, "--recipe", "sirerag", "--ablations", "--json", file, "--to", tmp_path / "ix")
+    run("eval", demo_set, "--recipe", "sirerag", "--ablations", "--json", file, "--to", tmp_path / "ix")
     again = {row["recipe"]: row for row in json.loads(file.read_text(encoding="utf-8"))}
     assert {name: row["pool"] for name, row in again.items()} == pools
     assert {name: row["recall"] for name, row in again.items()} == {n: row["recall"] for n, row in rows.items()}
 
 
-def test_a_sample_is_seeded_and_rows_are_reproducible(dataset, tmp_path):
+def test_a_sample_is_seeded_and_rows_are_reproducible(demo_set, tmp_path):
     def rows(seed, folder):
         run(
-            "eval", dataset, "-r", "raptor", "--limit", 3, "--seed", seed, "--json", tmp_path / "r.json", "--to", folder
+            "eval",
+            demo_set,
+            "-r",
+            "raptor",
+            "--limit",
+            3,
+            "--seed",
+            seed,
+            "--json",
+            tmp_path / "r.json",
+            "--to",
+            folder,
         )
         kept = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
         return [{key: value for key, value in row.items() if key not in ("build_s", "query_p50_ms")} for row in kept]
@@ -138,19 +132,19 @@ def test_a_sample_is_seeded_and_rows_are_reproducible(dataset, tmp_path):
     assert any(first != rows(seed, tmp_path / "a") for seed in (2, 3, 4))
 
 
-def test_recorded_extractions_are_used(dataset, tmp_path):
+def test_recorded_extractions_are_used(demo_set, tmp_path):
     recording = tmp_path / "recording.jsonl"
     rows = [{"id": d.id, "entities": [d.title], "triples": [], "model": "m"} for d in demo_documents()]
     recording.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    run("eval", dataset, "-r", "sirerag", "--extractions", recording, "--json", tmp_path / "r.json", "--limit", 1)
+    run("eval", demo_set, "-r", "sirerag", "--extractions", recording, "--json", tmp_path / "r.json", "--limit", 1)
     rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert rows[-1]["extraction"].startswith("recorded/1+m+")
 
 
-def test_an_index_of_other_documents_is_not_overwritten(dataset, tmp_path):
+def test_an_index_of_other_documents_is_not_overwritten(demo_set, tmp_path):
     (tmp_path / "mine.txt").write_text("My own text.")
     run("index", tmp_path / "mine.txt", "--to", tmp_path / "ix", "-r", "flat")
-    result = run("eval", dataset, "--to", tmp_path / "ix", code=1)
+    result = run("eval", demo_set, "--to", tmp_path / "ix", code=1)
     assert "holds 1 document that demo-set does not have" in result.stderr
     assert json.loads(run("stats", tmp_path / "ix", "--json").stdout)["documents"] == 1
 
@@ -165,14 +159,14 @@ def test_an_index_of_other_documents_is_not_overwritten(dataset, tmp_path):
         (("--extractions", "{tmp}/nothing"), "Cannot read the recorded extractions"),
     ],
 )
-def test_mistakes_are_found_before_anything_is_built(dataset, tmp_path, words, message):
+def test_mistakes_are_found_before_anything_is_built(demo_set, tmp_path, words, message):
     given = [word.format(tmp=tmp_path) for word in words]
-    assert message in run("eval", dataset, "--to", tmp_path / "ix", *given, code=1).stderr
+    assert message in run("eval", demo_set, "--to", tmp_path / "ix", *given, code=1).stderr
     assert not (tmp_path / "ix").exists()
 
 
-def test_a_model_answers_and_its_answers_are_scored(dataset, tmp_path, monkeypatch):
-    dataset = dataset.rename(tmp_path / "musique-demo")
+def test_a_model_answers_and_its_answers_are_scored(demo_set, tmp_path, monkeypatch):
+    demo_set = demo_set.rename(tmp_path / "musique-demo")
     golds = {q.question: q.answers[0] for q in demo_questions()}
     right = list(golds)[: len(golds) // 2]
 
@@ -187,7 +181,7 @@ def test_a_model_answers_and_its_answers_are_scored(dataset, tmp_path, monkeypat
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with ScriptedServer(script) as server:
         model = ("--llm", "m", "--base-url", server.base_url)
-        run("eval", dataset, "-r", "raptor", "--answer", "single", "--json", tmp_path / "r.json", *model)
+        run("eval", demo_set, "-r", "raptor", "--answer", "single", "--json", tmp_path / "r.json", *model)
         rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
         share = 100 * len(right) / len(golds)
         for row in rows:
@@ -198,23 +192,23 @@ def test_a_model_answers_and_its_answers_are_scored(dataset, tmp_path, monkeypat
         broken = ScriptedServer(lambda call: RefusalError("no"))
         with broken:
             model = ("--llm", "m", "--base-url", broken.base_url)
-            result = run("eval", dataset, "-r", "flat", "--answer", "single", "--limit", 2, *model, code=1)
+            result = run("eval", demo_set, "-r", "flat", "--answer", "single", "--limit", 2, *model, code=1)
             assert "none of 2 questions was answered" in result.stderr
-    assert "choose one of" in run("eval", dataset, "--answer", "guess", code=1).stderr
-    assert "needs --llm" in run("eval", dataset, "--answer", "single", code=1).stderr
+    assert "choose one of" in run("eval", demo_set, "--answer", "guess", code=1).stderr
+    assert "needs --llm" in run("eval", demo_set, "--answer", "single", code=1).stderr
 
 
 @pytest.mark.slow
-def test_answers_of_ablations_stand_beside_the_papers(dataset, monkeypatch):
+def test_answers_of_ablations_stand_beside_the_papers(demo_set, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with ScriptedServer(default_script) as server:
         model = ("--llm", "m", "--base-url", server.base_url)
-        table = run("eval", dataset, "-r", "sirerag", "--ablations", "--answer", "single", "--limit", 3, *model)
+        table = run("eval", demo_set, "-r", "sirerag", "--ablations", "--answer", "single", "--limit", 3, *model)
     header = next(line for line in table.stdout.splitlines() if "paper EM" in line)
     assert "| EM |" in " ".join(header.split())
 
 
-def test_answers_are_kept_read_as_the_papers_do_and_counted_over_several_searches(dataset, tmp_path, monkeypatch):
+def test_answers_are_kept_read_as_the_papers_do_and_counted_over_several_searches(demo_set, tmp_path, monkeypatch):
     golds = {q.question: q.answers[0] for q in demo_questions()}
     calls = []
 
@@ -231,7 +225,7 @@ def test_answers_are_kept_read_as_the_papers_do_and_counted_over_several_searche
     with ScriptedServer(script) as server:
         words = ("-r", "raptor", "--answer", "ircot", "--reader-prompt", "paper", "--context-tokens", 40, "-k", 10)
         words += ("--llm", "m", "--base-url", server.base_url, "--reader-only", "--answers", kept, "--json", file)
-        table = run("eval", dataset, *words, "--limit", 3, "--workers", 1).stdout
+        table = run("eval", demo_set, *words, "--limit", 3, "--workers", 1).stdout
         rows = json.loads(file.read_text(encoding="utf-8"))
         for row in rows:
             scores = row["answers"]
@@ -242,21 +236,21 @@ def test_answers_are_kept_read_as_the_papers_do_and_counted_over_several_searche
         assert rows[-1]["extraction"].split("/")[0] in ("none", "rules")  # it reads and does not extract
         assert "ircot R@5" in table
         asked = len(calls)
-        run("eval", dataset, *words, "--limit", 3, "--workers", 1)
+        run("eval", demo_set, *words, "--limit", 3, "--workers", 1)
         assert len(calls) == asked  # nothing is asked twice
     again = json.loads(file.read_text(encoding="utf-8"))
     assert [row["answers"]["EM"] for row in again] == [100] * 4
     kept.write_text("no answers\n" * 1000)
-    message = run("eval", dataset, *words, "--limit", 3, code=1).stderr
+    message = run("eval", demo_set, *words, "--limit", 3, code=1).stderr
     assert "not one of our files" in message
 
 
-def test_a_set_without_anything_to_measure_is_refused(dataset, tmp_path):
-    (dataset / "questions.jsonl").write_text(json.dumps({"id": "q", "question": "Why?"}))
-    assert "No question of demo-set" in run("eval", dataset, "--to", tmp_path / "ix", code=1).stderr
+def test_a_set_without_anything_to_measure_is_refused(demo_set, tmp_path):
+    (demo_set / "questions.jsonl").write_text(json.dumps({"id": "q", "question": "Why?"}))
+    assert "No question of demo-set" in run("eval", demo_set, "--to", tmp_path / "ix", code=1).stderr
 
 
-def test_modes_with_a_model_are_tables_of_their_own(dataset, tmp_path, monkeypatch):
+def test_modes_with_a_model_are_tables_of_their_own(demo_set, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
     def script(call):
@@ -269,7 +263,7 @@ def test_modes_with_a_model_are_tables_of_their_own(dataset, tmp_path, monkeypat
     with ScriptedServer(script) as server:
         model = ("--llm", "m", "--base-url", server.base_url, "--reader-only", "--limit", 2)
         modes = ("--answer", "single", "--reader-prompt", "paper", "--judge", "big", "--missing-edges", 2)
-        out = run("eval", dataset, "-r", "msrag,pagerank", *model, *modes, "--json", tmp_path / "r.json").stdout
+        out = run("eval", demo_set, "-r", "msrag,pagerank", *model, *modes, "--json", tmp_path / "r.json").stdout
         seen = {call.call.body.get("model") for call in server.log}
     rows = {row["recipe"]: row for row in json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))}
     assert rows["pagerank"]["analysis"]["judge"]["against"] == "msrag"
@@ -279,14 +273,14 @@ def test_modes_with_a_model_are_tables_of_their_own(dataset, tmp_path, monkeypat
     assert {"chunk", "entity", "relation"} <= set(rows["msrag"]["storage"])
     assert "better than those of the first row" in out
     assert seen == {"m", "big"}
-    assert "give --answer" in run("eval", dataset, "--judge", "big", "--llm", "m", code=1).stderr
-    assert "needs --llm" in run("eval", dataset, "--missing-edges", 3, code=1).stderr
+    assert "give --answer" in run("eval", demo_set, "--judge", "big", "--llm", "m", code=1).stderr
+    assert "needs --llm" in run("eval", demo_set, "--missing-edges", 3, code=1).stderr
 
 
-def test_a_papers_main_table_says_its_price_first_and_asks_nothing_twice(dataset, tmp_path, monkeypatch):
+def test_a_papers_main_table_says_its_price_first_and_asks_nothing_twice(demo_set, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.chdir(tmp_path)
-    set_folder = dataset.rename(tmp_path / "musique-demo")
+    set_folder = demo_set.rename(tmp_path / "musique-demo")
 
     def script(call):
         if "passage" not in call.fields:

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from sire_core.data import demo_documents, demo_questions
+from sire_core.data import demo_documents
 from sire_core.errors import RefusalError
 from sire_core.models.openai.faults import RetryPolicy
 from sire_core.recipes import recipe_by_name, recipe_of
@@ -26,16 +26,9 @@ def lines(file, rows):
 
 
 @pytest.fixture
-def demo_set(tmp_path, monkeypatch):
+def demo_set(demo_set, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    folder = tmp_path / "musique-demo"
-    folder.mkdir()
-    lines(folder / "corpus.jsonl", [{"id": d.id, "title": d.title, "text": d.text} for d in demo_documents()])
-    asked = [
-        {"id": q.id, "question": q.question, "answers": q.answers, "supporting": q.supporting} for q in demo_questions()
-    ]
-    lines(folder / "questions.jsonl", asked)
-    return folder
+    return demo_set.rename(demo_set.with_name("musique-demo"))
 
 
 @pytest.mark.parametrize("made_by", ["model", "recording"])
@@ -311,25 +304,23 @@ def test_a_temporary_folder_goes_when_the_evaluation_ends(dataset, server, tmp_p
     assert not list(tmp_path.glob("sire-eval-*"))  # nothing was answered, nothing is left
 
 
-def test_a_limit_is_an_error_and_no_wrong_answer(dataset, server, tmp_path):
-    words = ("-r", "flat", "--answer", "single", "--llm", "m", "--base-url", server.base_url, "--reader-only")
-    result = run("eval", dataset, *words, "--max-calls", 2, code=1)
-    assert "before every question was answered" in result.stderr
-    assert "--max-calls" in result.stderr
-    go_on = shlex.split(result.stderr.split("goes on from there with: ")[1].splitlines()[0])
-    assert go_on[0] == "--answers"
-    assert "100.0" in run("eval", dataset, *words, *go_on).stdout
-    assert set(filter_fields(server).values()) == {1}
-
-
-def test_a_file_of_answers_that_was_named_is_what_a_stopped_evaluation_goes_on_from(dataset, server, tmp_path):
+@pytest.mark.parametrize("named", [(), ("--answers", "mine.jsonl")], ids=["temporary", "named"])
+def test_a_limit_is_an_error_and_no_wrong_answer_and_the_next_run_goes_on(
+    dataset, server, tmp_path, monkeypatch, named
+):
+    monkeypatch.chdir(tmp_path)
     words = ("eval", dataset, "-r", "flat", "--answer", "single", "--llm", "m", "--base-url", server.base_url)
-    words += ("--reader-only", "--answers", tmp_path / "mine.jsonl")
-    said = " ".join(run(*words, "--max-calls", 2, code=1).stderr.split())
-    assert "goes on from there with" not in said
-    assert "mine.jsonl. To go on, run the same command again." in said
-    assert not list(tmp_path.glob("sire-eval-*"))
-    assert "100.0" in run(*words).stdout
+    words += ("--reader-only", *named)
+    result = run(*words, "--max-calls", 2, code=1).stderr
+    assert "before every question was answered" in result
+    assert "--max-calls" in result
+    _, told, more = result.partition("goes on from there with: ")
+    assert bool(told) != bool(named)
+    assert ("mine.jsonl. To go on, run the same command again." in " ".join(result.split())) == bool(named)
+    go_on = shlex.split(more.splitlines()[0]) if more else []
+    assert go_on[:1] == ([] if named else ["--answers"])
+    assert not (named and list(tmp_path.glob("sire-eval-*")))
+    assert "100.0" in run(*words, *go_on).stdout
     assert set(filter_fields(server).values()) == {1}
 
 

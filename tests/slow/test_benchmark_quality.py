@@ -1,6 +1,5 @@
 """`make benchmark-quality` on a small set: it goes on where it ended and prints the same table again."""
 
-import json
 import re
 import runpy
 import sys
@@ -8,23 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from sire_core.data import demo_documents, demo_questions
-
 pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "quality.py"
 TIMES = re.compile(r"[\d.]+ \| [\d.]+ \|$", re.MULTILINE)
 
 
-def test_rows_are_kept_and_a_second_run_prints_the_same_table(tmp_path, monkeypatch, capsys):
-    folder = tmp_path / "data" / "demo"
-    folder.mkdir(parents=True)
-    documents = [{"id": d.id, "title": d.title, "text": d.text} for d in demo_documents()]
-    questions = [
-        {"id": q.id, "question": q.question, "answers": q.answers, "supporting": q.supporting} for q in demo_questions()
-    ]
-    for name, rows in (("corpus", documents), ("questions", questions)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+def test_rows_are_kept_and_a_second_run_prints_the_same_table(demo_set, tmp_path, monkeypatch, capsys):
+    (tmp_path / "data").mkdir()
+    demo_set.rename(tmp_path / "data" / "demo")
     words = [
         "--data",
         tmp_path / "data",

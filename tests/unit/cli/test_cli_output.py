@@ -10,7 +10,6 @@ from typer.main import get_command
 from sire_core.cli import output
 from sire_core.cli.app import app
 from sire_core.cli.output import prepare_streams, reporting, say, say_json
-from sire_core.data import demo_documents
 from support.command import run
 
 
@@ -95,11 +94,8 @@ def test_the_list_of_commands_is_not_cut():
     assert "..." not in run("--help").stdout.split("Commands:")[1]
 
 
-def test_a_report_shows_its_title_once(tmp_path):
-    corpus = tmp_path / "corpus.jsonl"
-    rows = [{"id": d.id, "title": d.title, "text": d.text} for d in demo_documents()]
-    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run("index", corpus, "--to", tmp_path / "ix", "-r", "smart")
+def test_a_report_shows_its_title_once(demo_set, tmp_path):
+    run("index", demo_set / "corpus.jsonl", "--to", tmp_path / "ix", "-r", "smart")
     words = ("query", tmp_path / "ix", "Who made The Salt Lantern?", "-k", 12, "--returns", "units")
     titles = [hit["title"] for hit in json.loads(run(*words, "--json").stdout) if hit["kind"] == "report"]
     assert titles

@@ -188,10 +188,8 @@ def test_a_few_letters_of_another_script_are_no_language(page, language):
 
 
 @pytest.mark.slow
-def test_command_advises_on_files(tmp_path):
-    path = tmp_path / "docs.jsonl"
-    lines = [json.dumps({"id": d.id, "title": d.title, "text": d.text}) for d in demo_documents()]
-    path.write_text("\n".join(lines), encoding="utf-8")
+def test_command_advises_on_files(demo_set):
+    path = demo_set / "corpus.jsonl"
     done = run("advise", path, "--questions", 30)
     assert "Recommended: sire" in done.stdout
     assert f"sire index {path} --to my-index --recipe sire" in done.stdout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 
@@ -17,10 +16,7 @@ from sire_core.evaluate import DataSet, EvalConfig, Experiment, load_questions
 from sire_core.evaluate.rows import Setup
 from sire_core.evaluate.runner import evaluate
 from sire_core.extend import Question
-from sire_core.models.caching import CachedModel
-from sire_core.protocols import Prompt
 from sire_core.recipes import pagerank, raptor
-from sire_core.storage.call_cache import CallStore
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Unit, UnitKind
 
@@ -182,19 +178,6 @@ async def test_nothing_to_measure_is_an_error():
         await evaluate(WrittenIndex({}), DataSet("toy", DOCUMENTS, (QUESTIONS[4],)))
 
 
-KNOWN = Prompt("Answer.", "Where was Ann born?")
-
-
-async def test_what_was_answered_before_is_not_asked_again(tmp_path):
-    model = ScriptedModel(lambda call: "In Drava.")
-    with closing(CallStore(tmp_path / "answers")) as kept:
-        first = await CachedModel(model, kept).complete(KNOWN)
-    with closing(CallStore(tmp_path / "answers")) as kept:
-        again = await CachedModel(model, kept).complete(KNOWN)
-        assert again.text == first.text == "In Drava."
-        assert len(model.log) == 1
-
-
 NOTHING = json.dumps({"names": [], "triples": [], "aliases": []})
 DEMO = DataSet("demo", tuple(demo_documents()), tuple(demo_questions()))
 
@@ -230,22 +213,6 @@ def test_rows_of_baselines_and_recipes_share_a_folder_and_are_told_one_by_one(tm
     again = experiment("pagerank", baselines=(), settings={"damping": 0.3}).run()
     assert names(again) == ["pagerank"]
     assert again[0].as_json()["recall_passages"] == rows[-1].as_json()["recall_passages"]
-
-
-async def test_it_can_be_awaited_and_builds_are_repeated_with_other_seeds():
-    rows = await experiment("raptor", baselines=("hybrid",), repeats=2, config=EvalConfig(ks=(5,))).arun()
-    assert names(rows) == ["hybrid", "raptor"]
-    assert rows[1].repeats["builds"] == 2
-    assert set(rows[1].repeats["recall_passages"]["5"]) == {"mean", "sd", "min", "max"}
-
-
-def test_rows_of_a_paper_stand_below_two_baselines_and_say_what_is_left_out():
-    lines = []
-    made = experiment("sirerag", ablations=True, log=lines.append, config=EvalConfig(limit=4)).run()
-    assert names(made)[:2] == ["dense", "hybrid"]
-    assert len(made) > 4
-    assert all(row.setup.paper for row in made[2:])
-    assert any("left out, it needs" in line or "left out, it is about answers" in line for line in lines)
 
 
 def test_rows_say_that_a_preset_has_no_model_and_that_a_model_returned_nothing():
