@@ -38,7 +38,7 @@ from sire_core.protocols import Delta, Fittable
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.index_tables import Commit, to_json
 from sire_core.storage.manifest import FORGOTTEN, VECTORS, BuiltRecipe, Manifest
-from sire_core.storage.pool import MOST_LETTERS, MOST_LEVELS, PoolChange
+from sire_core.storage.pool import MOST_LETTERS, MOST_LEVELS, CorpusColumns, PoolChange
 from sire_core.storage.store import CORPUS
 from sire_core.text.pluralize import count
 from sire_core.types import BuildReport, Chunk, Failure
@@ -129,6 +129,8 @@ class Builder:
         return replace(self._report(work, manifest, failures), dropped=dropped)
 
     def _commit(self, commit: Commit, manifest: Manifest) -> None:
+        if self._before.generation:
+            self._corpus.before.following(CorpusColumns)  # so that the stored corpus brings them along
         with stored_values("The change"):
             self._store.commit(commit)
         # The first pools are not updates of earlier ones, so the change need not be kept for them.

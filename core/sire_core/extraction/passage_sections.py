@@ -138,9 +138,9 @@ def _phrases(lines: str) -> Iterator[str]:
             if word and word not in STOP_WORDS and len(word) > 2:
                 run.append(word)
                 continue
-            while run and (acts(run[0]) or run[0].endswith(("ed", "ly"))):
+            while len(run) > 1 and (acts(run[0]) or run[0].endswith(("ed", "ly"))):
                 del run[0]
-            while run and (run[-1].endswith(("ed", "ly")) or run[-1] in ACTIONS):
+            while len(run) > 1 and (run[-1].endswith(("ed", "ly")) or run[-1] in ACTIONS):
                 del run[-1]
             for size in range(2, _LONGEST + 1):
                 if len(run) >= size and run[-1] not in VAGUE_NOUNS and not any(acts(w) for w in run[-size:-1]):

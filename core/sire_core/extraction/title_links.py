@@ -7,7 +7,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from sire_core.documents.heading_paths import naming_title
@@ -239,6 +239,12 @@ class TextBlock:
         starts = accumulate((len(text) + 1 for text in texts.values()), initial=0)
         return cls(tuple(texts), tuple(starts), b"".join(text + b"\0" for text in texts.values()))
 
+    def followed_by(self, texts: Mapping[str, bytes]) -> Self:
+        """These texts and others behind them."""
+        more = self.of(texts)
+        starts = (self.starts[-1] + start for start in more.starts[1:])
+        return type(self)((*self.keys, *more.keys), (*self.starts, *starts), self.body + more.body)
+
     def texts(self) -> dict[str, bytes]:
         """The texts by key."""
         return {
@@ -306,15 +312,13 @@ def _remaining(blocks: Sequence[TextBlock], removed: Collection[str]) -> Iterato
 
 def _extended(blocks: Sequence[TextBlock], corpus: StoredCorpus, new: Iterable[str]) -> tuple[TextBlock, ...]:
     """Append passages, by their content hashes."""
-    result, texts = list(blocks), dict[str, bytes]()
-    if result and len(result[-1].keys) < _TEXTS_PER_BLOCK:
-        texts = result.pop().texts()
-    for content_hash in new:
-        texts[content_hash] = folded(corpus.chunk_by_id[corpus.units_by_hash[content_hash][0]].index_text)
-        if len(texts) == _TEXTS_PER_BLOCK:
-            result.append(TextBlock.of(texts))
-            texts = {}
-    return (*result, TextBlock.of(texts)) if texts else tuple(result)
+    units, chunks, result = corpus.units_by_hash, corpus.chunk_by_id, list(blocks)
+    texts = ((content_hash, folded(chunks[units[content_hash][0]].index_text)) for content_hash in new)
+    if result:
+        result[-1] = result[-1].followed_by(dict(islice(texts, max(0, _TEXTS_PER_BLOCK - len(result[-1].keys)))))
+    while part := dict(islice(texts, _TEXTS_PER_BLOCK)):
+        result.append(TextBlock.of(part))
+    return tuple(result)
 
 
 def title_of(chunk: Chunk) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from sire_core.text.words import tokenize
@@ -191,7 +192,8 @@ class NameClaims:
 
     claims: Mapping[_Place, Sequence[str]] = field(default_factory=dict)  # entity, and its aliases
     aliases: Mapping[str, bool] = field(default_factory=dict)  # whether it has rows itself
-    uses: Mapping[str, NameUse] = field(default_factory=dict)  # of all names in claims
+    groups: Sequence[tuple[str, ...]] = ()  # names of one entity, in corpus order, without those that have no rows
+    uses: Mapping[str, NameUse] = field(default_factory=dict)  # of all names in groups
 
     @classmethod
     def of(cls, table: Table, before: NameClaims | None) -> Self:
@@ -206,16 +208,10 @@ class NameClaims:
         used_aliases = dict.fromkeys(alias for _, *aliases in claims.values() for alias in aliases)
         affected = {alias for alias in used_aliases if alias not in before.aliases or alias in touched}
         sizes = table.sizes(affected)
-        aliases = {alias: alias in sizes if alias in affected else before.aliases[alias] for alias in used_aliases}
-        result = cls(claims, aliases)
-        names = dict.fromkeys(name for group in result.groups() for name in group)
-        return cls(claims, aliases, before._uses_after(table, names))
-
-    def groups(self) -> list[tuple[str, ...]]:
-        """Return groups of names of one entity, in corpus order; names without rows are left out."""
-        has_rows = self.aliases
-        groups = ((key, *(alias for alias in aliases if has_rows[alias])) for key, *aliases in self.claims.values())
-        return [group for group in groups if len(group) > 1]
+        has_rows = {alias: alias in sizes if alias in affected else before.aliases[alias] for alias in used_aliases}
+        named = ((key, *filter(has_rows.__getitem__, aliases)) for key, *aliases in claims.values())
+        groups = [group for group in named if len(group) > 1]
+        return cls(claims, has_rows, groups, before._uses_after(table, dict.fromkeys(chain.from_iterable(groups))))
 
     def _claims_after(self, table: Table) -> Mapping[_Place, Sequence[str]]:
         added, removed = table.came.get(CLAIMS, ()), table.went.get(CLAIMS, ())
@@ -232,7 +228,8 @@ class NameClaims:
         uses = {name: NameUse.of(rows.get(name, ())) for name in affected}
         for name in names:
             if name not in uses:
-                uses[name] = self.uses[name].joined(NameUse.of(table.came.get(name, ())))
+                use = self.uses[name]
+                uses[name] = use.joined(NameUse.of(table.came[name])) if name in table.came else use
         return uses
 
 
@@ -265,7 +262,7 @@ class NameMerging:
         rows = table.entries(more)
         uses.update((name, NameUse.of(rows.get(name, ()))) for name in more)
         types = {name: use.first[1] for name, use in uses.items() if use.first and use.first[1] not in _VAGUE}
-        merges = merge_aliases([*claims.groups(), *synonyms], types, self.max_names)
+        merges = merge_aliases([*claims.groups, *synonyms], types, self.max_names)
         merged = {name: key for name, key in merges.items() if name != key}
         titled = [name for name in merged if name in uses and uses[name].titles]
         return merged | {f"{VALUE}{name}": merged[name] for name in titled}

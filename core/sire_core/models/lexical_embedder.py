@@ -83,7 +83,7 @@ def stem_keys(words: Sequence[str]) -> NDArray[np.uint64]:
     """64-bit keys of the words' stems, `[len(words)]`; words of one stem have one key."""
     import Stemmer
 
-    return keys_of_stems(Stemmer.Stemmer("english").stemWords(list(words)))
+    return keys_of_stems(Stemmer.Stemmer("english", 0).stemWords(list(words)))  # without a cache: no word comes twice
 
 
 def keys_of_stems(stems: Sequence[str]) -> NDArray[np.uint64]:

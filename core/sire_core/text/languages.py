@@ -240,7 +240,7 @@ def opens_with_function_word(word: str, text: str) -> bool:
 
 def ranked_languages(codes: Iterable[str]) -> list[str]:
     """Return the languages of some texts, the most frequent first; English if none is known."""
-    return [code for code, _ in Counter(code for code in codes if code != UNDETERMINED).most_common()] or [ENGLISH]
+    return [code for code, _ in Counter(codes).most_common() if code != UNDETERMINED] or [ENGLISH]
 
 
 def question_language(question: str, codes: Iterable[str]) -> str:
@@ -342,7 +342,7 @@ def _stemmer(name: str) -> Any:
     """The Snowball stemmer of a language; None without one."""
     import Stemmer
 
-    return Stemmer.Stemmer(name) if name in _algorithms() else None
+    return Stemmer.Stemmer(name, 0) if name in _algorithms() else None  # its cache costs more than it saves
 
 
 def _without_particles(word: str) -> str:

@@ -214,8 +214,9 @@ class _Sources:
         number, metadata = view.chunk_metadata
         source = _sources(metadata, number[first], view.chunk_documents[first])
         _, one_of = np.unique(source, return_index=True)
-        paths = [_path(metadata[n]) for n in number[first[one_of]].tolist()]
-        return cls(source, list(map(_path_words, paths, languages_of_passages[one_of].tolist())))
+        paths = list(map(_path, metadata))
+        of_sources = (paths[n] for n in number[first[one_of]].tolist())
+        return cls(source, list(map(_path_words, of_sources, languages_of_passages[one_of].tolist())))
 
 
 def _path(metadata: Mapping[str, Any]) -> str:
@@ -274,7 +275,7 @@ def _made(
     sentences = len(inflected.mentions)
     shown, graph_pairs = _without_boilerplate(text, recurring, inflected.mentions, graph)
     entities = names.entities(text, graph_pairs, shown)
-    holders = entities.inverted(len(names.labels))
+    holders = entities.inverted(len(names.ids))
     mentions, contents = _leading(passages, names, text, shown, holders)
     all_names = np.concatenate([names.keys, inflected.keys])
     by_key = np.argsort(all_names, kind="stable")
@@ -301,11 +302,11 @@ def _made(
         mentions=mentions,
         entities=entities,
         holders=holders,
-        owners=Lists.of_pairs(names.own[names.own >= 0], np.flatnonzero(names.own >= 0), len(names.labels)),
+        owners=Lists.of_pairs(names.own[names.own >= 0], np.flatnonzero(names.own >= 0), len(names.ids)),
         recorded=Lists.of_runs(graph.passages, graph.entities, size),
         recorded_names=graph.names.lists.texts.chosen(graph.names.numbers).narrow(),
-        labels=PackedTexts.of(names.labels[len(graph.entity_ids) :]).narrow(),
-        entity_ids=np.array(names.ids, dtype="S24"),
+        labels=PackedTexts.of(names.labels).narrow(),
+        entity_ids=names.ids,
         languages=np.array([code for code, _ in Counter(passages.languages.tolist()).most_common()] or [ENGLISH], "S3"),
         english=np.isin(words, stems[passages.vocabulary.languages == ENGLISH]),
         long_words=_long_words(passages.vocabulary),
@@ -314,7 +315,7 @@ def _made(
 
 def _long_words(vocabulary: Vocabulary) -> NDArray[np.uint8]:
     """Words of languages with compounds that are long enough for two parts, as JSON by language."""
-    spoken = map(language, np.unique(vocabulary.languages).tolist())
+    spoken = map(language, sorted(set(vocabulary.languages.tolist())))
     texts = {
         each.code: CompoundWords.of(set(map(untagged, vocabulary.of_language(each.code))), each.min_part).text
         for each in spoken
@@ -429,7 +430,7 @@ def _without_headings(
     """Mentions, without those of names that are headings of all passages that have them: outlines are alike."""
     first = np.searchsorted(names.keys, heading_keys)
     counts = np.searchsorted(names.keys, heading_keys, side="right") - first
-    width = max(1, len(names.labels))
+    width = max(1, len(names.ids))
     headed = distinct(passages.repeat(counts) * width + names.owners[ranges(first, counts)]) % width
     holder_counts = holders.sizes()
     only = (holder_counts > 0) & (np.bincount(headed, minlength=len(holder_counts)) >= holder_counts)

@@ -112,15 +112,11 @@ class Vocabulary:
     stems: HashArray = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # 0 for function words
     plain: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # may be a name alone
     caseless: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # as in Arabic
+    languages: NDArray[np.str_] = field(default_factory=lambda: np.zeros(0, dtype="U3"), repr=False)  # codes
 
     def __len__(self) -> int:
         """Number of words."""
         return len(self.words)
-
-    @property
-    def languages(self) -> NDArray[np.str_]:
-        """Code of the language of every word."""
-        return _languages_of_tagged(self.words)
 
     def of_language(self, code: str) -> list[str]:
         """The words of a language."""
@@ -131,23 +127,25 @@ class Vocabulary:
         rows = np.flatnonzero(self.languages == UNDETERMINED)
         if not len(rows):
             return self
-        words, stems, plain = list(self.words), self.stems.copy(), self.plain.copy()
+        words, stems, plain, languages = list(self.words), self.stems.copy(), self.plain.copy(), self.languages.copy()
         settled = Vocabulary().followed_by([_settled(words[row], code) for row in rows.tolist()])
         for row, word in zip(rows.tolist(), settled.words, strict=True):
             words[row] = word
-        stems[rows], plain[rows] = settled.stems, settled.plain
-        return replace(self, words=words, stems=stems, plain=plain)
+        stems[rows], plain[rows], languages[rows] = settled.stems, settled.plain, code
+        return replace(self, words=words, stems=stems, plain=plain, languages=languages)
 
     def followed_by(self, words: Sequence[str]) -> Vocabulary:
         """These words and others behind them; the others are looked at, these are not again."""
         columns: dict[str, list[NDArray[Any]]] = {name: [getattr(self, name)] for name in _OF_WORDS}
         for start in range(0, len(words), _WORDS_AT_ONCE):  # the keys of many at once take 40 bytes a letter
             part = words[start : start + _WORDS_AT_ONCE]
-            spelled, stems = stems_of_tagged(part)
+            languages = _languages_of_tagged(part)
+            spelled, stems = _stems_of_tagged(part, languages)
             plain = np.array([len(word) > 2 and not word.isdigit() for word in spelled], dtype=bool) & (stems != 0)
             caseless = [not word.isascii() and unicodedata.category(word[0]) == "Lo" for word in spelled]
             keys = word_keys(part), word_keys(list(map(plain_key, spelled)))
-            for name, column in zip(_OF_WORDS, (*keys, stems, plain, np.array(caseless, dtype=bool)), strict=True):
+            new = (*keys, stems, plain, np.array(caseless, dtype=bool), languages)
+            for name, column in zip(_OF_WORDS, new, strict=True):
                 columns[name].append(column)
         return Vocabulary([*self.words, *words], **{name: np.concatenate(parts) for name, parts in columns.items()})
 
@@ -187,13 +185,12 @@ def _languages_of_tagged(words: Sequence[str]) -> NDArray[np.str_]:
     return np.array([word.partition(_LANGUAGE_MARK)[2] or ENGLISH for word in words], dtype="U3")
 
 
-def stems_of_tagged(words: Sequence[str]) -> tuple[list[str], HashArray]:
+def _stems_of_tagged(words: Sequence[str], languages: NDArray[np.str_]) -> tuple[list[str], HashArray]:
     """Words without their language, and the keys of their stems."""
     spelled = list(map(untagged, words))
-    codes = _languages_of_tagged(words)
     stems = np.zeros(len(words), dtype=np.uint64)
-    for code in np.unique(codes).tolist():
-        rows = np.flatnonzero(codes == code)
+    for code in np.unique(languages).tolist():
+        rows = np.flatnonzero(languages == code)
         stems[rows] = stem_keys([spelled[row] for row in rows.tolist()], language(code))
     return spelled, stems
 
@@ -248,7 +245,7 @@ class PassageWords:
     @classmethod
     def of(cls, view: View, positions: IntArray) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
-        saved = CarriedArrays("passage-words-12", _arrays, _of_arrays, lambda words: (len(words.ids), words.looked_at))
+        saved = CarriedArrays("passage-words-13", _arrays, _of_arrays, lambda words: (len(words.ids), words.looked_at))
         words = view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), saved)
         return words.settled()
 
@@ -427,7 +424,7 @@ def _name(title: str, text: str) -> str:
     return base_title(title) if title else opening_name(text)
 
 
-_OF_WORDS = ("codes", "keys", "stems", "plain", "caseless")
+_OF_WORDS = ("codes", "keys", "stems", "plain", "caseless", "languages")
 _WORDS_AT_ONCE = 1 << 14
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sire_core.knowledge.edge_columns import NameLists
     from sire_core.knowledge.entity_graph import EntityGraph
-    from sire_core.protocols import BoolArray, HashArray, Int32Array, IntArray, View
+    from sire_core.protocols import BoolArray, HashArray, IdArray, Int32Array, IntArray, View
     from sire_core.recipes.sire.passage_arrays import PassageWords, Vocabulary
 
 _PARSED_LISTS = 5000
@@ -253,8 +253,8 @@ class EvidenceNames:
     rows: HashArray  # keys of the beginnings of names, word by word; the last of each is the name
     ends: IntArray  # row of each name
     own: IntArray  # entity that each passage is about, -1 for none
-    labels: Sequence[str]  # names of the entities that only texts open with; empty for the graph's
-    ids: Sequence[str]  # of the entities
+    labels: Sequence[str]  # names of the entities that only texts open with
+    ids: IdArray  # of the entities
 
     @classmethod
     def of(cls, passages: PassageWords, graph: EntityGraph, name_keys: NameKeys) -> EvidenceNames:
@@ -285,8 +285,8 @@ class EvidenceNames:
             rows=np.concatenate([rows["keys"], opened.rows]),
             ends=ends[first],
             own=opened.own,
-            labels=[*[""] * len(graph.entity_ids), *opened.labels],
-            ids=[*graph.entity_ids, *opened.ids],
+            labels=opened.labels,
+            ids=np.concatenate([np.array(graph.entity_ids, dtype="S24"), opened.ids]),
         )
 
     def chosen(self, names: IntArray) -> EvidenceNames:
@@ -346,7 +346,7 @@ def _opened(passages: PassageWords, graph: EntityGraph, keys: HashArray, owners:
         ends=words.starts[1:][at] - 1,
         own=subjects,
         labels=[" ".join(passages.names[row].split()) for row in rows[at].tolist()],
-        ids=[digest("opening", name) for name in spelled],
+        ids=np.array([digest("opening", name) for name in spelled], dtype="S24"),
     )
 
 
@@ -390,9 +390,9 @@ class SentenceNames:
         texts: SpelledText,
         before: SentenceNames | None,
     ) -> SentenceNames:
-        about = np.zeros(len(names.labels), dtype=bool)
+        about = np.zeros(len(names.ids), dtype=bool)
         about[names.own[names.own >= 0]] = True
-        codes = id_codes(np.array(names.ids, dtype="S24"))
+        codes = id_codes(names.ids)
         ends = np.searchsorted(graph.passages, np.arange(len(passages.ids) + 1))
         sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(_mixed(codes[graph.entities]))])
         result = cls(
@@ -467,7 +467,7 @@ def _spelled(
 
     `recorded_pairs` are the passages and the entities of their records.
     """
-    width = max(1, len(names.labels))
+    width = max(1, len(names.ids))
     recorded = np.append(distinct(recorded_pairs[0] * width + recorded_pairs[1]), -1)
     spelling = names.spelling(texts)
     pairs: list[tuple[Int32Array, IntArray]] = [(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))]
@@ -516,7 +516,7 @@ class InflectedNames:
         order = order[lengths[order] <= LONGEST_NAME]
         order = order[run_starts(keys[order], owners[order])]
         stemmed = replace(texts, vocabulary=replace(vocabulary, keys=stems)).of_passages(is_foreign)
-        about = np.zeros(len(names.labels), dtype=bool)
+        about = np.zeros(len(names.ids), dtype=bool)
         about[owners] = True
         inflected = replace(names, keys=keys[order], owners=owners[order], lengths=lengths[order], begun=begun)
         nothing = np.zeros(0, dtype=np.int64)  # in another form a name needs its capital letter
