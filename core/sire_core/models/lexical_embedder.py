@@ -171,8 +171,9 @@ def learn_state(texts: Sequence[str], fitted_on: int) -> LexicalState:
     keys, frequencies = keys[common], frequencies[common]
     if english:
         return LexicalState(fitted_on, len(texts), keys, frequencies, np.zeros((len(keys), 0), dtype=np.float16))
-    topics = _topics(by_stem[:, common], _rarity(frequencies, len(texts)) ** _IDF_POWER)
-    return LexicalState(fitted_on, len(texts), keys, frequencies, topics, whole_letters)
+    rows = _weighted_rows(by_stem[:, common], _rarity(frequencies, len(texts)) ** _IDF_POWER)
+    del by_stem  # as large as the rows, beside which the directions take the most memory of a build
+    return LexicalState(fitted_on, len(texts), keys, frequencies, _topics(rows), whole_letters)
 
 
 def _stem_counts(texts: Sequence[str]) -> tuple[sparse.csr_matrix, NDArray[np.uint64], bool]:
@@ -196,18 +197,22 @@ def _has_signed_letters(counts: Counts, words: list[str]) -> bool:
     return bool(2 * totals[signed].sum() > totals.sum())
 
 
-def _topics(counts: sparse.csr_matrix, weights: NDArray[np.float64]) -> NDArray[np.float16]:
-    """Right singular vectors of the weighted rows, length-normalised, `[words, topics]`, padded with zeros."""
+def _weighted_rows(counts: sparse.csr_matrix, weights: NDArray[np.float64]) -> sparse.csr_matrix:
+    """Damped counts times the weights of words; rows of length 1."""
     from scipy import sparse
 
     damped = sparse.csr_matrix((_damped(counts.data), counts.indices, counts.indptr), shape=counts.shape)
     weighted = damped @ sparse.diags(weights)
-    topics = np.zeros((weighted.shape[1], TOPICS), dtype=np.float16)
-    count = min(TOPICS, *weighted.shape)
     norms = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1), dtype=np.float64).ravel())
-    if not count or not norms.any():
+    return (sparse.diags(1 / np.where(norms > 0, norms, 1)) @ weighted).tocsr()
+
+
+def _topics(rows: sparse.csr_matrix) -> NDArray[np.float16]:
+    """Right singular vectors of rows, length-normalised, `[words, topics]`, padded with zeros."""
+    topics = np.zeros((rows.shape[1], TOPICS), dtype=np.float16)
+    count = min(TOPICS, *rows.shape)
+    if not count or not rows.nnz:
         return topics
-    rows = (sparse.diags(1 / np.where(norms > 0, norms, 1)) @ weighted).tocsr()
     # In double precision and rounded to half afterwards: the same bits whatever the number of threads.
     sizes, vectors = _leading_directions(rows, count)
     solid = sizes > 1e-6 * sizes[0]
@@ -228,12 +233,14 @@ def _leading_directions(rows: sparse.csr_matrix, count: int) -> tuple[NDArray[np
     for _ in range(4):
         basis = lu(matrix @ basis, permute_l=True, overwrite_a=True, check_finite=False)[0]
         basis = lu(matrix.T @ basis, permute_l=True, overwrite_a=True, check_finite=False)[0]
-    basis = qr(matrix @ basis, mode="economic", check_finite=False)[0]
+    basis = qr(np.asfortranarray(matrix @ basis), overwrite_a=True, mode="economic", check_finite=False)[0]
     left, sizes, right = svd(basis.T @ matrix, full_matrices=False)
     left = (basis @ left).T
+    del basis
     of_texts, of_words = (right, left) if wide else (left, right)
     largest = np.take_along_axis(of_texts, np.abs(of_texts).argmax(axis=1)[:, None], axis=1)
-    return sizes[:count], (of_words * np.sign(largest))[:count]
+    of_words *= np.sign(largest)
+    return sizes[:count], of_words[:count]
 
 
 def _rarity(frequencies: NDArray[Any], texts: int) -> NDArray[np.float64]:
