@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langchain_sire.chat import as_language_model
 from langchain_sire.embeddings import as_embedder
 from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import named, parameters
-from sire_core.documents.chunker import SentenceChunker
+from sire_core.changes.app_settings import AppSettings, reading_settings
 from sire_core.index import Index
 from sire_core.recipes.registry import recipe_of, take_settings
-from sire_core.storage.plain_files import read_optional, write_checked
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from langchain_core.vectorstores import VectorStore
 
-_SETTINGS = "langchain.json"
-_SEARCH = ("k", "filter", "returns", "as_of")
+SETTINGS = AppSettings("langchain.json", ("k", "filter", "returns", "as_of"))
 
 SPELLINGS = {
     "embedder": "embedding",
@@ -52,7 +49,7 @@ def open_index(called: str, arguments: Mapping[str, Any], others: Collection[str
     words = take_settings(words, folder, {*_ARGUMENT_NAMES, *others, *SPELLINGS})
     named_arguments = named(called, words, (*_ARGUMENT_NAMES, *others), SPELLINGS)
     rest = {name: named_arguments.pop(name) for name in others if name in named_arguments}
-    chunker = arguments["chunker"] if "chunker" in arguments else _saved_chunker(folder)
+    chunker = arguments["chunker"] if "chunker" in arguments else SETTINGS.chunker(folder) or "whole"
     return make_index(**{**named_arguments, "chunker": chunker}), rest
 
 
@@ -79,44 +76,13 @@ def make_index(
     return Index(path, recipe=recipe, embedder=as_embedder(embedding), language_model=as_language_model(llm), **options)
 
 
-def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """Settings of a retriever that a folder stores: search options, `title_key`, `chunker`; empty without any."""
-    return read_optional(folder, _SETTINGS)
-
-
 def read_search(folder: str | os.PathLike[str] | None, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Search options that a folder stores, without those that are given as fields or in `search_kwargs`."""
     words = {SPELLINGS.get(word, word) for word in (*fields, *(fields.get("search_kwargs") or ()))}
-    return {name: value for name, value in read_settings(folder).items() if name in _SEARCH and name not in words}
-
-
-def _saved_chunker(folder: str | os.PathLike[str] | None) -> SentenceChunker | str:
-    """The chunker of documents that retrievers added to a folder; "whole" if none was cut."""
-    saved = read_settings(folder).get("chunker")
-    return SentenceChunker(**saved) if saved else "whole"
-
-
-def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Replace what is remembered."""
-    folder.mkdir(parents=True, exist_ok=True)  # where there was nothing to index yet
-    write_checked(folder / _SETTINGS, dict(settings))
-
-
-def reading_settings(title_key: str | list[str], chunker: SentenceChunker | None) -> dict[str, Any]:
-    """Settings with which documents are read, as they are stored; without the defaults."""
-    settings: dict[str, Any] = {"title_key": None if title_key == "title" else title_key}
-    settings["chunker"] = chunker.settings() if chunker else None
-    return {name: value for name, value in settings.items() if value is not None}
+    return SETTINGS.search_options(folder, words)
 
 
 def remember_reading(index: Index, title_key: str | list[str]) -> None:
-    """Save how documents are read, where the folder has nothing about it: whoever opens it reads them so, too.
-
-    The file also says that documents are an app's, see `Folder.framework`.
-    """
-    if index.path is None:
-        return
-    saved = read_settings(index.path)
-    settings = {**reading_settings(title_key, index.chunker), **saved}
-    if settings != saved or not (index.path / _SETTINGS).exists():
-        write_settings(index.path, settings)
+    """Save how documents are read, where the folder has nothing about it."""
+    if index.path is not None:
+        SETTINGS.write(index.path, {**reading_settings(title_key, index.chunker), **SETTINGS.read(index.path)})

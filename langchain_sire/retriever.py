@@ -35,13 +35,11 @@ from langchain_sire.documents import (
 )
 from langchain_sire.embeddings import EmbeddingLike
 from langchain_sire.opening import (
+    SETTINGS,
     SPELLINGS,
     open_index,
     read_search,
-    read_settings,
-    reading_settings,
     remember_reading,
-    write_settings,
 )
 from langchain_sire.options import (
     CallOptions,
@@ -53,11 +51,12 @@ from langchain_sire.options import (
 )
 from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, check_search_type, cosines, diverse
 from sire_core.arguments import lists_options, named
+from sire_core.changes.app_settings import reading_settings, search_settings
 from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
 from sire_core.documents.stored_corpus import filter_fields
 from sire_core.errors import ConfigurationError, IndexMissingError, NoSpaceError, SireError
-from sire_core.filters import Filter, FilterLike, both, filter_mapping, parse_filter
+from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.filters.conditions import passes
 from sire_core.index import Index, warn_of_first_cost
 from sire_core.models.embedders import check_length, model_name
@@ -65,7 +64,7 @@ from sire_core.models.sync import run_sync
 from sire_core.search.context import ContextOptions, check_options, context_text
 from sire_core.search.passages import check_returns
 from sire_core.search.snapshot import unknown_keys
-from sire_core.search.validity import Day, read_day
+from sire_core.search.validity import Day
 from sire_core.types import BuildReport
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ class SireRetriever(DocumentIndex):
                 called = cls.__name__
                 raise TypeError(f"{called}() has no argument {word!r}; use {called}.load({values[word]!r}).")
         fields = named(cls.__name__, values, cls.model_fields, SPELLINGS)
-        saved = read_settings(fields["index"].path) if isinstance(fields.get("index"), Index) else {}
+        saved = SETTINGS.read(fields["index"].path) if isinstance(fields.get("index"), Index) else {}
         return {"title_key": saved["title_key"], **fields} if "title_key" in saved else fields
 
     @field_validator("filter")
@@ -666,11 +665,6 @@ def _save_settings(retriever: SireRetriever, folder: Path | None) -> None:
     """Store the search options that differ from their defaults, and how documents are read."""
     if folder is not None:
         search = retriever.asked({})
-        options = {
-            "k": search["k"] if retriever.has_k else None,
-            "filter": None if search["filter"] is None else filter_mapping(search["filter"]),
-            "returns": None if search["returns"] == "passages" else search["returns"],
-            "as_of": None if search["as_of"] is None else read_day(search["as_of"]),
-        }
-        reading = reading_settings(retriever.title_key, retriever.index.chunker)
-        write_settings(folder, {**{name: value for name, value in options.items() if value is not None}, **reading})
+        options = search_settings(search["filter"], search["returns"], search["as_of"])
+        options["k"] = search["k"] if retriever.has_k else None
+        SETTINGS.write(folder, {**options, **reading_settings(retriever.title_key, retriever.index.chunker)})

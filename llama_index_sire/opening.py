@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -12,25 +12,21 @@ from llama_index.core.llms import LLM
 from llama_index.core.settings import Settings
 
 from llama_index_sire.embedding import LlamaIndexEmbedder
-from llama_index_sire.filters import to_filter
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.options import RetrieverFields, SearchFields
 from llama_index_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import named, parameters
-from sire_core.documents.chunker import SentenceChunker
+from sire_core.changes.app_settings import AppSettings
 from sire_core.errors import ConfigurationError, StorageError
-from sire_core.filters import filter_mapping
 from sire_core.index import Index
 from sire_core.models.base import check_language_model
 from sire_core.recipes.registry import recipe_of, take_settings
-from sire_core.search.validity import read_day
 from sire_core.storage.index_files import read_manifest
-from sire_core.storage.plain_files import read_checked, read_optional, write_checked
+from sire_core.storage.plain_files import read_checked, write_checked
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
-    from llama_index_sire.retriever import SireRetriever
     from sire_core.protocols import Embedder, LanguageModel, Recipe
 
 EmbedModelLike = Union[BaseEmbedding, "Embedder", str, None]
@@ -64,6 +60,8 @@ def check_llm(model: LLMLike) -> None:
     if not isinstance(model, (str, LLM)):
         check_language_model(model, "llm is an LLM of LlamaIndex, a LanguageModel, 'settings' or None")
 
+
+SETTINGS = AppSettings("llama_index.json", ("similarity_top_k", "filters", "returns", "scores", "as_of"))
 
 SEARCH_FIELDS = (*SearchFields.__annotations__, "recipe")
 """Names of the settings of one search."""
@@ -119,8 +117,8 @@ def open_index(
         from sire_core.progress import Bars
 
         options["progress"] = Bars()
-    if "chunker" not in options and (saved := read_settings(persist_dir).get("chunker")):
-        options["chunker"] = SentenceChunker(**saved)
+    if "chunker" not in options and (chunker := SETTINGS.chunker(persist_dir)):
+        options["chunker"] = chunker
     bridged = not manifest.embedder or manifest.embedder.startswith("llama-index:")
     embedder = resolve_embed_model(embed_model) if bridged or embed_model is not None else None
     if vector_store is not None:
@@ -128,52 +126,6 @@ def open_index(
         options["mirrors"] = (mirror, *options.get("mirrors", ()))
         recipe = over_vector_store(recipe or recipe_of(persist_dir), mirror.vector_store)
     return Index(persist_dir, recipe=recipe, embedder=embedder, language_model=resolve_llm(llm), **options)
-
-
-_FILE = "llama_index.json"
-_STORED = ("similarity_top_k", "filters", "returns", "scores", "as_of")
-
-
-def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """Settings of a retriever that a folder stores: search options, and how documents are read and cut."""
-    return read_optional(folder, _FILE)
-
-
-def read_search(folder: str | os.PathLike[str] | None, fields: Collection[str]) -> dict[str, Any]:
-    """Search options that a folder stores, without those that are given."""
-    return {name: value for name, value in read_settings(folder).items() if name in _STORED and name not in fields}
-
-
-def write_settings(
-    folder: Path,
-    search: Mapping[str, Any],
-    cut_by: Sequence[str] | None,
-    title_key: str | Sequence[str],
-    chunker: SentenceChunker | None,
-) -> None:
-    """Replace the stored settings, if they differ."""
-    titles = title_key if isinstance(title_key, str) else list(title_key)
-    settings = {
-        **search,
-        "transformations": list(cut_by or ()),
-        "title_key": "" if titles == "title" else titles,
-        "chunker": chunker.settings() if chunker else None,
-    }
-    settings = {name: value for name, value in settings.items() if value}
-    if settings != read_settings(folder):
-        write_checked(folder / _FILE, settings)
-
-
-def search_settings(retriever: SireRetriever) -> dict[str, Any]:
-    """The search options of a retriever as they are stored; without defaults."""
-    condition = to_filter(retriever.filters)
-    return {
-        "similarity_top_k": retriever.similarity_top_k,
-        "filters": None if condition is None else filter_mapping(condition),
-        "returns": "" if retriever.returns == "passages" else retriever.returns,
-        "scores": "" if retriever.scores == "recipe" else retriever.scores,
-        "as_of": None if retriever.as_of is None else read_day(retriever.as_of),
-    }
 
 
 class Ledger:

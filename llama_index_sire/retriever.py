@@ -38,13 +38,10 @@ from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.opening import (
     FIELDS,
     SEARCH_FIELDS,
+    SETTINGS,
     SPELLINGS,
     open_index,
     read_arguments,
-    read_search,
-    read_settings,
-    search_settings,
-    write_settings,
 )
 from llama_index_sire.options import (
     ChatEngineOptions,
@@ -55,6 +52,7 @@ from llama_index_sire.options import (
     ViewOptions,
 )
 from sire_core.arguments import lists_options, named, parameters
+from sire_core.changes.app_settings import reading_settings, search_settings
 from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
 from sire_core.documents.chunker import stored_chunker
@@ -182,7 +180,7 @@ class SireRetriever(BaseRetriever):
         self.scores = scores
         self.as_of = as_of
         self.recipe = recipe
-        saved: str | Sequence[str] = read_settings(index.path).get("title_key", "title")
+        saved: str | Sequence[str] = SETTINGS.read(index.path).get("title_key", "title")
         self.title_key = saved if title_key is None else title_key
         self.transformations = transformations
         self._persisted: dict[str, object] = {}
@@ -261,7 +259,7 @@ class SireRetriever(BaseRetriever):
         ids = own_options.pop("ids", None)
         settings, fields = read_arguments(f"{cls.__name__}.{called}", own_options)
         index = open_index(**settings)
-        retriever = cls(index, **{**read_search(index.path, fields), **fields})
+        retriever = cls(index, **{**SETTINGS.search_options(index.path, fields), **fields})
         await retriever.arefresh(documents, ids=ids)
         if retriever.index.path is not None:
             retriever._save_settings(retriever.index.path)
@@ -293,7 +291,7 @@ class SireRetriever(BaseRetriever):
                 f"persist_dir={str(persist_dir)!r})."
             ) from error
         settings, fields = read_arguments(f"{cls.__name__}.from_persist_dir", {**options, "persist_dir": persist_dir})
-        retriever = cls(open_index(**settings), **{**read_search(persist_dir, fields), **fields})
+        retriever = cls(open_index(**settings), **{**SETTINGS.search_options(persist_dir, fields), **fields})
         # Another embedder or recipe is said here, not by the first search.
         check_length(retriever.searched().snapshot().view, "llama-index:")
         catch_up(retriever.index.push)
@@ -329,8 +327,19 @@ class SireRetriever(BaseRetriever):
     def _save_settings(self, folder: Path) -> None:
         cut_by = fingerprint(self.transformations)
         if cut_by is None:
-            cut_by = read_settings(self.index.path or folder).get("transformations")
-        write_settings(folder, search_settings(self), cut_by, self.title_key, self._chunker())
+            cut_by = SETTINGS.read(self.index.path or folder).get("transformations")
+        search = search_settings(to_filter(self.filters), self.returns, self.as_of, key="filters")
+        search |= {
+            "similarity_top_k": self.similarity_top_k,
+            "scores": self.scores if self.scores != "recipe" else None,
+        }
+        self._write(folder, search, cut_by, self.title_key)
+
+    def _write(
+        self, folder: Path, search: Mapping[str, Any], cut_by: Sequence[str] | None, title_key: str | Sequence[str]
+    ) -> None:
+        reading = reading_settings(title_key, self._chunker())
+        SETTINGS.write(folder, {**search, "transformations": list(cut_by or ()), **reading})
 
     def _chunker(self) -> SentenceChunker | None:
         """Chunker of added documents, if it is not that of the folder."""
@@ -641,7 +650,7 @@ class SireRetriever(BaseRetriever):
             self.index,
             self.title_key,
             self.transformations,
-            saved=read_settings(self.index.path).get("transformations"),
+            saved=SETTINGS.read(self.index.path).get("transformations"),
             stored=self._stored,
             everything=everything,
         )
@@ -668,11 +677,11 @@ class SireRetriever(BaseRetriever):
 
         The file also says that documents are an app's, see `Folder.framework`.
         """
-        saved, mine = read_settings(folder), fingerprint(self.transformations)
+        saved, mine = SETTINGS.read(folder), fingerprint(self.transformations)
         before, title_key = saved.get("transformations", []), saved.get("title_key", self.title_key)
         cut_by = before if mine is None else mine
         search = {"similarity_top_k": self.similarity_top_k, **saved}
-        write_settings(folder, search, cut_by, title_key, self._chunker())
+        self._write(folder, search, cut_by, title_key)
 
 
 def _state(folder: Path) -> object:

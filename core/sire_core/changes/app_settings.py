@@ -1,0 +1,71 @@
+"""`AppSettings`: settings of a framework's retrievers that an index folder stores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sire_core.documents.chunker import SentenceChunker
+from sire_core.filters import filter_mapping
+from sire_core.search.validity import read_day
+from sire_core.storage.plain_files import read_optional, write_checked
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Collection, Mapping, Sequence
+
+    from sire_core.filters import Filter
+    from sire_core.search.validity import Day
+
+
+@dataclass(frozen=True, slots=True)
+class AppSettings:
+    """A file of an index folder with settings of the retrievers over it: whoever opens the folder has them, too.
+
+    The file also says that the documents are an app's, see `Folder.framework`.
+
+    Attributes:
+        file: Its name.
+        search: Names of the settings that are options of a search.
+    """
+
+    file: str
+    search: tuple[str, ...]
+
+    def read(self, folder: str | os.PathLike[str] | None) -> dict[str, Any]:
+        """All settings: options of a search, and how documents are read; empty without any."""
+        return read_optional(folder, self.file)
+
+    def search_options(self, folder: str | os.PathLike[str] | None, other_than: Collection[str]) -> dict[str, Any]:
+        """Options of a search without some, which are given."""
+        return {
+            name: value for name, value in self.read(folder).items() if name in self.search and name not in other_than
+        }
+
+    def chunker(self, folder: str | os.PathLike[str] | None) -> SentenceChunker | None:
+        """Chunker of documents that retrievers added; None if none was stored."""
+        settings = self.read(folder).get("chunker")
+        return SentenceChunker(**settings) if settings else None
+
+    def write(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        """Replace the settings, if they differ; empty ones are defaults and left out."""
+        settings = {name: value for name, value in settings.items() if value}
+        folder.mkdir(parents=True, exist_ok=True)  # where there was nothing to index yet
+        if settings != self.read(folder) or not (folder / self.file).exists():
+            write_checked(folder / self.file, settings)
+
+
+def search_settings(filter: Filter | None, returns: str, as_of: Day, *, key: str = "filter") -> dict[str, Any]:
+    """Options of a search as they are stored; `key` is what the framework calls a filter."""
+    return {
+        key: None if filter is None else filter_mapping(filter),
+        "returns": None if returns == "passages" else returns,
+        "as_of": None if as_of is None else read_day(as_of),
+    }
+
+
+def reading_settings(title_key: str | Sequence[str], chunker: SentenceChunker | None) -> dict[str, Any]:
+    """Settings of reading documents, as they are stored."""
+    keys = title_key if isinstance(title_key, str) else list(title_key)
+    return {"title_key": None if keys == "title" else keys, "chunker": chunker.settings() if chunker else None}
