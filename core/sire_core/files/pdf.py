@@ -437,7 +437,7 @@ def _drop_repeated_heads(pages: Sequence[list[_Line]]) -> None:
                     zip(above[start:], rows, strict=False),
                 )
             )
-            if any(line.cells > 1 for _, line in same) and 2 * len(same) <= len(rows) + 1:  # else a form, filled again
+            if any(line.cells > 1 for _, line in same) and len(same) < len(rows):  # else it is a form, filled again
                 gone = {id(line) for _, line in same}
                 page[:] = [line for line in page if id(line) not in gone]
                 break
