@@ -73,6 +73,7 @@ question, and it opens with what it is about. Chosen on odd questions of HotpotQ
 _OPENING_PIECES = 3  # Behind so many pieces a passage does not open any more: further ones are alike
 _ELSEWHERE = 0.3  # How much a word of the question counts for a part of it that does not have the word
 _UNREAD = -2.0  # Standardised score of pieces that the reranker did not read
+_LED_WITHIN = 1.0  # By how much less than a piece that ends with a colon what it leads to scores at most
 _WELL = 0.8  # A document matches well if it has this share of the best value of words
 
 
@@ -229,7 +230,10 @@ class Candidates:
         weights = learned_weights() if weights is None else weights
         if not are_parts([passage.hit for passage in self.passages]):
             weights = {**weights, **_OF_WHOLE}
-        return np.asarray(self.features @ np.array([weights.get(name, 0.0) for name in FEATURES]))
+        values = np.asarray(self.features @ np.array([weights.get(name, 0.0) for name in FEATURES]))
+        led = np.flatnonzero([is_led for each in self.read for is_led in each.led])
+        values[led] = np.maximum(values[led], values[led - 1] - _LED_WITHIN)
+        return values
 
     def reranked(self, values: DoubleArray, score: ScoreTexts) -> DoubleArray:
         """Scores with those of a reranker of the best pieces; it reads each behind the last heading above it."""

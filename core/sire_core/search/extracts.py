@@ -129,6 +129,7 @@ class ScoredSentences:
         numbers: Number of each hit that is read, from 1.
         candidates: The sentences.
         parts: Features for each part of the question, `[sentences, len(FEATURES)]`.
+        is_value: True for items that name a value which is asked for: `Default: 60`, `[sentences]`.
         is_open: True for sentences that may be quoted, `[sentences]`.
     """
 
@@ -137,6 +138,7 @@ class ScoredSentences:
     numbers: Sequence[int]
     candidates: Candidates
     parts: Sequence[DoubleArray]
+    is_value: BoolArray
     is_open: BoolArray
 
     @classmethod
@@ -156,7 +158,9 @@ class ScoredSentences:
                 columns[rows, title] = columns[rows, near] = 0.0
                 columns[rows, meaning] = columns[rows, meaning].mean()
         read = [numbers[passage.rank] for passage in passages]
-        return cls(question, asking, read, every[0], parts, _may_answer(question, every[0]) & _is_related(parts))
+        is_value = _is_value(question, asking, every[0])
+        is_open = _may_answer(question, every[0]) & (_is_related(parts) | is_value)
+        return cls(question, asking, read, every[0], parts, is_value, is_open)
 
     def piece(self, position: int) -> tuple[int, Piece]:
         """Number of a sentence's passage, and where it stands there."""
@@ -184,20 +188,11 @@ class ScoredSentences:
             if (piece := self.piece(other))[1].kind == ROW and piece[0] != self.piece(position)[0]
         ]
 
-    def fields_asked(self, position: int) -> list[int]:
-        """Short items of a sentence's section that begin with a word of the question which the sentence lacks.
-
-        For example `Default: 60` where a default is asked for.
-        """
+    def values_beside(self, position: int) -> list[int]:
+        """Items of a sentence's section that name a value which is asked for."""
         row, piece = self.piece(position)
-        lacking = stems(self.question, self.candidates.spoken) - self.words(position)
-        return [
-            other
-            for other, (owner, field_) in enumerate(map(self.piece, range(len(self.is_open))))
-            if (owner, field_.headings, field_.kind) == (row, piece.headings, ITEM)
-            and (term := _VALUE.match(self.candidates.text(other)))
-            and stems(term[1], self.candidates.spoken) & lacking
-        ]
+        items = ((other, *self.piece(other)) for other in np.flatnonzero(self.is_value & self.is_open).tolist())
+        return [other for other, owner, item in items if (owner, item.headings) == (row, piece.headings)]
 
     def weak_rows(self, values: DoubleArray) -> BoolArray:
         """True for rows that say much less than the best of their table, `[sentences]`: another one is asked for."""
@@ -273,6 +268,15 @@ def _is_related(parts: Sequence[DoubleArray]) -> BoolArray:
     return np.asarray(np.any([columns[:, related].any(axis=1) for columns in parts], axis=0), dtype=bool)
 
 
+def _is_value(question: str, asking: AskingRules, candidates: Candidates) -> BoolArray:
+    """True for items that name a value which a question asks for, `[sentences]`."""
+    is_value = []
+    for position, piece in enumerate(candidates.pieces()):
+        item = _VALUE.match(candidates.text(position)) if piece.kind == ITEM else None
+        is_value.append(item is not None and asking.is_value_asked(question, item[1]))
+    return np.array(is_value, dtype=bool)
+
+
 def _subjects(candidates: Candidates) -> Iterator[frozenset[str]]:
     """Identifiers that each sentence is about: of its first words, else as before, else of the heading."""
     section: object = None
@@ -310,7 +314,7 @@ def _chosen(scored: ScoredSentences, values: Sequence[DoubleArray], room: int, k
         chosen.append(position)
         if piece.kind == ROW:
             best_rows.setdefault((row, piece.header), value[position])
-        for linked in (*scored.linked_rows(position), *scored.fields_asked(position)):
+        for linked in (*scored.linked_rows(position), *scored.values_beside(position)):
             for each in waiting:
                 each[linked] = max(each[linked], value[position] - _ROW_WITHIN)
         for before, beside in ((False, position + 1), (True, position - 1)):

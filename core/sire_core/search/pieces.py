@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
 _PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
+_MAX_LED_TOKENS = 120  # Of code, an item or rows that a colon leads to
+_EMPHASIS = "*_` "  # Of Markdown, behind a colon
 _ENDS = FINAL_MARKS + ':\uff1a\u300d\u201d"'  # Of a line that says something by itself
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n")
 
@@ -55,6 +57,7 @@ class PassagePieces:
     headings: tuple[frozenset[str], ...]  # stems of the title and of the headings above each
     tokens: tuple[int, ...]  # by `count_tokens`
     links: tuple[int, ...]
+    led: tuple[bool, ...]  # whether each is short and begins with the code, item or row that a colon leads to
     meaning: FloatArray = field(compare=False, repr=False)  # `text_vectors` of English ones, `[pieces, WIDTH]`
 
 
@@ -66,14 +69,21 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
     of_title = stems(title, spoken)
     spans = [text[piece.start : piece.end] for piece in pieces]
     heads = [(*piece.headings, piece.header) if by_sentence else piece.headings for piece in pieces]
+    tokens = tuple(map(count_tokens, spans))
+    kinds = {block.start: block.kind for block in blocks}
+    colons = [False, *(span.rstrip(_EMPHASIS).endswith((":", "\uff1a")) for span in spans)]
     above = {spans_: of_title.union(*(stems(text[s:e], spoken) for s, e in spans_)) for spans_ in set(heads)}
     return PassagePieces(
         text,
         pieces,
         tuple(stems(span, spoken) for span in spans),
         tuple(map(above.__getitem__, heads)),
-        tuple(map(count_tokens, spans)),
+        tokens,
         tuple(span.count("](") for span in spans),
+        tuple(
+            behind and kinds.get(piece.start) in (CODE, ITEM, ROW) and size <= _MAX_LED_TOKENS
+            for behind, piece, size in zip(colons, pieces, tokens, strict=False)
+        ),
         text_vectors(spans if spoken.is_english else [""] * len(spans)),
     )
 
@@ -134,7 +144,7 @@ def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece
             short = piece if is_short else None
             if not is_short and any(map(str.isalnum, text[start:end])):
                 yield piece
-        if block.kind != CODE and text[block.start : block.end].rstrip("*_` ").endswith(":"):
+        if block.kind != CODE and text[block.start : block.end].rstrip(_EMPHASIS).endswith(":"):
             lead = spans[-1]
     if short is not None:
         yield short

@@ -72,6 +72,12 @@ class AskingRules:
         """True if a command, an option or the way to do something is asked for."""
         return self._pattern("way").search(question) is not None
 
+    def is_value_asked(self, question: str, label: str) -> bool:
+        """True if a question asks for what a label names: with its words, or for a number where it is a default."""
+        if stems(label, self.spoken) & stems(question, self.spoken):
+            return True
+        return bool(self._pattern("number").search(question) and self._pattern("default").search(label))
+
     def has_time_asked(self, question: str, sentence: str) -> bool:
         """True if a sentence has a time where the question asks for one."""
         return bool(self._pattern("span").search(question)) and self._has_time(sentence)
@@ -113,7 +119,8 @@ class AskingRules:
         join, ask = self._either("join"), self._either("ask")
         if self._is_inside:
             return re.compile(rf"(?<=[{_FINAL}])\s*|(?:{join})\s*(?=[^{_FINAL}]*(?:{ask}))")
-        behind = rf"(?=(?:\w{{2,6}} )?(?:{ask})\b)"
+        names = self._either("person", "name")
+        behind = rf"(?=(?:\w{{2,6}} )?(?:{ask})\b|\w+ \w+ (?:{names})\b)"
         return re.compile(
             rf"(?<=[{_FINAL}])\s+|[{_COMMAS}]?\s(?:{join})\s{behind}|[{_COMMAS}]\s(?=(?:{ask})\b)", re.IGNORECASE
         )

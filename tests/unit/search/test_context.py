@@ -214,3 +214,10 @@ def test_of_a_table_that_does_not_fit_a_row_is_taken_and_not_its_header_alone() 
     context = chosen("What does the Oak Hall cost on a weekend?", hit(table, "a", "Weddings"), max_tokens=46)
     assert context.text.endswith("| Oak Hall | 120 people | 2,600 EUR |")
     assert context.text.count("Capacity") == 1
+
+
+def test_a_sentence_that_leads_to_code_stands_with_it() -> None:
+    others = "\n\n".join(f"A good way to shut the gates of lock number {n} in a storm is by hand." for n in range(9))
+    lead = "A quick and good way to shut the gates of a lock in a storm is:\n\n```\ndd if=/dev/zero\n```"
+    question = "What is a quick and good way to shut the gates of a lock in a storm?"
+    assert lead in chosen(question, hit(f"{others}\n\n{lead}\n\nSnow fell.\n\n{others}"), max_tokens=65).text

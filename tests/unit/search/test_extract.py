@@ -474,11 +474,12 @@ def test_a_sentence_below_the_name_of_a_setting_stands_under_that_name():
 
 def test_the_value_that_is_asked_for_is_quoted_from_the_list_of_a_setting():
     text = "\n\n".join(
-        f"## {name}\n\n- Units: seconds\n- Default: {value}\n- Minimum: 1\n\nHow long a {thing} is kept open."
+        f"## {name}\n\n- Units: seconds\n- Default: {value}\n- Minimum: 1\n\nTime for which a {thing} is kept open."
         for name, value, thing in (("gate_wait", 60, "gate of the lock"), ("boat_wait", 90, "berth for a boat"))
     )
-    texts = [one.quoted for one in extract_sentences("How long is a gate kept open by default?", [hit("manual", text)])]
-    assert "gate_wait: Default: 60; Minimum: 1; How long a gate of the lock is kept open." in texts
+    for question in ("How long is a gate kept open?", "For which time is a gate kept open by default?"):
+        texts = [one.quoted for one in extract_sentences(question, [hit("manual", text)])]
+        assert "gate_wait: Default: 60; Minimum: 1; Time for which a gate of the lock is kept open." in texts
 
 
 def test_the_note_of_an_answer_says_where_the_documents_do_not_seem_to_answer():

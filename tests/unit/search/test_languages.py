@@ -285,10 +285,12 @@ def test_korean_verbs_with_other_endings_are_not_missed():
         ("サーバのポートは何番ですか。設定はどこにありますか。", 2),
         ("Где лежат журналы и сколько дней они хранятся?", 2),
         ("Der Akku und das Netzteil, sind sie neu?", 1),
+        ("How is the pump started, and members of which group may stop it?", 2),
+        ("Which of the pumps and valves of the lock that is shut leaks?", 1),
     ],
 )
 def test_parts_of_questions_in_their_language(question, parts):
-    spoken = language(find_language(question, ("de", "fr", "ja", "ru")))
+    spoken = language(find_language(question, ("de", "en", "fr", "ja", "ru")))
     assert len(asking_rules(spoken).parts(question)) == parts
 
 
