@@ -119,10 +119,11 @@ class AskingRules:
         join, ask = self._either("join"), self._either("ask")
         if self._is_inside:
             return re.compile(rf"(?<=[{_FINAL}])\s*|(?:{join})\s*(?=[^{_FINAL}]*(?:{ask}))")
-        names = self._either("person", "name")
-        behind = rf"(?=(?:\w{{2,6}} )?(?:{ask})\b|\w+ \w+ (?:{names})\b)"
+        behind, named = rf"(?=(?:\w{{2,6}} )?(?:{ask})\b)", rf"(?=\w+ \w+ (?:{self._either('name')})\b)"
+        comma = rf"[{_COMMAS}]"
         return re.compile(
-            rf"(?<=[{_FINAL}])\s+|[{_COMMAS}]?\s(?:{join})\s{behind}|[{_COMMAS}]\s(?=(?:{ask})\b)", re.IGNORECASE
+            rf"(?<=[{_FINAL}])\s+|{comma}?\s(?:{join})\s{behind}|{comma}\s(?:{join})\s{named}|{comma}\s(?=(?:{ask})\b)",
+            re.IGNORECASE,
         )
 
     @cached_property
