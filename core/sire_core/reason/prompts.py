@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from sire_core.models.answer_parsing import LenientAnswer, without_thinking
 from sire_core.protocols import Prompt
@@ -74,6 +74,10 @@ Choose the option that answers the question of the data best, by its passages. A
 and nothing else. Always choose one."""
 
 
+_FINISHED = {"answer", "done", "sufficient"}
+"""Fields of a reply that says it needs no search."""
+
+
 class SearchThought(LenientAnswer):
     """One sentence of reasoning and what to search for next, or DONE (IndexRAG, figure 8)."""
 
@@ -82,11 +86,13 @@ class SearchThought(LenientAnswer):
     reasoning: str = ""
     search: str
 
-    @field_validator("search", mode="before")
+    @model_validator(mode="before")
     @classmethod
-    def _nothing(cls, value: Any) -> Any:
-        """`null` is an empty query."""
-        return "DONE" if value is None else value
+    def _ends(cls, reply: Any) -> Any:
+        """A reply with `null`, or with an answer in the place of a query, ends the search."""
+        if isinstance(reply, dict) and reply.get("search", None if _FINISHED & set(reply) else "") is None:
+            return {**reply, "search": "DONE"}
+        return reply
 
     @classmethod
     def from_words(cls, text: str) -> Self | None:

@@ -310,7 +310,8 @@ def require_built(files: IndexFiles) -> None:
                 "before that has finished: wait, and ask again."
             )
         raise IndexMissingError(
-            f"The index in {name} is empty: nothing was built, or the build did not finish. Build it."
+            f"The index in {name} is empty: nothing was built, or the build did not finish. Build it (again): "
+            "Index.build(documents), or `sire index FOLDER --to DIR`. What was finished is kept."
         )
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from sire_core import Index
 from sire_core.data import demo_documents
-from sire_core.reason import collect, ircot, single
+from sire_core.reason import SubQuestion, collect, ircot, single
 from sire_core.reason.prompts import Reading, SearchThought
 from sire_core.testing.doubles import ScriptedModel
 
@@ -45,6 +45,13 @@ async def test_ircot_makes_one_call_a_round_and_one_for_the_answer(index, script
 async def test_one_search_makes_one_call(index, reply):
     trace = await collect(single(index, QUESTION, model=ScriptedModel([reply])))
     assert (trace.answer.usage.calls, trace.answer.citations) == (1, (1,))
+
+
+@pytest.mark.parametrize("step", ['{"answer": "Varn [1]", "sufficient": true}', '{"thought": "done", "done": true}'])
+async def test_an_answer_where_a_query_is_asked_for_ends_the_search(index, step):
+    trace = await collect(ircot(index, QUESTION, model=ScriptedModel([step, JSON_ANSWER])))
+    assert not any(isinstance(each, SubQuestion) for each in trace.steps)
+    assert (trace.answer.usage.calls, trace.answer.citations) == (2, (1,))
 
 
 @pytest.mark.parametrize(
