@@ -110,7 +110,7 @@ def test_the_map_is_as_it_was_after_back(page, address):
     page.get_by_role("table").first.wait_for()
     page.go_back()
     page.locator("canvas[data-milliseconds]").wait_for(timeout=60_000)
-    page.wait_for_function("document.querySelector('.sire-map select').value === 'kind'")
+    page.wait_for_function("document.querySelector('.sire-map select')?.value === 'kind'")
     assert page.evaluate("history.state.map.zoom") > 1
 
 
@@ -195,7 +195,7 @@ def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot
     page.get_by_text("5 hits").click()
     listed = page.get_by_role("status").get_by_role("listitem").all_text_contents()
     assert "Aldous Brack" in listed
-    page.wait_for_function("document.querySelector('canvas').dataset.ranks")
+    page.wait_for_function("document.querySelector('canvas')?.dataset.ranks")
     assert violations(page) == []
     shot(page, "map")
     assert canvas.evaluate(PIXELS) != whole, "the hits are lit up"
@@ -214,7 +214,7 @@ def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot
         page.keyboard.press(key)
     page.get_by_role("textbox", name="Question").press("Enter")
     seen = (
-        "c => JSON.parse(c.dataset.signs ?? 'null')?.every(([x, y]) => x > 0 && y > 0 && x < c.width && y < c.height)"
+        "c => JSON.parse(c?.dataset.signs ?? 'null')?.every(([x, y]) => x > 0 && y > 0 && x < c.width && y < c.height)"
     )
     page.wait_for_function(f"({seen})(document.querySelector('canvas'))")
     assert page.locator("[data-topic]:visible").count() > 0, "points keep their colours"
@@ -469,7 +469,7 @@ def test_a_picture_is_zoomed_dragged_and_grows(page, address, violations, shot):
     before = button.bounding_box()
     page.keyboard.press("Enter")
     picture.get_by_role("link", name="name: Hen Rocks").wait_for()
-    page.wait_for_function("document.activeElement.dataset.expand")
+    page.wait_for_function("document.activeElement?.dataset.expand")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Show neighbours of SS Northern Wren"
     assert button.bounding_box()["y"] == pytest.approx(before["y"], abs=2), "what was clicked stays at its height"
     assert region.evaluate(is_whole) or picture.evaluate(scale) == pytest.approx(1, abs=0.01)
