@@ -224,24 +224,28 @@ def rate_sentences(sentences: Sequence[Sentence], question: str, spoken: Languag
     return rates
 
 
+_BELOW_ZERO = re.compile(r"(?<![\w.,)\]/-])[-\u2212](\d+(?:[.,]\d+)?)(?![\w-])")
+
+
 def identifiers(text: str) -> frozenset[str]:
     """Names of options, settings and functions in a text, in lower case: `--all`, `worker_pool`, `SuspendTime`."""
     return frozenset(match.lower() for match in _IDENTIFIER.findall(text))
 
 
 def stems(text: str, spoken: Language | None = None) -> frozenset[str]:
-    """Stems of the content words of a text, and whole identifiers.
+    """Stems of the content words of a text, whole identifiers, and numbers below zero with their sign.
 
     Args:
         text: The text.
         spoken: Its language; None reads each word in that of its script, English in Latin letters.
     """
+    whole = identifiers(text).union(f"-{number}" for number in _BELOW_ZERO.findall(text))
     if spoken is not None and not spoken.is_english:
-        return _stems_of(spoken, text) | identifiers(text)
+        return _stems_of(spoken, text) | whole
     words = list(map(str.lower, find_words(text)))
     others = {} if text.isascii() else {word: code for word in words if (code := script_language(word))}
     own = frozenset(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS and word not in others)
-    return own.union(identifiers(text), *(_stems_of(language(code), word) for word, code in others.items()))
+    return own.union(whole, *(_stems_of(language(code), word) for word, code in others.items()))
 
 
 def _stems_of(spoken: Language, text: str) -> frozenset[str]:

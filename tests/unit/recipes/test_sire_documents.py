@@ -239,8 +239,8 @@ def test_pages_with_one_outline_are_not_linked_by_its_headings() -> None:
     pages = [Document(name, f"# {name}\n\n{DUST}\n\n## Starlore\n\n{text} {DUST}") for name, text in skies.items()]
     with Index(recipe="sire") as index:
         index.build([*pages, *WHEELS])
-        hits = index.search("Which stars do the Xhosa plant by?", 3)
-    assert [hit.doc_ids[0] for hit in hits] == ["Xhosa", "Xhosa", "Zulu"]
+        hits = index.search("Which stars do the Xhosa plant by?", 4)
+    assert sorted(hit.doc_ids[0] for hit in hits) == ["Xhosa", "Xhosa", "Xhosa", "Zulu"]
     assert not [step for hit in hits for step in hit.path if "Starlore" in step.note]
 
 

@@ -221,3 +221,10 @@ def test_a_sentence_that_leads_to_code_stands_with_it() -> None:
     lead = "A quick and good way to shut the gates of a lock in a storm is:\n\n```\ndd if=/dev/zero\n```"
     question = "What is a quick and good way to shut the gates of a lock in a storm?"
     assert lead in chosen(question, hit(f"{others}\n\n{lead}\n\nSnow fell.\n\n{others}"), max_tokens=65).text
+
+
+def test_a_number_below_zero_is_another_than_the_number() -> None:
+    says = "A priority of {} says what is done with packages of an archive in the list."
+    text = "\n\n".join(map(says.format, (990, 1, -1, 100)))
+    for number in (1, -1):
+        assert says.format(number) in chosen(f"What does a priority of {number} say?", hit(text), max_tokens=25).text
