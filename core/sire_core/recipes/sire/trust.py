@@ -14,6 +14,7 @@ import numpy as np
 
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.search.ranking import best_first
+from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,15 +120,15 @@ class DefaultVectors:
 
     @classmethod
     def of(cls, view: View) -> DefaultVectors:
-        """Embed the units, once per generation."""
+        """Embed the units, once per generation, with what is learned from the passages alone."""
 
         def arrays() -> Mapping[str, NDArray[Any]]:
-            texts = [unit.index_text for unit in view.units(range(view.size))]
-            embedder = LexicalEmbedder().fit(texts)
-            return {"vectors": embedder.embed_here(texts), **embedder.state()}
+            units = view.units(range(view.size))
+            embedder = LexicalEmbedder().fit([unit.index_text for unit in units if unit.kind is UnitKind.CHUNK])
+            return {"vectors": embedder.embed_here([unit.index_text for unit in units]), **embedder.state()}
 
         def restored() -> DefaultVectors:
-            stored = view.cached_arrays("default vectors", arrays)
+            stored = view.cached_arrays("default vectors of passages", arrays)
             return cls(LexicalEmbedder().from_state(stored), stored["vectors"])
 
         return view.derived("default vectors record", restored)
