@@ -270,10 +270,10 @@ def _is_related(parts: Sequence[DoubleArray]) -> BoolArray:
 
 def _is_value(question: str, asking: AskingRules, candidates: Candidates) -> BoolArray:
     """True for items that name a value which a question asks for, `[sentences]`."""
-    is_value = []
+    question_stems, is_value = stems(question, candidates.spoken), []
     for position, piece in enumerate(candidates.pieces()):
         item = _VALUE.match(candidates.text(position)) if piece.kind == ITEM else None
-        is_value.append(item is not None and asking.is_value_asked(question, item[1]))
+        is_value.append(item is not None and asking.is_value_asked(question, question_stems, item[1]))
     return np.array(is_value, dtype=bool)
 
 

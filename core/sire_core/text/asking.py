@@ -72,9 +72,9 @@ class AskingRules:
         """True if a command, an option or the way to do something is asked for."""
         return self._pattern("way").search(question) is not None
 
-    def is_value_asked(self, question: str, label: str) -> bool:
+    def is_value_asked(self, question: str, question_stems: frozenset[str], label: str) -> bool:
         """True if a question asks for what a label names: with its words, or for a number where it is a default."""
-        if stems(label, self.spoken) & stems(question, self.spoken):
+        if stems(label, self.spoken) & question_stems:
             return True
         return bool(self._pattern("number").search(question) and self._pattern("default").search(label))
 
