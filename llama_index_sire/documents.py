@@ -406,7 +406,10 @@ def _about_first_node(document: Document) -> dict[str, Any]:
 
 
 PROVENANCE_KEYS = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids", "sire_differing", "sire_path")
-"""Metadata keys that we add: kind, level, JSON texts, and the path of a hit. Neither embedded nor shown to models."""
+"""Metadata keys that we add: of hits with lists and mappings, in vector stores, which take flat values, with JSON texts.
+
+They are neither embedded nor shown to models.
+"""
 
 _LEAST = 1e-6
 _encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make one per call
@@ -416,7 +419,12 @@ def to_node(
     unit: Unit, doc_ids: Sequence[str], metadata: Mapping[str, Any] | None = None, *, own_id: bool = False
 ) -> TextNode:
     """Convert a unit into a node of its own; every call makes a new one."""
-    return _node(unit, doc_ids, metadata, own_id=own_id, added=_provenance(unit, doc_ids))
+    return _node(unit, doc_ids, metadata, own_id=own_id, added=_flat(_provenance(unit, doc_ids)))
+
+
+def _flat(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata as every vector store takes it: lists and mappings as JSON texts."""
+    return {key: value if isinstance(value, (str, int, float)) else _encode(value) for key, value in metadata.items()}
 
 
 def passage_node(unit: Unit, doc_ids: Sequence[str], metadata: Mapping[str, Any]) -> TextNode:
@@ -428,9 +436,15 @@ def _provenance(unit: Unit, doc_ids: Sequence[str]) -> dict[str, Any]:
     return {
         "sire_kind": unit.kind.value,
         "sire_level": unit.level,
-        "sire_doc_ids": _encode(doc_ids),
-        "sire_chunk_ids": _encode(unit.chunk_ids),
+        "sire_doc_ids": list(doc_ids),
+        "sire_chunk_ids": list(unit.chunk_ids),
     }
+
+
+def doc_ids_of(node: BaseNode) -> list[str]:
+    """Ids of the documents of a node: of a hit, of one from a vector store that an index fills, or of any other."""
+    ids = node.metadata.get("sire_doc_ids") or []
+    return (json.loads(ids) if isinstance(ids, str) else list(ids)) or [node.ref_doc_id or node.node_id]
 
 
 def _node(
@@ -473,8 +487,8 @@ def to_scored_node(hit: Hit) -> NodeWithScore:
     about = _provenance(hit.unit, hit.doc_ids)
     differing = {key: list(values) for key, values in hit.differing.items() if key != NODE_KEY}
     if differing:
-        about["sire_differing"] = _encode(differing)
-    about["sire_path"] = "\n".join(step.note for step in hit.path)
+        about["sire_differing"] = copy.deepcopy(differing)
+    about["sire_path"] = [step.note for step in hit.path]
     node.__dict__["metadata"] = HitMetadata(node.metadata, about)  # an assignment would make a plain dict of it
     return NodeWithScore(node=node, score=max(float(hit.score), _LEAST))
 
@@ -482,7 +496,7 @@ def to_scored_node(hit: Hit) -> NodeWithScore:
 def evidence_node(evidence: Evidence) -> NodeWithScore:
     """The quoted part of a passage as a node with the id, metadata and relationships of the whole one.
 
-    `metadata["sire_spans"]` (JSON) and the character offsets of the node say where the quotes stand.
+    `metadata["sire_spans"]` and the character offsets of the node say where the quotes stand.
     """
     scored = node_of(evidence.hit if isinstance(evidence.hit, ForeignHit) else evidence.cut_hit())
     node, spans = scored.node, evidence.spans
@@ -491,7 +505,7 @@ def evidence_node(evidence: Evidence) -> NodeWithScore:
         start = node.start_char_idx
         node.start_char_idx, node.end_char_idx = start + spans[0][0], start + spans[-1][1]
     about = node.metadata.about if isinstance(node.metadata, HitMetadata) else {}
-    node.__dict__["metadata"] = HitMetadata(node.metadata, {**about, "sire_spans": _encode(spans)})
+    node.__dict__["metadata"] = HitMetadata(node.metadata, {**about, "sire_spans": [list(span) for span in spans]})
     return scored
 
 

@@ -18,7 +18,7 @@ class EvidencePostprocessor(BaseNodePostprocessor):
 
     Let the retriever return 20 to 40 nodes. The contents with metadata, as LlamaIndex writes them for a model, joined
     by empty lines, have at most `max_tokens` tokens. Each node keeps its id, metadata and relationships; its character
-    offsets and `metadata["sire_spans"]` (JSON) say what it quotes. The nodes that were given are not modified. Without
+    offsets and `metadata["sire_spans"]` say what it quotes. The nodes that were given are not modified. Without
     a question they stay as they are.
 
     Attributes:

@@ -99,7 +99,7 @@ class SireRetriever(BaseRetriever):
 
     Nodes come back as they were added, with their classes, ids, metadata, character offsets and relationships; whole
     documents are split by the index. The sources of a node are in `metadata["sire_doc_ids"]` and
-    `metadata["sire_chunk_ids"]` (JSON lists). Scores are positive (zero and below become 0.000001, because LlamaIndex
+    `metadata["sire_chunk_ids"]` (lists). Scores are positive (zero and below become 0.000001, because LlamaIndex
     reads a score of 0.0 as 1.0) and in descending order, except with `scores="similarity"`.
 
     Args:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -17,7 +16,7 @@ from llama_index.core.memory.memory import BaseMemoryBlock
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.tools import FunctionTool
 
-from llama_index_sire.documents import evidence_node, to_scored_node
+from llama_index_sire.documents import doc_ids_of, evidence_node, to_scored_node
 from llama_index_sire.filters import to_filter
 from llama_index_sire.options import EngineOptions
 from llama_index_sire.query_engines import (
@@ -139,7 +138,7 @@ class _Nothing(list[NodeWithScore]):
 
 def cite(nodes: Sequence[NodeWithScore], cite_key: str = "") -> str:
     """Retrieved nodes as text for a model, each with the names of its documents; see `cited_names`."""
-    marks = [superseded_mark(node.node.metadata.get("sire_path", "").split("\n")) for node in nodes]
+    marks = [superseded_mark(node.node.metadata.get("sire_path", ())) for node in nodes]
     blocks = [
         f"[{cited_as(node, cite_key)}] {mark}{node.node.get_content(MetadataMode.NONE)}"
         for node, mark in zip(nodes, marks, strict=True)
@@ -150,9 +149,8 @@ def cite(nodes: Sequence[NodeWithScore], cite_key: str = "") -> str:
 def cited_as(node: NodeWithScore, cite_key: str = "") -> str:
     """The name by which a retrieved node is cited."""
     metadata = node.node.metadata
-    ids = json.loads(metadata.get("sire_doc_ids", "[]")) or [node.node.ref_doc_id or node.node.node_id]
-    differing = json.loads(metadata.get("sire_differing", "{}"))
-    return citation(cited_names(ids, metadata, differing, str(dict(metadata).get("title", "")), cite_key))
+    differing = metadata.get("sire_differing", {})
+    return citation(cited_names(doc_ids_of(node.node), metadata, differing, str(dict(metadata).get("title", "")), cite_key))
 
 
 _ENGINES: Mapping[str, type[ReasoningQueryEngine[Any]]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -62,9 +61,9 @@ def delivered_nodes(max_tokens: int, options: ContextOptions, *, ours: bool) -> 
         assert [one.node.get_content() for one in given] == TEXTS  # not modified
     for one in found:
         assert one.node.metadata == {"file_name": "plant.md"}
-        spans = json.loads(one.node.metadata["sire_spans"])
+        spans = one.node.metadata["sire_spans"]
         assert (one.node.start_char_idx, one.node.end_char_idx) == (100 + spans[0][0], 100 + spans[-1][1])
-    quotes = [(one.node.node_id, one.node.get_content(), json.loads(one.node.metadata["sire_spans"])) for one in found]
+    quotes = [(one.node.node_id, one.node.get_content(), one.node.metadata["sire_spans"]) for one in found]
     return "\n\n".join(one.node.get_content(MetadataMode.LLM) for one in found), quotes
 
 

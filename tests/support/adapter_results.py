@@ -14,6 +14,7 @@ class Found:
     kind: str
     doc_ids: list[str]
     score: float
+    path: list[str]
     differing: dict[str, list[Any]]
 
 

@@ -85,7 +85,7 @@ class LangChain:
     def found(document):
         about = document.metadata["sire"]
         own = {key: value for key, value in document.metadata.items() if key != "sire"}
-        rest = (about["kind"], about["doc_ids"], about["score"], about.get("differing", {}))
+        rest = (about["kind"], about["doc_ids"], about["score"], about["path"], about.get("differing", {}))
         return Found(document.id, document.page_content, own, *rest)
 
     def search(self, retriever, question, **options):

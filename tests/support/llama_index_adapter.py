@@ -1,7 +1,6 @@
 """`llama_index_sire` in the words of `support.adapters`."""
 
 import asyncio
-import json
 from contextlib import aclosing
 
 import pytest
@@ -87,10 +86,10 @@ class LlamaIndex:
     @staticmethod
     def found(scored):
         node = scored.node
-        about = {key: node.metadata[f"sire_{key}"] for key in ("kind", "doc_ids", "differing") if _has(node, key)}
+        about = {key: node.metadata[f"sire_{key}"] for key in ("kind", "doc_ids", "path", "differing") if _has(node, key)}
         own = {key: value for key, value in node.metadata.items() if not key.startswith("sire_")}
-        doc_ids, differing = json.loads(about["doc_ids"]), json.loads(about.get("differing", "{}"))
-        return Found(node.node_id, node.text, own, about["kind"], doc_ids, scored.score, differing)
+        rest = (about["kind"], about["doc_ids"], scored.score, about["path"], about.get("differing", {}))
+        return Found(node.node_id, node.text, own, *rest)
 
     def search(self, retriever, question, **options):
         return [self.found(node) for node in retriever.as_retriever(**options).retrieve(question)]

@@ -391,11 +391,14 @@ def sides(request, index_of, adapter, core_indexes):
 
 
 def expected(adapter, hits):
-    return [(hit.doc_ids[0], hit.unit.text, adapter.score(hit.score), list(hit.doc_ids)) for hit in hits]
+    return [
+        (hit.doc_ids[0], hit.unit.text, adapter.score(hit.score), list(hit.doc_ids), [step.note for step in hit.path])
+        for hit in hits
+    ]
 
 
 def shown(found):
-    return [(hit.id, hit.text, pytest.approx(hit.score, abs=1e-6), hit.doc_ids) for hit in found]
+    return [(hit.id, hit.text, pytest.approx(hit.score, abs=1e-6), hit.doc_ids, hit.path) for hit in found]
 
 
 @pytest.mark.quick(where=FILTERS[::2])

@@ -118,7 +118,7 @@ def test_a_hit_says_why_and_is_the_same_node_for_every_question():
     answers = [retriever.retrieve(q) for q in ("Where was the director of The Salt Lantern born?", "Varn Harbour")]
     one, other = ({found.node.ref_doc_id: found.node for found in nodes}["person"] for nodes in answers)
     assert "Petra Quillon" in str(one.metadata["sire_path"])
-    assert len(one.metadata["sire_path"].splitlines()) > 1
+    assert len(one.metadata["sire_path"]) > 1
     assert str(one.metadata["sire_path"]) != str(other.metadata["sire_path"])
     assert one.hash == other.hash
     assert one == other

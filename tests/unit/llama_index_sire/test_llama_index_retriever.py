@@ -1,6 +1,5 @@
 """The retriever alone, in engines and beside others."""
 
-import json
 
 import pytest
 from llama_index.core import Document, Settings
@@ -243,7 +242,7 @@ def test_a_node_comes_back_with_its_hash_its_keys_and_equal(returns):
         assert list(found.node.metadata) == list(given.metadata)
         assert found.node.excluded_embed_metadata_keys == given.excluded_embed_metadata_keys
         assert found.node.excluded_llm_metadata_keys == given.excluded_llm_metadata_keys
-        assert json.loads(found.node.metadata["sire_doc_ids"]) == [given.node_id]
+        assert found.node.metadata["sire_doc_ids"] == [given.node_id]
         (kept,) = SimilarityPostprocessor(similarity_cutoff=0.0).postprocess_nodes([found])
         assert kept.node.hash == given.hash
 

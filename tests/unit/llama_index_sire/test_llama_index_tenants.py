@@ -209,7 +209,7 @@ def test_mixed_units_exist_so_that_the_test_can_fail():
     found = SireRetriever.from_documents(nodes(), recipe="sirerag", returns="units", similarity_top_k=60).retrieve(
         "Otto"
     )
-    assert any({"a", "b"} <= {name[0] for name in json.loads(n.metadata["sire_doc_ids"])} for n in found)
+    assert any({"a", "b"} <= {name[0] for name in n.metadata["sire_doc_ids"]} for n in found)
 
 
 @pytest.mark.parametrize("tenant", SECRETS)
