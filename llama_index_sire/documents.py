@@ -406,10 +406,7 @@ def _about_first_node(document: Document) -> dict[str, Any]:
 
 
 PROVENANCE_KEYS = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids", "sire_differing", "sire_path")
-"""Metadata keys that we add: of hits with lists and mappings, in vector stores, which take flat values, with JSON texts.
-
-They are neither embedded nor shown to models.
-"""
+"""Metadata keys that we add, neither embedded nor shown to models; lists are JSON texts in vector stores."""
 
 _LEAST = 1e-6
 _encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make one per call

@@ -148,9 +148,9 @@ def cite(nodes: Sequence[NodeWithScore], cite_key: str = "") -> str:
 
 def cited_as(node: NodeWithScore, cite_key: str = "") -> str:
     """The name by which a retrieved node is cited."""
-    metadata = node.node.metadata
-    differing = metadata.get("sire_differing", {})
-    return citation(cited_names(doc_ids_of(node.node), metadata, differing, str(dict(metadata).get("title", "")), cite_key))
+    metadata, ids = node.node.metadata, doc_ids_of(node.node)
+    title = str(dict(metadata).get("title", ""))
+    return citation(cited_names(ids, metadata, metadata.get("sire_differing", {}), title, cite_key))
 
 
 _ENGINES: Mapping[str, type[ReasoningQueryEngine[Any]]] = {
