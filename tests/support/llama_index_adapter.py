@@ -86,7 +86,9 @@ class LlamaIndex:
     @staticmethod
     def found(scored):
         node = scored.node
-        about = {key: node.metadata[f"sire_{key}"] for key in ("kind", "doc_ids", "path", "differing") if _has(node, key)}
+        about = {
+            key: node.metadata[f"sire_{key}"] for key in ("kind", "doc_ids", "path", "differing") if _has(node, key)
+        }
         own = {key: value for key, value in node.metadata.items() if not key.startswith("sire_")}
         rest = (about["kind"], about["doc_ids"], scored.score, about["path"], about.get("differing", {}))
         return Found(node.node_id, node.text, own, *rest)

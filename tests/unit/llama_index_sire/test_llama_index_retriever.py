@@ -1,6 +1,5 @@
 """The retriever alone, in engines and beside others."""
 
-
 import pytest
 from llama_index.core import Document, Settings
 from llama_index.core.base.base_retriever import BaseRetriever
