@@ -99,9 +99,10 @@ def _plain(document: Document) -> dict[str, Any]:
     return {"id": document.id, "page_content": document.page_content, "metadata": document.metadata}
 
 
-_QUESTION_KEYS = ("question", "input", "query")
+QUESTION_KEYS = ("question", "input", "query")
+"""Keys of a chain's input that may hold the question."""
 _OPTIONS = ("k", "filter", "as_of")
-_INPUT_KEYS = (*_QUESTION_KEYS, "chat_history", *_OPTIONS)
+_INPUT_KEYS = (*QUESTION_KEYS, "chat_history", *_OPTIONS)
 
 
 def question_of(value: object) -> str:
@@ -125,9 +126,9 @@ def read_question(value: object) -> str:
     """The question of an input, whatever else this has."""
     history: Any = ()
     if isinstance(value, Mapping):
-        question = next((value[key] for key in _QUESTION_KEYS if key in value), None)
+        question = next((value[key] for key in QUESTION_KEYS if key in value), None)
         if question is None:
-            raise QueryError(f"The input has no question; name it {' or '.join(map(repr, _QUESTION_KEYS))}.")
+            raise QueryError(f"The input has no question; name it {' or '.join(map(repr, QUESTION_KEYS))}.")
         history = value.get("chat_history") or ()
         value = question
     if not isinstance(value, str):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,9 @@ from langchain_core.runnables.config import get_async_callback_manager_for_confi
 from typing_extensions import NotRequired, TypedDict
 
 from langchain_sire.chat import LLMLike
+from langchain_sire.opening import SPELLINGS
 from langchain_sire.reasoning import (
+    QUESTION_KEYS,
     Reasoner,
     atraced,
     call_options,
@@ -160,6 +163,8 @@ def _edits(state: ReasoningState, *, edited: bool) -> dict[str, str]:
     return edits
 
 
+_INPUT = tuple(ReasoningInput.__annotations__)
+_MIN_LIKENESS = 0.81  # Of a misspelled key: `fitler`; `file` is less like `filter`
 _NODES = {"ircot": ("retrieve", "think", "answer"), "self-ask": ("retrieve", "think", "read", "answer")}
 
 
@@ -184,8 +189,8 @@ def create_ircot_graph(
     With `interrupt_before=["retrieve"]`, a person can replace the model's query: `graph.update_state(config, {"query":
     "..."})`, then `graph.invoke(None, config)`.
 
-    `k`, `filter` and `as_of` beside the question are those of a call of `create_ircot_chain`. LangGraph ignores keys
-    that no state has.
+    `k`, `filter` and `as_of` beside the question are those of a call of `create_ircot_chain`. A key that looks
+    like a misspelled one is refused; LangGraph ignores all others, as those of a graph around this one.
 
     Args:
         retriever: See `create_ircot_chain`.
@@ -262,7 +267,27 @@ def _graph(
     graph.add_edge("answer", END)
     name = {"ircot": "IRCoT", "self-ask": "SelfAsk"}[strategy]
     before, after = [*interrupt_before], [*interrupt_after]
-    return graph.compile(checkpointer, interrupt_before=before, interrupt_after=after, name=name)
+    compiled = graph.compile(checkpointer, interrupt_before=before, interrupt_after=after, name=name)
+    compiled.nodes[START].mapper = _checked_input
+    return compiled
+
+
+def _checked_input(value: Any) -> Any:
+    """Refuse misspelled keys of an input, which LangGraph would drop; others may be those of a graph around ours."""
+    entries = value if isinstance(value, Mapping) else {}
+    for key in entries:
+        word = str(key).lower().replace("-", "_")
+        options = [SPELLINGS.get(word), *get_close_matches(word, _INPUT, 1, _MIN_LIKENESS)]
+        if key in QUESTION_KEYS and "question" not in entries:
+            options = ["question"]
+        elif key in ReasoningState.__annotations__:
+            continue
+        if option := next((one for one in options if one in _INPUT), None):
+            raise ConfigurationError(
+                f"The input has the key {key!r}, which a graph would ignore; did you mean {option!r}? It reads "
+                f"{', '.join(_INPUT)}."
+            )
+    return value
 
 
 def _next_node(state: ReasoningState) -> str:  # LangGraph reads its signature, which `itemgetter` has not

@@ -311,3 +311,38 @@ def test_an_answer_over_reports_is_a_node_of_its_own_too():
     pieces = [piece["answer"] for piece in graph.stream(None, THREAD, stream_mode="custom")]
     assert "".join(pieces).startswith("In 1931")
     assert len(graph.get_state(THREAD).values["findings"]) == 1, "reports were read"
+
+
+@pytest.mark.parametrize("key", ["fitler", "Filter", "filters", "as-of", "top_k", "questions"])
+async def test_a_misspelled_key_of_the_input_is_refused(retriever, key):
+    graph = create_ircot_graph(retriever, model(*IRCOT))
+    for given in ({"question": QUESTION, key: "kind=nothing"}, {"question": QUESTION, "k": 2, key: None}):
+        with pytest.raises(ConfigurationError, match=f"the key '{key}', which a graph would ignore; did you mean"):
+            graph.invoke(given)
+        with pytest.raises(ConfigurationError, match="It reads question, k, filter, as_of"):
+            await graph.ainvoke(given)
+
+
+@pytest.mark.parametrize("key", ["input", "query"])
+def test_a_question_under_a_key_of_chains_is_refused(retriever, key):
+    with pytest.raises(ConfigurationError, match=f"'{key}', which a graph would ignore; did you mean 'question'"):
+        create_self_ask_graph(retriever, model(*SELF_ASK)).invoke({key: QUESTION})
+
+
+def test_keys_of_a_graph_around_it_are_ignored(retriever):
+    from langgraph.graph import START, StateGraph
+    from typing_extensions import TypedDict
+
+    class Around(TypedDict, total=False):
+        question: str
+        messages: list[str]
+        file: str
+        answer: str
+
+    around = StateGraph(Around)
+    around.add_node("search", create_ircot_graph(retriever, model(*IRCOT)))
+    around.add_edge(START, "search")
+    state = around.compile().invoke({"question": QUESTION, "messages": ["hello"], "file": "a.md"})
+    assert (state["answer"], state["messages"]) == ("In 1931 [1]", ["hello"])
+    once = create_ircot_graph(retriever, model(*IRCOT)).invoke({"question": QUESTION})
+    assert create_ircot_graph(retriever, model(*IRCOT)).invoke(once)["answer"] == once["answer"]
