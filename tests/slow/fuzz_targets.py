@@ -26,13 +26,13 @@ with atheris.instrument_imports(include=["sire_core"]):
     from sire_core.files.readers import read_documents
     from sire_core.filters import parse_filter
     from sire_core.models.answer_parsing import parse_answer, tolerant_json, without_thinking
+    from sire_core.reason.citations import tidy_citations
     from sire_core.reason.output_parsing import (
         AnswerText,
         abstains,
         first_sentence,
         is_done,
         states_answer,
-        tidy_citations,
     )
     from sire_core.text.words import split_sentences
     from sire_core.types import Chunk, Document

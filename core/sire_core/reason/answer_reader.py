@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sire_core.errors import ConfigurationError
 from sire_core.models.answer_parsing import without_thinking
+from sire_core.reason.citations import false_citations, tidy_citations, without_citations
 from sire_core.reason.model_calls import Reply, StoppedError
-from sire_core.reason.output_parsing import (
-    AnswerText,
-    abstains,
-    false_citations,
-    numbered_findings,
-    tidy_citations,
-    without_citations,
-)
+from sire_core.reason.output_parsing import AnswerText, abstains, numbered_findings
 from sire_core.reason.prompts import READ, READ_ALWAYS, READ_BRIEF, READ_FINDINGS, READ_LONG, READ_OPTIONS, prompt
 from sire_core.reason.steps import Answer, AnswerPiece, ReasoningUsage
 from sire_core.search.context import ContextOptions, Evidence, ranked, select_context

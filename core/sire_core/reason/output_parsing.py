@@ -1,4 +1,4 @@
-"""Parsing of model output: sentences, labelled lines, citations, unfinished answers."""
+"""Parsing of model output: sentences, labelled lines, unfinished answers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from sire_core.models.answer_parsing import without_thinking
+from sire_core.reason.citations import CONTEXT_CHARS, settled, tidy_citations, without_citations
 from sire_core.text.words import normalize_answer, split_sentences
 
 _ANSWER_LABEL = re.compile(
@@ -98,43 +99,7 @@ def without_question_words(query: str) -> str:
     return " ".join(words) or query
 
 
-# Begins where white space does: otherwise a long run of it would be read once from each of its places.
-_CITATION = re.compile(r"(?<!\s)\s*\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
-_CITED_NUMBER = re.compile(r"\[(\d{1,3})\]")
 _FINDING = re.compile(r"^\[(\d{1,2})\] ", re.MULTILINE)
-
-
-def tidy_citations(text: str, shown: Collection[int]) -> tuple[str, tuple[int, ...]]:
-    """Normalise citations to [1][3]; drop those of passages that were not shown."""
-    inside: list[int] = []
-
-    def tidy(match: re.Match[str]) -> str:
-        numbers = [int(number) for number in re.findall(r"\d+", match.group(1))]
-        existing = [number for number in numbers if number in shown]
-        inside.extend(existing)
-        if not existing and _is_no_citation(numbers, shown):
-            return match.group(0)
-        space = match.group(0)[: len(match.group(0)) - len(match.group(0).lstrip())]
-        return space + "".join(f"[{number}]" for number in existing) if existing else ""
-
-    return _CITATION.sub(tidy, text), tuple(dict.fromkeys(inside))
-
-
-def _is_no_citation(numbers: Sequence[int], shown: Collection[int]) -> bool:
-    """True if numbers in brackets are larger than passages are numbered: a year, say."""
-    return min(numbers) > max([99, *shown])
-
-
-def false_citations(text: str, shown: Collection[int]) -> list[int]:
-    """Return cited numbers that no passage shown has, as far as `tidy_citations` drops them."""
-    cited = [[int(number) for number in re.findall(r"\d+", marks)] for marks in _CITATION.findall(text)]
-    return [
-        number
-        for numbers in cited
-        if any(number in shown for number in numbers) or not _is_no_citation(numbers, shown)
-        for number in numbers
-        if number not in shown
-    ]
 
 
 def numbered_findings(report: str) -> frozenset[int]:
@@ -142,26 +107,10 @@ def numbered_findings(report: str) -> frozenset[int]:
     return frozenset(int(number) for number in _FINDING.findall(report))
 
 
-def without_citations(text: str) -> str:
-    """The text alone."""
-    return _CITATION.sub("", text)
-
-
-def named_citations(text: str, names: Sequence[str]) -> str:
-    """Replace cited numbers by names: [1][3] becomes [a][c]."""
-
-    def name(match: re.Match[str]) -> str:
-        number = int(match.group(1))
-        return f"[{names[number - 1]}]" if 1 <= number <= len(names) else match.group(0)
-
-    return _CITED_NUMBER.sub(name, text)
-
-
 _BEGIN = re.compile(r'(?<!\\)"answer"\s*:\s*"')
 _STRING = re.compile(r'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')
 """A complete part of a JSON string: to its end, or to an incomplete escape."""
 _ESCAPE = len("\\ud83d")
-_INSIDE = frozenset("0123456789,; \t\r\n")  # Characters inside the brackets of a citation
 
 
 class AnswerText:
@@ -175,6 +124,7 @@ class AnswerText:
         self._shown = shown
         self._raw = ""  # JSON that was not read yet
         self._begun = self._ended = False
+        self._sure = ""  # read, and tidied: the last characters
         self._unsure = ""  # read, and may still change its meaning
         self._held = ""  # sure, but nothing that could be an answer
         self._citations: dict[int, None] = {}
@@ -192,9 +142,10 @@ class AnswerText:
         if not self._begun and not self._begin():
             return ""
         text = self._unsure + self._read()
-        sure = text.rstrip() if self._ended else _settled(text)
+        sure = text.rstrip() if self._ended else settled(text)
         self._unsure = text[len(sure) :]
-        tidy, numbers = tidy_citations(sure, self._shown)
+        tidy, numbers = tidy_citations(self._sure + sure, self._shown, start=len(self._sure))
+        self._sure = (self._sure + sure)[-CONTEXT_CHARS:]
         self._citations.update(dict.fromkeys(numbers))
         if not self.text:
             tidy = (self._held + tidy).lstrip()
@@ -230,15 +181,6 @@ class AnswerText:
             value, rest = value[:-1], string.group()[-_ESCAPE:] + rest
         self._raw = rest
         return value
-
-
-def _settled(text: str) -> str:
-    """The text without a tail that may still change: trailing space, an open citation."""
-    sure = text.rstrip()
-    opened = sure.rfind("[")
-    if opened >= 0 and _INSIDE.issuperset(sure[opened + 1 :]):
-        return sure[:opened].rstrip()
-    return sure
 
 
 def _without_last_word(text: str) -> str:

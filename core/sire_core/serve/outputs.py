@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from sire_core.documents.document_names import documents_of
 from sire_core.models.usage import estimate_tokens
-from sire_core.reason.output_parsing import named_citations
+from sire_core.reason.citations import named_citations
 from sire_core.reason.steps import AnswerPiece, IntermediateAnswer, Retrieved, SubQuestion, Thought
 from sire_core.search.validity import superseded_mark
 from sire_core.text.pluralize import count

@@ -28,15 +28,8 @@ from sire_core.files.readers import read_documents
 from sire_core.filters import parse_filter
 from sire_core.models.answer_parsing import tolerant_json, without_thinking
 from sire_core.models.prompt_format import neutralize
-from sire_core.reason.output_parsing import (
-    AnswerText,
-    abstains,
-    first_sentence,
-    is_done,
-    is_factual,
-    states_answer,
-    tidy_citations,
-)
+from sire_core.reason.citations import tidy_citations
+from sire_core.reason.output_parsing import AnswerText, abstains, first_sentence, is_done, is_factual, states_answer
 from sire_core.search.extracts import extract_sentences
 from sire_core.text.snippets import readable_sentences
 from sire_core.text.words import clean_text, indexed_words, spaced_text, split_words

@@ -274,7 +274,7 @@ def test_reading_further_never_changes_what_was_read(rows, k, merge):
         ("Varn Harbour", [2, 1, 2], True, ("Varn Harbour [2][1]", (2, 1), True)),
         ("Varn [2] Harbour [1]", [3], True, ("Varn [2] Harbour [1][3]", (2, 1, 3), True)),
         ("Varn Harbour [1, 3]", [], True, ("Varn Harbour [1][3]", (1, 3), True)),
-        ("Varn Harbour [7][2]", [9], True, ("Varn Harbour[2]", (2,), True)),
+        ("Varn Harbour [7][2]", [9], True, ("Varn Harbour [2]", (2,), True)),
         ("Varn Harbour [7]", [], True, ("Varn Harbour", (), False)),
         ("born [1931] in Varn [1]", [], True, ("born [1931] in Varn [1]", (1,), True)),
         ("Varn Harbour", [0, -1], True, ("Varn Harbour", (), False)),
@@ -288,6 +288,32 @@ def test_reading_further_never_changes_what_was_read(rows, k, merge):
 def test_text_and_citations_agree(text, named, sufficient, expected):
     answer = cite(text, named, range(1, 4), sufficient=sufficient)
     assert (answer.text, answer.citations, answer.sufficient) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It sank [1] and [7].", "It sank [1]."),
+        ("It sank [7]. He drowned [7][1].", "It sank. He drowned [1]."),
+        ("It sank. [7] He drowned. [1]", "It sank. He drowned. [1]"),
+        ("It sank [1], [7] and [2].", "It sank [1] and [2]."),
+        ("It sank [1], [2] and [7].", "It sank [1] and [2]."),
+        ("It sank [7], [1], [2] and [3].", "It sank [1], [2] and [3]."),
+        ("It sank [1-2], [7-9].", "It sank [1][2]."),
+        ("It sank [2]\u2013[7].", "It sank [2][3]."),
+        ("Es sank [1] und [7].", "Es sank [1]."),
+        ("According to [7], it sank [1].", "According to [?], it sank [1]."),
+        ("Laut [7] sank es [1].", "Laut [?] sank es [1]."),
+        ("[7] says that it sank [1].", "[?] says that it sank [1]."),
+        ("As [1] and [7] say, it sank.", "As [1] and [?] say, it sank."),
+        ("It sank [1] (see [7]).", "It sank [1] (see [?])."),
+        ("- [7]: it sank\n- he drowned [1; 7]", "- [?]: it sank\n- he drowned [1]"),
+        ("Digits are [0-9], of 1912 [1912-1914] [1].", "Digits are [0-9], of 1912 [1912-1914] [1]."),
+        ("It sank [1] and he drowned [2].", "It sank [1] and he drowned [2]."),
+    ],
+)
+def test_a_sentence_stays_well_formed_without_citations_that_do_not_exist(text, expected):
+    assert cite(text, [], range(1, 4), sufficient=True).text == expected
 
 
 DROPPED = "Citations of passages that were not shown were dropped: "

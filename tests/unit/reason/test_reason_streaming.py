@@ -185,9 +185,30 @@ async def test_without_an_answer_there_is_nothing_to_stream(index, empty_index):
 TEXTS = st.one_of(
     st.text(max_size=40),
     st.text(alphabet='aB "\\\n\t[]123,;éé😀', max_size=40),
-    st.lists(st.sampled_from(["Varn", " ", "[1]", " [2, 3]", "[9]", "[1871]", "[", "]", "the", '"', "\\", "😀"])).map(
-        "".join
-    ),
+    st.lists(
+        st.sampled_from(
+            [
+                "Varn",
+                "says",
+                " and ",
+                ", ",
+                "-",
+                "In",
+                ". ",
+                "[1]",
+                " [2, 3]",
+                "[9]",
+                "[8-9]",
+                "[1871]",
+                "[",
+                "]",
+                "the",
+                '"',
+                "\\",
+                "😀",
+            ]
+        )
+    ).map("".join),
 )
 
 
