@@ -4,13 +4,13 @@
 
 A set is a folder with `corpus.jsonl` or `docs/` and questions (also of `benchmarks/asked.py`); `SET@files` cuts its
 documents as `sire index` does. Sets whose names begin alike up to `@` or a digit are left out together. The tables of
-`weights.toml` are learned by themselves: `trust_words` from sets with the default embedder, `trust_vectors` and
-`trust_document_vectors` from those with a neural one, the latter from documents that were cut. They minimise, by
-Powell's method on the part `even` of the questions, the mean over ranks 1, 2, 5 and 10 of a smooth step in the
-distance of the best passage that meets a need from that rank; a set counts as much as its WEIGHT says (1). Printed: the
-tables that all sets give, and R@2, R@5 and R@10 of the part `odd` by BM25, by vectors, without trust, and with the
-trust that the other sets give. All other weights are those that ship. Their `trust_words` is of `mediqa`, `asked`,
-`asked2`, `ops`, `frameworks`, `manuals`, `cloud`, `musique-more`, `hotpotqa`, `2wikimultihopqa` and `languages/en`.
+`weights.toml` are learned by themselves: `trust_words` from sets with the default embedder, `trust_vectors` from those
+with a neural one. They minimise, by Powell's method on the part `even` of the questions, the mean over ranks 1, 2, 5
+and 10 of a smooth step in the distance of the best passage that meets a need from that rank; a set counts as much as
+its WEIGHT says (1). Printed: the tables that all sets give, and R@2, R@5 and R@10 of the part `odd` by BM25, by
+vectors, without trust, and with the trust that the other sets give. All other weights are those that ship. Their
+`trust_words` is of `mediqa`, `asked`, `asked2`, `ops`, `frameworks`, `manuals`, `cloud`, `musique-more`, `hotpotqa`,
+`2wikimultihopqa` and `languages/en`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 RANKS, REPORTED = (1, 2, 5, 10), (2, 5, 10)
 STEEPNESS, PENALTY = 0.3, 2e-4
-NO_TRUST = Trust(*(np.zeros(len(GATES)) for _ in range(3)))
+NO_TRUST = Trust(np.zeros(len(GATES)), np.zeros(len(GATES)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Example:
 
     Attributes:
         scores: `[candidates]`, on the scale on which trust is added.
-        added: What a weight of 1 adds: standard scores of cosines or BM25, or reciprocal ranks, `[candidates]`.
+        added: What a weight of 1 adds: standard scores of cosines or of BM25, `[candidates]`.
         gates: `[len(GATES)]`.
         needs: For each need the rows of `scores` that meet it; none where no candidate does.
         baselines: Scores by BM25 and by cosine, `[candidates]` each.
@@ -88,7 +88,7 @@ def _missed(best: np.ndarray, score: float, width: float) -> float:
     return float(np.mean(1.0 / (1.0 + np.exp(np.clip((score - borders) / width, -30, 30)))))
 
 
-def examples(index: Index, dataset: DataSet, *, by_rank: bool) -> Iterator[Example]:
+def examples(index: Index, dataset: DataSet) -> Iterator[Example]:
     """Yield the questions of a set that have gold."""
     view, ranker = index.snapshot().view, EvidencePaths()
     arrays = EvidenceIndex.of(view)
@@ -106,7 +106,7 @@ def examples(index: Index, dataset: DataSet, *, by_rank: bool) -> Iterator[Examp
         unit = np.where(evidence.is_cut(passages), evidence.unit, 1.0)
         yield Example(
             scored.scores(),
-            unit * (evidence.first_places(passages) if by_rank else own[:, column]),
+            unit * own[:, column],
             evidence.gates,
             [np.flatnonzero(np.isin(passages, rows)) for rows in needs[question.id]],
             (evidence.texts.bm25()[passages], among.at(passages).astype(np.float64)),
@@ -128,14 +128,6 @@ def learn(sets: Sequence[Sequence[Example]], shares: Sequence[float]) -> np.ndar
     start = np.array([-1.0, 0.8, 0.5, 0.5])
     options = {"maxiter": 3, "maxfev": 400, "xtol": 0.05, "ftol": PENALTY}
     return table(minimize(loss, start, method="Powell", options=options).x)
-
-
-def table_of(embedder: str | None, index: Index) -> str:
-    """Name of the table of `weights.toml` that a set teaches."""
-    arrays = EvidenceIndex.of(index.snapshot().view)
-    if embedder is None:
-        return "trust_words"
-    return "trust_document_vectors" if len(arrays.source_sizes) < len(arrays.chunks) else "trust_vectors"
 
 
 def report(parts: Mapping[str, tuple[list[Example], list[Example]]], shares: Mapping[str, float]) -> None:
@@ -180,10 +172,9 @@ def main() -> None:
             chunker=chunker,
         ) as index:
             index.build(dataset.documents)
-            table = table_of(embedder, index)
-            by_rank = table == "trust_document_vectors"
+            table = "trust_vectors" if embedder else "trust_words"
             tables.setdefault(table, {})[name] = tuple(
-                list(examples(index, dataset.part(part), by_rank=by_rank)) for part in ("even", "odd")
+                list(examples(index, dataset.part(part))) for part in ("even", "odd")
             )
             shares[name] = share
     for table, sets in tables.items():

@@ -146,16 +146,14 @@ def gates(length: int, shared: float, unsure: float) -> np.ndarray:
 
 
 def added(trust: Trust, at: np.ndarray, part_share: float = 0.0, *, cosine: float = 1.0, words: float = 0.0) -> float:
-    """Added to the passage that the vectors have first."""
-    return float(trust.added(at, (np.array([cosine]), np.array([words])), np.array([1.0]), part_share)[0])
+    return float(trust.added(at, np.array([cosine]), np.array([words]), part_share)[0])
 
 
 def test_a_short_question_whose_words_many_passages_have_is_left_to_vectors() -> None:
     trust = weights_for(1.0).trust
     asked_in_own_words, written_with_the_page_open = gates(8, 0.8, 1.0), gates(35, 0.4, 1.0)
-    for part_share in (0.0, 1.0):
-        assert added(trust, asked_in_own_words, part_share) > 1.0
-        assert added(trust, written_with_the_page_open, part_share) == 0.0
+    assert added(trust, asked_in_own_words) > 1.0
+    assert added(trust, written_with_the_page_open) == 0.0
 
 
 def test_vectors_of_words_add_nothing_and_words_as_much_as_vectors_lack() -> None:
@@ -167,14 +165,14 @@ def test_vectors_of_words_add_nothing_and_words_as_much_as_vectors_lack() -> Non
     assert added(weights_for(1.0).trust, at, cosine=0.0, words=1.0) == 0.0
 
 
-def test_the_more_documents_were_cut_the_more_ranks_count_and_similarities_do_not() -> None:
-    trust, at = weights_for(1.0).trust, gates(8, 0.8, 1.0)
-    by_rank = added(trust, at, 1.0, cosine=0.0)
-    assert added(trust, at, 1.0, cosine=3.0) == by_rank
-    assert added(trust, at, 0.25, cosine=0.0) == pytest.approx(by_rank / 2)
-    assert added(trust, at, 0.0, cosine=0.0) == 0.0
+def test_vectors_have_a_voice_in_any_question_about_parts_of_documents() -> None:
+    written_with_the_page_open = gates(35, 0.4, 1.0)
+    whole, half = (added(weights_for(1.0).trust, written_with_the_page_open, share) for share in (1.0, 0.5))
+    assert whole > 0
+    assert half == pytest.approx(whole / 2)
+    assert added(weights_for(0.0).trust, written_with_the_page_open, 1.0) == 0.0
 
 
 def test_gates_are_as_many_as_their_weights() -> None:
     trust = weights_for(1.0).trust
-    assert all(len(table) == len(GATES) for table in (trust.vectors, trust.document_vectors, trust.words))
+    assert all(len(table) == len(GATES) for table in (trust.vectors, trust.words))

@@ -12,7 +12,7 @@ from sire_core.arrays.grouping import ranges, run_starts
 from sire_core.arrays.lists import word_keys
 from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, name_words, phrase_keys
 from sire_core.recipes.sire.question_terms import foreign_stems, question_terms
-from sire_core.recipes.sire.trust import BEST_BY_WORDS, FIRST_PLACES
+from sire_core.recipes.sire.trust import BEST_BY_WORDS
 from sire_core.search.ranking import best_first
 from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
 from sire_core.text.words import word_pattern
@@ -319,7 +319,6 @@ class QueryFeatures:
         self.texts = QuestionWords(question, index)
         sizes = index.source_sizes
         self.part_share = float(sizes[sizes > 1].sum()) / max(1, len(index.chunks))  # of passages, parts of documents
-        self._has_parts = self.part_share > 0
         self._rarity = np.log1p(len(index.chunks)) or 1.0
         self._cosines = cosines
         self.unit = 1.0  # what 1 in the scores of parts of documents is on the scale of the others; see `alone`
@@ -331,8 +330,6 @@ class QueryFeatures:
         by_words = self._best(self._words, 0.0, pool)
         named = self._best(self._names, 0.0, pool // 4), self._best(self._titled, 0.0, pool)
         self.candidates = np.unique(np.concatenate([by_vectors, by_words, *named]))
-        self._first_places = np.zeros(len(index.chunks))
-        self._first_places[by_vectors] = FIRST_PLACES / (FIRST_PLACES + np.arange(len(by_vectors)))
         self._fused = np.zeros(len(index.chunks))
         for order, share in ((by_vectors[:_DEPTH], vector_share), (by_words[:_DEPTH], 2.0 - vector_share)):
             self._fused[order] += share * _CONSTANT / (_CONSTANT + np.arange(len(order)))
@@ -376,7 +373,7 @@ class QueryFeatures:
             self._fused[passages],
             *texts.headed(passages),
             texts.phrases(passages),
-            texts.alike(passages) if self._has_parts else np.zeros(len(passages)),
+            texts.alike(passages) if self.part_share else np.zeros(len(passages)),
         )
         alone = np.array(columns).T
         return np.concatenate([alone, self.unsure * alone], axis=1)
@@ -389,7 +386,7 @@ class QueryFeatures:
         the candidates.
         """
         scores = np.asarray(evidence @ weights.own)
-        if not self._has_parts:
+        if not self.part_share:
             return scores
         of_document = evidence @ weights.document.own + weights.document.path * self.texts.path_share(passages)
         if self._scale is None:
@@ -401,10 +398,6 @@ class QueryFeatures:
     def is_cut(self, passages: IntArray) -> BoolArray:
         """True if passages are parts of documents that have several."""
         return np.asarray(self.index.source_sizes[self.index.source[passages]] > 1)
-
-    def first_places(self, passages: IntArray) -> DoubleArray:
-        """Reciprocal ranks by cosine, 1 for the first; 0 behind the pool, `[len(passages)]`."""
-        return np.asarray(self._first_places[passages])
 
     def hybrid(self, passages: IntArray) -> DoubleArray:
         """Log share of passages, `[len(passages)]`, that falls as 1 / rank in hybrid search; 0 behind its depth."""

@@ -396,8 +396,8 @@ class ScoredPassages:
         lifted = np.where(is_named, np.maximum(alone[target], np.minimum(lifted, hops.begun - NAMED_MARGIN)), lifted)
         is_cut = evidence.is_cut(passages)
         steps = np.where(is_cut[target], lifted, steps)
-        standard_scores, first_places = (features[:, _VECTOR], features[:, _WORDS]), evidence.first_places(passages)
-        trusted = weights.trust.added(evidence.gates, standard_scores, first_places, evidence.part_share)
+        standard_scores = features[:, _VECTOR], features[:, _WORDS]
+        trusted = weights.trust.added(evidence.gates, *standard_scores, evidence.part_share)
         trusted = np.where(is_cut, evidence.unit, 1.0) * trusted
         repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * MIN_SHOWN_LIFT
         return cls(evidence, passages, alone, hops, target, steps, trusted, repeat, shown)

@@ -34,10 +34,8 @@ UNRELIABLE_AGREEMENT, RELIABLE_AGREEMENT = 0.2, 0.28
 UNRELIABLE_SCORE, RELIABLE_SCORE = 0.3, 0.6
 """Scores of embedders (`models.paraphrases`) between which the trust in vectors rises."""
 BEST_BY_WORDS = 3
-FIRST_PLACES = 3.0
-"""Constant of reciprocal ranks: the fourth by vectors gains half of what the first gains."""
-MOSTLY_PARTS = 0.5
-"""From this share of parts of documents on, ranks count alone."""
+PARTS_TRUST = 0.5
+"""Trust in vectors, whatever the question, where all passages are parts of longer documents; chosen on all questions."""
 GATES = ("length", "shared", "unsure", "bias")
 """Features that decide the trust in vectors, or words, for a question: the logarithm of one more than its number of
 words; the share of it that the three best passages by words have on average (where many passages have nearly all of
@@ -144,35 +142,21 @@ class DefaultVectors:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Weights of `GATES`, `[len(GATES)]` each: how much is added to the score of a passage, at least 0.
+    """Weights of `GATES`, `[len(GATES)]` each: how much is added to the score of a passage, at least 0."""
 
-    Where documents were cut into passages, ranks count, and not similarities: of many parts that are all near to a
-    question, those that an embedder has first come early.
-    """
-
-    vectors: DoubleArray  # of a standard score of the cosine, as far as passages are documents by themselves
-    document_vectors: DoubleArray  # of a reciprocal rank by cosine, as far as documents were cut
+    vectors: DoubleArray  # of a standard score of the cosine
     words: DoubleArray  # of a standard score of BM25, as far as the vectors of an index are not reliable
     reliability: float = 0.0  # of the vectors of an index, 0 for vectors of words
 
-    def added(
-        self,
-        gates: DoubleArray,
-        standard_scores: tuple[DoubleArray, DoubleArray],
-        first_places: DoubleArray,
-        part_share: float,
-    ) -> DoubleArray:
+    def added(self, gates: DoubleArray, cosines: DoubleArray, words: DoubleArray, part_share: float) -> DoubleArray:
         """Score that a question adds to passages, `[passages]`.
 
         Args:
             gates: `GATES` of the question.
-            standard_scores: Of the cosines, and of BM25, `[passages]` each.
-            first_places: Reciprocal ranks by cosine, 1 for the first, `[passages]`.
+            cosines: Standard scores of the cosines, `[passages]`.
+            words: Standard scores of BM25, `[passages]`.
             part_share: Share of the passages of the index that longer documents were cut into.
         """
-        tables = (self.vectors, self.document_vectors, self.words)
-        whole, part, by_words = (max(0.0, float(gates @ table)) for table in tables)
-        cosines, words = standard_scores
-        by_rank = min(1.0, part_share / MOSTLY_PARTS)
-        by_vectors = (1.0 - by_rank) * whole * cosines + by_rank * part * first_places
-        return np.asarray(self.reliability * by_vectors + (1.0 - self.reliability) * by_words * words)
+        by_vectors, by_words = (max(0.0, float(gates @ table)) for table in (self.vectors, self.words))
+        by_vectors += PARTS_TRUST * part_share
+        return np.asarray(self.reliability * by_vectors * cosines + (1.0 - self.reliability) * by_words * words)

@@ -77,7 +77,6 @@ def weights_for(reliability: float) -> Weights:
         added = tables.get(f"neural_{name}", {})
         return np.array([tables[name].get(each, 0.0) + reliability * added.get(each, 0.0) for each in features])
 
-    vectors, parts, words = (table(f"trust_{name}", GATES) for name in ("vectors", "document_vectors", "words"))
-    trust = Trust(vectors, parts, words, reliability)
+    trust = Trust(table("trust_vectors", GATES), table("trust_words", GATES), reliability)
     document = DocumentWeights(table("document", OWN))
     return Weights(table("own", OWN), table("step", STEP), table("target", OWN), document, trust)
