@@ -35,7 +35,7 @@ UNRELIABLE_SCORE, RELIABLE_SCORE = 0.3, 0.6
 """Scores of embedders (`models.paraphrases`) between which the trust in vectors rises."""
 BEST_BY_WORDS = 3
 PARTS_TRUST = 0.5
-"""Trust in vectors, whatever the question, where all passages are parts of longer documents; chosen on all questions."""
+"""Trust in vectors of any question where all passages are parts of longer documents; chosen on all questions."""
 GATES = ("length", "shared", "unsure", "bias")
 """Features that decide the trust in vectors, or words, for a question: the logarithm of one more than its number of
 words; the share of it that the three best passages by words have on average (where many passages have nearly all of
