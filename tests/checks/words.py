@@ -89,11 +89,7 @@ def _shown(path):
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
 
 
-CHECKS = {
-    "local_names": local_names,
-    "docstring_openings": docstring_openings,
-    "shared_constants": shared_constants,
-}
+CHECKS = {"local_names": local_names, "docstring_openings": docstring_openings, "shared_constants": shared_constants}
 
 
 def main():

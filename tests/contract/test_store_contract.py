@@ -161,11 +161,7 @@ def test_recall_is_that_of_our_own_scan(make_store, sire_data):
 
 
 TENANTS = (("red", "blue"), ("blue", "red"))
-DATABASES = [
-    "postgres",
-    pytest.param("qdrant", marks=pytest.mark.slow),
-    pytest.param("lance", marks=pytest.mark.slow),
-]
+DATABASES = ["postgres", pytest.param("qdrant", marks=pytest.mark.slow), pytest.param("lance", marks=pytest.mark.slow)]
 RECIPES = [name if name == "sire" else pytest.param(name, marks=pytest.mark.slow) for name in sorted(REGISTRY)]
 WIDENING = [None, {"tenant": {"exists": True}}, {"or": [{"tenant": "red"}, {"tenant": "blue"}]}]
 

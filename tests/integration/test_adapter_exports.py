@@ -77,8 +77,7 @@ def test_what_is_missing_gives_one_error_that_names_the_extra(code, missing, sai
 
 
 @pytest.mark.parametrize(
-    ("package", "missing"),
-    [("langchain_sire", ("jsonpatch", "tenacity")), ("llama_index_sire", ("dataclasses_json",))],
+    ("package", "missing"), [("langchain_sire", ("jsonpatch", "tenacity")), ("llama_index_sire", ("dataclasses_json",))]
 )
 def test_a_broken_framework_is_not_called_missing(package, missing):
     done = run(f"import {package}", *missing)

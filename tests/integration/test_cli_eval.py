@@ -9,6 +9,7 @@ import pytest
 from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import RefusalError
 from sire_core.models.openai.faults import RetryPolicy
+from sire_core.recipes.published import PUBLISHED, Published, ablations_of
 from sire_core.testing.doubles import default_script
 from support.command import run
 from support.scripted_server import ScriptedServer
@@ -77,8 +78,19 @@ def test_rows_of_the_builds_before_one_that_fails_are_shown_and_written(demo_set
     assert all(f"| {row['recipe']} " in result.stdout for row in rows)
 
 
-def test_ablations_stand_beside_the_papers_figures(demo_set, tmp_path):
+def test_ablations_stand_beside_the_papers_figures(demo_set, tmp_path, monkeypatch):
     demo_set = demo_set.rename(tmp_path / "musique-demo")
+    labels = (
+        "SiReRAG",
+        "RAPTOR",
+        "BM25 over SiReRAG's pool",
+        "BM25 over passages",
+        "closed book",
+        "instruction embedded",
+    )
+    rows = [row for row in ablations_of("sirerag") if row.label in labels or row.label[:2] in ("B:", "C:", "D:")]
+    assert len(rows) == len(labels) + 3
+    monkeypatch.setitem(PUBLISHED, "sirerag", Published(tuple(rows)))
     file = tmp_path / "rows.json"
     table = run("eval", demo_set, "--recipe", "sirerag", "--ablations", "--json", file, "--to", tmp_path / "ix").stdout
     rows = {row["recipe"]: row for row in json.loads(file.read_text(encoding="utf-8"))}

@@ -1,13 +1,13 @@
 """Chains and answers in pieces with `ChatOpenAI` over real HTTP."""
 
-import asyncio
 import json
 
 import pytest
 
 from langchain_sire import LangChainChat, SireRetriever, create_ircot_chain, create_self_ask_chain
-from sire_core.protocols import Completion, Prompt
+from sire_core.protocols import Prompt
 from sire_core.reason.prompts import Reading
+from support.adapter_results import gather
 from support.langchain_demo import as_langchain, chats_over_http
 from support.scripted_server import ScriptedServer
 
@@ -43,22 +43,6 @@ async def test_each_step_arrives_before_the_next_call_starts(retriever, chat, ma
         assert [server.received async for _ in make(retriever, chat(server)).astream(QUESTION)] == calls
 
 
-async def test_leaving_the_stream_stops_further_requests(retriever, chat):
-    with ScriptedServer(_in_order(IRCOT)) as server:
-        for _ in create_ircot_chain(retriever, chat(server)).stream(QUESTION):
-            if server.received:
-                break
-        assert server.received == 1
-    with ScriptedServer(_in_order(IRCOT), latency=30.0) as server:
-        task = asyncio.create_task(create_ircot_chain(retriever, chat(server)).ainvoke(QUESTION))
-        while not server.received:
-            await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert server.received == 1
-
-
 TEXT = "In 1931, on the second of November, in the house where she was born"
 READING = json.dumps({"answer": TEXT, "citations": [1], "sufficient": True})
 DONE = '{"reasoning": "She died in 1931.", "search": "DONE"}'
@@ -77,12 +61,6 @@ def script(call):
 
 def said(chunks):
     return "".join(chunk.get("answer", "") for chunk in chunks)
-
-
-async def gather(parts):
-    came = [part async for part in parts]
-    assert isinstance(came[-1], Completion)
-    return came[:-1], came[-1]
 
 
 async def test_a_server_without_schemas_is_asked_in_words(chat):

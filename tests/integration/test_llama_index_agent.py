@@ -51,10 +51,7 @@ def client_of(server):
 
 def agent_of(tools, server, *, streaming):
     return FunctionAgent(
-        tools=tools,
-        llm=client_of(server),
-        system_prompt="Use your tools before you answer.",
-        streaming=streaming,
+        tools=tools, llm=client_of(server), system_prompt="Use your tools before you answer.", streaming=streaming
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 import pytest
@@ -54,10 +55,18 @@ def index_at(folder, server: ScriptedServer, **options) -> Index:
     )
 
 
-def undisturbed(folder, **options):
-    with ScriptedServer() as server, index_at(folder, server, **options) as index:
-        assert index.build(DOCUMENTS).failures == ()
-    return read_contents(folder)
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What a build holds whose model does not fail."""
+
+    @functools.cache
+    def contents(extraction="joint"):
+        folder = tmp_path_factory.mktemp("calm") / "ix"
+        with ScriptedServer() as server, index_at(folder, server, extraction=extraction) as index:
+            assert index.build(DOCUMENTS).failures == ()
+        return read_contents(folder)
+
+    return contents
 
 
 def assert_same_but_for_places(mended, calm):
@@ -73,7 +82,7 @@ def assert_same_but_for_places(mended, calm):
 
 
 @pytest.mark.parametrize("fault", ["refusal", "garbage", "server_error", "empty", "wrong_schema"])
-def test_a_passage_that_fails_is_listed_with_its_reason_and_repaired(tmp_path, fault):
+def test_a_passage_that_fails_is_listed_with_its_reason_and_repaired(tmp_path, fault, undisturbed):
     faults = Moody(fault, about("Corvo"))
     with ScriptedServer(faults=faults) as server, index_at(tmp_path / "ix", server) as index:
         report = index.build(DOCUMENTS)
@@ -97,7 +106,7 @@ def test_a_passage_that_fails_is_listed_with_its_reason_and_repaired(tmp_path, f
         asked = server.received
         assert index.build(DOCUMENTS).generation == mended.generation
         assert server.received == asked
-    assert_same_but_for_places(read_contents(tmp_path / "ix"), undisturbed(tmp_path / "calm"))
+    assert_same_but_for_places(read_contents(tmp_path / "ix"), undisturbed())
 
 
 def test_what_answers_finished_that_are_always_cut_off_is_used_and_the_log_says_so(tmp_path, caplog):
@@ -114,7 +123,7 @@ def test_what_answers_finished_that_are_always_cut_off_is_used_and_the_log_says_
 
 
 @pytest.mark.parametrize("fault", ["refusal", "server_error", "empty"])
-def test_a_summary_that_fails_is_listed_and_asked_again_although_nothing_changed(tmp_path, fault):
+def test_a_summary_that_fails_is_listed_and_asked_again_although_nothing_changed(tmp_path, fault, undisturbed):
     faults = Moody(fault, is_summary)
     with ScriptedServer(faults=faults) as server, index_at(tmp_path / "ix", server, max_failure_ratio=1) as index:
         report = index.build(DOCUMENTS)
@@ -136,7 +145,7 @@ def test_a_summary_that_fails_is_listed_and_asked_again_although_nothing_changed
         asked = server.received
         assert index.build(DOCUMENTS).generation == mended.generation
         assert server.received == asked
-    assert read_contents(tmp_path / "ix") == undisturbed(tmp_path / "calm")
+    assert read_contents(tmp_path / "ix") == undisturbed()
 
 
 def test_without_summaries_a_build_stops_and_says_why(tmp_path, caplog):
@@ -173,7 +182,7 @@ def test_a_summary_that_a_model_refuses_for_good_does_not_stop_later_changes(tmp
             assert index.stats()["failed"] == 1
 
 
-def test_too_many_failures_stop_the_build_and_keep_what_succeeded(tmp_path):
+def test_too_many_failures_stop_the_build_and_keep_what_succeeded(tmp_path, undisturbed):
     faults = Moody("refusal", lambda call: call.fields.get("title", "") >= "G")
     with ScriptedServer(faults=faults) as server:
         with index_at(tmp_path / "ix", server, max_failure_ratio=0.25) as index, pytest.raises(BuildError) as error:
@@ -189,10 +198,10 @@ def test_too_many_failures_stop_the_build_and_keep_what_succeeded(tmp_path):
         faults.fault = ""
         with index_at(tmp_path / "ix", server, max_failure_ratio=0.0) as index:
             assert index.build(DOCUMENTS).failures == ()
-    assert read_contents(tmp_path / "ix") == undisturbed(tmp_path / "calm")
+    assert read_contents(tmp_path / "ix") == undisturbed()
 
 
-def test_native_extraction_keeps_every_step_that_was_paid(tmp_path):
+def test_native_extraction_keeps_every_step_that_was_paid(tmp_path, undisturbed):
     entities = []
 
     def one_step(call) -> bool:
@@ -212,7 +221,7 @@ def test_native_extraction_keeps_every_step_that_was_paid(tmp_path):
         assert mended.usage["extraction"].calls == 1
         assert mended.usage["extraction"].cached == 2
         assert index.stats()["extraction"] != ""
-    assert_same_but_for_places(read_contents(tmp_path / "ix"), undisturbed(tmp_path / "calm", extraction="native"))
+    assert_same_but_for_places(read_contents(tmp_path / "ix"), undisturbed("native"))
 
 
 def half_an_emoji(call) -> str:
@@ -225,8 +234,9 @@ def half_an_emoji(call) -> str:
     )
 
 
-@pytest.mark.parametrize("recipe", ["raptor", "sirerag", "smart", "indexrag"])
-@pytest.mark.parametrize("extraction", ["joint", "native"])
+@pytest.mark.parametrize(
+    ("recipe", "extraction"), [("raptor", "joint"), ("sirerag", "native"), ("smart", "joint"), ("indexrag", "native")]
+)
 def test_half_a_surrogate_pair_in_an_answer_stops_no_build(tmp_path, recipe, extraction):
     with (
         ScriptedServer(half_an_emoji) as server,

@@ -35,6 +35,8 @@ REPAIRED = ("garbage", "wrong_schema", "empty")
 CUT = ("half_answer",)  # twice: what it finished is used, see test_model_build_failures.py
 REPEATED = ("half_body", "stall", "reset", "not_json", "rate_limit", "rate_limit_date", "server_error", "timeout")
 REFUSED = ("refusal", "content_filter")
+IN_TRANSIT = ("half_body", "stall", "reset", "timeout")
+"""Faults that are tried over both HTTP clients; what a body says is read alike over both."""
 
 
 def client(server: ScriptedServer, **settings) -> OpenAIChat:
@@ -61,8 +63,15 @@ async def build(model, store: CallStore, corpus: list[Chunk]):
     return await extract_missing(corpus, ModelExtractor(model), store, lambda *_: None, max_failure_ratio=1.0)
 
 
+def of_faults(*faults: str) -> pytest.MarkDecorator:
+    default = pytest.mark.quick(transport=["default"])
+    return pytest.mark.parametrize(
+        "fault", [fault if fault in IN_TRANSIT else pytest.param(fault, marks=default) for fault in faults]
+    )
+
+
 @pytest.mark.usefixtures("transport")
-@pytest.mark.parametrize("fault", [*MENDED, *REPAIRED, *CUT, *REPEATED])
+@of_faults(*MENDED, *REPAIRED, *CUT, *REPEATED)
 async def test_a_fault_once_per_prompt_loses_nothing(fault: str) -> None:
     store = CallStore()
     corpus = chunks(6)
@@ -78,7 +87,7 @@ async def test_a_fault_once_per_prompt_loses_nothing(fault: str) -> None:
 
 
 @pytest.mark.usefixtures("transport")
-@pytest.mark.parametrize("fault", [*REPAIRED, *REPEATED, *REFUSED])
+@of_faults(*REPAIRED, *REPEATED, *REFUSED)
 async def test_a_fault_for_ever_is_listed_not_kept_and_repaired_by_the_next_run(fault: str) -> None:
     store = CallStore()
     corpus = chunks(6)

@@ -29,11 +29,16 @@ CORPUS = [
 ]
 
 
-@pytest.fixture
-def folder(tmp_path):
-    with Index(tmp_path / "ix", recipe="flat") as index:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    with Index(tmp_path_factory.mktemp("tenants") / "ix", recipe="flat") as index:
         index.build(CORPUS)
-    return tmp_path / "ix"
+    return index.path
+
+
+@pytest.fixture
+def folder(built, tmp_path):
+    return shutil.copytree(built, tmp_path / "ix")
 
 
 def hidden(folder):
@@ -197,10 +202,11 @@ def test_hidden_documents_and_passages_are_not_deleted(how, folder):
 def test_a_hidden_id_is_an_unknown_one(delete, folder):
     said = set()
     for name in ("person", "nobody"):
-        with pytest.raises(CorpusError) as error:
+        with pytest.raises(CorpusError, match="Not in the index") as error:
             delete(folder, [name])
         said.add(str(error.value).replace(name, "ID"))
     assert len(said) == 1
+    assert "similar" not in said.pop()
     assert hidden(folder) == KEPT
 
 
@@ -233,6 +239,8 @@ def test_reports_and_settings_are_limited_too(folder):
         ):
             with pytest.raises(ConfigurationError, match="allow"):
                 change()
+        report = index.delete(["person", "mine", "both"], missing_ok=True)
+        assert (report.updated, report.removed) == (1, 1)  # the visible part of "both" goes
 
 
 def test_an_object_without_allow_writes_across_and_commands_that_change_take_no_allow(folder):

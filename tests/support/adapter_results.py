@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from sire_core.protocols import Completion
+
 
 @dataclass(frozen=True)
 class Found:
@@ -31,3 +33,10 @@ def by_words(query, texts):
     """Places of the three texts that share the most words with a question."""
     asked = set(query.lower().rstrip("?").split())
     return sorted(range(len(texts)), key=lambda n: (-len(asked & set(texts[n].lower().rstrip(".").split())), n))[:3]
+
+
+async def gather(parts):
+    """The pieces of a streamed answer, and the whole."""
+    came = [part async for part in parts]
+    assert isinstance(came[-1], Completion)
+    return came[:-1], came[-1]

@@ -64,9 +64,9 @@ def pdf(
         b"<< /Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R/Resources<</Font<<%s>>>> >>" % (3 + n, named)
         for n in range(len(pages))
     ]
+    parts.append(b"<< /Title (%s) >>" % title.encode())
     made = b"%PDF-1.4\n" + b"".join(b"%d 0 obj\n%s\nendobj\n" % (n, part) for n, part in enumerate(parts, start=1))
-    info = b"/Info << /Title (%s) >>" % title.encode() if title else b""
-    return made + b"trailer << /Root 1 0 R %s>>\n%%%%EOF\n" % info
+    return made + b"trailer << /Root 1 0 R /Info %d 0 R >>\n%%%%EOF\n" % len(parts)
 
 
 def _page(stream: bytes, catalog: bytes = b"", page: bytes = b"") -> list[bytes]:

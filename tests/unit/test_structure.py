@@ -42,10 +42,7 @@ def test_imports_in_functions_count_and_those_for_type_checkers_are_apart(packag
         ("runtime_circles", {"a.py": "from sire_core import b", "b.py": "def f():\n    import sire_core.a"}),
         (
             "typing_circles",
-            {
-                "text/a.py": "from sire_core import b",
-                "b.py": "if TYPE_CHECKING:\n    from sire_core.text.a import A",
-            },
+            {"text/a.py": "from sire_core import b", "b.py": "if TYPE_CHECKING:\n    from sire_core.text.a import A"},
         ),
     ],
 )

@@ -8,8 +8,9 @@ import pytest
 
 from sire_core.errors import ModelError
 from sire_core.models.openai.client import OpenAIChat
-from sire_core.protocols import Completion, Prompt, StreamingModel
+from sire_core.protocols import Prompt, StreamingModel
 from sire_core.reason.prompts import Reading
+from support.adapter_results import gather
 from support.agent_server import AgentServer, ToolRequest
 from support.faults import always, at_calls
 from support.scripted_server import ScriptedServer
@@ -34,12 +35,6 @@ async def chat(adapter):
 
 def script(call):
     return SAID if "citations" in call.instructions else DONE if "search:" in call.instructions else "Done: answer"
-
-
-async def gather(parts):
-    came = [part async for part in parts]
-    assert isinstance(came[-1], Completion)
-    return came[:-1], came[-1]
 
 
 @pytest.mark.parametrize("schema", [None, Reading])
@@ -98,8 +93,7 @@ def ids(answer):
     return [found.id if hasattr(found, "page_content") else found.node_id for found in answer.found]
 
 
-@pytest.mark.parametrize("via", ["ircot", "self-ask"])
-@pytest.mark.parametrize("ours", [False, True])
+@pytest.mark.parametrize(("via", "ours"), [("ircot", False), ("self-ask", True)])
 async def test_the_answer_comes_in_pieces_that_add_up(adapter, chat, reasoner, via, ours):
     with ScriptedServer(script, gap=0.01) as server:
         llm = OpenAIChat("m", base_url=server.base_url, api_key="k") if ours else chat(server)

@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.extend import (
-    CSRGraph,
-    KnownSimilarities,
-    nearest_neighbors,
-    parse_order,
-    personalized_pagerank,
-)
+from sire_core.extend import CSRGraph, KnownSimilarities, nearest_neighbors, parse_order, personalized_pagerank
 from sire_core.knowledge.same_names import merge_aliases
 from sire_core.papers.iier.derive import keyword_pairs, semantic_pairs, structural_pairs
 from sire_core.papers.iier.rank import arrange_chains, greedy_cover

@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 from tree_definition import clusters, nested, tree_entropy
 
-from sire_core.papers.smart.communities import (
-    MergeLevel,
-    dissolve_groups,
-    entropy_tree,
-    merge_communities,
-    move_units,
-)
+from sire_core.papers.smart.communities import MergeLevel, dissolve_groups, entropy_tree, merge_communities, move_units
 from sire_core.papers.smart.encoding_tree import (
     EncodingTree,
     UndirectedGraph,

@@ -158,11 +158,7 @@ class Flaky(PlainExtractor):
 
 def index_over(path, recipe, *silent, max_failure_ratio=0.5):
     return Index(
-        path,
-        recipe=recipe,
-        embedder=HashEmbedder(),
-        extractor=Flaky(silent),
-        max_failure_ratio=max_failure_ratio,
+        path, recipe=recipe, embedder=HashEmbedder(), extractor=Flaky(silent), max_failure_ratio=max_failure_ratio
     )
 
 

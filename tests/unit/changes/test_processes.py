@@ -117,10 +117,7 @@ def test_part_that_ends_every_worker_is_an_error(runner):
 
 
 def test_build_stops_with_the_workers_that_cannot_go_on(tmp_path):
-    with (
-        Index(tmp_path, runner=Dying(2, part_size=4)) as index,
-        pytest.raises(BuildError, match="Nothing was changed"),
-    ):
+    with Index(tmp_path, runner=Dying(2, part_size=4)) as index, pytest.raises(BuildError, match="Nothing was changed"):
         index.build(demo_documents())
     with Index(tmp_path, recipe="sire") as index:
         assert index.build(demo_documents()).added == len(demo_documents())

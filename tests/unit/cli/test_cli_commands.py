@@ -25,12 +25,23 @@ RECORDS = [
 ]
 
 
-@pytest.fixture
-def source(tmp_path):
-    folder = tmp_path / "docs"
+def write_records(folder):
     folder.mkdir()
     (folder / "corpus.jsonl").write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
     return folder
+
+
+@pytest.fixture
+def source(tmp_path):
+    return write_records(tmp_path / "docs")
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """An index that tests only read; its documents are in `docs` beside it."""
+    folder = tmp_path_factory.mktemp("searched")
+    run("index", write_records(folder / "docs"), "--to", folder / "ix", "-r", "sirerag")
+    return folder / "ix"
 
 
 @pytest.fixture
@@ -77,8 +88,8 @@ def test_index_json_holds_the_report_and_nothing_else_is_on_stdout(tmp_path, sou
     assert report["failures"] == report["notes"] == []
 
 
-def test_query_json_has_the_agreed_shape(index):
-    hits = json.loads(run("query", index, "Who founded Brackwater Press?", "-k", 3, "--json", "--explain").stdout)
+def test_query_json_has_the_agreed_shape(searched):
+    hits = json.loads(run("query", searched, "Who founded Brackwater Press?", "-k", 3, "--json", "--explain").stdout)
     assert len(hits) == 3
     for hit in hits:
         assert list(hit) == [
@@ -101,29 +112,29 @@ def test_query_json_has_the_agreed_shape(index):
     assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
 
 
-def test_query_for_people(index):
-    result = run("query", index, "Where did Brackwater Press stand?", "-k", 20)
+def test_query_for_people(searched):
+    result = run("query", searched, "Where did Brackwater Press stand?", "-k", 20)
     assert result.stdout.startswith("[1] ")
     assert "from m-2" in result.stdout
     assert "[bold]down[/bold]" in result.stdout
     assert result.stderr == "No hit mentions 'stand'.\n"
 
 
-def test_a_question_about_something_else_is_told_so(index):
-    warned = run("query", index, "xyzzy qwfp")
+def test_a_question_about_something_else_is_told_so(searched):
+    warned = run("query", searched, "xyzzy qwfp")
     assert "The documents do not seem to answer this. No hit shares a word with the question." in warned.stderr
-    asked = run("ask", index, "xyzzy qwfp")
+    asked = run("ask", searched, "xyzzy qwfp")
     assert asked.stdout.split("\n\n") == [warned.stderr.strip(), "No sentence of the hits answers the question.\n"]
-    assert run("ask", index, "Where did Brackwater Press stand?").stderr.splitlines()[-1] == (
+    assert run("ask", searched, "Where did Brackwater Press stand?").stderr.splitlines()[-1] == (
         "Quoted from the documents. For a written answer: --llm MODEL (--base-url URL)."
     )
 
 
-def test_a_filter_that_nothing_passes_is_no_error(index):
-    result = run("query", index, "Ada Holm", "--filter", "year=3")
+def test_a_filter_that_nothing_passes_is_no_error(searched):
+    result = run("query", searched, "Ada Holm", "--filter", "year=3")
     assert result.stdout == ""
     assert "nothing in the index passes the filter" in result.stderr
-    assert json.loads(run("query", index, "Ada Holm", "--filter", "year=3", "--json").stdout) == []
+    assert json.loads(run("query", searched, "Ada Holm", "--filter", "year=3", "--json").stdout) == []
 
 
 def test_add_update_and_delete(index, tmp_path):
@@ -211,8 +222,8 @@ def test_set_help_explains_the_settings_of_the_recipe_that_is_meant(source, inde
         (("nonsense",), 2, "nonsense"),
     ],
 )
-def test_mistakes_are_explained_in_a_line(index, source, words, code, message):
-    result = run(*(word.format(ix=index, docs=source) for word in words), code=code)
+def test_mistakes_are_explained_in_a_line(searched, words, code, message):
+    result = run(*(word.format(ix=searched, docs=searched.parent / "docs") for word in words), code=code)
     assert result.stdout == ""
     assert message in result.stderr
 
@@ -232,17 +243,17 @@ def test_mistakes_are_explained_in_a_line(index, source, words, code, message):
         ("advise {docs} --embedder nope", "unknown embedder 'nope'"),
     ],
 )
-def test_what_no_document_decides_is_checked_before_any_is_read(index, source, words, message):
-    said = " ".join(run(*words.format(ix=index, docs=source).split(), code=1).stderr.split())
+def test_what_no_document_decides_is_checked_before_any_is_read(searched, words, message):
+    said = " ".join(run(*words.format(ix=searched, docs=searched.parent / "docs").split(), code=1).stderr.split())
     assert message in said
     assert "Read " not in said
 
 
 @pytest.mark.parametrize("words", ["add {ix} {docs}", "index {docs} --to {ix}", "sync {docs} --to {ix} --yes"])
-def test_a_folder_that_is_locked_is_told_before_any_document_is_read(index, source, words, monkeypatch):
+def test_a_folder_that_is_locked_is_told_before_any_document_is_read(searched, words, monkeypatch):
     monkeypatch.setattr("sire_core.cli.options._LOCK_TIMEOUT", 0.0)
-    with Folder(index).writing():
-        said = run(*words.format(ix=index, docs=source).split(), code=1).stderr
+    with Folder(searched).writing():
+        said = run(*words.format(ix=searched, docs=searched.parent / "docs").split(), code=1).stderr
     assert said.startswith("error: Another process is writing to")
 
 
@@ -254,12 +265,12 @@ def test_stats_of_smart_and_of_trees_speak_plainly(index, source):
     assert "% of how entities are related" in shown
 
 
-def test_the_group_turns_an_interrupt_into_130(index, monkeypatch):
+def test_the_group_turns_an_interrupt_into_130(searched, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sire_core.index.Index.search", interrupted)
-    assert "Interrupted." in run("query", index, "x", code=130).stderr
+    assert "Interrupted." in run("query", searched, "x", code=130).stderr
 
 
 def test_settings_of_a_folder_stay_where_others_are_given(tmp_path, source):

@@ -24,14 +24,25 @@ DOCUMENTS = [
 ]
 
 
+def builder(place):
+    """`sire index` of two documents into the folder `ix` of a place, with more words."""
+    rows = [{"id": d.id, "title": d.title, "text": d.text} for d in DOCUMENTS]
+    (place / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return lambda words, code=0: run("index", place / "corpus.jsonl", "--to", place / "ix", *words.split(), code=code)
+
+
 @pytest.fixture
 def build(tmp_path):
-    """`sire index` of two documents into the folder `ix`, with more words."""
-    rows = [{"id": d.id, "title": d.title, "text": d.text} for d in DOCUMENTS]
-    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    return lambda words, code=0: run(
-        "index", tmp_path / "corpus.jsonl", "--to", tmp_path / "ix", *words.split(), code=code
-    )
+    return builder(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def two_recipes(tmp_path_factory):
+    """The place of an index that tests only read."""
+    place = tmp_path_factory.mktemp("two")
+    for words in ("-r raptor --set depth=1", "-r iier"):
+        builder(place)(words)
+    return place
 
 
 def test_values_of_settings_are_json_or_words(build, tmp_path):
@@ -77,11 +88,7 @@ def test_mistakes_are_named_before_a_folder_is_made(build, tmp_path, words, mess
 
 @pytest.mark.parametrize(
     ("words", "cut"),
-    [
-        ("--chunk-tokens 8", SentenceChunker(8, overlap_tokens=1)),
-        ("--no-chunking", None),
-        ("", SentenceChunker()),
-    ],
+    [("--chunk-tokens 8", SentenceChunker(8, overlap_tokens=1)), ("--no-chunking", None), ("", SentenceChunker())],
 )
 def test_a_later_change_cuts_as_the_folder_was_cut(build, tmp_path, words, cut):
     build(f"-r flat {words}")
@@ -132,10 +139,8 @@ def test_settings_of_the_search_are_laid_over_those_of_the_build(build, tmp_path
         ("-r flat --set ranker=bm25", "it holds: raptor, iier"),
     ],
 )
-def test_what_cannot_be_set_at_a_search_is_refused_with_the_reason(build, tmp_path, words, message):
-    build("-r raptor --set depth=1")
-    build("-r iier")
-    assert re.search(message, ask(tmp_path, words, 1).stderr)
+def test_what_cannot_be_set_at_a_search_is_refused_with_the_reason(two_recipes, words, message):
+    assert re.search(message, ask(two_recipes, words, 1).stderr)
 
 
 def test_a_setting_of_the_build_finds_the_recipe_that_was_built_with_it(build, tmp_path):

@@ -43,17 +43,18 @@ USES = {
 }
 
 
-@pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("where", ["memory", "folder"])
-def test_a_closed_index_raises_one_error(use, where, tmp_path):
+def test_a_closed_index_raises_one_error(where, tmp_path):
     index = Index(tmp_path / "ix" if where == "folder" else None, recipe="flat")
     index.build(DOCUMENTS)
     index.close()
     index.close()
-    with pytest.raises(IndexClosedError, match="Open another one" if where == "folder" else "in memory is lost"):
-        USES[use](index)
-    if where == "folder":
-        assert Index(tmp_path / "ix").search("Alma", 1)[0].doc_ids == ("a",)
+    for use in USES.values():
+        with pytest.raises(IndexClosedError, match="Open another one" if where == "folder" else "in memory is lost"):
+            use(index)
+        if where == "folder":
+            with Index(tmp_path / "ix") as other:
+                assert other.search("Alma", 1)[0].doc_ids == ("a",)
 
 
 WRITER = """

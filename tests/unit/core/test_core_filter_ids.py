@@ -69,6 +69,13 @@ def test_ids_that_nobody_has_are_named(caplog):
     assert "metadata key" not in caplog.text
 
 
+@pytest.fixture(scope="module")
+def pool():
+    index = Index(recipe="flat", chunker=None)
+    index.build([Document("a", "A pool.", metadata={"source": "docs/pool.md", "lang": "en", "tags": ["red"], "n": 1})])
+    return index
+
+
 @pytest.mark.parametrize(
     ("where", "hint"),
     [
@@ -88,11 +95,9 @@ def test_ids_that_nobody_has_are_named(caplog):
         ("n>0 and n!=1", ""),
     ],
 )
-def test_values_that_no_passage_has_are_named(caplog, where, hint):
-    index = Index(recipe="flat", chunker=None)
-    index.build([Document("a", "A pool.", metadata={"source": "docs/pool.md", "lang": "en", "tags": ["red"], "n": 1})])
+def test_values_that_no_passage_has_are_named(pool, caplog, where, hint):
     caplog.set_level(logging.WARNING)
-    assert index.search("pool", filter=where) == []
+    assert pool.search("pool", filter=where) == []
     assert caplog.messages == [] if not hint else caplog.messages[0].startswith(hint)
 
 

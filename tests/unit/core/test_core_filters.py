@@ -279,8 +279,7 @@ def test_what_cannot_be_read_is_refused(wrong):
 
 
 @pytest.mark.parametrize(
-    ("operator", "value"),
-    [("like", "x"), ("EQ", 1), ("in", "abc"), ("in", 5), ("lt", None), ("eq", object())],
+    ("operator", "value"), [("like", "x"), ("EQ", 1), ("in", "abc"), ("in", 5), ("lt", None), ("eq", object())]
 )
 def test_conditions_made_by_hand_are_checked_too(operator, value):
     with pytest.raises(ConfigurationError):

@@ -100,7 +100,7 @@ def test_every_setting_of_every_recipe_is_explained(name):
     assert recipe_by_name(name, **recipe.config) == recipe
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def index():
     index = Index(recipe="flat")
     index.build([Document("salt", "Salt is white."), Document("iron", "Iron is grey.")])

@@ -16,10 +16,7 @@ TEXTS = st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=60)
 
 CASES = {
     "words without marks": ("The bell\nrings.\n\nIt is old.", ["paragraph The bell\nrings.", "paragraph It is old."]),
-    "headings": (
-        "# A #\nb\n\nC\n===\n\n## D *e*\n",
-        ["heading1 A", "paragraph b", "heading1 C", "heading2 D *e*"],
-    ),
+    "headings": ("# A #\nb\n\nC\n===\n\n## D *e*\n", ["heading1 A", "paragraph b", "heading1 C", "heading2 D *e*"]),
     "no headings": (
         "make\n# a comment\nrun\n\n# {\n\ntwo\nlines\n---\n\n- # x\n\na\n-",
         [
@@ -34,10 +31,7 @@ CASES = {
         "- one\n  more\n\n  again\n  - two\n3) three\n   ```sh\n   run\n   ```\n-\n  last",
         ["item1 one\nmore", "paragraph1 again", "item2 two", "item1 three", "code1 run", "item1 last"],
     ),
-    "rows": (
-        "| a | b\\|c |\n|---|--:|\n| 1 | 2 |\nbehind",
-        ["row1 a | b|c", "row 1 | 2", "paragraph behind"],
-    ),
+    "rows": ("| a | b\\|c |\n|---|--:|\n| 1 | 2 |\nbehind", ["row1 a | b|c", "row 1 | 2", "paragraph behind"]),
     "rows without a header": ("| 1 | 2 |\n| 3 |\n\n|x", ["row 1 | 2", "row 3", "paragraph |x"]),
     "code": (
         "```sh\n# no heading\n  x\n```\n\n    set: off\n      more\n\n~~~\nnever closed",

@@ -3,7 +3,6 @@
 import random
 import re
 import zipfile
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,31 +16,7 @@ from sire_core.errors import CorpusError
 from sire_core.files.html import html_to_markdown
 from sire_core.files.readers import read_documents
 from support.growth import growth
-
-HTML = """<html><head><title>Pools &amp; threads</title><style>x {}</style><script>var a = "<p>1</p>";</script></head>
-<body><nav><p>Home<a href="b">Next</a></nav><div class="md-sidebar"><ul><li>Other page</li></ul></div>
-<h1 id="x">Lease pool</h1><!-- hidden --><p>A <b>worker</b> claims
-<code>queue.claim()</code>.</p><ul><li>one</li><li>two</li></ul>
-<table><tr><th>Pool</th><th>Threads</th></tr><tr><td>lease</td><td>4</td></tr></table>
-<pre><code>brindle serve
-  --workers 4</code></pre><p hidden>secret</p><footer>Copyright</footer></body></html>"""
-FILES = {
-    "pools.csv": b"Pool,Threads\nlease,4\n",
-    "pools.rst": b"Lease pool\n==========\n\nA worker claims jobs.\n",
-    "pools.eml": b"From: a@example.com\nTo: b@example.com\nSubject: Lease pool\nContent-Type: text/plain\n\nA worker.\n",
-}
-
-
-def test_html_keeps_content_and_structure():
-    title, text = html_to_markdown(HTML)
-    assert title == "Pools & threads"
-    assert text.split("\n\n") == [
-        "# Lease pool",
-        "A worker claims `queue.claim()`.",
-        "- one\n- two",
-        "| Pool | Threads |\n| --- | --- |\n| lease | 4 |",
-        "```\nbrindle serve\n  --workers 4\n```",
-    ]
+from support.pdf import pdf
 
 
 @pytest.mark.parametrize(
@@ -92,60 +67,13 @@ def test_html_is_linear(parts):
     assert growth(work, 2_000, 8_000) < 8
 
 
-def test_files_of_many_types_become_documents_with_titles(tmp_path):
-    pytest.importorskip("kreuzberg")
-    written = pytest.importorskip("docx").Document()
-    written.add_heading("Lease pool")
-    written.add_paragraph("A worker claims jobs.")
-    written.save(tmp_path / "pools.docx")
-    for name, content in FILES.items():
-        (tmp_path / name).write_bytes(content)
-    (tmp_path / "page.html").write_text(HTML)
-    (tmp_path / "broken.docx").write_bytes(b"PK\x03\x04 no archive")
-    found = read_documents(tmp_path)
-    documents = {document.id: document for document in found.documents}
-    assert {name: document.title for name, document in documents.items()} == {
-        "page.html": "Pools & threads",
-        "pools.csv": "pools",
-        "pools.docx": "Lease pool",
-        "pools.eml": "Lease pool",
-        "pools.rst": "Lease pool",
-    }
-    assert "A worker claims jobs." in documents["pools.docx"].text
-    assert "| lease | 4 |" in documents["pools.csv"].text
-    assert documents["pools.docx"].metadata == {"source": "pools.docx"}
-    assert documents["pools.csv"].metadata == {"source": "pools.csv"}
-    assert documents["page.html"].metadata == {"source": "page.html"}
-    assert [Path(failure.where).name for failure in found.failures] == ["broken.docx"]
-
-
-def pdf(title):
-    """A page that says so, and a title in its metadata."""
-    says = b"BT /F1 12 Tf 20 90 Td (A worker claims jobs of the lease pool.) Tj ET"
-    parts = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
-        b"<</Length %d>>stream\n%s\nendstream" % (len(says), says),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-        b"<</Title(%s)>>" % title.encode(),
-    ]
-    made, places = b"%PDF-1.4\n", []
-    for number, part in enumerate(parts, start=1):
-        places.append(len(made))
-        made += b"%d 0 obj\n%s\nendobj\n" % (number, part)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    end = b"trailer<</Size 7/Root 1 0 R/Info 6 0 R>>\nstartxref\n%d\n%%%%EOF\n" % len(made)
-    return made + b"xref\n0 7\n0000000000 65535 f \n" + table + end
-
-
 NO_TITLES = ["Microsoft Word - Draft 3", "untitled", "PowerPoint Presentation", "Document1", "final v2.docx"]
 
 
 @pytest.mark.parametrize("title", ["Leases of Node.js", "Untitled Poems", "Document Retrieval", *NO_TITLES])
 def test_a_title_that_a_program_wrote_is_none(tmp_path, title):
     pytest.importorskip("kreuzberg")
-    (tmp_path / "leases.pdf").write_bytes(pdf(title))
+    (tmp_path / "leases.pdf").write_bytes(pdf([(0, 12, 72, 700, "A worker claims jobs.")], title=title))
     (document,) = read_documents(tmp_path).documents
     assert "A worker claims jobs" in document.text
     assert document.title == ("leases" if title in NO_TITLES else title)

@@ -117,8 +117,7 @@ def test_odd_parts_of_word(tmp_path, case):
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    [("a.html", "<p>Chunk & words.</p>"), ("a.rtf", r"{\rtf1 Chunk & words.\par}"), ("a.mht", "")],
+    ("name", "content"), [("a.html", "<p>Chunk & words.</p>"), ("a.rtf", r"{\rtf1 Chunk & words.\par}"), ("a.mht", "")]
 )
 def test_files_in_a_word_file_are_read(tmp_path, name, content):
     if name == "a.mht":

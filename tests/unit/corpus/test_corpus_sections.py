@@ -182,11 +182,7 @@ def test_a_number_is_no_title(tmp_path):
 
 def test_headings_make_paths_outside_of_code():
     paths = paths_of(clean_markdown(PAGE))
-    assert paths == [
-        ("Queue", "queue.claim(*, wait=10)"),
-        ("Queue", "Order"),
-        ("Queue", "Setext"),
-    ]
+    assert paths == [("Queue", "queue.claim(*, wait=10)"), ("Queue", "Order"), ("Queue", "Setext")]
 
 
 @pytest.mark.parametrize(

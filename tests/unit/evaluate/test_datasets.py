@@ -309,8 +309,7 @@ def test_whole_documents_in_a_corpus_file_are_cut(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "needs",
-    [{}, [[]], ["x"], [["x"]], [[{"doc": "a"}]], [[{"doc": "a", "quote": "  "}]], [[{"quote": "x"}]]],
+    "needs", [{}, [[]], ["x"], [["x"]], [[{"doc": "a"}]], [[{"doc": "a", "quote": "  "}]], [[{"quote": "x"}]]]
 )
 def test_needs_of_another_shape_are_refused(needs):
     with pytest.raises(CorpusError, match="'needs' must be"):

@@ -7,12 +7,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.evaluate import DataSet
-from sire_core.evaluate.analysis import (
-    CRITERIA,
-    compare_answers,
-    judge_pair,
-    missing_triples,
-)
+from sire_core.evaluate.analysis import CRITERIA, compare_answers, judge_pair, missing_triples
 from sire_core.evaluate.answer_metrics import AnsweredQuestion
 from sire_core.extend import Question
 from sire_core.extraction.record import RecordedExtractor

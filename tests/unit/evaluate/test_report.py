@@ -9,13 +9,7 @@ from sire_core.cli.output import write_rows
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate import EvalRow, EvalRows
 from sire_core.evaluate.bootstrap import mark_same, mean_interval, paired_bootstrap, with_intervals, with_spread
-from sire_core.evaluate.report import (
-    format_ablations,
-    format_comparison,
-    format_groups,
-    format_table,
-    published_rows,
-)
+from sire_core.evaluate.report import format_ablations, format_comparison, format_groups, format_table, published_rows
 from sire_core.evaluate.rows import QuestionResult, Setup
 from sire_core.recipes.published import ablations_of
 

@@ -694,9 +694,7 @@ def test_names_that_most_passages_have_are_counted_listed_and_searched():
     said = "The Vane Licence comes without any warranty."
     documents = [
         Document(
-            f"{n}.md",
-            f"# Ole Reeve\n\nAda Frame, {n}, met Tom Wray, {n}, in Karn on day {n}.\n\n{said}",
-            f"Note {n}",
+            f"{n}.md", f"# Ole Reeve\n\nAda Frame, {n}, met Tom Wray, {n}, in Karn on day {n}.\n\n{said}", f"Note {n}"
         )
         for n in range(12)
     ]

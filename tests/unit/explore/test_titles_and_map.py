@@ -336,12 +336,7 @@ def test_every_kind_has_a_mark_of_its_own():
 def test_a_narrow_window_lists_every_node_of_a_picture_once():
     nodes = [Node("q", "question", "Question"), Node("e", "entity", "Ole", name_kind="person"), Node("a", "chunk", "A")]
     nodes += [Node("b", "chunk", "B", rank=1), Node("x", "chunk", "X"), Node("y", "chunk", "Y")]
-    links = [
-        ("q", "b", "shares lamp"),
-        ("q", "e", "mentions"),
-        ("e", "a", "in"),
-        ("a", "b", "<next>"),
-    ]
+    links = [("q", "b", "shares lamp"), ("q", "e", "mentions"), ("e", "a", "in"), ("a", "b", "<next>")]
     links += [("x", "y", "loose"), ("y", "x", "loose")]
     picture = Picture("Paths", tuple(nodes), tuple(Link(*link) for link in links))
     (first, *loose) = branches(picture)

@@ -67,11 +67,7 @@ def relations_of(record, fact=0):
         ),
         ("Aylwin (film)", "Aylwin is a film. The film's score was lost.", "Aylwin's score was lost."),
         ("Lothair II", "Lothair II (835-869) was a king. His mother was X.", "Lothair II's mother was X."),
-        (
-            "Jane Roe",
-            "Jane Roe is an actress. In 1993, she married John Doe.",
-            "In 1993, Jane Roe married John Doe.",
-        ),
+        ("Jane Roe", "Jane Roe is an actress. In 1993, she married John Doe.", "In 1993, Jane Roe married John Doe."),
         ("Stanley Kwan", "Stanley Kwan is a director. Kwan made films.", "Stanley Kwan made films."),
     ],
 )

@@ -9,12 +9,7 @@ from sire_core.documents.markdown_sections import title_line
 from sire_core.documents.stored_corpus import StoredCorpus
 from sire_core.extraction.record import to_json
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.extraction.title_links import (
-    PassageTexts,
-    TitleLinker,
-    changed_surface_forms,
-    touched_records,
-)
+from sire_core.extraction.title_links import PassageTexts, TitleLinker, changed_surface_forms, touched_records
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
 TITLES = [

@@ -11,8 +11,8 @@ from multiprocessing import get_context
 import pytest
 from langchain_core.documents import Document
 
-from langchain_sire import SireRetriever, SireVectorStore
-from sire_core import Index, Passage, types
+from langchain_sire import SireRetriever
+from sire_core import Index
 from sire_core.errors import BuildError, ConfigurationError, CorpusError, StorageError
 from sire_core.storage.check import check_folder
 from sire_core.testing.doubles import HashEmbedder
@@ -24,7 +24,6 @@ def doc(name, text, **metadata):
 
 
 PETRA = doc("petra", "Petra Quillon was born in Varn Harbour. Petra Quillon directed The Salt Lantern.")
-LANTERN = doc("lantern", "The Salt Lantern is a film. Petra Quillon wrote The Salt Lantern too.")
 OTTO = doc("otto", "Otto Brack commanded a steamship. Otto Brack was born in Lindlemouth.")
 
 
@@ -241,57 +240,6 @@ def test_a_mistyped_key_never_deletes_what_it_does_not_name(where):
     assert texts(retriever) == ["Text a0.", "Text b0."]
     retriever.delete_documents(filter="tenant!=a")
     assert texts(retriever) == ["Text a0."]
-
-
-@pytest.fixture
-def part_hidden(tmp_path):
-    """A folder whose first document has a passage that few may see, whose second nobody else may."""
-    marks = {"d": {"d1": "public", "d2": "private"}, "e": {"e1": "private"}, "f": {"f1": "public", "f2": "public"}}
-    given = [
-        types.Document(
-            name, chunks=tuple(Passage(f"Text {own}.", own, metadata={"level": m}) for own, m in own.items())
-        )
-        for name, own in marks.items()
-    ]
-    with Index(tmp_path / "i", recipe="flat", chunker=None) as index:
-        index.build(given)
-    return tmp_path / "i"
-
-
-def passages(folder):
-    with Index(folder) as index:
-        return [own for _, own in index.snapshot().passage_ids()]
-
-
-async def test_what_a_reader_may_not_see_outlives_his_deletions(part_hidden):
-    reader = SireRetriever.load(part_hidden, allow="level=public")
-    reader.delete_documents(filter="level=public")
-    assert passages(part_hidden) == ["d2", "e1"]
-    await reader.adelete_documents(filter={"doc_id": {"in": ["d", "e"]}})
-    assert passages(part_hidden) == ["d2", "e1"], "he sees nothing of them"
-
-
-@pytest.mark.parametrize("make", [lambda documents: documents, lambda documents: SireVectorStore(documents=documents)])
-def test_by_id_a_store_deletes_what_its_reader_sees(part_hidden, make):
-    reader = SireRetriever.open(part_hidden, allow="level=public")
-    reader.upsert([Document("Text g.", id="g", metadata={"level": "public"})])
-    make(reader).delete(["d", "e", "g", "never"])
-    assert passages(part_hidden) == ["d2", "e1", "f1", "f2"]
-
-
-def test_only_shown_takes_hidden_documents_for_unknown_ones(part_hidden):
-    with Index(part_hidden, allow="level=public") as index:
-        with pytest.raises(CorpusError, match=r"Not in the index: 1 id to delete \(e\).*Nothing was deleted") as error:
-            index.delete(["d", "e"])
-        assert "similar" not in str(error.value)
-        report = index.delete(["d", "e", "f"], missing_ok=True)
-        assert (report.updated, report.removed) == (1, 1)
-        with pytest.raises(CorpusError, match="Not in the index"):
-            index.delete(["d"])
-    assert passages(part_hidden) == ["d2", "e1"]
-    with Index(part_hidden) as index:
-        index.delete(["d"])
-    assert passages(part_hidden) == ["e1"], "without allow changes are not limited"
 
 
 async def test_ids_or_a_filter():

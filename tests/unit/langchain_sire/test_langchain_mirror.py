@@ -7,11 +7,7 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sire import (
-    SireRetriever,
-    VectorStoreMirror,
-    pool_documents,
-)
+from langchain_sire import SireRetriever, VectorStoreMirror, pool_documents
 from sire_core import Document, Index
 from sire_core.errors import EmbedderMismatchError
 from sire_core.recipes import indexrag, recipe_by_name

@@ -117,20 +117,6 @@ def _part(name, text, source="a.md"):
     return Document(page_content=text, metadata={"source": source}, id=name)
 
 
-def test_titles_follow_what_is_handed_in_before_a_search():
-    def titles():
-        retriever.flush()
-        return {document.id: document.title for document in retriever.index.documents()}
-
-    retriever = SireRetriever.open(recipe="flat")
-    retriever.upsert([_part("1", "---\ntitle: The queue\n---\nFirst words."), _part("2", "Second words.")])
-    assert titles() == {"1": "The queue", "2": "The queue"}
-    retriever.upsert([_part("1", "---\ntitle: The list\n---\nFirst words.")])
-    assert titles()["2"] == "The list"
-    retriever.delete(["1"])
-    assert titles() == {"2": ""}
-
-
 def test_titles_that_come_from_elsewhere_stay(tmp_path):
     """A document of the core has a title of its own, whatever its `source` says."""
     with Index(tmp_path / "i", recipe="flat") as index:

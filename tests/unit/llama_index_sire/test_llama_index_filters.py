@@ -65,11 +65,7 @@ _metadata = st.fixed_dictionaries(
 
 @pytest.mark.skipif(not hasattr(utils, "build_metadata_filter_fn"), reason="older LlamaIndex: only inside its store")
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # other processes may have the machine
-@given(
-    st.lists(_filters, min_size=1, max_size=3),
-    st.sampled_from(list(FilterCondition)),
-    _metadata,
-)
+@given(st.lists(_filters, min_size=1, max_size=3), st.sampled_from(list(FilterCondition)), _metadata)
 def test_filters_mean_what_they_mean_in_llama_index(filters, condition, metadata):
     given_filters = MetadataFilters(filters=filters, condition=condition)
     theirs = utils.build_metadata_filter_fn(lambda _: metadata, given_filters)

@@ -219,21 +219,6 @@ def limited(retriever, folder, **options):
     return SireRetriever(Index(folder, allow="level=public", **options), transformations=retriever.transformations)
 
 
-@pytest.mark.parametrize(
-    ("gone", "left"), [(["n1"], ["n2", "n3"]), (["n1", "n2"], ["n3"]), (["n3"], ["n1", "n2", "n3"])]
-)
-def test_deleting_nodes_leaves_those_that_are_hidden(tmp_path, gone, left):
-    retriever = SireRetriever.from_documents(levels(), persist_dir=tmp_path / "i", recipe="flat")
-    limited(retriever, tmp_path / "i").delete_nodes(gone)
-    assert retriever.ref_doc_info["d"].node_ids == left
-
-
-def test_deleting_a_document_leaves_its_nodes_that_are_hidden(tmp_path):
-    retriever = SireRetriever.from_documents(levels(), persist_dir=tmp_path / "i", recipe="flat")
-    limited(retriever, tmp_path / "i").delete_ref_doc("d")
-    assert retriever.ref_doc_info["d"].node_ids == ["n3"]
-
-
 async def test_nodes_deleted_at_once_stay_deleted():
     nodes = levels()
     retriever = SireRetriever.from_documents(nodes, recipe="flat")

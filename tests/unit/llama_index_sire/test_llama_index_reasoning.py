@@ -31,11 +31,12 @@ from llama_index_sire import (
 from sire_core import Index, UsageLimits
 from sire_core.errors import ConfigurationError, ModelError, NoAnswerError, QueryError
 from sire_core.models.sync import run_sync
-from sire_core.protocols import Completion, Prompt
+from sire_core.protocols import Prompt
 from sire_core.reason import IRCoTConfig, ReasoningLimits, SelfAskConfig
 from sire_core.reason.prompts import Reading
 from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import to_uuid
+from support.adapter_results import gather
 from support.llama_index_models import ChatLLM, FunctionLLM, WordEmbedding, as_llama_index
 
 THINK = {"reasoning": "Petra Quillon directed The Salt Lantern.", "search": "Where was Petra Quillon born?"}
@@ -207,12 +208,6 @@ class SyncLLM(ChatLLM):
             self._threads.add(threading.current_thread())
             text += word
             yield CompletionResponse(text=text, delta=word)
-
-
-async def gather(parts):
-    came = [part async for part in parts]
-    assert isinstance(came[-1], Completion)
-    return came[:-1], came[-1]
 
 
 @pytest.mark.parametrize("from_sync", [False, True])

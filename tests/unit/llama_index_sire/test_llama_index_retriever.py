@@ -98,19 +98,6 @@ def test_the_query_engine_answers_with_the_llm_of_the_index(documents):
     assert str(retriever.as_query_engine(llm=MockLLM(max_tokens=1)).query("Where?")) == "text"
 
 
-def test_the_query_engine_takes_a_number_of_nodes_and_a_filter(index_of, question):
-    """`RetrieverQueryEngine.from_args` swallows what it does not know."""
-    retriever = SireRetriever(index_of(), filters={"kind": {"in": ["person", "film"]}})
-    engine = retriever.as_query_engine(llm=MockLLM(), similarity_top_k=2, filters="kind=person")
-    found = engine.query(question).source_nodes
-    assert [node.node_id for node in found] == [
-        node.node_id for node in SireRetriever(index_of(), similarity_top_k=2, filters="kind=person").retrieve(question)
-    ]
-    assert retriever.as_query_engine(llm=MockLLM()).retriever is retriever
-    nobody = retriever.as_query_engine(llm=MockLLM(), filters="kind=place")
-    assert nobody.query(question).source_nodes == []
-
-
 def test_settings_after_loading_belong_to_other_indexes(tmp_path, documents, question):
     """An index of the core's default embedder stays readable when the user sets a global model afterwards."""
     SireRetriever.from_documents(documents[:5], recipe="flat", persist_dir=tmp_path / "ours")

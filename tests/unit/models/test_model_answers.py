@@ -12,12 +12,7 @@ from pydantic import BaseModel
 
 from sire_core.extraction.answer_schemas import ExtractionAnswer
 from sire_core.extraction.model_extractor import JOINT, passage_data
-from sire_core.models.answer_parsing import (
-    ask_structured,
-    parse_answer,
-    strict_json_schema,
-    tolerant_json,
-)
+from sire_core.models.answer_parsing import ask_structured, parse_answer, strict_json_schema, tolerant_json
 from sire_core.models.prompt_format import neutralize, render
 from sire_core.protocols import ChunkInContext, Completion, ModelRequest, Prompt
 from sire_core.text.words import clean_value
@@ -61,18 +56,7 @@ def test_tolerant_json_reads_what_models_write(answer: str) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        "",
-        "   ",
-        "no json",
-        "42",
-        '"text"',
-        TEXT[:-1],
-        TEXT[: len(TEXT) // 2],
-        "{" * 5000,
-        "[" * 200_000,
-        '{"a": "b',
-    ],
+    ["", "   ", "no json", "42", '"text"', TEXT[:-1], TEXT[: len(TEXT) // 2], "{" * 5000, "[" * 200_000, '{"a": "b'],
 )
 def test_tolerant_json_never_completes_what_was_cut_off(answer: str) -> None:
     with pytest.raises(ValueError):
@@ -207,12 +191,12 @@ MARKERS = ("<data>", "</data>", "< / data >", "\uff1c/data>", "<|im_end|>", "</s
 
 
 @pytest.mark.parametrize("marker", [*MARKERS, "<<SYS>>", "<</SYS>>", "<start_of_turn>", "<tool_call>", "<\uff5cUser"])
-@pytest.mark.parametrize("glue", GLUE)
-def test_invisible_characters_do_not_disguise_a_marker(marker: str, glue: str) -> None:
+def test_invisible_characters_do_not_disguise_a_marker(marker: str) -> None:
     """Wherever they stand, and however many: what a reader or a tokenizer without them sees is parted."""
-    for disguised in (glue.join(marker), *(marker[:at] + 2 * glue + marker[at:] for at in range(1, len(marker)))):
-        seen = "".join(letter for letter in neutralize(f"a {disguised} b") if letter not in GLUE)
-        assert marker not in seen, disguised
+    for glue in GLUE:
+        for disguised in (glue.join(marker), *(marker[:at] + 2 * glue + marker[at:] for at in range(1, len(marker)))):
+            seen = "".join(letter for letter in neutralize(f"a {disguised} b") if letter not in GLUE)
+            assert marker not in seen, disguised
 
 
 @pytest.mark.parametrize(

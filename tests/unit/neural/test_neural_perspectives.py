@@ -86,10 +86,7 @@ def test_oracle_E6_modularity_loss_and_soft_information(torch, losses):
     assert found == pytest.approx(0.5158, abs=5e-5)
 
 
-@pytest.mark.parametrize(
-    ("mu", "natural", "one"),
-    [(1e-3, -11.9020, -13.8040), (None, -5.0, 0.0)],
-)
+@pytest.mark.parametrize(("mu", "natural", "one"), [(1e-3, -11.9020, -13.8040), (None, -5.0, 0.0)])
 def test_oracle_E7_small_mu_prefers_one_cluster(torch, losses, mu, natural, one):
     adjacency = barbell(losses, torch)
     assert losses.soft_modularity_loss(adjacency, one_hot(torch, NATURAL), mu).item() == pytest.approx(
@@ -99,8 +96,7 @@ def test_oracle_E7_small_mu_prefers_one_cluster(torch, losses, mu, natural, one)
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{}, {"nest": "repair"}, {"assign": "sigmoid"}, {"loss": "modularity"}, {"information": "nmi"}],
+    "changes", [{}, {"nest": "repair"}, {"assign": "sigmoid"}, {"loss": "modularity"}, {"information": "nmi"}]
 )
 def test_training_finds_planted_blocks(losses, monkeypatch, changes):
     graph, labels = planted(4, 80)

@@ -287,10 +287,7 @@ def test_learned_trees_without_torch_are_refused_before_anything_is_paid(tmp_pat
                 ConfigurationError, match=r"abstractor='neural' needs torch: pip install .sire-rag.torch"
             ):
                 ask(CORPUS)
-    with (
-        Index(recipe=smart(abstractor="neural")) as index,
-        pytest.raises(ConfigurationError, match="needs torch"),
-    ):
+    with Index(recipe=smart(abstractor="neural")) as index, pytest.raises(ConfigurationError, match="needs torch"):
         index.estimate(CORPUS)  # also where no model would be paid
     assert model.log == []
 
@@ -379,10 +376,7 @@ def test_every_cluster_that_two_passages_speak_of_has_a_report(tmp_path):
     long = "Alba met Bero in the long winter before the harbour of the northern town was closed for good by the ice."
     texts = [Document("a", f"{long} Bero met Cilo."), Document("b", f"{long[:-1]} again. Alba met Cilo.")]
     path = tmp_path / "recorded.jsonl"
-    triples = [
-        [["Alba", "met", "Bero"], ["Bero", "met", "Cilo"]],
-        [["Alba", "met", "Bero"], ["Alba", "met", "Cilo"]],
-    ]
+    triples = [[["Alba", "met", "Bero"], ["Bero", "met", "Cilo"]], [["Alba", "met", "Bero"], ["Alba", "met", "Cilo"]]]
     names = ["Alba", "Bero", "Cilo"]
     rows = [{"id": d.id, "entities": names, "triples": t, "model": "m"} for d, t in zip(texts, triples, strict=True)]
     other = {"id": "c", "entities": ["Dara", "Elmo"], "triples": [["Dara", "met", "Elmo"]], "model": "m"}

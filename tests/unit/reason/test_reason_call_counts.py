@@ -4,7 +4,7 @@ import pytest
 
 from sire_core import Index
 from sire_core.data import demo_documents
-from sire_core.reason import SubQuestion, collect, ircot, single
+from sire_core.reason import SubQuestion, collect, ircot
 from sire_core.reason.prompts import Reading, SearchThought
 from sire_core.testing.doubles import ScriptedModel
 
@@ -39,12 +39,6 @@ async def test_ircot_makes_one_call_a_round_and_one_for_the_answer(index, script
     assert "Varn Harbour" in trace.answer.text
     assert trace.answer.citations == (1,)
     assert trace.answer.sufficient
-
-
-@pytest.mark.parametrize("reply", [ANSWER, JSON_ANSWER])
-async def test_one_search_makes_one_call(index, reply):
-    trace = await collect(single(index, QUESTION, model=ScriptedModel([reply])))
-    assert (trace.answer.usage.calls, trace.answer.citations) == (1, (1,))
 
 
 @pytest.mark.parametrize("step", ['{"answer": "Varn [1]", "sufficient": true}', '{"thought": "done", "done": true}'])

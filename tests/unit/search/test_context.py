@@ -191,10 +191,7 @@ def test_an_index_joins_small_passages_with_their_neighbors(*, by_splitter: bool
         press = [Document(f"press-{number}", part, metadata=about) for number, part in enumerate(parts)]
     with Index(recipe="flat", chunker=None) as index:
         index.build(
-            [
-                *press,
-                *(Document(f"other-{n}", f"Soap number {n} smells of roses and lemons.") for n in range(40)),
-            ]
+            [*press, *(Document(f"other-{n}", f"Soap number {n} smells of roses and lemons.") for n in range(40))]
         )
         context = index.context("Who cleans the press on Fridays?", 60, options=ContextOptions(pool=1))
         quoted = " ".join(one.text for one in context.evidence)

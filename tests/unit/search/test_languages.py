@@ -166,11 +166,7 @@ changé, dit Claire Dupont.
                 "Haftpflichtversicherung",
             },
         ),
-        (
-            LETTRE,
-            {"Marseille", "Claire Dupont"},
-            {"Chers", "Combien", "Les"},
-        ),
+        (LETTRE, {"Marseille", "Claire Dupont"}, {"Chers", "Combien", "Les"}),
     ],
 )
 def test_function_words_greetings_and_german_nouns_are_no_names(text, wanted, unwanted):

@@ -6,6 +6,7 @@ import asyncio
 import sys
 import time
 import unicodedata
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,19 +150,22 @@ HINDI = [
 ]
 
 
-def _first(pages: list[str], question: str, ranker: str = "bm25") -> str:
-    with Index(recipe=REGISTRY["flat"](ranker=ranker)) as index:
+def _firsts(pages: list[str], question: str, *rankers: str) -> set[str]:
+    """The pages that rankers find first."""
+    with Index(recipe="flat") as index:
         index.build([Document(str(number), text) for number, text in enumerate(pages)])
-        hit, _ = index.search(question, 2)
-    return hit.doc_ids[0] if hit.score > 0 else ""
+        snapshot = index.snapshot()
+        found = [replace(snapshot, recipe=REGISTRY["flat"](ranker=ranker)).search(question, 2) for ranker in rankers]
+    return {hits[0].doc_ids[0] if hits[0].score > 0 else "" for hits in found}
 
 
-@pytest.mark.parametrize("number", range(len(HINDI)))
-def test_hindi_words_keep_their_vowels(number: int) -> None:
-    assert _first([page for page, _ in HINDI], HINDI[number][1].split()[0]) == str(number)
+def test_hindi_words_keep_their_vowels() -> None:
+    with Index(recipe=REGISTRY["flat"](ranker="bm25")) as index:
+        index.build([Document(page, page) for page, _ in HINDI])
+        for page, question in HINDI:
+            assert index.search(question.split()[0], 1)[0].doc_ids == (page,), question
 
 
-@pytest.mark.parametrize("ranker", ["bm25", "tfidf", "hybrid", "dense"])
 @pytest.mark.parametrize(
     ("page", "other", "question"),
     [
@@ -176,12 +180,12 @@ def test_hindi_words_keep_their_vowels(number: int) -> None:
     ],
     ids=["bengali", "tamil", "soft hyphen", "zero width", "arabic", "hebrew", "decomposed", "joiner"],
 )
-def test_words_are_found_however_they_are_written(ranker: str, page: str, other: str, question: str) -> None:
-    assert _first([other, "Something else", page], question, ranker) == "2"
+def test_words_are_found_however_they_are_written(page: str, other: str, question: str) -> None:
+    assert _firsts([other, "Something else", page], question, "bm25", "tfidf", "hybrid", "dense") == {"2"}
 
 
 def test_persian_endings_stand_apart() -> None:
-    assert _first(["خانه بزرگ است", "کتاب\u200cها روی میز"], "کتاب") == "1"
+    assert _firsts(["خانه بزرگ است", "کتاب\u200cها روی میز"], "کتاب", "bm25") == {"1"}
 
 
 ARABIC = {

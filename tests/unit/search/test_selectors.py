@@ -374,11 +374,7 @@ recipes = pytest.mark.parametrize("recipe", ["msrag", "sire"])
 def opened(folder, recipe, model=None, **settings):
     new = not folder.exists()
     index = Index(
-        folder,
-        recipe=recipe_by_name(recipe, **settings),
-        embedder=HashEmbedder(),
-        chunker=None,
-        language_model=model,
+        folder, recipe=recipe_by_name(recipe, **settings), embedder=HashEmbedder(), chunker=None, language_model=model
     )
     if new:
         index.build(CORPUS)

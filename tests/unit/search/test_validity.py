@@ -28,7 +28,7 @@ VERSIONS = {
 QUESTION = "What is the rate limit of requests per minute?"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def index():
     with Index(recipe="sire") as index:
         index.build([Document(name, text, metadata=metadata) for name, (text, metadata) in VERSIONS.items()])

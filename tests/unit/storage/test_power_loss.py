@@ -46,9 +46,7 @@ print("acknowledged", flush=True)
 os._exit(0)
 """
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux" or shutil.which("gcc") is None, reason="needs gcc on Linux"),
-]
+pytestmark = [pytest.mark.skipif(sys.platform != "linux" or shutil.which("gcc") is None, reason="needs gcc on Linux")]
 
 
 @pytest.fixture(scope="module")

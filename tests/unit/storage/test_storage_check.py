@@ -159,10 +159,7 @@ def test_what_the_embedder_learned_is_made_again_from_the_documents(tmp_path):
         index.build(DOCUMENTS)
         before = [hit.unit.id for hit in index.search("Who founded the Drava mill?", 3)]
     assert sql(tmp_path / "ix" / "calls.sqlite", "UPDATE fitted SET body=x'00'")[0]
-    with (
-        pytest.raises(StorageError, match="give the documents again"),
-        Index(tmp_path / "ix", recipe="flat") as index,
-    ):
+    with pytest.raises(StorageError, match="give the documents again"), Index(tmp_path / "ix", recipe="flat") as index:
         index.search("Who founded the Drava mill?", 3)
     with Index(tmp_path / "ix", recipe="flat") as index:
         index.build(DOCUMENTS)

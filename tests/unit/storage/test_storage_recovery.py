@@ -8,10 +8,7 @@ import sqlite3
 import pytest
 
 from sire_core import Document, Index
-from sire_core.errors import (
-    IndexMissingError,
-    StorageError,
-)
+from sire_core.errors import IndexMissingError, StorageError
 from sire_core.storage.check import check_folder
 from sire_core.storage.checksums import row_checksum
 from sire_core.testing.contracts import read_contents
