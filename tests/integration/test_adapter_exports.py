@@ -99,7 +99,6 @@ def test_the_core_works_without_frameworks():
 @pytest.mark.parametrize(
     ("package", "others"),
     [
-        ("sire_core", ("langchain_core", "llama_index")),
         ("langchain_sire", ("llama_index", "langchain", "langchain_openai", "langgraph")),
         ("llama_index_sire", ("langchain_core", "langchain")),
     ],

@@ -296,7 +296,10 @@ def test_chapters_contents_and_notes_of_a_pdf(tmp_path):
     assert "1 Hulls 2" in document.text
 
 
-def test_pages_of_a_pdf_are_bounded(tmp_path):
+@pytest.mark.parametrize("by", ["the clock", pytest.param("the processor", marks=pytest.mark.slow)])
+def test_pages_of_a_pdf_are_bounded(tmp_path, monkeypatch, by):
+    if by == "the clock":
+        monkeypatch.setattr("sire_core.files.reading_process._WALL_TIME", 0.3)
     line = [(0, 10, 72, 700, "words and words " * 200)]
     (tmp_path / "many.pdf").write_bytes(pdf(line * 100, repeat=400))
     (tmp_path / "good.txt").write_text("Good.")
