@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import logging
-import sys
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -24,7 +22,7 @@ from sire_core.changes.organizing import (
     split_compatible,
 )
 from sire_core.changes.processes import ProcessRunner
-from sire_core.changes.runners import open_runner
+from sire_core.changes.runners import LARGE, open_runner, trim_memory
 from sire_core.documents.change_plan import CorpusChange
 from sire_core.documents.stored_corpus import StoredDocument
 from sire_core.errors import BuildError, ConfigurationError
@@ -52,22 +50,8 @@ if TYPE_CHECKING:
     from sire_core.storage.store import Store
     from sire_core.types import Edge, Unit
 
-LARGE = 1000
-"""Number of documents or passages of a change from which memory is trimmed, which takes some milliseconds."""
-
 HUGE = 10_000
 """Number of passages of a change whose stages have worker processes of their own, which a second pays for."""
-
-
-def trim_memory() -> None:
-    """Return free memory to the system.
-
-    glibc keeps the freed arrays of a stage for the thread that made them: hundreds of megabytes that the next stage, in
-    other threads, cannot use.
-    """
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # another C library
-            ctypes.CDLL(None).malloc_trim(0)
 
 
 _logger = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import IO, Any, TypeVar
 
 from sire_core.errors import BuildError, ConfigurationError
-from sire_core.isolated import start_isolated, usable_cores
+from sire_core.isolated import RARE_COLLECTIONS, start_isolated, usable_cores
 
 S = TypeVar("S")
 P = TypeVar("P")
@@ -38,8 +38,6 @@ _SETTINGS = {
     "MALLOC_TRIM_THRESHOLD_": str(1 << 24),
 }
 _WATCH_SECONDS = 1.0
-_RARE_COLLECTIONS = (20_000, 20, 50)
-"""Thresholds of a worker's garbage collector: collections take a fifth of its CPU time and free next to nothing."""
 
 
 class ProcessRunner:
@@ -231,7 +229,7 @@ def answer_parts() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
     task: tuple[Callable[[Any, Any], Any], Any] | None = None
-    gc.set_threshold(*_RARE_COLLECTIONS)
+    gc.set_threshold(*RARE_COLLECTIONS)
     with suppress(EOFError, BrokenPipeError):
         while True:
             kind, content = _receive(sys.stdin.buffer)

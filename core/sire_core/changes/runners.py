@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import socket
+import sys
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.changes.processes import ProcessRunner
 from sire_core.errors import BuildError, ConfigurationError
-from sire_core.isolated import usable_cores
+from sire_core.isolated import rare_collections, usable_cores
 
 if TYPE_CHECKING:
     from sire_core.protocols import Runner
@@ -23,9 +25,26 @@ R = TypeVar("R")
 _PART = 256  # Items of a part where a runner does not say: so many passages are read at once
 MIN_LETTERS = 2_000_000
 """Length of all texts of a build from which processes save more time than it takes to start them."""
+LARGE = 1000
+"""Number of documents or passages of a change from which memory is trimmed, which takes some milliseconds."""
+_M_MMAP_THRESHOLD, _MMAP_BYTES = -3, 1 << 22  # of glibc's mallopt
 _TRIES = 8  # Workers that a part may be lost with before the build gives up
 _shared: dict[str, Any] = {}
 """In a worker: what the last tasks shared, by its reference. Fetched and unpacked once, not for every part."""
+
+
+def trim_memory() -> None:
+    """Return free memory to the system, and from now on large arrays at once when they are freed.
+
+    glibc keeps the freed arrays of a stage for the thread that made them: hundreds of megabytes that the next stage, in
+    other threads, cannot use.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library
+            library = ctypes.CDLL(None)
+            library.malloc_trim(0)
+            if "MALLOC_MMAP_THRESHOLD_" not in os.environ:
+                library.mallopt(_M_MMAP_THRESHOLD, _MMAP_BYTES)
 
 
 class LocalRunner:
@@ -74,13 +93,17 @@ def results_of(
     part_size: int | None = None,
 ) -> list[R]:
     """Results of `in_parts`, for a thread without an event loop; without a runner of that thread itself."""
-    if runner is None or isinstance(runner, LocalRunner):
-        return [function(shared, part) for part in _Parts(items, part_size or _PART)]
 
-    async def collect() -> list[R]:
+    async def collect(runner: Runner) -> list[R]:
         return [result async for result in in_parts(runner, function, shared, items, part_size=part_size)]
 
-    return asyncio.run(collect())
+    if runner is None or isinstance(runner, LocalRunner):
+        results = [function(shared, part) for part in _Parts(items, part_size or _PART)]
+    else:
+        results = asyncio.run(collect(runner))
+    if len(items) > LARGE:
+        trim_memory()
+    return results
 
 
 def _one(function: Callable[[S, P], R], shared: S, parts: Sequence[P], number: int) -> R:
@@ -239,7 +262,8 @@ def open_runner(runner: Runner | str | None, letters: int = 0) -> Iterator[Runne
     """A runner for the time of a build; see `resolve_runner`. Its processes end with the block."""
     resolved = resolve_runner(runner, letters)
     try:
-        yield resolved
+        with rare_collections():
+            yield resolved
     finally:
         if isinstance(resolved, ProcessRunner):
             resolved.close()

@@ -386,7 +386,8 @@ class IndexWriter:
         return replace(report, units=counts, failures=tuple(self._reader.failures()), dropped=())
 
     async def _change(self, files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
-        from sire_core.changes.builder import LARGE, apply_plan, trim_memory
+        from sire_core.changes.builder import apply_plan
+        from sire_core.changes.runners import LARGE, trim_memory
 
         report = await apply_plan(files, plan, configuration)
         if large := report.added + report.updated > LARGE:
@@ -406,12 +407,15 @@ class IndexWriter:
         """Prepare the ranker, so that the first search does not have to; see `PreparedRanker`."""
         import asyncio
 
+        from sire_core.changes.runners import LARGE, trim_memory
         from sire_core.protocols import PreparedRanker
 
         def prepare() -> None:
             view, recipe = self._reader.latest()
             if isinstance(recipe.ranker, PreparedRanker):
                 recipe.ranker.prepare(view.with_runner(runner))
+                if view.size > LARGE:
+                    trim_memory()
 
         await asyncio.to_thread(prepare)
 

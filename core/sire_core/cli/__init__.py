@@ -7,10 +7,11 @@ import os
 import sys
 from importlib.util import find_spec
 
+from sire_core.isolated import RARE_COLLECTIONS
+
 __all__ = ["main"]
 
 _INTERRUPTED = 130
-_GC_THRESHOLDS = (20_000, 20, 50)  # A build makes many objects that stay; collections find next to nothing to free
 
 
 def main() -> None:
@@ -23,7 +24,7 @@ def main() -> None:
         from sire_core.cli.output import prepare_streams
 
         prepare_streams()
-        gc.set_threshold(*_GC_THRESHOLDS)  # this process is ours; the library leaves that of its host alone
+        gc.set_threshold(*RARE_COLLECTIONS)  # this process is ours
         app(prog_name="sire")
     except KeyboardInterrupt:
         _leave()

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -231,6 +231,7 @@ def layout_of(blocks: Iterable[Block], repeated: int = 0, language: str = "") ->
     return "".join(parts)
 
 
+@lru_cache(16)  # who reads a passage asks for its blocks more than once
 def blocks_of(layout: str) -> tuple[Block, ...]:
     """Blocks that `layout_of` wrote."""
     blocks: list[Block] = []

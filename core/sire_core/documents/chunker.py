@@ -16,7 +16,15 @@ from sire_core.documents.markdown_sections import sections_of
 from sire_core.documents.titles import header_title
 from sire_core.errors import ConfigurationError
 from sire_core.text.languages import UNDETERMINED, find_language, stated_language
-from sire_core.text.words import LINK_TARGET, is_plain, packed, split_sentences, token_pattern, without_link_targets
+from sire_core.text.words import (
+    LINK_TARGET,
+    count_tokens,
+    is_plain,
+    packed,
+    split_sentences,
+    token_pattern,
+    without_link_targets,
+)
 from sire_core.types import Chunk, Document, Passage, chunk_id
 
 # As `count_tokens`, but a word counts once per sixteen letters: without this a line of base64 would be a single token,
@@ -232,8 +240,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def tokens_between(text: str, start: int = 0, end: int | None = None) -> int:
     """Count the tokens of a part of a text as a chunk does."""
-    end = len(text) if end is None else end
-    return len(_tokens(text, start, end).findall(text, start, end))
+    return count_tokens(without_link_targets(text[start:end]), _LONGEST)  # the bracket stands for the address
 
 
 def _tokens(text: str, start: int, end: int) -> re.Pattern[str]:

@@ -192,10 +192,9 @@ _OPTION = re.compile(
 )
 # Most sentences hold no identifier. Every one has a mark that takes a fraction of the work to look for, or letters and
 # digits in an order that prose has not.
-_ADDRESS_MARKS = ("_", "@", "--", "://", "www.")
 _HINT = re.compile(
-    r"\((?<=[\w$]\()|/[\w.{}*:-]{1,60}/|[.:](?:(?<=\w\.)|:)[a-z_]\w|[A-Z](?:(?<=[a-z\d][A-Z])[a-z]|-\d\d|\d{3})|\.\d{1,5}\.\d"
-    r"|v\d{1,4}\."
+    r"[(/.:A-Zv](?:(?<=[\w$]\()|(?<=/)[\w.{}*:-]{1,60}/|(?<=[.:])(?:(?<=\w\.)|:)[a-z_]\w|(?<=[a-z\d][A-Z])[a-z]"
+    r"|(?<=[A-Z])(?:-\d\d|\d{3})|(?<=\.)\d{1,5}\.\d|(?<=v)\d{1,4}\.)"
 )
 _TICKED = re.compile(r"(`{1,2})(?!`)([^`\n]{1,160})\1(?!`)")
 _PLAIN = re.compile(r"[\w$@./:+#-]+(?: [\w$@./:+#-]+){0,2}$")
@@ -228,7 +227,8 @@ def without_backticks(sentence: str) -> tuple[str, list[tuple[int, int]]]:
 
 def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list[TextSpan], list[tuple[int, int]]]:
     """Identifiers of a sentence, and the spans of addresses, which contain no names."""
-    if not (ticked or any(mark in sentence for mark in _ADDRESS_MARKS) or _HINT.search(sentence)):
+    has_mark = "_" in sentence or "@" in sentence or "--" in sentence or "://" in sentence or "www." in sentence
+    if not (has_mark or ticked or _HINT.search(sentence)):
         return [], []
     by_start = {span.start: span for start, end in ticked if (span := _code_name(sentence, start, end))}
     ranges = [(span.start, span.end) for span in by_start.values()]

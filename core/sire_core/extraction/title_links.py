@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sire_core.documents.heading_paths import naming_title
 from sire_core.extraction.headings import base_title
 from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
-from sire_core.text.words import FINAL_MARKS, cached_key, name_key, visible_text
+from sire_core.text.words import FINAL_MARKS, cached_key, name_key, split_words, visible_text
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
 if TYPE_CHECKING:
@@ -115,21 +115,21 @@ class TitleLinker:
     def _scan(self, text: str, *, questions: bool = False, lowered: bool = False) -> Iterator[tuple[int, int, _Form]]:
         """Positions of titles, left to right, longest first, without overlap."""
         text = visible_text(text)
-        word_spans = [match.span() for match in WORD.finditer(text)]
-        words = _words(text)
-        if len(words) != len(word_spans):  # a letter whose lower case is no letter: match word by word
-            words = [text[start:end].lower() for start, end in word_spans]
+        words, word_spans = _words(text), list[tuple[int, int]]()
+        if not text.isascii():
+            word_spans = _word_spans(text)
+            if len(words) != len(word_spans):  # a letter whose lower case is no letter: match word by word
+                words = [text[start:end].lower() for start, end in word_spans]
         index, count = 0, len(words)
         while index < count:
             node = self._nodes.get((0, words[index]))
             after = index + 1
             best: tuple[int, _Form] | None = None
             while node is not None:
-                form = self._forms.get(node)
-                if form is not None and _matches(
-                    text, word_spans[index:after], form, questions=questions, lowered=lowered
-                ):
-                    best = (after, form)
+                if (form := self._forms.get(node)) is not None:
+                    word_spans = word_spans or _word_spans(text)
+                    if _matches(text, word_spans[index:after], form, questions=questions, lowered=lowered):
+                        best = (after, form)
                 node = self._nodes.get((node, words[after])) if after < count else None
                 after += 1
             if best is None:
@@ -140,7 +140,13 @@ class TitleLinker:
 
 
 def _words(text: str) -> list[str]:
+    if text.isascii():
+        return split_words(text.replace("&", " and "))
     return ["and" if word == "&" else word for word in WORD.findall(text.lower())]
+
+
+def _word_spans(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in WORD.finditer(text)]
 
 
 def _rename(entity: Entity, name: str) -> Entity:

@@ -114,13 +114,14 @@ class Entities(Step):
     without_output = (CLAIMS,)
 
     def map(self, item: Item) -> Iterable[Row]:
-        """Yield a row per name of an entity: names that the passage spells out, type, whether it is the title, chunks.
+        """Yield a row per name of an entity: names that the passage spells out, type, whether it is the title.
 
-        And one per entity that the passage gives aliases, with their keys.
+        Behind these stand the passage's chunks where entities are units. And a row per entity that the passage gives
+        aliases, with their keys.
         """
-        spellings, chunks = _names(item), list(item.value.unit.chunk_ids)
+        spellings, chunks = _names(item), [list(item.value.unit.chunk_ids)] if self.index_units else []
         if spellings.title_key and self.entity_source == "all":
-            yield Row(spellings.title_key, [list(spellings.title_names), "", True, chunks])
+            yield Row(spellings.title_key, [list(spellings.title_names), "", True, *chunks])
         ends = {end for head, _, tail, _ in spellings.statements for end in (head, tail)}
         as_extracted = self.literals or self.entity_source != "all"  # names, too, that the passage does not spell out
         for entity in spellings.entities:
@@ -128,12 +129,12 @@ class Entities(Step):
                 continue
             if entity.key and entity.key != CLAIMS:
                 names = entity.names or ((entity.name,) if as_extracted else ())
-                yield Row(entity.key, [list(names), entity.type, False, chunks])
+                yield Row(entity.key, [list(names), entity.type, False, *chunks])
             if entity.aliases:
                 yield Row(CLAIMS, [entity.key, *entity.aliases])
         if self.literals:
             for key, ends_of_key in spellings.literals().items():
-                yield Row(key, [ends_of_key, "", False, chunks])
+                yield Row(key, [ends_of_key, "", False, *chunks])
 
     def size_limit(self) -> int | None:
         """Return the maximum number of passages of an entity."""
@@ -181,7 +182,7 @@ class Entities(Step):
         titled = {entry.key for entry in group.entries if entry.body[2]}
         mentions: dict[str, tuple[Entry, dict[str, None], list[bool]]] = {}
         for entry in group.entries:
-            names, kind, is_title, _ = entry.body
+            names, kind, is_title, *_ = entry.body
             if is_title or kind not in self.skip_types or entry.key in titled:
                 mention = mentions.setdefault(entry.item, (entry, {}, []))
                 mention[1].update(dict.fromkeys(names))

@@ -52,6 +52,8 @@ _SMALL_BATCH = 16
 _large: list[tuple[int, ThreadPoolExecutor]] = []  # The thread of large batches, by process: a fork has no threads
 _GRAM_SIZES = (3, 4, 5)
 _BASE = np.uint64(0x100000001B3)
+_BIT_SIGNS = 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) - 1
+"""Signs of the bits of a byte, `[256, 8]`."""
 
 
 def count_words(texts: Sequence[str], *, whole_letters: bool = False) -> tuple[Counts, list[str]]:
@@ -122,11 +124,7 @@ def random_signs(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
         steps = np.arange(1, blocks + 1, dtype=np.uint64) * GOLDEN
         bits = mixed(keys[:, None] + steps[None, :]).astype("<u8")
-    unpacked = np.unpackbits(bits.view(np.uint8).reshape(len(keys), blocks * 8), axis=1)[:, :width]
-    signs = unpacked.view(np.int8)
-    signs *= 2
-    signs -= 1
-    return signs.astype(np.float32)
+    return _BIT_SIGNS[bits.view(np.uint8)].reshape(len(keys), blocks * 64)[:, :width]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.extend import count_tokens, cut_line, split_sentences, text_length
 from sire_core.papers.trees.similarity_tree import abstractiveness
-from sire_core.text.words import packed, token_pattern
+from sire_core.text.words import find_words, packed, split_words, token_pattern
 
 WHOLE = [
     "Er wurde am 3. Mai 1902 geboren.",
@@ -112,3 +114,11 @@ def test_details_and_fragments(text):
 )
 def test_overviews(text):
     assert abstractiveness(text) == "high"
+
+
+def test_words_and_tokens_of_every_letter_of_ascii():
+    text = "".join(f"{chr(code)}a{chr(code)} " for code in range(128)) + "x" * 40
+    assert find_words(text) == re.findall(r"\w+", text)
+    assert split_words(text) == re.findall(r"\w+", text.lower())
+    assert count_tokens(text) == len(re.findall(r"\w+|[^\w\s]", text))
+    assert count_tokens(text, 16) == count_tokens(text) + 2

@@ -16,6 +16,7 @@ import numpy as np
 
 from sire_core.arrays.grouping import positions_in
 from sire_core.arrays.lists import Lists, Ragged, word_keys
+from sire_core.changes.processes import ProcessRunner
 from sire_core.changes.runners import results_of
 from sire_core.documents.blocks import CODE, HEADING, PARAGRAPH, block_text
 from sire_core.documents.heading_paths import is_path, title_path
@@ -276,6 +277,8 @@ class PassageWords:
     def read(cls, ids: IdArray, units: Sequence[Unit], runner: Runner | None) -> PassageWords:
         """Read passages, in parts wherever the runner works; words are numbered as they first appear."""
         read = results_of(runner, _spelled, None, units) or [_spelled(None, ())]
+        if isinstance(runner, ProcessRunner):
+            runner.close()  # what follows is done in this process, and takes memory
         numbers: dict[str, int] = {}
         for part in read:
             number = np.array([numbers.setdefault(word, len(numbers)) for word in part.words], dtype=np.int32)
@@ -478,8 +481,9 @@ def _numbered(name: str, spoken: Language, number: Callable[[str], int]) -> list
 def _words(text: str, spoken: Language) -> tuple[list[str], list[int]]:
     """Words and whether they look like parts of a name."""
     raw = find_words(text.replace("&", " And ") if "&" in text else text)
-    if text.isascii():
-        return " ".join(raw).lower().split(), [word < "a" for word in raw]  # small letters come last in ASCII
+    joined = " ".join(raw)
+    if text.isascii() or (joined.isascii() and spoken.code != "tr"):
+        return joined.lower().split(), [word < "a" for word in raw]  # small letters come last in ASCII
     words: list[str] = []
     capital: list[int] = []
     for word in raw:
