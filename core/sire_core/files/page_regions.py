@@ -36,6 +36,7 @@ _SHORTEST_SENTENCE, _LONG_BLOCK = 30, 150
 """Letters outside of links of a sentence with its full stop, and of a block that is running text without one."""
 _IMPRINT = re.compile(
     r"\W*(?:(?:created|built|generated|powered|made) (?:using|with|by)\b|(?:last )?(?:updated|modified)(?: on\b|: \d)"
+    r"|(?:version [\w.-]{1,20}\s+)?last (?:updated|modified) \d"
     r"|creative commons [^\]]{0,60}\]\()"
     r"|.{0,60}(?:\u00a9|\bcopyright\b.{0,9}\d{4}|all rights reserved|\buses? cookies\b"
     r"|\b(?:page|site|document) (?:was )?(?:last )?(?:updated|modified)\b|\blicensed under\b)",

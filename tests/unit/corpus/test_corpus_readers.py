@@ -539,7 +539,10 @@ def test_the_date_and_licence_of_a_page_are_no_text(tmp_path):
     licence += "<img src=l.png alt='Creative Commons 3.0 License'>"
     (tmp_path / "a.html").write_text(f"<h2>Locks</h2>{date}<h1>Locks</h1><p>One waits.</p>{date}{licence}")
     (tmp_path / "b.html").write_text("<h1>Locks</h1><p>Last updated: June 2024</p>")
+    footer = "<div id=footer><div id=footer-text>Version 1.2<br/>\nLast updated 2023-01-25 09:27:30 UTC</div></div>"
+    (tmp_path / "aa.html").write_text(f"<h1>Locks</h1><p>One waits.</p>{footer}")
     assert [one.text for one in read_documents(tmp_path)] == [
+        "# Locks\n\nOne waits.",
         "# Locks\n\nOne waits.",
         "# Locks\n\nLast updated: June 2024",
     ]
