@@ -43,7 +43,7 @@ whether it is code that is not asked for; whether it has a number or a new name,
 whether it leads to one of the first hits; whether its hit is one that is led to, and the share of the linking sentence
 in it."""
 _SHORT_TOKENS = 8
-_MAX_LED_TOKENS = 40  # Of code that is quoted behind a colon, whatever is asked for
+_MAX_LED_CODE_TOKENS = 40  # Of code that is quoted behind a colon, whatever is asked for
 _WITHIN = {"parts": 4.0, "whole": 3.5}  # By how much less than the best a sentence may score
 _BESIDE = {(True, False): (1.5, 3.0), (True, True): (0.5, inf), (False, False): (0.5, inf), (False, True): (0.3, inf)}
 """Bonus of a sentence beside a chosen one, and how much less than that one at most; by whether they share a
@@ -170,12 +170,12 @@ class ScoredSentences:
     def share_paragraph(self, position: int, beside: int) -> bool:
         """True if two sentences side by side stand in one paragraph or table, or one leads to code or to a list."""
         (row, first), (_, second) = sorted((self.piece(position), self.piece(beside)))
-        text = self.candidates.read[row].text
+        each, number = self.candidates.read[row], self.candidates.number[max(position, beside)]
         if first.kind != CODE == second.kind:
-            is_short = count_tokens(text[second.start : second.end]) <= _MAX_LED_TOKENS
-            if (is_short and text[: first.end].endswith(":")) or self.asking.asks_code(self.question):
+            is_short = each.tokens[number] <= _MAX_LED_CODE_TOKENS
+            if (is_short and each.led[number]) or self.asking.asks_code(self.question):
                 return True
-        return "\n\n" not in text[first.end : second.start]
+        return "\n\n" not in each.text[first.end : second.start]
 
     def linked_rows(self, position: int) -> list[int]:
         """Rows of other passages with a rare word of a sentence that the question lacks, such as a name."""

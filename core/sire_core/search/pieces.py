@@ -71,7 +71,7 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
     heads = [(*piece.headings, piece.header) if by_sentence else piece.headings for piece in pieces]
     tokens = tuple(map(count_tokens, spans))
     kinds = {block.start: block.kind for block in blocks}
-    colons = [False, *(span.rstrip(_EMPHASIS).endswith((":", "\uff1a")) for span in spans)]
+    colons = [False, *map(_leads_on, spans)]
     above = {spans_: of_title.union(*(stems(text[s:e], spoken) for s, e in spans_)) for spans_ in set(heads)}
     return PassagePieces(
         text,
@@ -93,7 +93,7 @@ def line_above(text: str, blocks: Sequence[Block], start: int) -> str:
     number = next((number for number, block in enumerate(blocks) if block.start < start < block.end), 0)
     above = blocks[number - 1] if number and blocks[number].kind == PARAGRAPH == blocks[number - 1].kind else None
     line = block_text(text, above) if above else ""
-    return line if line and len(line) < _MIN_PIECE_CHARS and "\n" not in line and line[-1] not in _ENDS else ""
+    return line if line and len(line) < _MIN_PIECE_CHARS and "\n" not in line and not _ends(line) else ""
 
 
 def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
@@ -140,14 +140,24 @@ def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece
             piece = whole._replace(start=start, end=end, header=header if block.kind == ROW else lead)
             if short is not None and short.headings == piece.headings:
                 piece = piece._replace(start=short.start)
-            is_short = block.kind == PARAGRAPH and end - piece.start < _MIN_PIECE_CHARS and text[end - 1] not in _ENDS
+            is_short = block.kind == PARAGRAPH and end - piece.start < _MIN_PIECE_CHARS and not _ends(text[start:end])
             short = piece if is_short else None
             if not is_short and any(map(str.isalnum, text[start:end])):
                 yield piece
-        if block.kind != CODE and text[block.start : block.end].rstrip(_EMPHASIS).endswith(":"):
+        if block.kind != CODE and _leads_on(text[block.start : block.end]):
             lead = spans[-1]
     if short is not None:
         yield short
+
+
+def _ends(line: str) -> bool:
+    """True if a line says something by itself."""
+    return line.rstrip(_EMPHASIS)[-1:] in _ENDS
+
+
+def _leads_on(text: str) -> bool:
+    """True if a text ends with a colon."""
+    return text.rstrip(_EMPHASIS).endswith((":", "\uff1a"))
 
 
 def _headings_above(blocks: Sequence[Block], number: int, text: str, names: set[str]) -> tuple[tuple[int, int], ...]:

@@ -344,10 +344,15 @@ def test_the_note_of_an_answer_says_where_the_documents_do_not_seem_to_answer():
     assert not extract_answer("When was the Arne Bridge opened?", [BRIDGE, PAINT]).note
 
 
-def test_a_short_command_behind_a_colon_is_quoted_with_its_sentence():
-    text = "# Gates\n\nA good way to shut all gates is:\n\n```\ndd if=/dev/zero of=/run/g count=1\n```\n\nBoats wait below the gates."
+@pytest.mark.parametrize("end", ["is:", "is **this:**", "is\uff1a"])
+def test_a_short_command_behind_a_colon_is_quoted_with_its_sentence(end):
+    code = "```\ndd if=/dev/zero of=/run/g count=1\n```"
+    text = f"# Gates\n\nA good way to shut all gates {end}\n\n{code}\n\nBoats wait below the gates."
     quotes = extract_sentences("What is a good way to shut all gates?", [part("gates", text, "Locks > Gates")])
-    assert quotes[0].text == "A good way to shut all gates is:\n    dd if=/dev/zero of=/run/g count=1"
+    assert quotes[0].text.split("\n") == [
+        f"A good way to shut all gates {end.replace('*', '')}",
+        "    dd if=/dev/zero of=/run/g count=1",
+    ]
 
 
 def test_quotes_have_at_most_their_tokens():
