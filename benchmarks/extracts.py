@@ -6,7 +6,8 @@ A set is a folder of SIRE_DATA. Where questions have `needs`, a need is met if a
 quotation; else a question is if they have its answer (those of the part `odd` that are answered by no yes or no). The
 test part is not read. Left out are weights learned on the other sets of the kind (parts of documents with `needs`,
 whole ones without). `--learn` prints those of all sets given, as `search/extracts.toml` has them. `--refused` prints
-how many of 50 questions of the part `odd` of each set its own documents and those of the other sets do not answer.
+how many of 50 questions of the part `odd` of each set its own documents and those of the other sets do not answer, and
+how many of `everyday_questions.txt`: in people's own words, about computers and the house, answered by no set.
 """
 
 from __future__ import annotations
@@ -119,14 +120,15 @@ def refused(names: Sequence[str]) -> None:
     """Print the percentage of the questions of each set that the documents of each set are said not to answer."""
     sets = {name: load_dataset(DATA / name) for name in names}
     texts = {name: [one.question for one in dataset.part("odd").questions[:REFUSED]] for name, dataset in sets.items()}
+    texts["everyday"] = Path(__file__).with_name("everyday_questions.txt").read_text("utf-8").splitlines()
     print(
         f"| documents | questions | {' | '.join(f'{share:.2f}' for share in SHARES)} |\n|---|---|{'--:|' * len(SHARES)}"
     )
     for name, dataset in sets.items():
         with Index(recipe="sire") as index:
             index.build(dataset.documents)
-            for other in sets:
-                found = list(zip(texts[other], index.search_many(texts[other], extracts.PASSAGES), strict=True))
+            for other, questions in texts.items():
+                found = list(zip(questions, index.search_many(questions, extracts.PASSAGES), strict=True))
                 values = []
                 for unanswered.MIN_SHARE in SHARES:
                     values.append(100 * fmean(not unanswered.judge_hits(*one)[1] for one in found))

@@ -16,6 +16,7 @@ from sire_core.extraction.headings import is_everyday, rarity
 from sire_core.models.lexical_embedder import gram_vectors
 from sire_core.models.word_vectors import is_english
 from sire_core.search.alike_words import MIN_ALIKE_COSINE
+from sire_core.search.context import FEATURES, Candidates, ranked
 from sire_core.text.asking import asking_rules
 from sire_core.text.languages import ENGLISH, CompoundWords, find_language, language, language_among
 from sire_core.text.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 MIN_SHARE, MAX_RARITY = 0.4, 75.0
 """Share of a question that the best hit must have to be quoted. Words that are rare in English count more, names that
 no hit has twice, and of long questions only so much, about nine rare words; see `benchmarks/extracts.py --refused`."""
+SURE_SHARE, MIN_MEANING, MIN_IN_PIECE = 0.7, 0.45, 0.6
+"""Share of an English question that is enough by itself. With less, and without a name that a hit has, a piece of the
+first hits must mean what is asked (cosine) or have so much of its words: everyday words stand in every long text."""
+_READ_HITS = 10  # Hits whose pieces are looked at
 _MIN_SHARE_OF_LANGUAGE = {"zh": 0.35, "th": 0.65, "lo": 0.65, "km": 0.65, "my": 0.65}
 _MIN_SHARE_OF_WORDS = 0.42
 """Share of a question in another language that two hits must have to be quoted; of pairs of letters, which texts share
@@ -76,6 +81,9 @@ class _ReadQuestion:
     names: Collection[str]  # Those of these that are names
     words_of: Callable[[str], Collection[str]]  # Content words of one of these
     min_share: float  # Least share that is an answer
+    is_about: Callable[[], bool] = lambda: (
+        True
+    )  # Whether the hits mean what is asked, if they have no large share of it
     max_weight: float = inf  # Of all words together
     second_hit: float = 0.0  # How much words count that only a second hit has
 
@@ -86,7 +94,8 @@ class _ReadQuestion:
             return _NO_SHARED_WORD, False
         added = np.array([(np.maximum(shares - share, 0.0) @ weights).max() for share in shares])
         best = (shares @ weights + self.second_hit * added).max()
-        is_answered = bool(best >= self.min_share * min(weights.sum(), self.max_weight))
+        enough = min(weights.sum(), self.max_weight)
+        is_answered = bool(best >= SURE_SHARE * enough or (best >= self.min_share * enough and self.is_about()))
         missing = {self.words[number] for number in np.flatnonzero((weights > 0) & ~shares.any(axis=0)).tolist()}
         counted = np.count_nonzero(weights)
         lacking = [word for word in self.spelled if missing.intersection(self.words_of(word))]
@@ -126,7 +135,18 @@ def _read_english(question: str, hits: Sequence[Hit], spoken: Language) -> _Read
     in_names = frozenset().union(*map(stems_of, names))
     weights = np.array([rarity(word) * (word not in _vague_stems() or stems <= _vague_stems()) for word in words])
     weights *= 1 + (np.array([word in in_names for word in words], dtype=bool) & ~shares.any(axis=0))
-    return _ReadQuestion(words, weights, shares, spelled, names, stems_of, MIN_SHARE, MAX_RARITY)
+    proper = frozenset().union(*(stems_of(name) for name in names if not (name.islower() and is_english(name))))
+    is_about = partial(_is_about, question, hits, has_name=not proper.isdisjoint(chain(*held)))
+    return _ReadQuestion(words, weights, shares, spelled, names, stems_of, MIN_SHARE, is_about, MAX_RARITY)
+
+
+def _is_about(question: str, hits: Sequence[Hit], *, has_name: bool) -> bool:
+    """True if hits have a name of a question, or a piece of the first ones means what it asks or has its words."""
+    if has_name:
+        return True
+    features = Candidates.of(question, ranked(hits[:_READ_HITS])).features
+    meaning, words = (features[:, FEATURES.index(name)] for name in ("meaning", "words"))
+    return bool((meaning >= MIN_MEANING).any() or (words >= MIN_IN_PIECE).any())
 
 
 def _shares_of_hits(content: Sequence[str], words_of_hits: Sequence[Sequence[str]], spoken: Language) -> FloatArray:

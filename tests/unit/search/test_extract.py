@@ -148,6 +148,30 @@ def test_hits_that_share_hardly_a_word_with_the_question_are_only_the_nearest(qu
     assert unanswered_note(question, [BRIDGE, PAINT]) == note
 
 
+LETTERS = "How can I make the letters on my monitor bigger?"
+METRICS = (
+    "The monitor collects figures of every node and keeps them for a day. A node that does not answer is asked again. "
+    "Use a key of capital letters for each figure. A larger store takes the figures of a month, and queries of it wait."
+)
+SCREEN = "Are letters hard to read? Choose another scale: the text of all windows on the screen becomes larger."
+QUEUE = "The monitor of Heron keeps its letters in a queue of seven days."
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_quoted"),
+    [
+        (LETTERS, METRICS, False),
+        (LETTERS, f"{METRICS}\n\nWith `big`, letters on a monitor are drawn bigger.", True),
+        ("How can old people read small letters on the screen?", SCREEN, True),
+        ("What does Heron do with letters from abroad?", QUEUE, True),
+    ],
+)
+def test_everyday_words_in_a_text_about_something_else_are_no_answer(question, text, is_quoted):
+    hits = [hit("a", text, "Notes"), hit("b", "Dust lies in the hall.", "Dust")]
+    assert bool(extract_sentences(question, hits)) is is_quoted
+    assert unanswered_note(question, hits).startswith(REFUSED) is not is_quoted
+
+
 def test_without_hits_there_is_nothing_to_warn_of():
     assert unanswered_note("xyzzy", []) == ""
 
@@ -225,7 +249,7 @@ def test_what_is_quoted_is_said_of_the_setting_that_is_asked_for(question, quote
 )
 def test_what_is_quoted_is_whole_or_says_that_it_goes_on(text, quoted):
     hits = [hit("lock", text, "Mill > Lock"), hit("lock", "Dust lies in the hall of the bell.", "Mill > Bell")]
-    found = extract_sentences("How do I start the lock of the mill anew?", hits, 80)
+    found = extract_sentences("How is the lock of the mill started?", hits, 80)
     assert any(one.quoted.startswith(quoted) for one in found), found
 
 
