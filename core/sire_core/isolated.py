@@ -1,22 +1,21 @@
-"""Python processes that import nothing from the current folder or the user's script; cores and garbage collection."""
+"""Python processes that import nothing from the current folder or the user's script; cores and memory settings."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-RARE_COLLECTIONS = (20_000, 20, 50)
+_RARE_COLLECTIONS = (20_000, 20, 50)
 """Thresholds of the garbage collector for a build: collections take a fifth of its time and free next to nothing."""
-
-_thresholds_before: list[tuple[int, int, int]] = []
-_thresholds_lock = threading.Lock()
+_M_MMAP_THRESHOLD = -3  # of glibc's mallopt
+_LARGE_ARRAY_BYTES = 1 << 22
 
 _START = (
     "import sys; from importlib import import_module; "
@@ -51,21 +50,12 @@ def start_isolated(
     )
 
 
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Let this process collect garbage rarely during a build; after the last one its own thresholds are back."""
-    with _thresholds_lock:
-        _thresholds_before.append(gc.get_threshold())
-        if 0 < gc.get_threshold()[0] < RARE_COLLECTIONS[0]:
-            gc.set_threshold(*RARE_COLLECTIONS)
-    try:
-        yield
-    finally:
-        with _thresholds_lock:
-            before = _thresholds_before[0]
-            _thresholds_before.pop()
-            if not _thresholds_before:
-                gc.set_threshold(*before)
+def tune_own_process() -> None:
+    """Collect garbage rarely in a process that is ours, and let glibc return large arrays as soon as they are freed."""
+    gc.set_threshold(*_RARE_COLLECTIONS)
+    if sys.platform == "linux" and "MALLOC_MMAP_THRESHOLD_" not in os.environ:
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_ARRAY_BYTES)
 
 
 def _interpreter() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import pickle
@@ -21,7 +20,7 @@ from contextlib import suppress
 from typing import IO, Any, TypeVar
 
 from sire_core.errors import BuildError, ConfigurationError
-from sire_core.isolated import RARE_COLLECTIONS, start_isolated, usable_cores
+from sire_core.isolated import start_isolated, tune_own_process, usable_cores
 
 S = TypeVar("S")
 P = TypeVar("P")
@@ -229,7 +228,7 @@ def answer_parts() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
     task: tuple[Callable[[Any, Any], Any], Any] | None = None
-    gc.set_threshold(*RARE_COLLECTIONS)
+    tune_own_process()
     with suppress(EOFError, BrokenPipeError):
         while True:
             kind, content = _receive(sys.stdin.buffer)

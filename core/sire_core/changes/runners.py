@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.changes.processes import ProcessRunner
 from sire_core.errors import BuildError, ConfigurationError
-from sire_core.isolated import rare_collections, usable_cores
+from sire_core.isolated import usable_cores
 
 if TYPE_CHECKING:
     from sire_core.protocols import Runner
@@ -27,24 +27,20 @@ MIN_LETTERS = 2_000_000
 """Length of all texts of a build from which processes save more time than it takes to start them."""
 LARGE = 1000
 """Number of documents or passages of a change from which memory is trimmed, which takes some milliseconds."""
-_M_MMAP_THRESHOLD, _MMAP_BYTES = -3, 1 << 22  # of glibc's mallopt
 _TRIES = 8  # Workers that a part may be lost with before the build gives up
 _shared: dict[str, Any] = {}
 """In a worker: what the last tasks shared, by its reference. Fetched and unpacked once, not for every part."""
 
 
 def trim_memory() -> None:
-    """Return free memory to the system, and from now on large arrays at once when they are freed.
+    """Return free memory to the system.
 
     glibc keeps the freed arrays of a stage for the thread that made them: hundreds of megabytes that the next stage, in
     other threads, cannot use.
     """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library
-            library = ctypes.CDLL(None)
-            library.malloc_trim(0)
-            if "MALLOC_MMAP_THRESHOLD_" not in os.environ:
-                library.mallopt(_M_MMAP_THRESHOLD, _MMAP_BYTES)
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 class LocalRunner:
@@ -262,8 +258,7 @@ def open_runner(runner: Runner | str | None, letters: int = 0) -> Iterator[Runne
     """A runner for the time of a build; see `resolve_runner`. Its processes end with the block."""
     resolved = resolve_runner(runner, letters)
     try:
-        with rare_collections():
-            yield resolved
+        yield resolved
     finally:
         if isinstance(resolved, ProcessRunner):
             resolved.close()

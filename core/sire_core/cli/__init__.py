@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from importlib.util import find_spec
 
-from sire_core.isolated import RARE_COLLECTIONS
+from sire_core.isolated import tune_own_process
 
 __all__ = ["main"]
 
@@ -24,7 +23,7 @@ def main() -> None:
         from sire_core.cli.output import prepare_streams
 
         prepare_streams()
-        gc.set_threshold(*RARE_COLLECTIONS)  # this process is ours
+        tune_own_process()
         app(prog_name="sire")
     except KeyboardInterrupt:
         _leave()

@@ -1,7 +1,6 @@
 """Builds in worker processes and by Ray: equal to one process, and nothing is left running, however they end."""
 
 import asyncio
-import gc
 import operator
 import os
 import signal
@@ -341,21 +340,3 @@ def test_ray_where_nobody_listens_is_said_at_once(tmp_path, monkeypatch):
             pytest.raises(ConfigurationError, match=rf"does not connect to the cluster at .*{place}.*RAY_AUTH_TOKEN"),
         ):
             index.build(list(demo_documents())[:3])
-
-
-def test_garbage_is_collected_rarely_during_a_build_and_as_before_after_it() -> None:
-    def built_with(thresholds: tuple[int, int, int]) -> set[int]:
-        seen: set[int] = set()
-        gc.set_threshold(*thresholds)
-        with Index(runner="local", progress=lambda *_: seen.add(gc.get_threshold()[0])) as index:
-            index.build([Document("a", "Ada Lovelace wrote a program.")])
-        assert gc.get_threshold() == thresholds
-        return seen
-
-    before = gc.get_threshold()
-    try:
-        assert built_with((700, 10, 10)) == {20_000}
-        assert built_with((50_000, 9, 9)) == {50_000}
-        assert built_with((0, 10, 10)) == {0}  # turned off
-    finally:
-        gc.set_threshold(*before)
