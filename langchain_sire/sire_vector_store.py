@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
@@ -12,7 +13,7 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sire.documents import Ids, from_texts, hit_to_langchain, with_ids
+from langchain_sire.documents import Documents, Ids, from_texts, hit_to_langchain, with_ids
 from langchain_sire.embeddings import EmbeddingLike, LangChainEmbedder
 from langchain_sire.opening import SPELLINGS
 from langchain_sire.options import OpenOptions, StoreArguments, StoreOptions, StoreSearchOptions
@@ -77,20 +78,27 @@ class SireVectorStore(VectorStore):
         return self._embedding.embeddings if isinstance(self._embedding, LangChainEmbedder) else self._embedding
 
     @classmethod
-    @lists_options(StoreArguments)
+    @lists_options(StoreOptions)
     def from_documents(
-        cls, documents: list[Document], embedding: EmbeddingLike = None, **kwargs: Unpack[StoreArguments]
+        cls,
+        documents: Documents,
+        embedding: EmbeddingLike = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Unpack[StoreOptions],
     ) -> Self:
         """A store with these documents, added to those in `path`; further arguments are those of the class."""
-        return super().from_documents(documents, embedding, **kwargs)  # type: ignore[arg-type, no-any-return]
+        store = cls(embedding, **kwargs)
+        store.add_documents(documents, ids=ids)
+        return store
 
     @classmethod
     @lists_options(StoreArguments)
     async def afrom_documents(
-        cls, documents: list[Document], embedding: EmbeddingLike = None, **kwargs: Unpack[StoreArguments]
+        cls, documents: Documents, embedding: EmbeddingLike = None, **kwargs: Unpack[StoreArguments]
     ) -> Self:
         """See `from_documents`."""
-        return await super().afrom_documents(documents, embedding, **kwargs)  # type: ignore[arg-type, no-any-return]
+        return await asyncio.to_thread(cls.from_documents, documents, embedding, **kwargs)
 
     @classmethod
     @lists_options(StoreOptions)
@@ -130,11 +138,11 @@ class SireVectorStore(VectorStore):
         """See `add_texts`."""
         return await self.aadd_documents(from_texts(texts, metadatas, ids), **kwargs)
 
-    def add_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+    def add_documents(self, documents: Documents, **kwargs: Any) -> list[str]:
         """Add documents, or replace those with the same id; `ids` names them. Without an id each gets a random one."""
         return self.documents.upsert(_identified(documents, **kwargs))["succeeded"]
 
-    async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+    async def aadd_documents(self, documents: Documents, **kwargs: Any) -> list[str]:
         """See `add_documents`."""
         return (await self.documents.aupsert(_identified(documents, **kwargs)))["succeeded"]
 
@@ -258,9 +266,7 @@ class SireVectorStore(VectorStore):
         return self.documents.searched(self.documents.asked(options))
 
 
-def _identified(
-    documents: Iterable[Document], *, ids: Ids = None, batch_size: int | None = None, **others: Any
-) -> list[Any]:
+def _identified(documents: Documents, *, ids: Ids = None, batch_size: int | None = None, **others: Any) -> list[Any]:
     """Copies of documents, each with an id; `index()` hands every store a `batch_size`, which changes nothing here."""
     if others:
         raise TypeError(f"add_documents() has no argument {next(iter(others))!r}; it takes ids and batch_size.")

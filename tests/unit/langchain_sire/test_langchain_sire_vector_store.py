@@ -136,3 +136,13 @@ def test_it_is_made_from_texts_and_opens_what_is_there(tmp_path):
     assert [d.id for d in again.similarity_search("One.", 1, filter="n=1")] == ["a"]
     with pytest.raises(TypeError, match="not both"):
         SireVectorStore(embedding, documents=made.documents)
+
+
+async def test_documents_that_the_core_has_read_need_no_conversion():
+    (film, *_), question = demo_documents(), demo_documents()[0].text
+    for made in (SireVectorStore.from_documents([film]), await SireVectorStore.afrom_documents([film])):
+        (found,) = made.similarity_search(question, 1)
+        assert (found.id, found.page_content) == (film.id, film.text)
+    named = SireVectorStore.from_documents([Document(page_content="One.")], ids=["a"])
+    assert [found.id for found in named.similarity_search("One.", 1)] == ["a"]
+    assert len(named.add_documents([film, Document(page_content="Two.")])) == 2
