@@ -41,7 +41,7 @@ class EvidenceCompressor(BaseDocumentCompressor):
         query: str,
         callbacks: Callbacks | None = None,
     ) -> Sequence[Document]:
-        """Return the evidence in documents, in the order of their sources."""
+        """Return the evidence in documents: sources by their best evidence, passages in the order of their source."""
         hits = [foreign(document, rank, self.title_key) for rank, document in enumerate(documents, 1)]
         options = replace(self.context_options, write=evidence_text, head=lambda _: "")
         starts = [start if isinstance(start := d.metadata.get("start_index"), int) else None for d in documents]

@@ -74,6 +74,7 @@ _OPENING_PIECES = 3  # Behind so many pieces a passage does not open any more: f
 _ELSEWHERE = 0.3  # How much a word of the question counts for a part of it that does not have the word
 _UNREAD = -2.0  # Standardised score of pieces that the reranker did not read
 _LED_WITHIN = 1.0  # By how much less than a piece that ends with a colon what it leads to scores at most
+_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _WELL = 0.8  # A document matches well if it has this share of the best value of words
 
 
@@ -542,7 +543,10 @@ class _Filling:
             if not fits:
                 break
             first, last = fits[0]
-        return spans[first][0], spans[last][1]
+        part = spans[first][0], spans[last][1]
+        return (
+            part if any(map(str.isalpha, text[slice(*part)])) or not self._taken else none
+        )  # not the number of an item
 
 
 def _fitting_end(text: str, span: tuple[int, int], fits: Callable[[int], bool]) -> int:
@@ -599,9 +603,19 @@ def _quoted(
         shown.append(run)
         missing = [span for span in above if not any(start <= span[0] and span[1] <= end for start, end in shown)]
         lines += [each.text[slice(*span)] for span in missing]
-        lines.append(each.text[slice(*run)])
+        lines.append(_fenced(each.text, *run))
         shown += missing
     return "\n".join(lines), tuple(runs)
+
+
+def _fenced(text: str, start: int, end: int) -> str:
+    """A part of a text whose fences of code are opened and closed."""
+    run = text[start:end]
+    fences = len(_FENCE.findall(run))
+    is_inside = len(_FENCE.findall(text, 0, start)) % 2 == 1
+    if not fences:
+        return run
+    return "```\n" * is_inside + run + "\n```" * ((fences + is_inside) % 2)
 
 
 def _more(candidates: Candidates, quoted: Sequence[Evidence]) -> tuple[str, ...]:

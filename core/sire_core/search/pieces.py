@@ -114,7 +114,8 @@ def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
         opened = -1
         above_row = header if block.kind == ROW else (0, 0)
         for first, end in spans_of(text, start, block.end, _PIECE_CHARS, _MAX_PIECE_CHARS):
-            yield Piece(first, end, block.kind, above, above_row)
+            if any(map(str.isalnum, text[first:end])):
+                yield Piece(first, end, block.kind, above, above_row)
     if opened >= 0:
         yield Piece(opened, blocks[-1].end, HEADING)
 
@@ -204,7 +205,8 @@ def _goes_with(last: Piece, piece: Piece, text: str) -> bool:
         is_header = last.end == piece.header[1]
         return is_header or piece.end - last.start <= _PIECE_CHARS
     is_short = last.end - last.start < _MIN_PIECE_CHARS and ROW not in (last.kind, piece.kind)
-    return is_short and (text[last.end - 1] not in FINAL_MARKS or piece.end - last.start <= _PIECE_CHARS)
+    is_whole = text[last.end - 1] in FINAL_MARKS and any(map(str.isalpha, text[last.start : last.end]))  # not `9.`
+    return is_short and (not is_whole or piece.end - last.start <= _PIECE_CHARS)
 
 
 def sentence_spans(text: str, piece: Piece) -> list[tuple[int, int]]:

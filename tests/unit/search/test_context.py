@@ -225,3 +225,41 @@ def test_a_number_below_zero_is_another_than_the_number() -> None:
     text = "\n\n".join(map(says.format, (990, 1, -1, 100)))
     for number in (1, -1):
         assert says.format(number) in chosen(f"What does a priority of {number} say?", hit(text), max_tokens=25).text
+
+
+LINES = "\n".join(f"dock --open-valve {number} --until-level {number * 10} --log" for number in range(1, 13))
+CODE = f"""Nothing of the harbour is said in this sentence, which only makes the note longer than it has to be.
+
+```
+{LINES}
+```
+
+The pump of the dock stops by itself when the dock is dry.
+"""
+STEPS = "\n".join(
+    f"{number}. Before the pump of dock {number} may be started, its gate has to be shut, the crew has to have left the "
+    f"floor, the lamps have to be on, the log has to have an entry of the officer, gauge {number} has to be read by two "
+    "members of the crew who agree, and the harbour master has to be told of it. Then the pump of the dock is started, "
+    f"and it stops after {number} minutes by itself, unless somebody of the crew has stopped it before that time."
+    for number in range(8, 12)
+)
+
+
+@pytest.mark.parametrize("text", [CODE, f"{CODE}\n\n{STEPS}", f"> \n> **Pump**\n\n{STEPS}"])
+def test_whatever_fits_code_stands_between_fences_and_no_mark_stands_alone(text: str) -> None:
+    sizes = set()
+    for max_tokens in range(12, 480, 2):
+        context = chosen("When does the pump of the dock stop?", hit(text), hit(MAIL, "b"), max_tokens=max_tokens)
+        assert context.tokens <= max_tokens
+        for one in context.evidence:
+            assert one.text.count("```") % 2 == 0
+            assert re.search(r"[a-z]{3}", one.text)
+        sizes.add(context.text)
+    assert len(sizes) > 5
+    assert "pump" in context.text
+
+
+def test_the_number_of_a_step_is_not_quoted_alone() -> None:
+    for max_tokens in range(20, 300):
+        context = chosen("How many idle workers does a pool keep?", hit(POOLS), hit(STEPS, "b"), max_tokens=max_tokens)
+        assert all(re.search(r"[a-z]{3}", one.text) for one in context.evidence), context.text
