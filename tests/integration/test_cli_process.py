@@ -12,7 +12,7 @@ import pytest
 
 from support.command import run_python
 
-SIRE = [sys.executable, "-c", "from sire_core.cli import main; main()"]
+SIRE = [sys.executable, "-m", "sire_core.cli"]
 
 
 def sire(*words, **options):

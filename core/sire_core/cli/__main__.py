@@ -1,0 +1,5 @@
+"""`python -m sire_core.cli`: the `sire` command where its script is not on the path."""
+
+from sire_core.cli import main
+
+main()
