@@ -115,7 +115,7 @@ def is_english(word: str) -> bool:
     """True if a word, in small letters and any inflection, is one of those that ship."""
     import Stemmer
 
-    return Stemmer.Stemmer("english").stemWord(word) in _stems()
+    return word.isascii() and Stemmer.Stemmer("english").stemWord(word) in _stems()  # it refuses lone surrogates
 
 
 def are_english(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> NDArray[np.bool_]:

@@ -134,6 +134,7 @@ def test_a_hit_that_a_quoted_sentence_leads_to_is_quoted_by_what_means_the_same(
         ("xyzzy qwfp", f"{REFUSED} No hit shares a word with the question."),
         ("lemons on a painted meringue?", f"{REFUSED} No hit mentions 'lemons' or 'meringue'."),
         ("Which lemons are painted?", f"{REFUSED} No hit mentions 'lemons'."),
+        ("paint \udcc5\udcbdofie", f"{REFUSED} No hit mentions '\\udcc5\\udcbdofie'."),
         ("How do I paint the bridge right away instead of waiting?", ""),
         ("What do we know of the Arnee Bridge?", f"{REFUSED} No hit mentions 'Arnee'."),
         ("When did Anna Weiss open the Arne Bridge, and how is it painted?", "No hit mentions 'Anna' or 'Weiss'."),
