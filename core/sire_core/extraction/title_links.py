@@ -116,7 +116,7 @@ class TitleLinker:
         """Positions of titles, left to right, longest first, without overlap."""
         text = visible_text(text)
         words, word_spans = _words(text), list[tuple[int, int]]()
-        if not text.isascii():
+        if len(text.lower()) != len(text):
             word_spans = _word_spans(text)
             if len(words) != len(word_spans):  # a letter whose lower case is no letter: match word by word
                 words = [text[start:end].lower() for start, end in word_spans]

@@ -124,7 +124,7 @@ def random_signs(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
         steps = np.arange(1, blocks + 1, dtype=np.uint64) * GOLDEN
         bits = mixed(keys[:, None] + steps[None, :]).astype("<u8")
-    return _BIT_SIGNS[bits.view(np.uint8)].reshape(len(keys), blocks * 64)[:, :width]
+    return np.take(_BIT_SIGNS, bits.view(np.uint8), axis=0).reshape(len(keys), blocks * 64)[:, :width]
 
 
 @dataclass(frozen=True, slots=True)

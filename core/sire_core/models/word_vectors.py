@@ -155,4 +155,7 @@ def stem_vectors(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> FloatAr
     """
     whole, rows = _whole_words(key_of)
     positions = np.minimum(np.searchsorted(whole, keys), len(whole) - 1)
-    return np.where((whole[positions] == keys)[:, None], _pieces().vectors(rows[positions]), np.float32(0))
+    single = np.flatnonzero(whole[positions] == keys)
+    vectors = np.zeros((len(keys), WIDTH), dtype=np.float32)
+    vectors[single] = _pieces().vectors(rows[positions[single]])
+    return vectors

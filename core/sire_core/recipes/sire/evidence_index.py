@@ -13,6 +13,7 @@ import numpy as np
 from sire_core.arrays.grouping import by_appearance, distinct, positions_in, ranges
 from sire_core.arrays.lists import Lists, PackedTexts, arrays_of, record_of, word_keys
 from sire_core.arrays.nearest_neighbors import unit_rows
+from sire_core.changes.runners import LARGE, trim_memory
 from sire_core.documents.blocks import HEADING, block_text
 from sire_core.documents.heading_paths import path_of, title_path
 from sire_core.documents.markdown_sections import plain_heading
@@ -123,6 +124,8 @@ class EvidenceIndex:
         if boilerplate:
             recurring[:] = False
         words = recurring.repeat(passages.parts["fragments"]["lengths"])
+        if len(passages.ids) > LARGE:
+            trim_memory()
         return _made(passages, graph, names, text, mentions, sources, words)
 
     def stems(self, keys: HashArray) -> IntArray:
@@ -150,9 +153,10 @@ class EvidenceIndex:
     def stems_alike(self, keys: HashArray) -> Iterator[tuple[IntArray, DoubleArray]]:
         """Stems nearest in meaning to each word of a question, without itself, the nearest last, and their cosines."""
         if not self._meant:  # of all stems; read when a question first needs it
-            vectors = stem_vectors(self.words, word_keys)
-            embedded = np.flatnonzero(vectors.any(axis=1) & self.english)
-            self._meant.append((embedded, unit_rows(vectors[embedded])))
+            english = np.flatnonzero(self.english)
+            vectors = stem_vectors(self.words[english], word_keys)
+            is_known = vectors.any(axis=1)
+            self._meant.append((english[is_known], unit_rows(vectors[is_known])))
         embedded, vectors = self._meant[0]
         cosines = unit_rows(stem_vectors(keys, word_keys)) @ vectors.T
         for key, row in zip(keys.tolist(), cosines, strict=True):
@@ -506,6 +510,9 @@ def _bm25(passages: Int32Array, words: Int32Array, size: int, count: int) -> tup
     df = lists.sizes()
     idf = np.log1p((size - df + 0.5) / (df + 0.5))
     lengths = np.bincount(passages, minlength=size) / max(1.0, len(passages) / width)
-    norm = _K1 * (1 - _B + _B * lengths[lists.values])
-    impacts = idf.repeat(df) * frequencies / (frequencies + norm)
+    norm = (_K1 * (1 - _B + _B * lengths))[lists.values]
+    norm += frequencies
+    impacts = idf.repeat(df)  # in place: the arrays are large
+    impacts *= frequencies
+    impacts /= norm
     return lists, impacts.astype(np.float32), idf.astype(np.float32)
