@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -59,11 +60,13 @@ def _opens(sentence: str, start: int) -> bool:
 
 def instructs(words: Sequence[str]) -> bool:
     """True if capitalised words begin with a user-interface action, or name nothing."""
-    return words[0].lower() in PRESSED or says_nothing(words)
+    return words[0].lower() in PRESSED or says_nothing(" ".join(words))
 
 
-def says_nothing(words: Sequence[str]) -> bool:
+@lru_cache(1 << 13)  # passages share most of their names
+def says_nothing(name: str) -> bool:
     """True if capitalised words are a heading, a label or an instruction rather than a name."""
+    words = name.split(" ")
     lower = [word.lower().strip(".,:'\u2019") for word in words]
     if len(words) == 1:
         return (
@@ -78,7 +81,7 @@ def says_nothing(words: Sequence[str]) -> bool:
         or _MADE_UP.match(words[0])
         or "n/a" in lower
         or len(set(lower)) == 1
-        or is_numbered(" ".join(words))
+        or is_numbered(name)
     ):
         return True
     everyday = [is_everyday(word) or word.isdigit() for word in lower]
@@ -270,7 +273,7 @@ class NameTable:
             span = span._replace(start=span.start + len(first) + 1, name=rest)
             first, _, rest = rest.partition(" ")
         part = self._resolve_part(first) is not None
-        if says_nothing(span.name.split(" ")) and (rest or not part):
+        if says_nothing(span.name) and (rest or not part):
             return None
         is_known = part or first in self._inside
         if not (is_known or rest) and _opens(sentence, span.start) and self._is_word(first, sentence, span.end):
@@ -301,7 +304,7 @@ class NameTable:
             return None if first.lower().endswith(("ly", "ing", "ed")) else span
         if not is_everyday(first) or rest.split(" ", 1)[0] in FUNCTION_WORDS:
             return span
-        if is_common(rest.split()) or says_nothing(rest.split(" ")):
+        if is_common(rest.split()) or says_nothing(rest):
             return None
         return span._replace(start=span.start + len(first) + 1, name=rest)
 
