@@ -78,6 +78,9 @@ def test_fields_of_llamaindex_retrievers_and_engines():
     )
 
 
+@pytest.mark.quick(
+    call=["lc.SireRetriever.from_documents(", "lc.create_ircot_chain(", "li.SireRetriever.from_documents("]
+)
 @pytest.mark.parametrize(
     ("call", "listed"),
     [
