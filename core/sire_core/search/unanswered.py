@@ -81,9 +81,8 @@ class _ReadQuestion:
     names: Collection[str]  # Those of these that are names
     words_of: Callable[[str], Collection[str]]  # Content words of one of these
     min_share: float  # Least share that is an answer
-    is_about: Callable[[], bool] = lambda: (
-        True
-    )  # Whether the hits mean what is asked, if they have no large share of it
+    # Whether the hits mean what is asked, where they have no large share of it
+    is_about: Callable[[], bool] = lambda: True
     max_weight: float = inf  # Of all words together
     second_hit: float = 0.0  # How much words count that only a second hit has
 
