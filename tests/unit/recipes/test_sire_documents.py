@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from sire_core import Document, Index
 from sire_core.recipes import sire
 from sire_core.text.words import without_link_targets
@@ -107,6 +109,26 @@ def test_the_path_of_a_file_speaks_for_its_passages() -> None:
         index.build([*documents, Document("metals", f"Brass, copper and silver are metals. {filler}")])
         for name in folders:
             assert index.search(f"How does the pump of {name} start?", 1)[0].doc_ids == (name,)
+
+
+@pytest.mark.parametrize(
+    ("question", "option"),
+    [
+        ("what does worker prefetch multiplier do", "worker_prefetch_multiplier"),
+        ("share history", "SHARE_HISTORY"),
+        ("worker_prefetch_multiplier", "worker_prefetch_multiplier"),
+    ],
+)
+def test_an_identifier_is_found_by_its_words(question: str, option: str) -> None:
+    options = ["worker_prefetch_multiplier", "SHARE_HISTORY", "GitHub", "task_2"]
+    pages = [Document(name, f"## {name}\n\nSet by the administrator; see the other pages.") for name in options]
+    others = [
+        Document(f"{n}", f"# Guide {n}\n\nPage {n} is about a worker. Nothing else is said here.") for n in range(9)
+    ]
+    with Index(recipe="sire") as index:
+        index.build([*pages, *others])
+        assert index.search(question, 1)[0].doc_ids == (option,)
+        assert "shares no word" in index.search("hub", 1)[0].path[-1].note, "a name of one word stays one"
 
 
 def test_a_step_lifts_the_passage_that_it_leads_to_and_the_path_says_so() -> None:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IdArray, Int32Array, IntArray, View
 
 
-_DERIVED_NAME = "evidence-20"
+_DERIVED_NAME = "evidence-21"
 _K1, _B = 1.5, 0.75
 MIN_RECURRING_DOCUMENTS, MIN_MENU_LINES, MIN_LONE_WORD_DOCUMENTS = 3, 5, 10
 """A short line recurs in so many documents; so many such lines in a row are a menu; a word alone recurs in so many."""

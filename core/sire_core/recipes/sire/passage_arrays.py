@@ -47,6 +47,7 @@ _VALUE = re.compile(
     r"(?:[^\W\d_]+ )?[^\W\d_]+:\s+(?:[^\w\s].*|\d.*|\S+\Z)|(?:default|type)s?(?: \w+)?:\s", re.IGNORECASE
 )
 """Lines like `Default: False` that say something of what the heading above them names."""
+_IDENTIFIER = re.compile(r"(?<!\w)(?=[^\W_]*_)\w+")
 MIN_HEADING_CHARS, MAX_HEADING_CHARS = 4, 90
 MAX_HEADING_WORDS = 12
 
@@ -246,7 +247,7 @@ class PassageWords:
     @classmethod
     def of(cls, view: View, positions: IntArray) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
-        saved = CarriedArrays("passage-words-13", _arrays, _of_arrays, lambda words: (len(words.ids), words.looked_at))
+        saved = CarriedArrays("passage-words-14", _arrays, _of_arrays, lambda words: (len(words.ids), words.looked_at))
         words = view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), saved)
         return words.settled()
 
@@ -340,13 +341,13 @@ def _spelled(_: None, units: Sequence[Unit]) -> _Spelled:
         spoken = language(unit.language)
         names.append(" ".join(_name(title, unit.text).split()))
         spelled_names.append([_numbered(names[-1], spoken, number)])
-        headings.append([_numbered(heading, spoken, number) for heading in passage_headings(unit)])
+        headings.append([_numbered(with_parts(heading), spoken, number) for heading in passage_headings(unit)])
         sentences.append(len(pieces))
         before, parts_before = len(words), len(fragments)
         parts = list(_fragments(title, pieces))
         code += _in_code(unit, parts)
         for sentence, part in parts:
-            spelled, capitals = _words(part, spoken)
+            spelled, capitals = _words(with_parts(part), spoken)
             words.extend(map(number, tagged_words(spelled, spoken)))
             marks.extend([2 * sentence + capital for capital in capitals])
             fragments.append(" ".join(spelled))
@@ -476,6 +477,16 @@ class _Units(Sequence["Unit"]):
 def _numbered(name: str, spoken: Language, number: Callable[[str], int]) -> list[int]:
     """Numbers of the words of a name or heading."""
     return list(map(number, tagged_words(spoken.words(name.replace("&", " and ")), spoken)))
+
+
+def with_parts(text: str) -> str:
+    """The text with the words of its identifiers behind each: `max_size max size`."""
+    return _IDENTIFIER.sub(_parts_behind, text) if "_" in text else text
+
+
+def _parts_behind(identifier: re.Match[str]) -> str:
+    parts = [part for part in identifier[0].split("_") if len(part) > 1 and not part.isdigit()]
+    return f"{identifier[0]} {' '.join(parts).lower()}" if len(parts) > 1 else identifier[0]
 
 
 def _words(text: str, spoken: Language) -> tuple[list[str], list[int]]:

@@ -14,7 +14,7 @@ from sire_core.documents.heading_paths import title_path
 from sire_core.documents.markdown_sections import heading_texts
 from sire_core.extraction.headings import is_everyday
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
-from sire_core.recipes.sire.passage_arrays import name_words, passage_headings
+from sire_core.recipes.sire.passage_arrays import name_words, passage_headings, with_parts
 from sire_core.recipes.sire.question import NO_HOPS, OWN, Hops, QueryFeatures
 from sire_core.recipes.sire.trust import DefaultVectors
 from sire_core.recipes.sire.weights import Weights, weights_for
@@ -89,12 +89,12 @@ class EvidenceReasons:
     def _shared(self, passage: int) -> str:
         """Which words of the question a passage has, and the heading with most of them."""
         unit = self._unit(passage)
-        own_words = find_words(f"{unit.title}\n{unit.text}".lower())
+        own_words = find_words(with_parts(f"{unit.title}\n{unit.text}").lower())
         words = [word for word in self._evidence.texts.words_in(passage) if has_form(word, own_words)]
         if not words:
             return "shares no word"
         headings = passage_headings(unit)
-        shared_counts = [sum(word in words for word in name_words(heading)) for heading in headings]
+        shared_counts = [sum(word in words for word in name_words(with_parts(heading))) for heading in headings]
         best = headings[int(np.argmax(shared_counts))] if any(shared_counts) else ""
         is_heading = best in (*title_path(unit.title), *heading_texts(unit.text, unit.blocks))
         also = (
