@@ -22,7 +22,7 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 from llama_index_sire.calls import call
-from llama_index_sire.documents import as_nodes, to_documents, to_node
+from llama_index_sire.documents import to_documents, to_node
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.opening import Ledger, resolve_llm
 from sire_core.documents.chunker import SentenceChunker
@@ -31,7 +31,7 @@ from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.progress import Bars
 from sire_core.recipes.registry import recipe_by_name
-from sire_core.types import Document, Unit, UnitKind, to_uuid
+from sire_core.types import Unit, UnitKind, to_uuid
 
 _logger = logging.getLogger(__name__)
 
@@ -120,20 +120,6 @@ class SireNodeParser(NodeParser):
             "A SireNodeParser looks at the whole corpus and cannot be sent to worker processes, which would each see a "
             "part of it: run the pipeline without num_workers."
         )
-
-    def get_nodes_from_documents(
-        self, documents: Sequence[BaseNode | Document], show_progress: bool = False, **kwargs: Any
-    ) -> list[BaseNode]:
-        """Nodes of documents of LlamaIndex, or of `read_documents`."""
-        nodes: Any = [node for document in documents for node in as_nodes(document)]
-        return super().get_nodes_from_documents(nodes, show_progress, **kwargs)
-
-    async def aget_nodes_from_documents(
-        self, documents: Sequence[BaseNode | Document], show_progress: bool = False, **kwargs: Any
-    ) -> list[BaseNode]:
-        """See `get_nodes_from_documents`."""
-        nodes: Any = [node for document in documents for node in as_nodes(document)]
-        return await super().aget_nodes_from_documents(nodes, show_progress, **kwargs)
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
         return run_sync(self._aparse_nodes(nodes, show_progress))

@@ -15,7 +15,6 @@ from pydantic import ValidationError
 
 from llama_index_sire import LlamaIndexEmbedder, SireNodeParser, SireRetriever
 from sire_core import Index
-from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.recipes import REGISTRY
 from sire_core.storage.check import check_folder
@@ -47,16 +46,6 @@ async def test_contract_of_node_parsers(recipe, documents):
     assert [n.node_id for n in nodes] == [
         to_uuid(i.decode()) for i in SireRetriever.from_documents(documents, recipe=recipe).index.view().ids
     ]
-
-
-async def test_documents_that_the_core_has_read_need_no_conversion(documents):
-    read = demo_documents()[:3]
-    parser = SireNodeParser(complete=True, recipe="flat")
-    nodes = parser.get_nodes_from_documents(read)
-    assert [node.ref_doc_id for node in nodes] == [document.id for document in read]
-    assert [node.metadata["title"] for node in nodes] == [document.title for document in read]
-    assert dumped(await parser.aget_nodes_from_documents(read)) == dumped(nodes)
-    assert dumped(parser(read)) == dumped(nodes)
 
 
 def test_passages_know_where_they_are(documents):
