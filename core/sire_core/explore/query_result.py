@@ -16,8 +16,7 @@ from sire_core.explore.picture import Picture
 from sire_core.explore.short_titles import short_title
 from sire_core.filters import filter_text
 from sire_core.search.explanation import text_below_title
-from sire_core.search.extracts import Extract, extract_sentences
-from sire_core.search.unanswered import unanswered_note
+from sire_core.search.extracts import Extract, extract_with_note
 from sire_core.text.words import count_tokens
 
 if TYPE_CHECKING:
@@ -147,6 +146,7 @@ async def query_result(
 
 
 def _result(snapshot: SearchSnapshot, question: str, hits: list[Hit], seconds: float) -> QueryResult:
+    extracts, note = extract_with_note(question, hits)
     return QueryResult(
         question=question,
         recipe=snapshot.recipe.name,
@@ -156,8 +156,8 @@ def _result(snapshot: SearchSnapshot, question: str, hits: list[Hit], seconds: f
         seconds=seconds,
         units=snapshot.size,
         tokens=sum(count_tokens(hit.unit.text) for hit in hits),
-        extracts=tuple(extract_sentences(question, hits)),
-        note=unanswered_note(question, hits),
+        extracts=tuple(extracts),
+        note=note,
     )
 
 

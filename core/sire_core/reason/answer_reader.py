@@ -16,8 +16,7 @@ from sire_core.reason.output_parsing import AnswerText, abstains, numbered_findi
 from sire_core.reason.prompts import READ, READ_ALWAYS, READ_BRIEF, READ_FINDINGS, READ_LONG, READ_OPTIONS, prompt
 from sire_core.reason.steps import Answer, AnswerPiece, ReasoningUsage
 from sire_core.search.context import ContextOptions, Evidence, ranked, select_context
-from sire_core.search.extracts import extract_sentences
-from sire_core.search.unanswered import unanswered_note
+from sire_core.search.extracts import extract_with_note
 from sire_core.search.validity import superseded_mark
 from sire_core.text.words import count_tokens, normalize_answer, truncate_tokens
 from sire_core.types import UnitKind
@@ -268,7 +267,7 @@ def extract_answer(question: str, hits: Sequence[Hit]) -> Answer:
     the first ten, and what is superseded behind all others. No model has judged whether the sentences suffice, so
     `sufficient` is False; `note` says where the documents do not seem to answer.
     """
-    quotes = extract_sentences(question, hits)
+    quotes, note = extract_with_note(question, hits)
     read = dict.fromkeys([*(quote.hit for quote in quotes), *range(1, min(len(hits), _SHOWN_HITS) + 1)])
     in_order = sorted(read, key=lambda number: bool(superseded_mark(step.note for step in hits[number - 1].path)))
     numbers = {number: position for position, number in enumerate(in_order, 1)}
@@ -278,5 +277,5 @@ def extract_answer(question: str, hits: Sequence[Hit]) -> Answer:
         hits=tuple(hits[number - 1] for number in in_order),
         citations=tuple(dict.fromkeys(numbers[quote.hit] for quote in quotes)),
         usage=ReasoningUsage(retrievals=1),
-        note=unanswered_note(question, hits),
+        note=note,
     )

@@ -106,8 +106,16 @@ def extract_sentences(question: str, hits: Sequence[Hit], max_tokens: int = MAX_
     unless there are no others. Each part of a question gets its best sentences in turn; what fits much less than the
     best is left out. Hits that do not answer give none, see `judge_hits`.
     """
-    if not judge_hits(question, hits)[1]:
-        return []
+    return extract_with_note(question, hits, max_tokens)[0]
+
+
+def extract_with_note(question: str, hits: Sequence[Hit], max_tokens: int = MAX_TOKENS) -> tuple[list[Extract], str]:
+    """The sentences of `extract_sentences`, and the note of `unanswered_note`; the hits are judged once."""
+    note, is_answered = judge_hits(question, hits)
+    return (_best_sentences(question, hits, max_tokens) if is_answered else []), note
+
+
+def _best_sentences(question: str, hits: Sequence[Hit], max_tokens: int) -> list[Extract]:
     scored = ScoredSentences.of(question, hits)
     kind = "parts" if are_parts(hits) else "whole"
     weights = np.array([learned_weights()[kind][name] for name in FEATURES])

@@ -17,8 +17,7 @@ from sire_core.explore.result_page import left_out_html, link, region, table
 from sire_core.explore.short_titles import distinct_titles
 from sire_core.explore.templates import NEAREST, markup, render
 from sire_core.metadata_values import shown_value
-from sire_core.search.extracts import extract_sentences
-from sire_core.search.unanswered import unanswered_note
+from sire_core.search.extracts import extract_with_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,11 +92,12 @@ def unit_links(snapshot: SearchSnapshot, units: Sequence[Unit]) -> list[Markup]:
 def nearest_html(question: str, hits: Sequence[Hit], snapshot: SearchSnapshot) -> Markup:
     """The sentences that answer best, each with a link to its passage, where no model answers."""
     links = unit_links(snapshot, [hit.unit for hit in hits])
+    extracts, note = extract_with_note(question, hits)
     sentences = [
         (highlighted(sentence.quoted, question), markup("<small>from {}</small>").format(links[sentence.hit - 1]))
-        for sentence in extract_sentences(question, hits)
+        for sentence in extracts
     ]
-    return render("explorer", "nearest", unanswered_note(question, hits), NEAREST, sentences)
+    return render("explorer", "nearest", note, NEAREST, sentences)
 
 
 def several(kind: str) -> str:
