@@ -1,7 +1,7 @@
 """Promises that every recipe keeps, whatever it builds and however it ranks.
 
 Plain functions with asserts; nothing here needs a test framework. `broken_promises(factory)` runs them all, or those
-of `RECIPE_CHECKS` that are given, for frameworks that want to report each on its own.
+of `RECIPE_CHECKS` that are given; the sample corpus is built once for all that only read it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -94,18 +95,42 @@ _VERBATIM = (UnitKind.SIM_SUMMARY, UnitKind.REL_SUMMARY, UnitKind.AGGREGATE, Uni
 """Kinds whose words, without a model, are all taken from their passages."""
 
 
-def check_description(make: RecipeFactory) -> None:
+class SampledRecipe:
+    """A recipe's factory, and indexes of the sample corpus, built when a check first reads them."""
+
+    def __init__(self, make: RecipeFactory) -> None:
+        self.make = make
+
+    @cached_property
+    def contents(self) -> IndexContents:
+        """Contents of a folder with the sample corpus."""
+        return _build(self.make, sample_corpus(), workers=8)
+
+    @cached_property
+    def index(self) -> Index:
+        """The sample corpus in memory, only to be searched."""
+        index = index_for(self.make)
+        index.build(sample_corpus())
+        return index
+
+    def close(self) -> None:
+        """Close the index, if a check read it."""
+        if "index" in self.__dict__:
+            self.index.close()
+
+
+def check_description(sampled: SampledRecipe) -> None:
     """The recipe says what it builds, and its config makes it again."""
-    recipe = make()
+    recipe = sampled.make()
     assert recipe.name in recipe.describe()
     assert recipe.summary
     assert recipe.paper
     assert REGISTRY[recipe.name](**dict(recipe.config)) == recipe
 
 
-def check_provenance(make: RecipeFactory) -> None:
+def check_provenance(sampled: SampledRecipe) -> None:
     """Units stand on passages that exist, each once, and say nothing that these passages do not say."""
-    contents = _build(make, sample_corpus())
+    contents = sampled.contents
     for unit in contents.units.values():
         assert unit.chunk_ids, unit
         assert len(set(unit.chunk_ids)) == len(unit.chunk_ids), unit
@@ -119,9 +144,9 @@ def check_provenance(make: RecipeFactory) -> None:
             assert set(tokenize(f"{unit.title} {unit.text}")) <= words, unit
 
 
-def check_coverage(make: RecipeFactory) -> None:
+def check_coverage(sampled: SampledRecipe) -> None:
     """Every passage is in the pool and under every level of the tree over passages; edges join what exists."""
-    contents = _build(make, sample_corpus())
+    contents = sampled.contents
     levels: dict[tuple[str, int], set[str]] = {}
     for unit in contents.units.values():
         kind = "chunk" if unit.kind is UnitKind.CHUNK else unit.tree
@@ -136,41 +161,39 @@ def check_coverage(make: RecipeFactory) -> None:
         assert edge.source != edge.target
 
 
-def check_determinism(make: RecipeFactory) -> None:
+def check_determinism(sampled: SampledRecipe) -> None:
     """Two builds in two folders, with one worker and with eight, hold the same units, edges and vectors."""
-    assert _build(make, sample_corpus(), workers=1) == _build(make, sample_corpus(), workers=8)
+    assert _build(sampled.make, sample_corpus(), workers=1) == sampled.contents
 
 
-def check_saved_equals_loaded(make: RecipeFactory) -> None:
+def check_saved_equals_loaded(sampled: SampledRecipe) -> None:
     """A reopened folder and a saved copy answer as the index that was built."""
     with tempfile.TemporaryDirectory() as directory:
         built, copied = Path(directory, "built"), Path(directory, "copied")
-        with index_for(make, built) as index:
+        with index_for(sampled.make, built) as index:
             index.build(sample_corpus())
             expected = [index.search(question, 7) for question in QUESTIONS]
             index.save(copied)
-        with index_for(make) as memory:
-            memory.build(sample_corpus())
-            assert [memory.search(question, 7) for question in QUESTIONS] == expected
+        assert [sampled.index.search(question, 7) for question in QUESTIONS] == expected
         for path in (built, copied):
             with Index(path, embedder=HashEmbedder()) as again:
                 assert [again.search(question, 7) for question in QUESTIONS] == expected
         assert read_contents(built) == read_contents(copied)
 
 
-def check_changes(make: RecipeFactory) -> None:
+def check_changes(sampled: SampledRecipe) -> None:
     """Documents that come one by one and go again leave what a fresh build would make; deleting all leaves nothing."""
     corpus = sample_corpus()[:9]
     extra = Document("extra", "Zora Quill met the Harbor Council. Zora Quill left Port Amber.", "Zora Quill")
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "index")
-        index = index_for(make, path)
+        index = index_for(sampled.make, path)
         for document in corpus[:4]:
             index.add([document])
         index.add([extra, *corpus[4:]])
         index.update([replace(extra, text="Zora Quill stayed.")])
         index.delete([extra.id])
-        grown, fresh = read_contents(path), _build(make, corpus)
+        grown, fresh = read_contents(path), _build(sampled.make, corpus)
         assert grown.said(*_EXACT) == fresh.said(*_EXACT)
         assert not any("Zora" in unit.text + unit.title for unit in grown.units.values())
         index.delete([document.id for document in corpus])
@@ -183,16 +206,16 @@ def check_changes(make: RecipeFactory) -> None:
         index.close()
 
 
-def check_copies(make: RecipeFactory) -> None:
+def check_copies(sampled: SampledRecipe) -> None:
     """Metadata that tell copies of a passage apart, or make them alike again, reach what stands on them."""
     first, second = Document("first", "Ann Lee left Bob Stone."), Document("second", "Ann Lee met Kwan.")
     corpus = [*sample_corpus()[:4], first, second]
-    with tempfile.TemporaryDirectory() as directory, index_for(make, Path(directory, "index")) as index:
+    with tempfile.TemporaryDirectory() as directory, index_for(sampled.make, Path(directory, "index")) as index:
         index.build([*corpus, replace(first, id="copy")])
         for metadata in ({"tenant": "red"}, {}):
             copy = replace(first, id="copy", metadata=metadata)
             index.update([copy])
-            grown, fresh = read_contents(Path(directory, "index")), _build(make, [*corpus, copy])
+            grown, fresh = read_contents(Path(directory, "index")), _build(sampled.make, [*corpus, copy])
             cited = [{u.id: u.chunk_ids for u in f.units.values() if u.kind in _EXACT} for f in (grown, fresh)]
             assert cited[0] == cited[1]
             was, now = (
@@ -214,15 +237,15 @@ def index_for(make: RecipeFactory, path: Path | None = None, **settings: Any) ->
     return Index(path, recipe=make(), **settings)
 
 
-def check_filters(make: RecipeFactory) -> None:
+def check_filters(sampled: SampledRecipe) -> None:
     """Nothing of another tenant is in the hits, in their paths, in the explanation or in a prompt."""
     with tempfile.TemporaryDirectory() as directory:
         for number, extractor in enumerate((PlainExtractor(), RulesExtractor())):
             path = Path(directory, str(number))
-            with index_for(make, path, extractor=extractor) as index:
+            with index_for(sampled.make, path, extractor=extractor) as index:
                 index.build(two_tenants())
             model = ScriptedModel()
-            with index_for(make, path, extractor=extractor, language_model=model) as index:
+            with index_for(sampled.make, path, extractor=extractor, language_model=model) as index:
                 for tenant, foreign in (("red", "blue"), ("blue", "red")):
                     for question in ("Who met Lord Ashby in Port Amber?", f"{foreign}canary {foreign}marker"):
                         model.log.clear()
@@ -236,65 +259,63 @@ def check_filters(make: RecipeFactory) -> None:
                 assert index.search("Lord Ashby", 5, filter={"tenant": "nobody"}) == []
 
 
-def check_order(make: RecipeFactory) -> None:
+def check_order(sampled: SampledRecipe) -> None:
     """Exactly k hits while the corpus has them, best first, each once, and fewer hits are the first of more.
 
     What a selector shut out comes behind everything else, best first too.
     """
-    with index_for(make) as index:
-        index.build(sample_corpus())
-        size = index.stats()["units"]
-        for question in QUESTIONS:
-            everything = index.search(question, size + 50, returns="units")
-            assert len(everything) == size
-            assert len({hit.unit.id for hit in everything}) == size
-            topped_up = [any(step.step == "top_up" for step in hit.path) for hit in everything]
-            keys = [(extra, -hit.score) for extra, hit in zip(topped_up, everything, strict=True)]
-            assert keys == sorted(keys)
-            for k in (1, 2, 5, size):
-                assert index.search(question, k, returns="units") == everything[:k]
-            assert all(hit.path for hit in everything)
-            assert all(hit.doc_ids for hit in everything)
+    index = sampled.index
+    size = index.stats()["units"]
+    for question in QUESTIONS:
+        everything = index.search(question, size + 50, returns="units")
+        assert len(everything) == size
+        assert len({hit.unit.id for hit in everything}) == size
+        topped_up = [any(step.step == "top_up" for step in hit.path) for hit in everything]
+        keys = [(extra, -hit.score) for extra, hit in zip(topped_up, everything, strict=True)]
+        assert keys == sorted(keys)
+        for k in (1, 2, 5, size):
+            assert index.search(question, k, returns="units") == everything[:k]
+        assert all(hit.path for hit in everything)
+        assert all(hit.doc_ids for hit in everything)
 
 
-def check_passages(make: RecipeFactory) -> None:
+def check_passages(sampled: SampledRecipe) -> None:
     """By default a search returns k distinct passages while there are so many, whole, cited, scores never rising."""
-    with index_for(make) as index:
-        index.build(sample_corpus())
-        chunks = index.stats()["kinds"]["chunk"]
-        for question in QUESTIONS:
-            everything = index.search(question, chunks + 50)
-            assert len({hit.unit.id for hit in everything}) == len(everything) == chunks
-            assert {str(hit.unit.kind) for hit in everything} == {"chunk"}
-            scores = [hit.score for hit in everything]
-            assert scores == sorted(scores, reverse=True)
-            assert all(hit.path and hit.doc_ids for hit in everything)
-            beside = any(step.step == BESIDE for hit in everything for step in hit.path)
-            for k in (1, 2, 5):
-                units = index.search(question, k, returns="units")
-                if beside:  # reports that stand beside passages bring none
-                    units = [hit for hit in units if hit.unit.kind is not UnitKind.REPORT]
-                cited = list(dict.fromkeys(chunk for hit in units for chunk in hit.unit.chunk_ids))
-                first = [chunk for hit in index.search(question, k) for chunk in hit.unit.chunk_ids]
-                assert first[: len(cited)] == cited[: len(first)]
+    index = sampled.index
+    chunks = index.stats()["kinds"]["chunk"]
+    for question in QUESTIONS:
+        everything = index.search(question, chunks + 50)
+        assert len({hit.unit.id for hit in everything}) == len(everything) == chunks
+        assert {str(hit.unit.kind) for hit in everything} == {"chunk"}
+        scores = [hit.score for hit in everything]
+        assert scores == sorted(scores, reverse=True)
+        assert all(hit.path and hit.doc_ids for hit in everything)
+        beside = any(step.step == BESIDE for hit in everything for step in hit.path)
+        for k in (1, 2, 5):
+            units = index.search(question, k, returns="units")
+            if beside:  # reports that stand beside passages bring none
+                units = [hit for hit in units if hit.unit.kind is not UnitKind.REPORT]
+            cited = list(dict.fromkeys(chunk for hit in units for chunk in hit.unit.chunk_ids))
+            first = [chunk for hit in index.search(question, k) for chunk in hit.unit.chunk_ids]
+            assert first[: len(cited)] == cited[: len(first)]
 
 
-def check_concurrency(make: RecipeFactory) -> None:
-    """Fifty questions at once get the answers they get one by one; sync equals async."""
-    with index_for(make) as index:
+def check_concurrency(sampled: SampledRecipe) -> None:
+    """Fifty questions at once, the first that an index is asked, get the answers they get one by one."""
+    questions = [f"{question} {number}" for number in range(17) for question in QUESTIONS]
+    with index_for(sampled.make) as index:
         index.build(sample_corpus())
-        questions = [f"{question} {number}" for number in range(17) for question in QUESTIONS]
 
         async def together() -> list[list[Hit]]:
             return await asyncio.gather(*(index.asearch(question, 6) for question in questions))
 
-        assert asyncio.run(together()) == [index.search(question, 6) for question in questions]
+        assert asyncio.run(together())[::2] == [index.search(question, 6) for question in questions[::2]]
 
 
-def check_odd_corpora(make: RecipeFactory) -> None:
+def check_odd_corpora(sampled: SampledRecipe) -> None:
     """Corpora that nobody tests: empty, one document, copies, no text, very long, any script."""
     same = [Document(f"copy{i}", "The Same Words stand here.", "Copy") for i in range(5)]
-    long = " ".join(f"Sentence number {i} speaks of Port Amber." for i in range(1500))
+    long = " ".join(f"Sentence number {i} speaks of Port Amber." for i in range(400))
     odd = "\u0645\u0631\u062d\u0628\u0627 \u4e16\u754c\u3002 \U0001f30a na\u00efve \u0130stanbul \x0b \u200b e\u0301."
     cases: tuple[tuple[Sequence[Document], int], ...] = (
         ((), 0),
@@ -305,7 +326,7 @@ def check_odd_corpora(make: RecipeFactory) -> None:
         ((Document("\u00fc \u2192 id", odd, "\u00c5land"), Document("dots", "... !!! ???")), 2),
     )
     for documents, least in cases:
-        with index_for(make) as index:
+        with index_for(sampled.make) as index:
             index.build(documents)
             hits = index.search("Port Amber", 10_000, returns="units")
             assert len(hits) >= least, documents
@@ -313,10 +334,10 @@ def check_odd_corpora(make: RecipeFactory) -> None:
             assert {doc for hit in hits for doc in hit.doc_ids} == {d.id for d in documents if d.text.strip()}
 
 
-def check_bad_input(make: RecipeFactory) -> None:
+def check_bad_input(sampled: SampledRecipe) -> None:
     """Empty questions and impossible k are refused, on an empty index too."""
     for documents in ((), sample_corpus()[:2]):
-        with index_for(make) as index:
+        with index_for(sampled.make) as index:
             index.build(documents)
             for query, k in (("", 3), ("  \n", 3), ("a", 0), ("a", -1), ("a", True), ("a", 2.0), (None, 3)):
                 try:
@@ -326,7 +347,7 @@ def check_bad_input(make: RecipeFactory) -> None:
                 raise AssertionError(f"search({query!r}, {k!r}) was accepted")
 
 
-RECIPE_CHECKS: tuple[Callable[[RecipeFactory], None], ...] = (
+RECIPE_CHECKS: tuple[Callable[[SampledRecipe], None], ...] = (
     check_description,
     check_provenance,
     check_coverage,
@@ -344,19 +365,20 @@ RECIPE_CHECKS: tuple[Callable[[RecipeFactory], None], ...] = (
 
 
 def broken_promises(
-    make: RecipeFactory, checks: Sequence[Callable[[RecipeFactory], None]] = RECIPE_CHECKS
+    make: RecipeFactory, checks: Sequence[Callable[[SampledRecipe], None]] = RECIPE_CHECKS
 ) -> dict[str, str]:
     """Return the promises that the recipe of `make` breaks; none for a correct recipe.
 
     Returns by the name of each check that failed, where and on what. Other errors than a failed assertion are raised.
     """
-    failures = {check.__name__: _failure(check, make) for check in checks}
+    with closing(SampledRecipe(make)) as sampled:
+        failures = {check.__name__: _failure(check, sampled) for check in checks}
     return {name: messages for name, messages in failures.items() if messages}
 
 
-def _failure(check: Callable[[RecipeFactory], None], make: RecipeFactory) -> str:
+def _failure(check: Callable[[SampledRecipe], None], sampled: SampledRecipe) -> str:
     try:
-        check(make)
+        check(sampled)
     except AssertionError as error:
         return "".join(traceback.format_exception(error))
     return ""
