@@ -87,7 +87,7 @@ class _ReadingProcess:
         timer = threading.Timer(_WALL_TIME * seconds, process.kill)
         timer.start()
         try:
-            process.stdin.write(json.dumps([str(path.absolute()), suffix, max_bytes]).encode() + b"\n")
+            process.stdin.write(json.dumps([str(path.absolute()), suffix, max_bytes, seconds]).encode() + b"\n")
             process.stdin.flush()
             answer: dict[str, Any] = json.loads(process.stdout.readline())
         except (OSError, ValueError):  # the process has ended, in the middle of a line or before it
@@ -125,21 +125,21 @@ def answer_requests() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
     for line in sys.stdin.buffer:
-        name, suffix, max_bytes = json.loads(line)
-        answer = _converted(Path(name), suffix, max_bytes)
+        name, suffix, max_bytes, seconds = json.loads(line)
+        answer = _converted(Path(name), suffix, max_bytes, seconds)
         answer["ends"] = _address_space() > _MOST_KEPT
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()
 
 
-def _converted(path: Path, suffix: str, max_bytes: int) -> dict[str, Any]:
+def _converted(path: Path, suffix: str, max_bytes: int, seconds: int) -> dict[str, Any]:
     size = path.stat().st_size
 
     @contextmanager
     def unlimited() -> Iterator[None]:
-        _limit(None)
+        _limit(None, seconds)
         yield
-        _limit(size)
+        _limit(size, seconds)
 
     try:
         return asdict(convert(path, suffix, max_bytes, unlimited))
@@ -151,17 +151,16 @@ def _converted(path: Path, suffix: str, max_bytes: int) -> dict[str, Any]:
         return {"error": f"cannot be converted: {error}"}
 
 
-def _limit(size: int | None) -> None:
-    """Limit this process while it reads a file of so many bytes, beside what it has used; None lifts the limit."""
+def _limit(size: int | None, seconds: int) -> None:
+    """Limit this process while it reads a file of `size` bytes, beside what it has used; None lifts that of memory."""
     if sys.platform == "win32":  # there, only the time is limited
         return
     import resource
 
     used = resource.getrusage(resource.RUSAGE_SELF)
-    bytes_read = size or 0
     limits = {
-        resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + _seconds(bytes_read),
-        resource.RLIMIT_AS: _address_space() + MEMORY + min(_MAX_ADDED, MEMORY_PER_BYTE * bytes_read),
+        resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + seconds,
+        resource.RLIMIT_AS: _address_space() + MEMORY + min(_MAX_ADDED, MEMORY_PER_BYTE * (size or 0)),
         resource.RLIMIT_CORE: 0,
     }
     for limit, bound in limits.items():

@@ -12,6 +12,8 @@ from sire_core import Index
 from sire_core.files.readers import read_documents
 from support.pdf import drawn_pdf, pdf, tagged_pdf
 
+pytestmark = pytest.mark.usefixtures("one_reading_process")
+
 pytest.importorskip("kreuzberg")
 
 

@@ -15,6 +15,8 @@ import pytest
 from sire_core.files.readers import read_documents
 from support.outlook import outlook_mail
 
+pytestmark = pytest.mark.usefixtures("one_reading_process")
+
 docx = pytest.importorskip("docx")
 openpyxl = pytest.importorskip("openpyxl")
 pptx = pytest.importorskip("pptx")

@@ -18,6 +18,8 @@ from sire_core.files.readers import read_documents
 from support.growth import growth
 from support.pdf import pdf
 
+pytestmark = pytest.mark.usefixtures("one_reading_process")
+
 
 @pytest.mark.parametrize(
     ("page", "text"),

@@ -4,6 +4,8 @@ import os
 import re
 import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,8 @@ from sire_core.documents.markdown_sections import paths_of
 from sire_core.errors import CorpusError
 from sire_core.files.readers import read_documents
 from support.pdf import one_line_pdf, pdf
+
+pytestmark = pytest.mark.usefixtures("one_reading_process")
 
 pytest.importorskip("docutils")
 pytest.importorskip("pypdfium2")
@@ -369,13 +373,18 @@ FILTERS = {
 }
 
 
+@cache
+def packed_lines():
+    """280 MB of drawing, packed once."""
+    return zlib.compress(b"0 0 m 1 1 l S\n" * 20_000_000, 9)
+
+
 @pytest.mark.parametrize("name", FILTERS)
 def test_memory_of_a_small_pdf_is_bounded_however_its_filters_are_written(tmp_path, name):
     dictionary, times, others = FILTERS[name]
-    lines = b"0 0 m 1 1 l S\n" * 20_000_000
-    stream = packed(lines, dictionary, times)
+    stream = packed(packed_lines(), dictionary, times - 1)
     if name == "of another kind":
-        stream = b"<<%s/Length 0>>stream\n%s>\nendstream" % (dictionary, zlib.compress(lines, 9).hex().encode())
+        stream = b"<<%s/Length 0>>stream\n%s>\nendstream" % (dictionary, packed_lines().hex().encode())
     (tmp_path / "a.pdf").write_bytes(pdf_of(stream, *others))
     (tmp_path / "good.pdf").write_bytes(one_line_pdf("Leases end at noon."))
     found = read_documents(tmp_path)
@@ -389,9 +398,12 @@ def test_one_process_reads_all_pdfs_and_ends(tmp_path):
     for number in range(5):
         (tmp_path / f"{number}.pdf").write_bytes(one_line_pdf(f"Lease {number} ends."))
     before, seen = {child.pid for child in psutil.Process().children()}, set()
-    found = read_documents(
-        tmp_path, progress=lambda *_: seen.update(child.pid for child in psutil.Process().children())
-    )
+
+    def note(*_):
+        seen.update(child.pid for child in psutil.Process().children())
+
+    with ThreadPoolExecutor(1) as other_thread:  # this thread has a process, for all tests
+        found = other_thread.submit(read_documents, tmp_path, progress=note).result()
     assert len(found) == 5
     seen -= before
     assert len(seen) == 1

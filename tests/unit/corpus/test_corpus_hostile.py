@@ -17,6 +17,8 @@ from sire_core.files.readers import read_documents
 from sire_core.testing.doubles import HashEmbedder
 from support.command import run
 
+pytestmark = pytest.mark.usefixtures("one_reading_process")
+
 LAUGHS = "<?xml version='1.0'?><!DOCTYPE x [<!ENTITY a 'ha'>" + "".join(
     f"<!ENTITY {after} '{f'&{name};' * 10}'>" for name, after in zip("abcdefgh", "bcdefghi", strict=True)
 )

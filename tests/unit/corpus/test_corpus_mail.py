@@ -9,6 +9,8 @@ from sire_core.errors import CorpusError
 from sire_core.files.readers import read_documents
 from tests.support.outlook import outlook_mail
 
+pytestmark = pytest.mark.usefixtures("one_reading_process")
+
 BODY = "Hallo,\n\ndas Lager zieht um.\nDie Kosten trägt Wismar.\n\n> Wohin?\n> Und wann?\n\n-- \nPetra"
 
 

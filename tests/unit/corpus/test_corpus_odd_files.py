@@ -21,6 +21,8 @@ from sire_core.files.text_encodings import guess_encoding
 from support.command import run as run_command
 from support.outlook import compound_file
 
+pytestmark = pytest.mark.usefixtures("one_reading_process")
+
 docx = pytest.importorskip("docx")
 openpyxl = pytest.importorskip("openpyxl")
 pptx = pytest.importorskip("pptx")

@@ -5,6 +5,8 @@ import pytest
 from sire_core.files.readers import read_documents
 from support.pdf import drawn_pdf, form_pdf, pdf
 
+pytestmark = pytest.mark.usefixtures("one_reading_process")
+
 pytest.importorskip("pypdfium2")
 
 

@@ -193,7 +193,8 @@ def read(path):
 """
 
 
-def test_a_package_reads_a_format_of_its_own_within_limits(install, tmp_path):
+def test_a_package_reads_a_format_of_its_own_within_limits(install, tmp_path, monkeypatch):
+    monkeypatch.setattr("sire_core.files.reading_process.SECONDS", 1)
     install("shouts", SHOUT, [".shout = shouts:read"])
     (tmp_path / "a.shout").write_text("a lease ends")
     (tmp_path / "b.shout").write_text("loop")
