@@ -90,9 +90,7 @@ class PackedRows:
 
     def entries(self, rows: IntArray | None = None) -> list[Entry]:
         """Some of the rows, or all, as objects."""
-        rows_stored = list(self.stored(rows))
-        bodies = decode_all([row[4] for row in rows_stored])
-        return [Entry(row[1], row[2], row[3], row[0], body) for row, body in zip(rows_stored, bodies, strict=True)]
+        return _entries(self.stored(rows))
 
     def stored(self, rows: IntArray | None = None) -> Iterator[StoredRow]:
         """Some of the rows, or all, as they are stored."""
@@ -379,8 +377,9 @@ class Table:
     def entries(self, keys: Collection[str]) -> dict[str, list[Entry]]:
         """Rows by their own key, in corpus order; keys without rows are left out."""
         by_key: dict[str, list[Entry]] = {}
-        rows = self.packed(keys)
-        for entry in rows.entries(rows.of_keys(keys)):
+        stored = () if self.is_new else self.store.rows_of_keys(self.name, list(keys))
+        rows = _entries(row for row in stored if row[3] not in self._gone)
+        for entry in (*rows, *self._rows.entries(self._rows.of_keys(keys))):
             by_key.setdefault(entry.key, []).append(entry)
         for entries in by_key.values():
             entries.sort(key=lambda entry: entry[:3])
@@ -389,10 +388,8 @@ class Table:
     def entries_of(self, items: Collection[str]) -> list[Entry]:
         """Rows of items."""
         wanted = set(items)
-        parts = [self._rows.chosen(self._rows.of_items(wanted))]
-        if not self.is_new:
-            parts.append(PackedRows.of(self.store.rows_of_items(self.name, sorted(wanted - self._gone))))
-        return [entry for part in parts for entry in part.entries()]
+        stored = () if self.is_new else self.store.rows_of_items(self.name, sorted(wanted - self._gone))
+        return [*self._rows.entries(self._rows.of_items(wanted)), *_entries(stored)]
 
     def all_entries(self) -> Iterable[Entry]:
         """Every row of the table, in no particular order."""
@@ -470,6 +467,13 @@ def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str
     """Groups that have rows, in corpus order of their first rows."""
     wanted = {key: raw_keys.get(key, (key,)) for key in keys}
     return PackedGroups.of(table.packed({raw for group_keys in wanted.values() for raw in group_keys}), wanted)
+
+
+def _entries(stored: Iterable[StoredRow]) -> list[Entry]:
+    """Rows as objects; their bodies are decoded together."""
+    rows = list(stored)
+    bodies = decode_all([row[4] for row in rows])
+    return [Entry(row[1], row[2], row[3], row[0], body) for row, body in zip(rows, bodies, strict=True)]
 
 
 def _output(row: Sequence[Any]) -> StoredOutput:

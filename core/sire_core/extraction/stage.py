@@ -129,7 +129,7 @@ class RecordReader:
         if self._linked > len(corpus.chunks) // 32 or not self._update.before.chunks:
             return partial(_linked_records, self._full_linker)
         words = words_of_records(read_records(self.stored(chunk_ids)).values())
-        titles = self._update.following(TitleIndex)[1].beginning_with(words, corpus)
+        titles = self._update.following(TitleIndex)[1].occurring(words, corpus)
         return partial(_linked_records, TitleLinker(titles))
 
     @cached_property

@@ -334,8 +334,17 @@ def title_of(chunk: Chunk) -> str:
 
 def first_word(title: str) -> str:
     """First word of a title that is not a function word, normalised, else empty. All its surface forms have it."""
-    words = WORD.findall(name_key(title))
-    return next((word for word in words if word != "&" and word not in FUNCTION_WORDS), "")
+    return next(iter(_telling_words(title)), "")
+
+
+def _shared_words(title: str) -> Iterator[str]:
+    """Words that all surface forms of a title have: those without its bracketed part and its rank."""
+    return _telling_words(base_title(visible_text(title)).partition(",")[0])
+
+
+def _telling_words(title: str) -> Iterator[str]:
+    """Words that are no function words, normalised."""
+    return (word for word in WORD.findall(name_key(title)) if word != "&" and word not in FUNCTION_WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +380,14 @@ class TitleIndex:
 
     def beginning_with(self, words: Iterable[str], corpus: StoredCorpus) -> list[str]:
         """Titles whose `first_word` is one of the words, ordered by their first passage."""
-        titles = [title for word in words for title in self.titles.get(word, ())]
+        return self._in_order((title for word in words for title in self.titles.get(word, ())), corpus)
+
+    def occurring(self, words: set[str], corpus: StoredCorpus) -> list[str]:
+        """Titles that may occur in records with some words (see `words_of_records`), ordered by their first passage."""
+        titles = (title for word in words for title in self.titles.get(word, ()))
+        return self._in_order((title for title in titles if words.issuperset(_shared_words(title))), corpus)
+
+    def _in_order(self, titles: Iterable[str], corpus: StoredCorpus) -> list[str]:
         by_id = corpus.chunk_by_id
         return sorted(titles, key=lambda title: min(corpus.place(by_id[chunk]) for chunk in self.chunks[title]))
 
@@ -405,9 +421,9 @@ class SurfaceForm:
         self._written = re.compile(_words_pattern(written)) if single else None
         self._pattern = re.compile(rf'"\W*{_words_pattern(words)}\W*"' if single else _words_pattern(words))
 
-    def occurs(self, text: str) -> bool:
-        """True if a record contains it."""
-        return bool((self._written and self._written.search(visible_text(text))) or self._pattern.search(_folded(text)))
+    def occurs(self, text: str, folded_text: str) -> bool:
+        """True if a record contains it, given as it is and as `_folded` gives it."""
+        return bool((self._written and self._written.search(visible_text(text))) or self._pattern.search(folded_text))
 
 
 def folded(text: str) -> bytes:
@@ -457,12 +473,13 @@ def changed_surface_forms(before: Sequence[str], after: Sequence[str]) -> list[s
 
 def touched_records(bodies: Mapping[str, bytes], wordings: Sequence[str]) -> set[str]:
     """Keys of the records in which a form occurs: those that may link it."""
-    texts = {key: body.decode("utf-8", "surrogatepass") for key, body in bodies.items()}
-    block = TextBlock.of({key: folded(text) for key, text in texts.items()})
+    texts = {key: _ESCAPED.sub(" ", body.decode("utf-8", "surrogatepass")) for key, body in bodies.items()}
+    folded_texts = {key: _folded(text) for key, text in texts.items()}
+    block = TextBlock.of({key: text.encode("utf-8", "surrogatepass") for key, text in folded_texts.items()})
     keys: set[str] = set()
     for number, wording in block.candidates(by_piece(wordings)):
         key = block.keys[number]
-        if key not in keys and wording.occurs(_ESCAPED.sub(" ", texts[key])):
+        if key not in keys and wording.occurs(texts[key], folded_texts[key]):
             keys.add(key)
     return keys
 

@@ -9,7 +9,14 @@ from sire_core.documents.markdown_sections import title_line
 from sire_core.documents.stored_corpus import StoredCorpus
 from sire_core.extraction.record import to_json
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.extraction.title_links import PassageTexts, TitleLinker, changed_surface_forms, touched_records
+from sire_core.extraction.title_links import (
+    PassageTexts,
+    TitleIndex,
+    TitleLinker,
+    changed_surface_forms,
+    touched_records,
+    words_of_records,
+)
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
 TITLES = [
@@ -137,6 +144,36 @@ def test_spellings_that_mean_the_same_are_found(title, text):
     nothing, passage = Chunk("c0", "d0", 0, "Nothing.", ""), Chunk("c1", "d1", 0, text, "")
     corpus = corpus_of([nothing, passage])
     assert corpus.following(PassageTexts).holding(wordings) == {passage.hash}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "She read The Salt Lantern and saw Aylwin.",
+        "They met Eustace II at Salt Lantern.",
+        "He owned Eustace II, Count of Boulogne, by AT&T & Sons.",
+        "She saw O\ufb03ce Space on the Stra\u00dfe Nord in Salt.",
+    ],
+)
+def test_titles_that_may_occur_link_as_all_titles_do(text):
+    titles = [
+        "The Salt Lantern (film)",
+        "Salt Lantern",
+        "Aylwin (film)",
+        "Aylwin (novel)",
+        "Eustace II, Count of Boulogne",
+        "Eustace III, Count of Boulogne",
+        "AT&T",
+        "& Sons",
+        "Office Space",
+        "STRASSE NORD",
+        "Salt Harbour",
+    ]
+    corpus = corpus_of([Chunk(f"c{i}", f"d{i}", 0, title, "Nothing.") for i, title in enumerate(titles)])
+    records = {"a": record_of(1, [text, text.lower()], "Eustace II")}
+    occurring = corpus.following(TitleIndex).occurring(words_of_records(records.values()), corpus)
+    assert len(occurring) < len(titles)
+    assert TitleLinker(occurring).link(records) == TitleLinker(titles).link(records)
 
 
 TEXT = "The Salt Lantern is a 1924 drama film directed by Petra Quillon. It was made in Varn Harbour."
