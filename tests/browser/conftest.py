@@ -87,7 +87,7 @@ def address(folder):
         yield address
 
 
-@pytest.fixture(name="explored")
+@pytest.fixture(name="explored", scope="session")
 def starts_a_page():
     """For pages with other options."""
     return explored

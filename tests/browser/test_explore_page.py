@@ -255,37 +255,49 @@ def test_map_and_reason_warn_as_ask_does(page, address):
         assert warning.count() == 1, f"/{path}"
 
 
-def test_a_document_is_read_under_its_title_with_an_outline(page, tmp_path, explored, violations, shot):
-    text = "# The lamp\n\nSee [the oil](../oil.md#price) and [gone](gone.md).\n\n" + "".join(
-        f"## Part {number}\n\n{'It burns all night. ' * 150}\n\n" for number in (1, 2)
+@pytest.fixture(scope="module")
+def long_documents(tmp_path_factory, explored):
+    """Where the page of an index with long documents and a wide table answers."""
+    outlined = "# The gate\n\nSee [the oil](../oil.md#price) and [gone](gone.md).\n\n" + "".join(
+        f"## Part {number}\n\n{'It stands all year. ' * 150}\n\n" for number in (1, 2)
     )
+    wide = "| " + " | ".join(["a long cell of it"] * 9) + " |\n"
+    table = f"{wide}|{'---|' * 9}\n{wide}\n".replace("a long cell of it", " ", 1)
+    folded = f"{table}{'The vault is closed. ' * 30}The lamp of Karn burns at night. {'Nobody reads it. ' * 9}"
     documents = [
-        Document("guide/lamp.md", text, "The lamp", {"source": "guide/lamp.md", "year": 1893}),
+        Document("guide/gate.md", outlined, "The gate", {"source": "guide/gate.md", "year": 1893}),
         Document("oil.md", "# Oil\n\nA penny.", "Oil", {"source": "oil.md"}),
+        Document("vault", folded, "Vault"),
+        Document("bread", "No bread.", "Bread"),
     ]
-    Index(tmp_path, recipe="flat").build(documents)
-    with explored(tmp_path) as address:
-        page.set_viewport_size({"width": 390, "height": 800})
-        page.goto(f"{address}/document?id=guide/lamp.md")
-        page.get_by_role("heading", level=1, name="The lamp").wait_for()
-        outline = page.get_by_role("navigation", name="Outline")
-        assert outline.get_by_role("link").all_text_contents() == ["Part 1", "Part 2"]
-        assert page.get_by_text("The lamp", exact=True).count() == 1, "the title is not repeated"
-        rows = page.get_by_role("table", name="Metadata").get_by_role("row").all_text_contents()
-        assert rows == ["keyvalue", "year1893"]
-        outline.get_by_role("link", name="Part 2").click()
-        assert page.evaluate("document.querySelector(':target').textContent") == "Part 2"
-        assert page.evaluate("document.querySelector(':target').getBoundingClientRect().top") < 400
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        assert page.get_by_role("link", name="gone").count() == 0
-        assert violations(page) == []
-        shot(page, "document")
-        page.get_by_role("link", name="passage 2").click()
-        page.get_by_role("link", name="guide/lamp.md").click()
-        page.wait_for_function("document.querySelector(':target')?.id === 'passage-2' && scrollY > 0")
-        page.get_by_role("link", name="the oil").click()
-        page.get_by_role("heading", level=1, name="Oil").wait_for()
-        page.requested = [url for url in page.requested if not url.startswith(address)]  # another page than usual
+    folder = tmp_path_factory.mktemp("long")
+    Index(folder, recipe="flat").build(documents)
+    with explored(folder) as address:
+        yield address
+
+
+def test_a_document_is_read_under_its_title_with_an_outline(page, long_documents, violations, shot):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{long_documents}/document?id=guide/gate.md")
+    page.get_by_role("heading", level=1, name="The gate").wait_for()
+    outline = page.get_by_role("navigation", name="Outline")
+    assert outline.get_by_role("link").all_text_contents() == ["Part 1", "Part 2"]
+    assert page.get_by_text("The gate", exact=True).count() == 1, "the title is not repeated"
+    rows = page.get_by_role("table", name="Metadata").get_by_role("row").all_text_contents()
+    assert rows == ["keyvalue", "year1893"]
+    outline.get_by_role("link", name="Part 2").click()
+    assert page.evaluate("document.querySelector(':target').textContent") == "Part 2"
+    assert page.evaluate("document.querySelector(':target').getBoundingClientRect().top") < 400
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.get_by_role("link", name="gone").count() == 0
+    assert violations(page) == []
+    shot(page, "document")
+    page.get_by_role("link", name="passage 2").click()
+    page.get_by_role("link", name="guide/gate.md").click()
+    page.wait_for_function("document.querySelector(':target')?.id === 'passage-2' && scrollY > 0")
+    page.get_by_role("link", name="the oil").click()
+    page.get_by_role("heading", level=1, name="Oil").wait_for()
+    page.requested = [url for url in page.requested if not url.startswith(long_documents)]  # another page than usual
 
 
 def test_a_phone_lists_the_paths_of_a_picture(page, address, violations, shot):
@@ -335,24 +347,19 @@ def test_names_are_filtered_while_they_are_typed(page, address, violations):
     assert violations(page) == []
 
 
-def test_a_long_hit_is_unfolded_by_keys_and_keeps_its_address(page, tmp_path, explored, violations):
-    wide = "| " + " | ".join(["a long cell of it"] * 9) + " |\n"
-    table = f"{wide}|{'---|' * 9}\n{wide}\n".replace("a long cell of it", " ", 1)
-    text = f"{table}{'The vault is closed. ' * 30}The lamp of Karn burns at night. {'Nobody reads it. ' * 9}"
-    Index(tmp_path, recipe="flat").build([Document("a", text, "Vault"), Document("b", "No bread.", "Bread")])
-    with explored(tmp_path) as address:
-        page.set_viewport_size({"width": 390, "height": 800})
-        page.goto(f"{address}/?q={quote('Which lamp burns in Karn?')}")
-        hit = page.locator("ol.hits > li", has_text="[1] Vault")
-        hit.get_by_text("burns at night").first.wait_for()
-        assert not hit.get_by_role("table").is_visible()
-        hit.get_by_text("Show all").press("Enter")
-        hit.get_by_role("table").wait_for()
-        assert not hit.locator(".short").is_visible()
-        assert violations(page) == []
-        page.goto(f"{page.url}#{hit.get_attribute('id')}")
-        page.wait_for_function("document.querySelector(':target h3')?.textContent === '[1] Vault'")
-        page.requested = [url for url in page.requested if not url.startswith(address)]  # another page than usual
+def test_a_long_hit_is_unfolded_by_keys_and_keeps_its_address(page, long_documents, violations):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{long_documents}/?q={quote('Which lamp of the vault burns at night in Karn?')}")
+    hit = page.locator("ol.hits > li", has_text="[1] Vault")
+    hit.get_by_text("burns at night").first.wait_for()
+    assert not hit.get_by_role("table").is_visible()
+    hit.get_by_text("Show all").press("Enter")
+    hit.get_by_role("table").wait_for()
+    assert not hit.locator(".short").is_visible()
+    assert violations(page) == []
+    page.goto(f"{page.url}#{hit.get_attribute('id')}")
+    page.wait_for_function("document.querySelector(':target h3')?.textContent === '[1] Vault'")
+    page.requested = [url for url in page.requested if not url.startswith(long_documents)]  # another page than usual
 
 
 def test_on_the_map_of_a_phone_no_hit_covers_another_and_finding_closes_the_title(page, address):

@@ -72,7 +72,7 @@ def test_other_pages_make_no_search_and_no_page_names_a_model(folder, explored, 
     assert not stolen
 
 
-def test_the_map_has_only_documents_that_may_be_seen(folder, explored):
+def test_the_map_has_only_documents_that_may_be_seen(folder, address, explored):
     pytest.importorskip("starlette")
 
     def fetched(address, path):
@@ -82,25 +82,24 @@ def test_the_map_has_only_documents_that_may_be_seen(folder, explored):
     def values(data, key):
         return np.frombuffer(base64.b64decode(data["colours"][key]["values"]), np.uint8)
 
-    with explored(folder) as address:
-        data = fetched(address, "/map/data")
-        assert len(base64.b64decode(data["points"])) == 4 * 42
-        assert sum(topic["documents"] for topic in data["topics"]) == len(values(data, "topic")) == 42
-        kinds = data["colours"]["kind"]["names"]
-        every = ",".join(map(str, range(42)))
-        shown = {document["title"] for document in fetched(address, f"/map/documents?points={every}")}
-        people = int((values(data, "kind") == kinds.index("person")).sum())
-        assert {"SS Northern Wren", "Aldous Brack"} <= shown
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            fetched(address, "/map/documents?points=42")
-        script = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
-        request = urllib.request.Request(f"{address}/map/data", headers=script)
-        with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(request, timeout=60)
-    with explored(folder, "--allow", "kind=person") as address:
-        data = fetched(address, "/map/data")
+    data = fetched(address, "/map/data")
+    assert len(base64.b64decode(data["points"])) == 4 * 42
+    assert sum(topic["documents"] for topic in data["topics"]) == len(values(data, "topic")) == 42
+    kinds = data["colours"]["kind"]["names"]
+    every = ",".join(map(str, range(42)))
+    shown = {document["title"] for document in fetched(address, f"/map/documents?points={every}")}
+    people = int((values(data, "kind") == kinds.index("person")).sum())
+    assert {"SS Northern Wren", "Aldous Brack"} <= shown
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        fetched(address, "/map/documents?points=42")
+    script = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+    request = urllib.request.Request(f"{address}/map/data", headers=script)
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(request, timeout=60)
+    with explored(folder, "--allow", "kind=person") as guarded:
+        data = fetched(guarded, "/map/data")
         every = ",".join(map(str, range(len(values(data, "topic")))))
-        visible = {document["title"] for document in fetched(address, f"/map/documents?points={every}")}
+        visible = {document["title"] for document in fetched(guarded, f"/map/documents?points={every}")}
         assert len(visible) == people
         assert visible < shown
         assert "SS Northern Wren" not in visible

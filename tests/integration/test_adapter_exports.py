@@ -30,10 +30,11 @@ GRAPH = (
     "from langchain_sire import SireRetriever, create_ircot_graph; from sire_core.index import Index; "
     "create_ircot_graph(SireRetriever(index=Index()))"
 )
+MISSING = 'ImportError: {} needs {}: pip install "sire-rag[{}]"'
 
 
-def run(code, *missing):
-    """Run code in a process where some packages are missing."""
+def run(code, *missing, before=""):
+    """Run code in a process where some packages are missing, after other code in the same process."""
     blocked = f"""
 import sys
 
@@ -44,7 +45,7 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 """
-    words = [sys.executable, "-c", blocked + code]
+    words = [sys.executable, "-c", before + blocked + code]
     return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -59,21 +60,16 @@ def test_all_names_exist_and_nothing_else_is_promised(package):
 
 
 @pytest.mark.parametrize(
-    ("code", "missing", "said"),
+    ("package", "missing", "named"),
     [
-        ("import langchain_sire", LANGCHAIN, 'langchain_sire needs LangChain: pip install "sire-rag[langchain]"'),
-        (
-            "import llama_index_sire",
-            LLAMA_INDEX,
-            'llama_index_sire needs LlamaIndex: pip install "sire-rag[llama-index]"',
-        ),
-        (GRAPH, ("langgraph",), 'A graph needs LangGraph: pip install "sire-rag[langgraph]"'),
+        ("langchain_sire", LANGCHAIN, ("LangChain", "langchain")),
+        ("llama_index_sire", LLAMA_INDEX, ("LlamaIndex", "llama-index")),
     ],
 )
-def test_what_is_missing_gives_one_error_that_names_the_extra(code, missing, said):
-    done = run(code, *missing)
+def test_what_is_missing_gives_one_error_that_names_the_extra(package, missing, named):
+    done = run(f"import {package}", *missing)
     assert done.returncode == 1
-    assert done.stderr.strip().splitlines()[-1] == f"ImportError: {said}"
+    assert done.stderr.strip().splitlines()[-1] == MISSING.format(package, *named)
 
 
 @pytest.mark.parametrize(
@@ -96,21 +92,22 @@ def test_the_core_works_without_frameworks():
     assert done.stdout.strip() == "('a',)", done.stderr
 
 
-@pytest.mark.parametrize(
-    ("package", "others"),
-    [
-        ("langchain_sire", ("llama_index", "langchain", "langchain_openai", "langgraph")),
-        ("llama_index_sire", ("langchain_core", "langchain")),
-    ],
-)
-def test_no_side_loads_another(package, others):
-    code = f"import {package}; print([name for name in sys.modules if name.split('.')[0] in {others!r}])"
-    expected = ["[]"]
-    if package == "llama_index_sire":
-        code += "; from llama_index.core import Settings; print(Settings._llm, Settings._embed_model)"
-        expected += ["None None"]  # not resolved
-    done = run(code)
-    assert done.stdout.splitlines() == expected, done.stderr
+def others_of(package, *others):
+    """Code that imports a package and prints which others came with it."""
+    return f"import sys, {package}; print([name for name in sys.modules if name.split('.')[0] in {others!r}])"
+
+
+def test_langchain_sire_loads_no_other_side_and_a_graph_names_its_extra():
+    others = others_of("langchain_sire", "llama_index", "langchain", "langchain_openai", "langgraph")
+    done = run(GRAPH, "langgraph", before=others)
+    assert done.stdout == "[]\n", done.stderr
+    assert done.stderr.strip().splitlines()[-1] == MISSING.format("A graph", "LangGraph", "langgraph")
+
+
+def test_llama_index_sire_loads_no_other_side_and_no_default_model():
+    settings = "from llama_index.core import Settings; print(Settings._llm, Settings._embed_model)"
+    done = run(settings, before=others_of("llama_index_sire", "langchain_core", "langchain"))
+    assert done.stdout == "[]\nNone None\n", done.stderr  # models are not resolved
 
 
 def test_no_package_called_core_is_installed():

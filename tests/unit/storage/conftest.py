@@ -1,6 +1,7 @@
 """A small index folder and ways to use it."""
 
 import os
+import shutil
 
 import pytest
 
@@ -26,15 +27,21 @@ def opened():
     return open_index
 
 
-@pytest.fixture
-def folder(tmp_path, opened):
+@pytest.fixture(scope="session")
+def built_folder(tmp_path_factory):
     """An index folder of five documents, written long enough ago that nobody waits for its writer to publish more."""
-    path = tmp_path / "index"
-    with opened(path, recipe="raptor") as index:
+    path = tmp_path_factory.mktemp("storage") / "index"
+    with Index(path, recipe="raptor", embedder=HashEmbedder()) as index:
         index.build(DOCUMENTS)
     for file in path.glob("index.sqlite*"):
         os.utime(file, (0, 0))
     return path
+
+
+@pytest.fixture
+def folder(tmp_path, built_folder):
+    """A copy of the index folder, to be changed or damaged."""
+    return shutil.copytree(built_folder, tmp_path / "index")
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ ROUNDS = """
 @pytest.mark.quick(recipe=["raptor", "iier"])
 def test_descriptors_are_closed_at_once(tmp_path, run, recipe):
     """Of indexes that were closed, that nobody holds any more, and of snapshots, round after round."""
-    found = run(ROUNDS, tmp_path / "ix", recipe, 25)
+    found = run(ROUNDS, tmp_path / "ix", recipe, 15)
     assert found.returncode == 0, found.stderr
     first, most = map(int, found.stdout.split())
     assert most <= first + 4
