@@ -4,23 +4,21 @@ import json
 import re
 
 import pytest
-from typer.testing import CliRunner
 
 from sire_core import Document, Index
-from sire_core.cli.app import app
 from sire_core.data import demo_documents
 from sire_core.evaluate.compare import compare
 from sire_core.extend import Question
 from sire_core.questions import Quote
 from sire_core.types import BuildReport, Failure
+from support.command import run as run_command
 from support.tiny_onnx import write_tiny_cross_encoder, write_tiny_embedder
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
 
 
 def run(*arguments, code=0, **environment):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
-    assert result.exit_code == code, result.output
+    result = run_command(*arguments, code=code, env=environment)
     return result.stdout if "--json" in arguments else result.output
 
 

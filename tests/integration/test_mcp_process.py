@@ -17,11 +17,9 @@ from urllib.request import Request, urlopen
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from typer.testing import CliRunner
 
 from sire_core import Document, Index
-from sire_core.cli.app import app
-from support.command import run_python
+from support.command import run, run_python
 from support.scripted_server import ScriptedServer
 
 SIRE = ["-c", "from sire_core.cli import main; main()"]
@@ -265,18 +263,13 @@ def test_a_client_that_leaves_ends_the_server(folder):
     ],
 )
 def test_what_stops_it_at_the_start(folder, options, message):
-    done = CliRunner().invoke(app, ["mcp", *(word.format(folder=folder) for word in options)])
-    assert done.exit_code == 1
+    done = run("mcp", *(word.format(folder=folder) for word in options), code=1)
     assert message in done.stderr
     assert done.stdout == ""
-    assert "Traceback" not in done.stderr
 
 
 def test_a_taken_port_is_an_error_in_a_line(folder, served):
-    done = CliRunner().invoke(app, ["mcp", str(folder), "--http", str(urlsplit(served[1]).port)])
-    assert done.exit_code == 1
-    assert "in use" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert "in use" in run("mcp", folder, "--http", urlsplit(served[1]).port, code=1).stderr
 
 
 def status_of(url, headers):

@@ -8,15 +8,14 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 from mcp import Client
-from typer.testing import CliRunner
 
 import langchain_sire
 import llama_index_sire
 from sire_core import Document, Index
-from sire_core.cli.app import app
 from sire_core.extend import count_tokens
 from sire_core.serve.mcp_server import make_server
 from sire_core.testing.doubles import ScriptedModel
+from support.command import run
 
 QUESTION = "Which lever opens the lock of Orr, and when?"
 TITLES = ("", "Locks > Orr", "a > b, c; (d) - " * 6)
@@ -93,12 +92,8 @@ WAYS = {
     ),
     "EvidenceCompressor": lambda index, _, most: of_langchain(most),
     "EvidencePostprocessor": lambda index, _, most: of_llama_index(most),
-    "command line": lambda index, folder, most: (
-        CliRunner().invoke(app, ["query", str(folder), QUESTION, "--max-tokens", str(most)]).stdout
-    ),
-    "command line, JSON": lambda index, folder, most: (
-        CliRunner().invoke(app, ["query", str(folder), QUESTION, "--max-tokens", str(most), "--json"]).stdout
-    ),
+    "command line": lambda _, folder, most: run("query", folder, QUESTION, "--max-tokens", most).stdout,
+    "command line, JSON": lambda _, folder, most: run("query", folder, QUESTION, "--max-tokens", most, "--json").stdout,
     "MCP": lambda index, _, most: asyncio.run(of_mcp(index, max(most, EMPTY_ENVELOPE))),
     "LangChain tool": lambda index, _, most: langchain_sire.create_sire_tool(
         langchain_sire.SireRetriever(index=index, max_tokens=max(most, EMPTY_ENVELOPE))

@@ -3,16 +3,25 @@
 import subprocess
 import sys
 import textwrap
+from functools import cache
 
 import pytest
 
 
-def run(*words, code=0, given=None):
+@cache
+def runner():
+    """A runner that makes the commands of an application once; typer makes all of them anew for each run."""
+    testing = pytest.importorskip("typer.testing")
+    testing._get_command = cache(testing._get_command)
+    return testing.CliRunner()
+
+
+def run(*words, code=0, given=None, **options):
     """The result of a command, which ends with this exit code and never with a traceback."""
-    typer_testing = pytest.importorskip("typer.testing")
+    pytest.importorskip("typer")
     from sire_core.cli.app import app
 
-    result = typer_testing.CliRunner().invoke(app, [str(word) for word in words], input=given)
+    result = runner().invoke(app, [str(word) for word in words], input=given, **options)
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
     return result

@@ -13,7 +13,6 @@ import pytest
 from typer.testing import CliRunner
 
 from sire_core import Document, Index
-from sire_core.cli.app import app
 from sire_core.evaluate import experiment
 from sire_core.models.openai.faults import RetryPolicy
 from sire_core.testing.doubles import HashEmbedder, default_script
@@ -410,8 +409,7 @@ def test_the_shell_can_complete_commands_and_recipes(monkeypatch, shell):
         monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
         monkeypatch.setenv("_TYPER_COMPLETE_ARGS", words)
         monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
-        result = CliRunner().invoke(app, [], prog_name="sire")
-        assert expected in result.output
+        assert expected in run(prog_name="sire").output
 
 
 def test_what_was_removed_before_can_be_purged_by_itself(source, folder):

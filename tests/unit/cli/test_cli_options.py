@@ -6,7 +6,6 @@ import sys
 from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
 from sire_core import Document, Index
 from sire_core.cli.app import app
@@ -16,7 +15,7 @@ from sire_core.models.sync import run_sync
 from sire_core.recipes import recipe_by_name
 from sire_core.settings import UntrustedText
 from sire_core.testing.doubles import ScriptedModel
-from support.command import run
+from support.command import run, runner
 
 DOCUMENTS = [
     Document("a", "Ada Holm founded Brackwater Press. It printed maps.", title="Ada Holm"),
@@ -172,7 +171,7 @@ def asked_on_page(tmp_path, monkeypatch):
 
         monkeypatch.setattr("sire_core.explore.web.server.serve", serve)
         asked.clear()
-        result = CliRunner().invoke(app, ["explore", str(tmp_path / "ix"), *words])
+        result = runner().invoke(app, ["explore", str(tmp_path / "ix"), *words])
         return result.exit_code, " ".join(result.output.split()), list(asked)
 
     return searches
