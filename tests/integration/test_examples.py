@@ -6,10 +6,7 @@ The scripts of the model stand here, not in the examples: nobody is shown an ans
 import ast
 import asyncio
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -139,25 +136,18 @@ def test_langchain_the_graph_goes_on_where_it_stopped(example, capsys):
     assert lines[6] == "Calls: 3"
 
 
-def test_langchain_the_agent_searches_twice_and_cites():
-    """As a user starts it: the server and the key in the environment."""
+def test_langchain_the_agent_searches_twice_and_cites(example, monkeypatch):
     pytest.importorskip("langchain.agents", reason="langchain is a development dependency")
     turns = [
         ToolRequest("search_atlas", {"query": "Who wrote the novel The Weather Clerk?", "filter": {"kind": "work"}}),
         ToolRequest("search_atlas", {"query": "In which year did Ilse Marrable die?", "k": 2}),
         "In 1931 [ilse-marrable].",
     ]
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted")
     with AgentServer(turns) as server:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", str(EXAMPLES / "langchain_agent.py")],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env={**os.environ, "OPENAI_API_KEY": "sk-scripted", "OPENAI_BASE_URL": server.base_url},
-        )
-    assert done.returncode == 0, done.stderr
-    told, worked = done.stdout.split("Searches: ", 1)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        _, shown = example("langchain_agent")
+    told, worked = shown.split("Searches: ", 1)
     assert told.startswith("Tool: search_atlas ['as_of', 'filter', 'k', 'max_tokens', 'query']\n[weather-clerk] ")
     assert "\n[ilse-marrable] " in told
     assert worked.count("Searches: ") == 1
