@@ -26,7 +26,15 @@ from sire_core.documents.blocks import (
 )
 from sire_core.text.languages import Language, find_language, language, script_language
 from sire_core.text.lexicon import FUNCTION_WORDS
-from sire_core.text.words import FINAL_MARKS, LINK_TARGET, find_words, joined_parts, one_line, split_sentences
+from sire_core.text.words import (
+    FINAL_MARKS,
+    LINK_TARGET,
+    find_words,
+    joined_parts,
+    one_line,
+    split_sentences,
+    with_parts,
+)
 
 _PROMPT = re.compile(r"[ \t]*\$ \S")
 _TASK = re.compile(r"\[[ xX]\][ \t]+")
@@ -55,7 +63,8 @@ _NOTES = "(?i:note|tip|hint|warning|caution|important|attention|danger|notice|ex
 _LONE_TERM = re.compile(rf"(?!{_NOTES}s?\W*\Z)(?=[^\W_]|[`$\u201c-]){_TERM_WORDS}\s*\Z")
 """A term on a line of its own, above its definition."""
 _IDENTIFIER = re.compile(
-    r"(?<![\w.-])--?[a-zA-Z][\w-]*|(?<![\w.-])(?=\w*[a-z0-9](?:[A-Z]|[._]\w\w)|[A-Z]+_[A-Z])[A-Za-z]\w*(?:\.\w{2,})*"
+    r"(?<![\w.-])(?=[-A-Za-z])"
+    r"(?:--?[a-zA-Z][\w-]*|(?=\w*[a-z0-9](?:[A-Z]|[._]\w\w)|[A-Z]+_[A-Z])[A-Za-z]\w*(?:\.\w{2,})*)"
 )
 _FINAL = (*FINAL_MARKS, ":", "\uff1a")
 _ENDS = FINAL_MARKS + ':;,…{([<\\"”\uff1a\uff1b\uff0c\u3001\u300d'
@@ -210,7 +219,7 @@ def _unpaired_tags(text: str) -> tuple[frozenset[int], frozenset[str]]:
 def rate_sentences(sentences: Sequence[Sentence], question: str, spoken: Language) -> list[float]:
     """Score of each sentence of a text in a language, with its neighbours, for a question; 0 for nothing in common."""
     question_stems = stems(question, spoken)
-    shared = [stems(one.text, spoken) & question_stems for one in sentences]
+    shared = [stems(with_parts(one.text), spoken) & question_stems for one in sentences]
     counts = Counter(stem for stems_of_one in shared for stem in stems_of_one)
     weights = {stem: log(1 + len(sentences) / number) for stem, number in counts.items()}
     none: frozenset[str] = frozenset()
@@ -224,7 +233,7 @@ def rate_sentences(sentences: Sequence[Sentence], question: str, spoken: Languag
     return rates
 
 
-_BELOW_ZERO = re.compile(r"(?<![\w.,)\]/-])[-\u2212](\d+(?:[.,]\d+)?)(?![\w-])")
+_BELOW_ZERO = re.compile(r"[-\u2212](?<![\w.,)\]/-].)(\d+(?:[.,]\d+)?)(?![\w-])")
 
 
 def identifiers(text: str) -> frozenset[str]:

@@ -33,6 +33,7 @@ _IN_WORDS = bytes(code if chr(code).isalnum() or chr(code) == "_" else ord(" ") 
 _IN_LOWER_WORDS = _IN_WORDS.lower()
 _PRINTED_MARKS = "\u2019\u2018\u201c\u201d\u2013\u2014\u2026\u2022\xa0\xb7\xbb\u2192"
 """Marks and spaces of printed English, which stand between words in any form of a text."""
+_IDENTIFIER = re.compile(r"(?<!\w)(?=[^\W_]*_)\w+")  # Words joined by `_`
 _NEGATION = re.compile(r"\b[DWdw]on['\u2019]t\b")  # No form of "won" or of "don"
 _BREAK = re.compile(f"[{_BREAKS}]+")
 _ACCENT = re.compile("[\u0300-\u036f]")
@@ -206,6 +207,16 @@ def without_link_targets(text: str) -> str:
 
 
 # A full stop after one of these rarely ends a sentence.
+def with_parts(text: str) -> str:
+    """The text with the words of its identifiers behind each: `max_size max size`."""
+    return _IDENTIFIER.sub(_parts_behind, text) if "_" in text else text
+
+
+def _parts_behind(identifier: re.Match[str]) -> str:
+    parts = [part for part in identifier[0].split("_") if len(part) > 1 and not part.isdigit()]
+    return f"{identifier[0]} {' '.join(parts).lower()}" if len(parts) > 1 else identifier[0]
+
+
 _ABBREVIATIONS = frozenset(
     (
         "mr mrs ms dr prof st sr jr vs etc inc ltd co corp no vol fig eq e.g i.e cf al approx ca b d gen col "

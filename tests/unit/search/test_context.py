@@ -263,3 +263,10 @@ def test_the_number_of_a_step_is_not_quoted_alone() -> None:
     for max_tokens in range(20, 300):
         context = chosen("How many idle workers does a pool keep?", hit(POOLS), hit(STEPS, "b"), max_tokens=max_tokens)
         assert all(re.search(r"[a-z]{3}", one.text) for one in context.evidence), context.text
+
+
+def test_an_identifier_is_quoted_by_its_words() -> None:
+    sessions = hit("All sessions of a user write one file, and each of them reads it at its start.", "sessions")
+    option = hit("`SHARE_HISTORY` imports what others typed, and writes at once.", "option")
+    context = chosen("How do I share history between sessions?", sessions, option, max_tokens=24)
+    assert [one.id for one in context.evidence] == ["option"]

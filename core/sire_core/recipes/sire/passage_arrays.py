@@ -25,7 +25,7 @@ from sire_core.extraction.headings import base_title
 from sire_core.protocols import CarriedArrays
 from sire_core.search.passages import opening_name, titled_sentences
 from sire_core.text.languages import ENGLISH, UNDETERMINED, Language, language, plain_key, ranked_languages
-from sire_core.text.words import find_words, spelled_words, without_link_targets
+from sire_core.text.words import find_words, spelled_words, with_parts, without_link_targets
 from sire_core.types import hash64
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ _VALUE = re.compile(
     r"(?:[^\W\d_]+ )?[^\W\d_]+:\s+(?:[^\w\s].*|\d.*|\S+\Z)|(?:default|type)s?(?: \w+)?:\s", re.IGNORECASE
 )
 """Lines like `Default: False` that say something of what the heading above them names."""
-_IDENTIFIER = re.compile(r"(?<!\w)(?=[^\W_]*_)\w+")
 MIN_HEADING_CHARS, MAX_HEADING_CHARS = 4, 90
 MAX_HEADING_WORDS = 12
 
@@ -477,16 +476,6 @@ class _Units(Sequence["Unit"]):
 def _numbered(name: str, spoken: Language, number: Callable[[str], int]) -> list[int]:
     """Numbers of the words of a name or heading."""
     return list(map(number, tagged_words(spoken.words(name.replace("&", " and ")), spoken)))
-
-
-def with_parts(text: str) -> str:
-    """The text with the words of its identifiers behind each: `max_size max size`."""
-    return _IDENTIFIER.sub(_parts_behind, text) if "_" in text else text
-
-
-def _parts_behind(identifier: re.Match[str]) -> str:
-    parts = [part for part in identifier[0].split("_") if len(part) > 1 and not part.isdigit()]
-    return f"{identifier[0]} {' '.join(parts).lower()}" if len(parts) > 1 else identifier[0]
 
 
 def _words(text: str, spoken: Language) -> tuple[list[str], list[int]]:

@@ -14,7 +14,7 @@ from sire_core.documents.heading_paths import title_path
 from sire_core.documents.markdown_sections import heading_texts
 from sire_core.extraction.headings import is_everyday
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
-from sire_core.recipes.sire.passage_arrays import name_words, passage_headings, with_parts
+from sire_core.recipes.sire.passage_arrays import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_HOPS, OWN, Hops, QueryFeatures
 from sire_core.recipes.sire.trust import DefaultVectors
 from sire_core.recipes.sire.weights import Weights, weights_for
@@ -25,7 +25,7 @@ from sire_core.settings import check_settings, setting
 from sire_core.storage.checksums import stored_values
 from sire_core.text.pluralize import excerpt, shorten
 from sire_core.text.snippets import has_form, readable_sentences, stem, stems
-from sire_core.text.words import find_words
+from sire_core.text.words import find_words, with_parts
 from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
@@ -90,7 +90,10 @@ class EvidenceReasons:
         """Which words of the question a passage has, and the heading with most of them."""
         unit = self._unit(passage)
         own_words = find_words(with_parts(f"{unit.title}\n{unit.text}").lower())
-        words = [word for word in self._evidence.texts.words_in(passage) if has_form(word, own_words)]
+        words = self._evidence.texts.words_in(passage)
+        letters = {word[0].lower() for word in words}
+        own_words = list(dict.fromkeys(word for word in own_words if word[0] in letters))  # forms begin alike
+        words = [word for word in words if has_form(word, own_words)]
         if not words:
             return "shares no word"
         headings = passage_headings(unit)
