@@ -24,8 +24,8 @@ from sire_core.documents.blocks import (
 from sire_core.documents.heading_paths import title_path
 from sire_core.models.word_vectors import text_vectors
 from sire_core.text.languages import Language
-from sire_core.text.snippets import stems
-from sire_core.text.words import FINAL_MARKS, count_tokens, split_sentences, with_parts
+from sire_core.text.snippets import text_stems
+from sire_core.text.words import FINAL_MARKS, count_tokens, split_sentences
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
@@ -66,17 +66,17 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
     """Cut a passage into pieces, or into sentences, rows and pieces of code, and read their words in a language."""
     blocks = stored_blocks(text, layout)
     pieces = tuple(_sentences(text, blocks, title) if by_sentence else _joined(_cut(text, blocks, title), text))
-    of_title = stems(with_parts(title), spoken)
+    of_title = text_stems(title, spoken)
     spans = [text[piece.start : piece.end] for piece in pieces]
     heads = [(*piece.headings, piece.header) if by_sentence else piece.headings for piece in pieces]
     tokens = tuple(map(count_tokens, spans))
     kinds = {block.start: block.kind for block in blocks}
     colons = [False, *map(_leads_on, spans)]
-    above = {spans_: of_title.union(*(stems(with_parts(text[s:e]), spoken) for s, e in spans_)) for spans_ in set(heads)}
+    above = {spans_: of_title.union(*(text_stems(text[s:e], spoken) for s, e in spans_)) for spans_ in set(heads)}
     return PassagePieces(
         text,
         pieces,
-        tuple(stems(with_parts(span), spoken) for span in spans),
+        tuple(text_stems(span, spoken) for span in spans),
         tuple(map(above.__getitem__, heads)),
         tokens,
         tuple(span.count("](") for span in spans),

@@ -219,7 +219,7 @@ def _unpaired_tags(text: str) -> tuple[frozenset[int], frozenset[str]]:
 def rate_sentences(sentences: Sequence[Sentence], question: str, spoken: Language) -> list[float]:
     """Score of each sentence of a text in a language, with its neighbours, for a question; 0 for nothing in common."""
     question_stems = stems(question, spoken)
-    shared = [stems(with_parts(one.text), spoken) & question_stems for one in sentences]
+    shared = [text_stems(one.text, spoken) & question_stems for one in sentences]
     counts = Counter(stem for stems_of_one in shared for stem in stems_of_one)
     weights = {stem: log(1 + len(sentences) / number) for stem, number in counts.items()}
     none: frozenset[str] = frozenset()
@@ -255,6 +255,11 @@ def stems(text: str, spoken: Language | None = None) -> frozenset[str]:
     others = {} if text.isascii() else {word: code for word in words if (code := script_language(word))}
     own = frozenset(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS and word not in others)
     return own.union(whole, *(_stems_of(language(code), word) for word, code in others.items()))
+
+
+def text_stems(text: str, spoken: Language) -> frozenset[str]:
+    """Stems of a text that is searched: also those of the words of its identifiers."""
+    return stems(with_parts(text), spoken)
 
 
 def _stems_of(spoken: Language, text: str) -> frozenset[str]:
