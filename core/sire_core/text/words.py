@@ -35,7 +35,6 @@ _PRINTED_MARKS = "\u2019\u2018\u201c\u201d\u2013\u2014\u2026\u2022\xa0\xb7\xbb\u
 """Marks and spaces of printed English, which stand between words in any form of a text."""
 _IDENTIFIER = re.compile(r"(?<!\w)(?=[^\W_]*_)\w+")  # Words joined by `_`
 _NEGATION = re.compile(r"\b[DWdw]on['\u2019]t\b")  # No form of "won" or of "don"
-_BREAK = re.compile(f"[{_BREAKS}]+")
 _ACCENT = re.compile("[\u0300-\u036f]")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 SOUTH_EAST = re.compile(f"[{_SOUTH_EAST}]")
@@ -93,7 +92,9 @@ def is_plain(text: str, start: int = 0, end: int | None = None) -> bool:
 
 def visible_text(text: str) -> str:
     """A text without soft hyphens and other places where a line may break."""
-    return text if text.isascii() else _BREAK.sub("", text)
+    for mark in () if text.isascii() else _BREAKS:  # a tenth of the time of a pattern
+        text = text.replace(mark, "")
+    return text
 
 
 def bare_text(text: str) -> str:
@@ -129,7 +130,8 @@ def split_words(text: str, *, whole_letters: bool = False) -> list[str]:
     if words := _ascii_words(text, _IN_LOWER_WORDS):
         return words
     folded = without_accents(bare_text(unicodedata.normalize("NFKC", text).casefold()))
-    return _cut_words(folded, _letter_with_signs().findall if whole_letters else lambda run: run)
+    letters_of: Callable[[str], Sequence[str]] = _letter_with_signs().findall if whole_letters else lambda run: run
+    return _ascii_words(folded, _IN_LOWER_WORDS) or _cut_words(folded, letters_of)
 
 
 def spelled_words(text: str) -> list[str]:
