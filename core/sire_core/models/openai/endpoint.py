@@ -16,6 +16,8 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -40,6 +42,8 @@ from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import UsageMeter, counted
 
 if TYPE_CHECKING:
+    import ssl
+
     from openai import AsyncOpenAI
     from typing_extensions import Self
 
@@ -192,10 +196,28 @@ def _http_client(timeout: float) -> Any:
     """The official aiohttp client, which the extra `openai` brings; with a proxy, or without aiohttp, that of httpx."""
     import openai
 
+    certificates = _trusted_certificates()
     if not urllib.request.getproxies():
         with contextlib.suppress(RuntimeError, AttributeError):  # without aiohttp; in older versions of the package
-            return openai.DefaultAioHttpClient(timeout=timeout)
-    return openai.DefaultAsyncHttpxClient(timeout=timeout)
+            return openai.DefaultAioHttpClient(timeout=timeout, verify=certificates)
+    return openai.DefaultAsyncHttpxClient(timeout=timeout, verify=certificates)
+
+
+def _trusted_certificates() -> ssl.SSLContext:
+    """Certificates that httpx trusts by default, read once while they stay the same: each client would read them."""
+    import certifi
+
+    place = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or certifi.where()
+    return _read_certificates(place, Path(place).stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _read_certificates(place: str, changed_ns: int) -> ssl.SSLContext:
+    import ssl
+
+    del changed_ns  # only part of the key
+    is_folder = Path(place).is_dir()
+    return ssl.create_default_context(capath=place if is_folder else None, cafile=None if is_folder else place)
 
 
 async def _closed(client: Any) -> None:
