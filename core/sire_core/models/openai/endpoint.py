@@ -207,17 +207,17 @@ def _trusted_certificates() -> ssl.SSLContext:
     """Certificates that httpx trusts by default, read once while they stay the same: each client would read them."""
     import certifi
 
-    place = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or certifi.where()
-    return _read_certificates(place, Path(place).stat().st_mtime_ns)
+    path = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or certifi.where()
+    return _read_certificates(path, Path(path).stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=4)
-def _read_certificates(place: str, changed_ns: int) -> ssl.SSLContext:
+def _read_certificates(path: str, changed_ns: int) -> ssl.SSLContext:
     import ssl
 
     del changed_ns  # only part of the key
-    is_folder = Path(place).is_dir()
-    return ssl.create_default_context(capath=place if is_folder else None, cafile=None if is_folder else place)
+    is_folder = Path(path).is_dir()
+    return ssl.create_default_context(capath=path if is_folder else None, cafile=None if is_folder else path)
 
 
 async def _closed(client: Any) -> None:
