@@ -21,7 +21,6 @@ from sire_core.storage.checksums import (
     damage,
     stored_json,
     stored_texts,
-    verified,
 )
 from sire_core.storage.outbox import OUTBOX_SCHEMA, OUTBOX_TABLES
 from sire_core.storage.step_tables import (
@@ -193,17 +192,15 @@ def chunk_rows(commit: Commit) -> Iterator[tuple[object, ...]]:
 
 
 def chunk_of(row: tuple[Any, ...], document: StoredDocument) -> Chunk:
-    """Return a chunk from its row, its layout behind the checksum, and its document."""
-    verified(row, CHUNKS)
+    """Return a chunk from its verified row, its layout behind the checksum, and its document."""
     title = document.title if row[4] is None else str(row[4])
     metadata = document.metadata if row[5] is None else stored_json(row[5], dict, row[0])
     return Chunk(str(row[0]), document.id, int(row[2]), title, str(row[3]), metadata, str(row[6]), row[8] or "")
 
 
 def unit_of(row: tuple[Any, ...]) -> Unit:
-    """Return a unit from its row, its layout behind the checksum."""
+    """Return a unit from its verified row, its layout behind the checksum."""
     unit, _, kind, text, level, tree, chunk_ids, entity_keys, title, metadata, source_ids, _, layout = row
-    verified(row, UNITS)
     return Unit(
         id=unit,
         kind=UnitKind.define(kind),

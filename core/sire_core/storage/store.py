@@ -195,7 +195,7 @@ class Store(Database):
         """Return chunks of some documents, in no particular order."""
         columns = f"{_CHUNK}, {_LAYOUT.format(table='c')}"
         rows = self.read_in(f"SELECT {columns} FROM chunks c WHERE doc_id IN ({{marks}})", list(documents))
-        return [chunk_of(row, documents[str(row[1])]) for row in rows]
+        return [chunk_of(row, documents[str(row[1])]) for row in rows if verified(row, CHUNKS)]
 
     def metadata_values(self, keys: Sequence[str]) -> dict[str, list[Any]]:
         """Return the values of some metadata keys by document, in corpus order; None where a document has none."""
@@ -236,13 +236,14 @@ class Store(Database):
     def units_by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
         """Return units of any owner by id, without unknown ids."""
         rows = self.read_in(f"SELECT {_UNIT} FROM units WHERE id IN ({{marks}})", ids)
-        return {str(row[0]): unit_of(row) for row in rows}
+        return {str(row[0]): unit_of(row) for row in rows if verified(row, UNITS)}
 
     def units_of(self, ids: Sequence[str], owners: Sequence[str]) -> Iterator[tuple[Unit, NDArray[np.float32]]]:
         """Yield units by id with their vectors, without those of other owners and unknown ids."""
         marks = ",".join("?" * len(owners))
         sql = f"SELECT {_UNIT}, vector FROM units WHERE owner IN ({marks}) AND id IN ({{marks}})"
         for row in self.read_in(sql, ids, list(owners)):
+            verified(row, UNITS)
             yield unit_of(row[:-1]), vector_of(row[0], row[-1])
 
     def outbox(self, mirror: str) -> Outbox:
@@ -337,7 +338,7 @@ class Store(Database):
             counts = {str(kind): int(count) for kind, count, *_ in kinds}
             sql = f"SELECT {_UNIT} FROM units WHERE rowid IN ({{marks}})"
             rows = self.read_in(sql, [row for *_, row, _ in kinds])
-            if {unit_of(row).kind.value for row in rows} != set(counts):
+            if {unit_of(row).kind.value for row in rows if verified(row, UNITS)} != set(counts):
                 raise damage("a kind of 'units'")
             if (sum(counts.values()), sum(total for *_, total in kinds)) != self._units_of(owners):
                 raise damage("the number of its rows in 'units'")
