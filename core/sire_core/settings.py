@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sire_core.errors import ConfigurationError
@@ -170,7 +171,8 @@ def refuse_unused(component: Any, beside: str, names: Sequence[str]) -> None:
             )
 
 
-def setting_texts(kind: type) -> dict[str, str]:
+@cache
+def setting_texts(kind: type) -> Mapping[str, str]:
     """Return the description of each field, from the `Attributes:` section of the class's docstring."""
     section = (inspect.getdoc(kind) or "").partition("\nAttributes:\n")[2].split("\n\n")[0]
     texts: dict[str, str] = {}

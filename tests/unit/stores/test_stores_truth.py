@@ -4,6 +4,7 @@ import asyncio
 import pickle
 import shutil
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.stores import LanceStore, PostgresStore, QdrantStore
 from sire_core.testing.doubles import HashEmbedder
 
-pytest.importorskip("lancedb")
+pytestmark = pytest.mark.skipif(find_spec("lancedb") is None, reason="the lance extra is missing")
 NEW = Document("new", "Zed Moss sailed to Orr.")
 
 
