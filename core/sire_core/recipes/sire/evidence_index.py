@@ -18,7 +18,7 @@ from sire_core.documents.blocks import HEADING, block_text
 from sire_core.documents.heading_paths import path_of, title_path
 from sire_core.documents.markdown_sections import plain_heading
 from sire_core.knowledge.entity_graph import EntityGraph
-from sire_core.models.word_vectors import stem_vectors
+from sire_core.models.word_vectors import known_stems, stem_vectors
 from sire_core.recipes.sire.passage_arrays import (
     PassageWords,
     Vocabulary,
@@ -154,9 +154,8 @@ class EvidenceIndex:
         """Stems nearest in meaning to each word of a question, without itself, the nearest last, and their cosines."""
         if not self._meant:  # of all stems; read when a question first needs it
             english = np.flatnonzero(self.english)
-            vectors = stem_vectors(self.words[english], word_keys)
-            is_known = vectors.any(axis=1)
-            self._meant.append((english[is_known], unit_rows(vectors[is_known])))
+            numbers, vectors = known_stems(self.words[english], word_keys)
+            self._meant.append((english[numbers], unit_rows(vectors)))
         embedded, vectors = self._meant[0]
         cosines = unit_rows(stem_vectors(keys, word_keys)) @ vectors.T
         for key, row in zip(keys.tolist(), cosines, strict=True):
