@@ -115,15 +115,23 @@ class DerivedCache:
 
     def cached_arrays(self, name: str, make: Callable[[], Mapping[str, NDArray[Any]]]) -> Mapping[str, NDArray[Any]]:
         """Return arrays by name, derived from this snapshot and kept in one file, from which they are mapped."""
-        return self.cached_on_disk(
-            name,
-            make,
-            lambda arrays, directory: save_arrays(directory / ARRAYS_FILE, arrays),
-            lambda directory: map_arrays(directory / ARRAYS_FILE),
-        )
+
+        def save(arrays: Mapping[str, NDArray[Any]], directory: Path) -> None:
+            save_arrays(directory / ARRAYS_FILE, arrays)
+
+        def load(directory: Path) -> Mapping[str, NDArray[Any]]:
+            return map_arrays(directory / ARRAYS_FILE)
+
+        return self.derived(name, lambda: self._from_disk(name, make, save, load, mapped=True))
 
     def _from_disk(
-        self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
+        self,
+        name: str,
+        make: Callable[[], T],
+        save: Callable[[T, Path], None],
+        load: Callable[[Path], T],
+        *,
+        mapped: bool = False,
     ) -> T:
         files = None if self._files is None else self._files.part(name)
         if files is None:
@@ -136,8 +144,11 @@ class DerivedCache:
                 self._mapped.append((files, stamp))
                 return loaded
         made = make()
-        with suppress(StorageError):  # a read-only folder costs only time
+        with suppress(StorageError, OSError):  # a read-only folder costs only time
             files.write(lambda directory: save(made, directory))
+            if mapped:  # what no query reads takes no memory
+                stamp, made = files.stamp(), load(files.directory)
+                self._mapped.append((files, stamp))
         return made
 
     def intact(self, *, may_be_gone: bool = False) -> bool:
