@@ -59,11 +59,12 @@ class _About(dict[str, Any]):
         return {key: value for key, value in self.items() if key not in ("score", "path")}
 
 
-_REMEDY = (
-    "Let sire-rag split them: SireRetriever.from_documents(documents, chunker='sentences'). Or split them before: from "
-    "langchain_text_splitters import RecursiveCharacterTextSplitter; documents = "
+_SPLIT_HERE = "Let sire-rag split them: SireRetriever.from_documents(documents, chunker='sentences')."
+_SPLIT_BEFORE = (
+    " Or split them before: from langchain_text_splitters import RecursiveCharacterTextSplitter; documents = "
     "RecursiveCharacterTextSplitter(chunk_size=2000).split_documents(documents)."
 )
+"""For documents of LangChain; its splitters take no others."""
 
 
 def document_id(document: LangChainDocument) -> str:
@@ -88,8 +89,10 @@ def from_langchain(
     """Documents for an index."""
     if isinstance(documents, (str, LangChainDocument)):
         raise CorpusError(f"Expected a list of LangChain documents, not one {type(documents).__name__}.")
+    documents = list(documents)
     converted = [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)]
-    warn_of_long_passages(converted, _REMEDY)
+    is_read_here = any(isinstance(document, Document) for document in documents)
+    warn_of_long_passages(converted, _SPLIT_HERE if is_read_here else _SPLIT_HERE + _SPLIT_BEFORE)
     warn_of_bad_reading(converted, "LangChain")
     return FileTitles(title_key).put(converted)
 

@@ -648,8 +648,8 @@ def create_ircot_chain(
 
     Args:
         retriever: Any LangChain retriever. The `filter`, `as_of`, `recipe` and `returns` of a `SireRetriever` apply,
-            and not its `k`: how much is searched for and read belongs to the strategy. Other retrievers are used as
-            they are, and calls cannot filter them.
+            and not its `k` and `max_tokens`: how much is searched for and read belongs to the strategy. Other
+            retrievers are used as they are, and calls cannot filter them.
         llm: Reasons and answers: a LangChain chat model or a `LanguageModel`. None uses that of the index.
         **options: `k`, the number of documents in the final context (default: 10, or the up to 15 that the `original`
             flavor collects); settings of `sire_core.reason.IRCoTConfig`

@@ -91,6 +91,16 @@ def test_a_skill_names_commands_that_run(folder):
     run("skill", folder, "--name", "Not A Name", code=1)
 
 
+def test_a_skill_names_the_whole_path_and_documents_from_all_parts(tmp_path, monkeypatch):
+    with Index(tmp_path / "ix", recipe="flat") as index:
+        index.build([Document(f"{room}/{n}", f"Page {n}.", f"{room} {n}") for room in ("Mill", "Quay") for n in range(9)])
+    monkeypatch.chdir(tmp_path)
+    text = run("skill", "ix")
+    assert f"sire query {tmp_path / 'ix'} " in text
+    titles = text.split("(")[1].split(";")
+    assert {"Mill", "Quay"} <= {title.split()[0] for title in titles}
+
+
 def test_compare_says_what_may_be_chance():
     documents = demo_documents()
     questions = [

@@ -200,4 +200,4 @@ def skill(
 
     check_folder(folder)
     with open_index(IndexOptions(folder=folder)) as index:
-        say(skill_text(index, str(folder), name))
+        say(skill_text(index, str(Path(folder).absolute()), name))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _TEXT = 320
 
 _EXCERPT = 260
-_SHOWN_TITLES = 5
+_SHOWN_TITLES, _SHOWN_PASSAGES = 5, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +331,7 @@ def ask(
     the warning says what the hits lack of the question. Only a model judges what is `sufficient`: without --llm it is
     always false.
     """
+    from sire_core.models.sync import run_sync
     from sire_core.reason import PassageSource, extract_answer, reason
     from sire_core.search.extracts import PASSAGES
 
@@ -349,6 +350,7 @@ def ask(
         steps = reason(index=PassageSource(index), stream=streams, **search, **how)
         trace, was_streamed = _run(steps, shows=shows)
         hint = "" if model else _no_model(index)
+        hint = hint if trace.answer.hits else run_sync(index.afilter_hint(filter)) or hint
     if model is None:
         trace = replace(trace, answer=extract_answer(question, trace.answer.hits))
     if as_json:
@@ -449,15 +451,16 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
     """Print the sentences of an extracted answer, and where they stand."""
     from sire_core.explore.highlight import marked
 
-    say_unanswered(question, answer.hits, say)  # a part of the answer: who keeps the one should have the other
-    if not answer.text:
-        say("\nNo sentence of the hits answers the question.", "bold")
-        return
-    say("\nSentences nearest to the question:", "bold")
-    for line in answer.text.split("\n"):
+    if answer.note:
+        say(answer.note, "yellow")  # a part of the answer: who keeps the one should have the other
+    if answer.text:
+        say("\nSentences nearest to the question:", "bold")
+    elif answer.hits:
+        say("\nNo sentence of the hits answers the question. The nearest passages:", "bold")
+    for line in answer.text.split("\n") if answer.text else ():
         say_marked(marked(line, question), indent=2)
     say()
-    for number in answer.citations:
+    for number in answer.citations or range(1, min(len(answer.hits), _SHOWN_PASSAGES) + 1):
         hit = answer.hits[number - 1]
         mark = superseded_mark(step.note for step in hit.path)
         title = hit.unit.title or shorten(hit.unit.text, 60)
@@ -479,7 +482,7 @@ def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
         "findings": list(answer.findings),
         "stop": answer.stop,
         "note": hint or answer.note,
-        "warning": unanswered_note(question, answer.hits),
+        "warning": answer.note if answer.stop == "extracted" else unanswered_note(question, answer.hits),
         "steps": [plain_step(step, "hits", lambda hit: hit.unit.id, "step") for step in trace.steps[:-1]],
         "hits": [hit_json(hit, question) for hit in answer.hits],
         "usage": asdict(answer.usage),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.protocols.building import DEFAULT_PRESET
 from sire_core.recipes.published import presets_of, register_published, with_presets, without_idle
+from sire_core.recipes.reranking import RerankSettings
 from sire_core.settings import UnknownSettingError, is_from_folder
 from sire_core.storage.edge_notes import BLOCKS, register_edge_note
 
@@ -181,6 +182,7 @@ def recipe_by_name(name: str, **settings: Any) -> Recipe:
 def recipe_with(name: str, chosen: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:
     """The recipe with these settings; other ones that would be idle beside them have their defaults."""
     replaced = "preset" in chosen and "preset" in others
+    chosen = RerankSettings.spelled_out(chosen)  # a cross-encoder that `rerank` names replaces that of the others
     return without_idle(partial(recipe_by_name, name), chosen, {} if replaced else others)
 
 

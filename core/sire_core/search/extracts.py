@@ -25,7 +25,7 @@ from sire_core.settings import read_toml
 from sire_core.text.asking import AskingRules, asking_rules
 from sire_core.text.languages import language_among
 from sire_core.text.snippets import Sentence, cut_around, identifiers, read_sentences, stems
-from sire_core.text.words import UNSPACED, count_tokens, joined_parts
+from sire_core.text.words import UNSPACED, count_tokens, find_words, joined_parts
 
 if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, DoubleArray
@@ -49,6 +49,7 @@ _BESIDE = {(True, False): (1.5, 3.0), (True, True): (0.5, inf), (False, False): 
 """Bonus of a sentence beside a chosen one, and how much less than that one at most; by whether they share a
 paragraph, and whether it stands before; in parts of documents. Chosen on judged questions, as is `_WITHIN`."""
 _ROW_WITHIN = 0.5  # By how much less than the best of its table a row may score
+_DENIALS = frozenset("cannot never no none nor not without".split())  # They are no stems
 _MAX_NAMED = 3  # Sentences and rows that may have a word that links rows
 _MAX_SENTENCE_LETTERS, _MAX_SENTENCE_TOKENS = 600, 120  # Of a sentence that is quoted; longer ones are cut
 _FOLLOWED = 3  # The first hits, to which links count
@@ -209,6 +210,10 @@ class ScoredSentences:
             is_weak[rows] = bool(table) & (values[rows] < values[rows].max() - _ROW_WITHIN)
         return is_weak
 
+    def denies(self, position: int) -> bool:
+        """True if a sentence has a word such as "not"."""
+        return not _DENIALS.isdisjoint(map(str.lower, find_words(self.candidates.text(position))))
+
     def words(self, position: int) -> frozenset[str]:
         """Stems of a sentence."""
         return self.candidates.read[self.candidates.owner[position]].words[self.candidates.number[position]]
@@ -316,7 +321,8 @@ def _chosen(scored: ScoredSentences, values: Sequence[DoubleArray], room: int, k
         (row, piece), words = scored.piece(position), scored.words(position)
         tokens = min(scored.candidates.read[row].tokens[scored.candidates.number[position]], _MAX_SENTENCE_TOKENS)
         is_weak = weak[position] or value[position] < best_rows.get((row, piece.header), -inf) - _ROW_WITHIN
-        if is_weak or tokens > room or any(_says_no_more(words, scored.words(other)) for other in chosen):
+        alike = [other for other in chosen if _says_no_more(words, scored.words(other))]
+        if is_weak or tokens > room or any(scored.denies(position) == scored.denies(other) for other in alike):
             continue
         room -= tokens
         chosen.append(position)
@@ -377,7 +383,11 @@ def _quote(scored: ScoredSentences, run: Sequence[int]) -> Extract:
         is_line = one.kind in ("row", CODE) or before in ("row", CODE)
         gap = "\n" if is_line else "; " if before == ITEM and text[-1].isalnum() else " "
         margin = _CODE_MARGIN + " " * one.indent if one.kind == CODE else ""
-        text = joined_parts((text, words)) if text and gap == " " else f"{text}{gap if text else ''}{margin}{words}"
+        if text and gap == " ":
+            above, line_end, line = text.rpartition("\n")
+            text = f"{above}{line_end}{joined_parts((line, words))}"
+        else:
+            text = f"{text}{gap if text else ''}{margin}{words}"
         before = one.kind
     following = [piece for piece in each.pieces if piece.start >= last.end][:1]
     goes_on = any(piece.kind == last.kind and piece.header == last.header for piece in following)

@@ -10,6 +10,8 @@ from sire_core.errors import ConfigurationError
 from sire_core.text.pluralize import count, shorten
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sire_core.index import Index
 
 _TITLES, _KEYS, _LONGEST_TITLE = 8, 30, 60
@@ -59,6 +61,14 @@ result says. If the evidence is insufficient, say what is missing.
 """
 
 
+def titles_among(index: Index, ids: Sequence[str]) -> str:
+    """Titles of a few documents from all parts of an index, for descriptions that agents choose by."""
+    few = ids[:: max(1, len(ids) // _TITLES)][:_TITLES]
+    titles = [document.title or document.id for document in index.documents(few)]
+    shown = "; ".join(shorten(" ".join(title.split()), _LONGEST_TITLE) for title in titles)
+    return f"{shown}{'; ...' if len(ids) > len(few) else ''}"
+
+
 def skill_text(index: Index, folder: str, name: str = "search-documents") -> str:
     """Return the text of a SKILL.md about an index.
 
@@ -74,13 +84,11 @@ def skill_text(index: Index, folder: str, name: str = "search-documents") -> str
         raise ConfigurationError(f"name is up to 64 lower case letters, digits and single dashes, not {name!r}.")
     snapshot = index.snapshot()
     ids = snapshot.document_ids()
-    titles = [document.title or document.id for document in index.documents(ids[:_TITLES])]
-    shown = "; ".join(shorten(" ".join(title.split()), _LONGEST_TITLE) for title in titles)
     keys = sorted({key for row in snapshot.metadata() for key in row if not key.startswith("sire_")})[:_KEYS]
     return _SKILL.format(
         name=name,
         documents=count(len(ids), "document"),
-        titles=f"{shown}{'; ...' if len(ids) > _TITLES else ''}",
+        titles=titles_among(index, ids),
         folder=shlex.quote(folder),
         example=f"{keys[0]}=VALUE" if keys else "source=NAME",
         keys=f"Metadata keys: {', '.join(keys)}." if keys else "These documents have no metadata.",

@@ -34,6 +34,7 @@ from sire_core.serve.outputs import (
     hits_text,
     step_text,
 )
+from sire_core.serve.skill import titles_among
 from sire_core.text.pluralize import count, shorten
 from sire_core.text.words import clean_value, count_tokens
 
@@ -421,13 +422,15 @@ class IndexTools:
     def introduction(self) -> str:
         """Description of the index for the agent's instructions."""
         snapshot = self._index.snapshot()
+        ids = snapshot.document_ids()
         keys = sorted({key for entry in snapshot.metadata() for key in entry if not key.startswith("sire_")})[:_KEYS]
         filter_keys = (
             f"Metadata keys for filters: {', '.join(keys)}." if keys else "The documents have no metadata to filter by."
         )
+        documents = f"{count(len(ids), 'document')} ({titles_among(self._index, ids)})"
         return (
-            f"Evidence from a collection of {count(len(snapshot.document_ids()), 'document')}. Search it before "
-            f"answering questions about them, and cite the document ids in brackets. {filter_keys}"
+            f"Evidence from a collection of {documents}. Search it before answering questions about them, and cite the "
+            f"document ids in brackets. {filter_keys}"
         )
 
     async def call(self, name: str, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:
@@ -516,9 +519,11 @@ class IndexTools:
                     await tell(step_text(step))
         assert answer is not None  # what every strategy ends with
         if self._model is None:
-            answer = replace(extract_answer(query.query, answer.hits), note="")  # the warning says it
+            extracted = extract_answer(query.query, answer.hits)
+            answer, warning = replace(extracted, note=""), extracted.note
+        else:
+            warning = unanswered_note(query.query, answer.hits)
         steps_shown = steps_made if query.show_steps else []
-        warning = unanswered_note(query.query, answer.hits)
         return ToolResult(
             f"{warning}\n\n{answer_text(answer, steps_shown, self._cite_key)}".lstrip(),
             AskOutput.of(answer, steps_shown, warning=warning, **self._searched(query)),

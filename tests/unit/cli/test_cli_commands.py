@@ -124,7 +124,12 @@ def test_a_question_about_something_else_is_told_so(searched):
     warned = run("query", searched, "xyzzy qwfp")
     assert "The documents do not seem to answer this. No hit shares a word with the question." in warned.stderr
     asked = run("ask", searched, "xyzzy qwfp")
-    assert asked.stdout.split("\n\n") == [warned.stderr.strip(), "No sentence of the hits answers the question.\n"]
+    said, nearest, passages = asked.stdout.split("\n\n")
+    assert said == warned.stderr.strip()
+    assert nearest == "No sentence of the hits answers the question. The nearest passages:"
+    assert len(passages.splitlines()) == 3
+    wrong_key = run("ask", searched, "Ada Holm", "--filter", "yeer=3").stderr
+    assert "did you mean 'year'" in wrong_key
     assert run("ask", searched, "Where did Brackwater Press stand?").stderr.splitlines()[-1] == (
         "Quoted from the documents. For a written answer: --llm MODEL (--base-url URL)."
     )

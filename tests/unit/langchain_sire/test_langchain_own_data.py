@@ -43,6 +43,10 @@ def test_what_is_split_already_is_not_split_again_and_long_documents_are_mention
     assert "SireRetriever.from_documents(documents, chunker='sentences')" in caplog.text
     assert "RecursiveCharacterTextSplitter(chunk_size=2000).split_documents(documents)" in caplog.text
     caplog.clear()
+    SireRetriever.from_documents([CoreDocument("long", long.page_content)], recipe="flat")
+    assert "chunker='sentences'" in caplog.text
+    assert "split_documents" not in caplog.text, "splitters of LangChain take no documents of `read_documents`"
+    caplog.clear()
     cut = SireRetriever.from_documents([long], recipe="flat", chunker="sentences", k=50).invoke("a long text")
     assert len(cut) > 1
     assert {name for d in cut for name in d.metadata["sire"]["doc_ids"]} == {"long"}

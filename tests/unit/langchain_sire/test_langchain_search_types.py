@@ -138,9 +138,10 @@ def test_self_query_filters(store, directive, ids):
 
 
 @pytest.mark.parametrize("rerank", ["onnx:none/there", "colbert:none/there"])
-def test_a_reranker_by_keyword_is_the_cross_encoder(rerank):
-    retriever = SireRetriever.open(recipe="sire", rerank=rerank)
-    config = retriever.index._configuration.recipe.config
-    assert (config["rerank"], config["cross_encoder"]) == ("cross_encoder", rerank)
+def test_a_reranker_by_keyword_is_the_cross_encoder(rerank, tmp_path):
+    SireRetriever.from_documents([Document("A harbour.")], path=tmp_path, recipe="sire").index.close()
+    for retriever in (SireRetriever.open(recipe="sire", rerank=rerank), SireRetriever.load(tmp_path, rerank=rerank)):
+        config = retriever.index._configuration.recipe.config
+        assert (config["rerank"], config["cross_encoder"]) == ("cross_encoder", rerank)
     with pytest.raises(ConfigurationError, match="Name one of the two"):
         SireRetriever.open(recipe="sire", rerank=rerank, cross_encoder="another")

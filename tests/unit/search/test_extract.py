@@ -231,6 +231,10 @@ def test_what_is_quoted_is_said_of_the_setting_that_is_asked_for(question, quote
             "Start the lock anew with\n    lock:\n      again: yes",
         ),
         (
+            "Start the lock anew with\n\n```\nlock:\n  again: yes\n```\n\nThe lock of the mill starts. It locks the yard and the mill.",
+            "Start the lock anew with\n    lock:\n      again: yes\nThe lock of the mill starts. It locks the yard and the mill.",
+        ),
+        (
             "The lock is started from these places:\n\n- The cellar of the mill.\n- The roof\n- The yard",
             "The lock is started from these places: The cellar of the mill. The roof; The yard",
         ),
@@ -252,6 +256,12 @@ def test_what_is_quoted_is_whole_or_says_that_it_goes_on(text, quoted):
     hits = [hit("lock", text, "Mill > Lock"), hit("lock", "Dust lies in the hall of the bell.", "Mill > Bell")]
     found = extract_sentences("How is the lock of the mill started?", hits, 80)
     assert any(one.quoted.startswith(quoted) for one in found), found
+
+
+def test_a_sentence_that_denies_what_another_says_is_quoted_beside_it():
+    text = "Most actions that alter an image can be undone. A few actions alter an image but cannot be undone."
+    quotes = extract_sentences("Which actions alter an image but cannot be undone?", [hit("undo", text, "Undoing")])
+    assert [one.text for one in quotes] == [text]
 
 
 def test_a_short_line_with_what_is_asked_for_comes_with_what_it_is_said_of():
