@@ -93,7 +93,9 @@ def test_a_skill_names_commands_that_run(folder):
 
 def test_a_skill_names_the_whole_path_and_documents_from_all_parts(tmp_path, monkeypatch):
     with Index(tmp_path / "ix", recipe="flat") as index:
-        index.build([Document(f"{room}/{n}", f"Page {n}.", f"{room} {n}") for room in ("Mill", "Quay") for n in range(9)])
+        index.build(
+            [Document(f"{room}/{n}", f"Page {n}.", f"{room} {n}") for room in ("Mill", "Quay") for n in range(9)]
+        )
     monkeypatch.chdir(tmp_path)
     text = run("skill", "ix")
     assert f"sire query {tmp_path / 'ix'} " in text
