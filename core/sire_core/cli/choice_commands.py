@@ -132,7 +132,8 @@ def compare(
     and 2,000 tokens of what is delivered (whole passages or pieces, and the context that `sire` chooses), with 95 %
     intervals, and says for each whether `sire` is ahead of the best of the others, level or behind. Without
     --questions, questions are made from the text; these reuse its words, which favours BM25. Calls no language model
-    and changes nothing.
+    and changes nothing: an index gives its documents, and all searches are built in a temporary folder, where gold is
+    quoted over small pieces, too, so that an embedder reads the text twice.
 
     Example: sire compare docs --questions questions.jsonl
 
