@@ -13,7 +13,7 @@ others.
                                   [--questions odd|test] [SET[@CHUNKS] ...]
 
 A set is a folder of SIRE_DATA; `@langchain` and `@llama-index` cut its files by the framework's splitters. Sets of one
-folder are left out together. `--manuals FOLDER` adds twelve manuals of newcomers (`tried_manuals.py`): each is judged
+folder are left out together. `--manuals FOLDER` adds fourteen manuals of newcomers (`tried_manuals.py`): each is judged
 on its part `develop`, and the weights of the others are learned from that of the first eight, too.
 `--rerank colbert:FOLDER` adds hybrid search and `sire` with their first 20 hits reranked by that model; the gain is
 over the best of all other rows then. `--learn` prints the weights that all sets give, and judges nothing.
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from listwise import listwise_weights
-from tried_manuals import LAST, MANUALS, load_manual
+from tried_manuals import LAST, MANUALS, OWN_WORDS, load_manual
 
 from sire_core import Index
 from sire_core.evaluate import Experiment, load_dataset
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 DATA = Path(os.environ.get("SIRE_DATA", "../shared/data"))
 DOCUMENTATION = ("ops", "frameworks", "manuals")
 SETS = (*DOCUMENTATION, "web", "cloud")
-JUDGED_ONLY = ("cloud", *LAST)
+JUDGED_ONLY = ("cloud", *LAST, *OWN_WORDS)
 """Chunks without titles and the last manuals, which the weights that ship were not learned from either."""
 BASELINES, HEADS = ("bm25", "dense", "hybrid"), ("BM25", "vectors", "hybrid")
 LEFT_OUT, SHIPPED = "`sire`, weights of the other sets", "shipped weights"
@@ -266,9 +266,10 @@ def main() -> None:
             print(weights_without(""))
             return
         rows = {name: judged.judge(weights_without(judged.family), options.rerank) for name, judged in sets.items()}
-    eight = [name for name in MANUALS if name not in LAST]
+    eight = [name for name in MANUALS if name not in JUDGED_ONLY]
     groups = {name: [name] for name in sets if name not in MANUALS}
-    groups |= {"eight manuals of newcomers": eight, "four more, held out": LAST, "documentation": DOCUMENTATION}
+    groups |= {"eight manuals of newcomers": eight, "four more, held out": LAST}
+    groups |= {"two more, in people's own words": OWN_WORDS, "documentation": DOCUMENTATION}
     together = {title: [rows[name] for name in names if name in rows] for title, names in groups.items()}
     print_table({title: found for title, found in together.items() if found})
 

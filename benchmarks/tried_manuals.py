@@ -1,9 +1,9 @@
-"""Twelve manuals that newcomers brought, with twelve questions each, written before any search.
+"""Fourteen manuals that newcomers brought, with twelve questions each, written before any search.
 
 A folder holds the unpacked Debian packages neutron-doc, ganeti-doc, cinder-doc, kicad-doc-en, libvirt-doc,
-lilypond-doc-html, xen-doc, grass-doc, bind9-doc, python-django-doc, keystone-doc and zsh-doc (`apt-get download
-PACKAGE`, then `dpkg-deb -x FILE FOLDER`; those of bookworm were asked). The questions with their quotes are in
-`benchmarks/manuals`. See `left_out.py --manuals`.
+lilypond-doc-html, xen-doc, grass-doc, bind9-doc, python-django-doc, keystone-doc, zsh-doc, gimp-help-en and
+postfix-doc (`apt-get download PACKAGE`, then `dpkg-deb -x FILE FOLDER`; those of bookworm were asked). The questions
+with their quotes are in `benchmarks/manuals`. See `left_out.py --manuals`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,13 @@ MANUALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "django": ("usr/share/doc/python-django-doc/html", ("",)),
     "keystone": ("usr/share/doc/keystone-doc/html", ("",)),
     "zsh": ("usr/share/doc/zsh-doc/html", ("",)),
+    "gimp": ("usr/share/gimp/2.0/help/en", ("",)),
+    "postfix": ("usr/share/doc/postfix/html", ("",)),
 }
 LAST = ("bind9", "django", "keystone", "zsh")
 """Those that came after the weights were learned."""
+OWN_WORDS = ("gimp", "postfix")
+"""Those that were asked about, for one half, as people ask who do not know a manual's words."""
 
 
 def load_manual(folder: Path, name: str) -> DataSet:
