@@ -350,15 +350,17 @@ def ask(
         steps = reason(index=PassageSource(index), stream=streams, **search, **how)
         trace, was_streamed = _run(steps, shows=shows)
         hint = "" if model else _no_model(index)
-        hint = hint if trace.answer.hits else run_sync(index.afilter_hint(filter)) or hint
+        nothing_passes = "" if trace.answer.hits else run_sync(index.afilter_hint(filter))
     if model is None:
         trace = replace(trace, answer=extract_answer(question, trace.answer.hits))
     if as_json:
-        say_json(answer_json(question, trace, hint))
+        say_json(answer_json(question, trace, nothing_passes or hint))
     elif trace.answer.stop == "extracted":
         say_extracted(question, trace.answer, hint)
     else:
         say_answer(question, trace.answer, hint, was_streamed=was_streamed)
+    if nothing_passes and not as_json:
+        note(nothing_passes, "yellow")
     if model is not None and _has_failed(trace.answer):
         raise typer.Exit(1)
 
