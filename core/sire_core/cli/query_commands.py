@@ -350,17 +350,15 @@ def ask(
         steps = reason(index=PassageSource(index), stream=streams, **search, **how)
         trace, was_streamed = _run(steps, shows=shows)
         hint = "" if model else _no_model(index)
-        nothing_passes = "" if trace.answer.hits else run_sync(index.afilter_hint(filter))
+        lacking = "" if trace.answer.hits else run_sync(index.afilter_hint(filter))
     if model is None:
         trace = replace(trace, answer=extract_answer(question, trace.answer.hits))
     if as_json:
-        say_json(answer_json(question, trace, nothing_passes or hint))
+        say_json(answer_json(question, trace, lacking or hint))
     elif trace.answer.stop == "extracted":
         say_extracted(question, trace.answer, hint)
     else:
-        say_answer(question, trace.answer, hint, was_streamed=was_streamed)
-    if nothing_passes and not as_json:
-        note(nothing_passes, "yellow")
+        say_answer(question, trace.answer, hint, lacking, was_streamed=was_streamed)
     if model is not None and _has_failed(trace.answer):
         raise typer.Exit(1)
 
@@ -419,7 +417,7 @@ def say_piece(piece: AnswerPiece, *, begins: bool) -> None:
     say_part(piece.text, "bold")
 
 
-def say_answer(question: str, answer: Answer, hint: str = "", *, was_streamed: bool = False) -> None:
+def say_answer(question: str, answer: Answer, hint: str = "", lacking: str = "", *, was_streamed: bool = False) -> None:
     """Print an answer and the hits that it cites; all hits when it cites none."""
     from sire_core.reason.answer_reader import INSUFFICIENT
 
@@ -437,7 +435,7 @@ def say_answer(question: str, answer: Answer, hint: str = "", *, was_streamed: b
         if not cited or number in cited:
             say_hit(number, hit, question)
     if not answer.hits:
-        note("No hits: nothing is indexed, or nothing passes the filter.")
+        note(f"No hits: nothing is indexed, or nothing passes the filter. {lacking}".rstrip())
     if hint:
         note(hint, "yellow")
         return
@@ -459,7 +457,7 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
         say("\nSentences nearest to the question:", "bold")
     elif answer.hits:
         say("\nNo sentence of the hits answers the question. The nearest passages:", "bold")
-    for line in answer.text.split("\n") if answer.text else ():
+    for line in answer.text.splitlines():
         say_marked(marked(line, question), indent=2)
     say()
     for number in answer.citations or range(1, min(len(answer.hits), _SHOWN_PASSAGES) + 1):

@@ -17,7 +17,6 @@ from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -196,28 +195,19 @@ def _http_client(timeout: float) -> Any:
     """The official aiohttp client, which the extra `openai` brings; with a proxy, or without aiohttp, that of httpx."""
     import openai
 
-    certificates = _trusted_certificates()
+    certificates = _trusted_certificates(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
     if not urllib.request.getproxies():
         with contextlib.suppress(RuntimeError, AttributeError):  # without aiohttp; in older versions of the package
             return openai.DefaultAioHttpClient(timeout=timeout, verify=certificates)
     return openai.DefaultAsyncHttpxClient(timeout=timeout, verify=certificates)
 
 
-def _trusted_certificates() -> ssl.SSLContext:
-    """Certificates that httpx trusts by default, read once while they stay the same: each client would read them."""
-    import certifi
+@lru_cache(maxsize=1)
+def _trusted_certificates(*_places: str | None) -> ssl.SSLContext:
+    """Certificates that httpx trusts by default; each client would read them anew."""
+    import httpx
 
-    path = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or certifi.where()
-    return _read_certificates(path, Path(path).stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=4)
-def _read_certificates(path: str, changed_ns: int) -> ssl.SSLContext:
-    import ssl
-
-    del changed_ns  # only part of the key
-    is_folder = Path(path).is_dir()
-    return ssl.create_default_context(capath=path if is_folder else None, cafile=None if is_folder else path)
+    return httpx.create_ssl_context()
 
 
 async def _closed(client: Any) -> None:
