@@ -208,7 +208,6 @@ def without_link_targets(text: str) -> str:
     return _TARGET.sub("]", text) if "](" in text else text
 
 
-# A full stop after one of these rarely ends a sentence.
 def with_parts(text: str) -> str:
     """The text with the words of its identifiers behind each: `max_size max size`."""
     return _IDENTIFIER.sub(_parts_behind, text) if "_" in text else text
@@ -219,6 +218,7 @@ def _parts_behind(identifier: re.Match[str]) -> str:
     return f"{identifier[0]} {' '.join(parts).lower()}" if len(parts) > 1 else identifier[0]
 
 
+# A full stop after one of these rarely ends a sentence.
 _ABBREVIATIONS = frozenset(
     (
         "mr mrs ms dr prof st sr jr vs etc inc ltd co corp no vol fig eq e.g i.e cf al approx ca b d gen col "
