@@ -310,7 +310,7 @@ def _code_name(sentence: str, start: int, end: int) -> TextSpan | None:
 _LINK_MARKUP = re.compile(r"!?\[([^\[\]]{0,300})\]\((?:[^()\s]|\([^()\s]*\)){0,500}(?:[ \t]+\"[^\"]{0,200}\")?\)")
 _REFERENCE = re.compile(r"\[([^\[\]]{1,200})\]\[[^\[\]]{0,100}\]")
 _MARKUP_TAG = re.compile(r"</?[a-zA-Z][\w-]{0,20}(?: [^<>`]{0,300})?/?>")
-_ANCHOR = re.compile(r"[ \t]*\{[#:.][^{}\s]{1,100}\}")
+_ANCHOR = re.compile(r"(?<![ \t])[ \t]*\{[#:.][^{}\s]{1,100}\}")
 _STRONG = re.compile(r"(?<!\w)(\*{1,3}|__)(?=\S)([^*_\n]{1,200})(?<=\S)\1(?!\w)")
 _ENDS = (".", "!", "?", ":", ";", ",", "\u3002", "\uff01", "\uff1f", "\uff1a", "\uff0c", "\u3001")
 _LONGEST_HEADING = 90

@@ -210,7 +210,7 @@ def least_time(pattern, method, text):
 
 
 def goes_back(pattern, method, repeated, end):
-    """True if a pattern takes long for a few letters, or more than three times as long for twice as many."""
+    """True if a pattern takes long for a few letters, or more than eight times as long for four times as many."""
 
     def seconds(size):
         return least_time(pattern, method, repeated * (size // len(repeated)) + end)
@@ -218,7 +218,7 @@ def goes_back(pattern, method, repeated, end):
     if seconds(24) > 0.02:  # forever shows here
         return True
     few = seconds(3_000)
-    return few > 0.2 or (few > 0.02 and seconds(6_000) > 3 * few)
+    return few > 0.2 or (few > 0.002 and min(seconds(12_000) for _ in range(3)) > 8 * few)
 
 
 def test_every_pattern_is_linear():
