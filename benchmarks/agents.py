@@ -130,7 +130,7 @@ def tool_of(index: Index, **arguments: int) -> Tool:
 
     async def tell(_: str) -> None: ...
 
-    return searching(lambda query: asyncio.run(tools.call("search", {"query": query, **arguments}, tell)).text)
+    return searching(lambda query: asyncio.run(tools.call("search", {"query": query, **arguments}, tell)))
 
 
 def run(question: Question, corpus: Corpus, tool: Tool, max_tokens: int) -> list[tuple[int, float]]:

@@ -61,7 +61,7 @@ class Load:
         while self.take():
             number = rng.randrange(self.documents)
             query = {"query": f"Who keeps the mill of Lindle {number}?", "k": 3}
-            text = asyncio.run(tools.call("search", query, tell)).text
+            text = asyncio.run(tools.call("search", query, tell))
             with self._lock:
                 self.done += 1
                 self.missed += f"[d{number}]" not in text

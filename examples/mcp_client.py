@@ -29,7 +29,6 @@ async def main(folder: str) -> None:
         question = "Where was the director of the film The Salt Lantern born?"
         found = await client.call_tool("search", {"query": question, "k": 3, "filter": {"kind": "person"}})
         print("\nWhat the agent reads:\n" + found.content[0].text)
-        print("\nWhat a program reads:", [hit["doc_ids"] for hit in found.structured_content["hits"]])
 
         reasons = await client.call_tool("explain", {"query": question, "k": 1})
         print("\n" + reasons.content[0].text)

@@ -1,6 +1,7 @@
 """What tools cite, and what they say of filters; for agents of both frameworks and of MCP."""
 
 import json
+import re
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
@@ -124,18 +125,18 @@ def tools():
 @pytest.mark.parametrize("blank", ["", "  ", {}, "null", "None", None, "{}"])
 async def test_blank_arguments_of_mcp_are_not_given(tools, blank):
     result = await tools.call("search", {"query": "Petra Quillon", "k": 1, "filter": blank}, nothing)
-    assert result.text == "[a.md] Petra Quillon sails."
+    assert re.fullmatch(r"\[a\.md\] \(passage \w+\) Petra Quillon sails\.", result)
     every = await tools.call("search", {"query": "Petra Quillon", "k": blank, "filter": blank}, nothing)
-    assert every.text.startswith("[a.md] Petra Quillon sails.")
+    assert every.startswith(result)
     fetched = await tools.call("fetch", {"id": "otto", "start": blank, "length": blank}, nothing)
-    assert "Otto Brack walks." in fetched.text
+    assert "Otto Brack walks." in fetched
 
 
 async def test_fetch_takes_what_results_cite_under_both_names(tools):
     for given in ({"id": "otto"}, {"doc_id": "otto"}):
         for tool in ("fetch", "open"):
-            assert "Otto Brack walks." in (await tools.call(tool, given, nothing)).text
-    text = (await tools.call("fetch", {"doc_id": "a.md"}, nothing)).text
+            assert "Otto Brack walks." in await tools.call(tool, given, nothing)
+    text = await tools.call("fetch", {"doc_id": "a.md"}, nothing)
     assert "Petra Quillon sails." in text
     assert "Salt lanterns." in text
     with pytest.raises(QueryError):
@@ -144,5 +145,4 @@ async def test_fetch_takes_what_results_cite_under_both_names(tools):
 
 async def test_half_a_surrogate_gets_an_answer(tools):
     result = await tools.call("search", {"query": "Petra \ud800Quillon", "k": 1}, nothing)
-    json.dumps(result.output.model_dump(), ensure_ascii=False).encode()
-    assert "Petra" in result.text
+    assert b"Petra" in result.encode()

@@ -78,7 +78,7 @@ def outputs(index: Index) -> dict[str, dict[str, object]]:
         ranking[f"{question} explain"] = index.explain(question, 5).split("\n", 2)[2]
     stats = {name: value for name, value in index.stats().items() if name not in ("units", "kinds", "generation")}
     snapshot, tools = index.snapshot(), IndexTools(index)
-    answers = {name: asyncio.run(tools.call(name, given, _silent)).text for name, given in TOOLS.items()}
+    answers = {name: asyncio.run(tools.call(name, given, _silent)) for name, given in TOOLS.items()}
     ranking["tools"] = [answers[name] for name in ("search", "ask")]
     always = {
         "documents": [(document.id, document.text) for document in index.documents()],

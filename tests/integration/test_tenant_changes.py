@@ -158,7 +158,7 @@ async def test_agents_name_such_a_document_by_its_id(folder):
         tools = IndexTools(index)
         for name, given in {"search": {"query": "mill"}, "neighbors": {"passage": 1}, "open": {}, "fetch": {}}.items():
             arguments = given if name == "search" else {"doc_id": "person", **given}
-            payload = (await tools.call(name, arguments, silent)).payload
+            payload = await tools.call(name, arguments, silent)
             assert "[person]" in payload
             assert "A mill stands" in payload
             assert "allow-" not in payload

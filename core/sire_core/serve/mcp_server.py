@@ -48,6 +48,9 @@ def make_server(
     What goes wrong in a call reaches the agent as a tool error with our message; anything unforeseen is logged, and the
     agent only learns that it happened. Steps of reasoning are reported as progress to clients that ask for it.
 
+    Results are text alone: of clients that are given structured content beside it, some show a model only the one, some
+    only the other and some both.
+
     Args:
         index: What is searched. Changes made to its folder by others are seen by the next call.
         language_model: Answers questions; without one `ask` says so.
@@ -74,13 +77,12 @@ def make_server(
             await context.session.report_progress(sent, message=clean_value(message))
 
         try:
-            reply = await tools.call(params.name, params.arguments or {}, tell)
+            return _result(await tools.call(params.name, params.arguments or {}, tell))
         except SireError as error:
             return _result(str(error), is_error=True)
         except Exception:
             _logger.exception("The tool %s failed.", params.name)
             return _result("The server failed at this call; its log says why.", is_error=True)
-        return _result(reply.text, structured_content=clean_value(reply.output.model_dump()))
 
     return Server(
         "sire",
@@ -101,7 +103,6 @@ def _tool_list(tools: IndexTools) -> list[types.Tool]:
             title=spec.title,
             description=spec.description,
             input_schema=spec.arguments.model_json_schema(),
-            output_schema=spec.output.model_json_schema(mode="serialization"),
             annotations=hints,
         )
         for spec in tools.specs()
@@ -179,5 +180,6 @@ def _refusing_pages(app: Any) -> Any:
     return checked
 
 
-def _result(text: str, **fields: Any) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=clean_value(text))], **fields)
+def _result(text: str, *, is_error: bool = False) -> types.CallToolResult:
+    content = types.TextContent(type="text", text=clean_value(text))
+    return types.CallToolResult(content=[content], is_error=is_error)

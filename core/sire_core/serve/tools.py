@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from sire_core.arguments import limits_of, similar_names
-from sire_core.documents.document_names import check_cite_key, cited_names, documents_of
+from sire_core.documents.document_names import check_cite_key, cited_names
 from sire_core.errors import IndexMissingError, QueryError, SireError
 from sire_core.reason import PassageSource, extract_answer, reason, settings_of
 from sire_core.reason.model_calls import ReasoningLimits
@@ -20,20 +20,7 @@ from sire_core.reason.steps import Answer
 from sire_core.search.context import ContextOptions, Evidence, context_text
 from sire_core.search.extracts import PASSAGES
 from sire_core.search.unanswered import unanswered_note
-from sire_core.serve.outputs import (
-    AskOutput,
-    EvidenceOutput,
-    ExplainOutput,
-    FetchOutput,
-    HitOutput,
-    NeighborsOutput,
-    OpenOutput,
-    PassageOutput,
-    SearchOutput,
-    answer_text,
-    hits_text,
-    step_text,
-)
+from sire_core.serve.outputs import answer_text, hit_label, hits_text, step_text
 from sire_core.serve.skill import titles_among
 from sire_core.text.pluralize import count, shorten
 from sire_core.text.words import clean_value, count_tokens
@@ -43,7 +30,7 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.reason.steps import ReasoningStep
-    from sire_core.types import Document, Hit, Unit
+    from sire_core.types import Document, Unit
 
 Tell = Callable[[str], Awaitable[None]]
 """Reports progress in a sentence during a long call."""
@@ -311,20 +298,6 @@ class ToolSpec:
     title: str
     description: str
     arguments: type[BaseModel]
-    output: type[BaseModel]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """Result of a tool."""
-
-    text: str  # For the model to read, with the documents' ids in brackets
-    output: BaseModel  # The same for programs
-
-    @property
-    def payload(self) -> str:
-        """Everything that the agent's side gets: the text, and the output as JSON."""
-        return f"{self.text}\n{json.dumps(self.output.model_dump(), ensure_ascii=False)}"
 
 
 class IndexTools:
@@ -351,7 +324,7 @@ class IndexTools:
         self._model = language_model
         self._limits = limits_of(limits, ReasoningLimits)
         self._cite_key = check_cite_key(cite_key)
-        self._runs: Mapping[str, tuple[type[BaseModel], Callable[[Mapping[str, Any], Tell], Awaitable[ToolResult]]]] = {
+        self._runs: Mapping[str, tuple[type[BaseModel], Callable[[Mapping[str, Any], Tell], Awaitable[str]]]] = {
             "search": (SearchArguments, self._search),
             "ask": (AskArguments, self._ask),
             "explain": (ExplainArguments, self._explain),
@@ -378,14 +351,12 @@ class IndexTools:
                 "Finds passages, and summaries and facts drawn from several passages, that help to answer a question, "
                 "best first. Each comes with the ids of its documents in brackets.",
                 with_known_keys(SearchArguments, metadata),
-                SearchOutput,
             ),
             ToolSpec(
                 "ask",
                 "Ask documents",
                 asking if self._model is not None else extracting,
                 with_known_keys(AskArguments, metadata),
-                AskOutput,
             ),
             ToolSpec(
                 "explain",
@@ -393,14 +364,12 @@ class IndexTools:
                 "The same search, but with the reasons: for each result its score, the steps that led to it and what "
                 "it stands on.",
                 with_known_keys(ExplainArguments, metadata),
-                ExplainOutput,
             ),
             ToolSpec(
                 "fetch",
                 "Fetch a document",
                 "Gives a document as it was indexed, whole or in parts, by the id that results name in brackets.",
                 FetchArguments,
-                FetchOutput,
             ),
             ToolSpec(
                 "open",
@@ -408,14 +377,12 @@ class IndexTools:
                 "Lists the passages of a document in their order, numbered, each with its section and first words: the "
                 "outline of a long document, from which to read on with neighbors.",
                 OpenArguments,
-                OpenOutput,
             ),
             ToolSpec(
                 "neighbors",
                 "Read around a passage",
                 "Gives a passage whole with the passages before and after it in its document.",
                 NeighborsArguments,
-                NeighborsOutput,
             ),
         ]
 
@@ -433,51 +400,39 @@ class IndexTools:
             f"document ids in brackets. {filter_keys}"
         )
 
-    async def call(self, name: str, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:
+    async def call(self, name: str, arguments: Mapping[str, Any], tell: Tell) -> str:
         """Run a tool."""
         if name not in self._runs:
             raise QueryError(f"There is no tool {name!r}; there are {', '.join(self._runs)}.")
         schema, run = self._runs[name]
         return await run(without_blanks(schema, arguments), tell)
 
-    async def _search(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - quick; there is nothing to tell
+    async def _search(self, arguments: Mapping[str, Any], tell: Tell) -> str:  # noqa: ARG002 - quick; there is nothing to tell
         query = read_arguments(SearchArguments, arguments)
         if query.max_tokens is not None:
             return await self._context(query, query.max_tokens)
         hits = await self._index.asearch(query.query, query.k or _USUAL, filter=query.filter, as_of=query.as_of)
         hint = unanswered_note(query.query, hits) if hits else await self._index.afilter_hint(query.filter)
         found = hits_text(hits, self._cite_key)
-        return ToolResult(
-            f"{hint}\n\n{found}".lstrip() if hits else f"{found} {hint}".rstrip(),
-            SearchOutput(
-                hits=[HitOutput.of(hit) for hit in hits], warning=hint if hits else "", **self._searched(query)
-            ),
-        )
+        return f"{hint}\n\n{found}".lstrip() if hits else f"{found} {hint}".rstrip()
 
-    async def _context(self, query: SearchArguments, max_tokens: int) -> ToolResult:
-        """Evidence within a budget for text and structured output together; the text holds the quotes, once."""
-        searched = self._searched(query)
+    async def _context(self, query: SearchArguments, max_tokens: int) -> str:
+        """Evidence within a budget, and the names of further documents as far as they fit."""
 
-        def result(evidence: Sequence[Evidence], more: Sequence[str] = ()) -> ToolResult:
-            text = context_text(evidence, lambda _, hit: f"[{documents_of(hit, self._cite_key)}]")
-            rest = f"\n\nFurther documents that match well: {', '.join(more)}" if more else ""
-            output = SearchOutput(hits=[], evidence=list(map(EvidenceOutput.of, evidence)), more=list(more), **searched)
-            return ToolResult(f"{text or 'Nothing was found.'}{rest}", output)
+        def text(evidence: Sequence[Evidence], more: Sequence[str] = ()) -> str:
+            found = context_text(evidence, lambda _, hit: hit_label(hit, self._cite_key)) or "Nothing was found."
+            return f"{found}\n\nFurther documents that match well: {', '.join(more)}" if more else found
 
-        def head(hit: Hit) -> str:
-            empty = Evidence(hit, "", ((0, 0),))
-            return f"{context_text([empty])} {documents_of(hit)} {EvidenceOutput.of(empty).model_dump_json()}"
-
-        options = ContextOptions(write=lambda evidence: result(evidence).payload, head=head)
+        options = ContextOptions(write=text, head=lambda hit: text([Evidence(hit, "", ((0, 0),))]))
         context = await self._index.acontext(
             query.query, max_tokens, options=options, filter=query.filter, as_of=query.as_of
         )
         more = list(context.more)
-        while more and count_tokens(result(context.evidence, more).payload) > max_tokens:
+        while more and count_tokens(text(context.evidence, more)) > max_tokens:
             more.pop()
-        return result(context.evidence, more)
+        return text(context.evidence, more)
 
-    async def _explain(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
+    async def _explain(self, arguments: Mapping[str, Any], tell: Tell) -> str:  # noqa: ARG002 - as above
         query = read_arguments(ExplainArguments, arguments)
         search: dict[str, Any] = {"filter": query.filter, "as_of": query.as_of}
         k = query.k or _USUAL
@@ -490,9 +445,9 @@ class IndexTools:
             name = documents[0].id if documents else query.doc_id
             reasons = await why_no_hit(await self._index.asnapshot(**search), query.query, name, k)
             text = "\n".join([reasons.title, *(f"{examined}: {finding}" for examined, finding in reasons.reasons)])
-        return ToolResult(text, ExplainOutput(explanation=text, **self._searched(query)))
+        return text
 
-    async def _ask(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:
+    async def _ask(self, arguments: Mapping[str, Any], tell: Tell) -> str:
         query = read_arguments(AskArguments, arguments)
         settings = settings_of(query.via, query.flavor)
         if self._model is None and query.via != "single":
@@ -524,12 +479,9 @@ class IndexTools:
         else:
             warning = unanswered_note(query.query, answer.hits)
         steps_shown = steps_made if query.show_steps else []
-        return ToolResult(
-            f"{warning}\n\n{answer_text(answer, steps_shown, self._cite_key)}".lstrip(),
-            AskOutput.of(answer, steps_shown, warning=warning, **self._searched(query)),
-        )
+        return f"{warning}\n\n{answer_text(answer, steps_shown, self._cite_key)}".lstrip()
 
-    async def _fetch(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
+    async def _fetch(self, arguments: Mapping[str, Any], tell: Tell) -> str:  # noqa: ARG002 - as above
         query = read_arguments(FetchArguments, arguments)
         documents = self._index.documents([query.doc_id]) or self._cited_as(query.doc_id)
         if not documents:
@@ -538,53 +490,33 @@ class IndexTools:
         whole = "\n\n".join(each.text for each in documents)
         part = whole[query.start : query.start + query.length]
         end = query.start + len(part)
-        output = FetchOutput(
-            doc_id=document.id,
-            title=document.title,
-            text=part,
-            metadata=dict(document.metadata),
-            start=query.start,
-            length=len(whole),
-            next_start=end if end < len(whole) else None,
-        )
         more = f"\n\n(Goes on: start={end}, {len(whole) - end:,} characters more.)" if end < len(whole) else ""
-        head = f"[{document.id}] {document.title}".rstrip()
-        return ToolResult(f"{head}\n\n{part}{more}", output)
+        return f"{_document_head(document)}\n\n{part}{more}"
 
-    async def _open(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
+    async def _open(self, arguments: Mapping[str, Any], tell: Tell) -> str:  # noqa: ARG002 - as above
         query = read_arguments(OpenArguments, arguments)
         document, units = await self._passages(query.doc_id)
         end = query.start - 1 + _OUTLINE
-        passages = _numbered(units)[query.start - 1 : end]
-        outline = [each.model_copy(update={"text": shorten(each.text, _FIRST_WORDS)}) for each in passages]
-        output = OpenOutput(
-            doc_id=document.id,
-            title=document.title,
-            metadata=dict(document.metadata),
-            passages=outline,
-            total=len(units),
-            next_start=end + 1 if end < len(units) else None,
-        )
-        more = f"\n(Goes on: start={end + 1}, {len(units) - end:,} more.)" if output.next_start else ""
-        lines = "\n".join(f"{each.number}. {each.title}: {each.text}".replace(". : ", ". ") for each in outline)
-        head = f"[{document.id}] {document.title}".rstrip()
-        return ToolResult(f"{head}, {count(len(units), 'passage')}\n\n{lines}{more}", output)
+        lines = [
+            f"{number}. {unit.title}: {shorten(unit.text, _FIRST_WORDS)}".replace(". : ", ". ")
+            for number, unit in enumerate(units[query.start - 1 : end], query.start)
+        ]
+        more = f"\n(Goes on: start={end + 1}, {len(units) - end:,} more.)" if end < len(units) else ""
+        return "\n".join([f"{_document_head(document)}, {count(len(units), 'passage')}\n", *lines]) + more
 
-    async def _neighbors(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
+    async def _neighbors(self, arguments: Mapping[str, Any], tell: Tell) -> str:  # noqa: ARG002 - as above
         query = read_arguments(NeighborsArguments, arguments)
         named = str(query.passage)
         document, units = await self._passages(query.doc_id or self._document_of(named))
-        passages = _numbered(units)
-        position = next((n for n, each in enumerate(passages) if named in (str(each.number), each.id)), None)
+        position = next((n for n, unit in enumerate(units) if named in (str(n + 1), unit.id)), None)
         if position is None:
-            numbers = f"it has the numbers 1 to {len(passages)}, which `open` lists"
+            numbers = f"it has the numbers 1 to {len(units)}, which `open` lists"
             raise QueryError(f"{document.id!r} has no passage {named!r}: {numbers}.")
-        shown = passages[max(0, position - query.before) : position + query.after + 1]
-        text = "\n\n".join(f"{each.number}. {each.title}\n{each.text}" for each in shown)
-        return ToolResult(
-            f"[{document.id}] passages {shown[0].number} to {shown[-1].number} of {len(passages)}\n\n{text}",
-            NeighborsOutput(doc_id=document.id, passages=shown, total=len(passages)),
-        )
+        first = max(0, position - query.before)
+        shown = units[first : position + query.after + 1]
+        head = f"[{document.id}] passages {first + 1} to {first + len(shown)} of {len(units)}"
+        texts = [f"{number}. {unit.title}\n{unit.text}" for number, unit in enumerate(shown, first + 1)]
+        return "\n\n".join([head, *texts])
 
     async def _passages(self, doc_id: str) -> tuple[Document, list[Unit]]:
         """A document and its passages in their order; those of all documents that results call so."""
@@ -620,21 +552,15 @@ class IndexTools:
             ours, max_steps=_least(ours.max_steps, query.max_steps), timeout=_least(ours.timeout, query.timeout)
         )
 
-    def _searched(self, query: QueryArguments) -> dict[str, Any]:
-        """Parameters of a search, for traces."""
-        recipe = str(self._index.stats()["recipe"])
-        return {"recipe": recipe, "k": query.k or _USUAL, "filter": query.filter, "as_of": query.as_of}
-
     def _no_document(self, doc_id: str) -> str:
         similar = similar_names(doc_id, self._index.snapshot().document_ids())
         return f"There is no document {doc_id!r}." + (f" Similar ids: {', '.join(similar)}." if similar else "")
 
 
-def _numbered(units: Sequence[Unit]) -> list[PassageOutput]:
-    return [
-        PassageOutput(number=number, id=unit.id, title=unit.title, text=unit.text)
-        for number, unit in enumerate(units, 1)
-    ]
+def _document_head(document: Document) -> str:
+    """Id, title and metadata of a document, in a line."""
+    metadata = {key: value for key, value in document.metadata.items() if not key.startswith("sire_")}
+    return f"[{document.id}] {document.title} {json.dumps(metadata, ensure_ascii=False) if metadata else ''}".rstrip()
 
 
 def _least(*bounds: Any) -> Any:
