@@ -413,15 +413,15 @@ class IndexTools:
             return await self._context(query, query.max_tokens)
         hits = await self._index.asearch(query.query, query.k or _USUAL, filter=query.filter, as_of=query.as_of)
         hint = unanswered_note(query.query, hits) if hits else await self._index.afilter_hint(query.filter)
-        found = hits_text(hits, self._cite_key)
-        return f"{hint}\n\n{found}".lstrip() if hits else f"{found} {hint}".rstrip()
+        passages = hits_text(hits, self._cite_key)
+        return f"{hint}\n\n{passages}".lstrip() if hits else f"{passages} {hint}".rstrip()
 
     async def _context(self, query: SearchArguments, max_tokens: int) -> str:
         """Evidence within a budget, and the names of further documents as far as they fit."""
 
         def text(evidence: Sequence[Evidence], more: Sequence[str] = ()) -> str:
-            found = context_text(evidence, lambda _, hit: hit_label(hit, self._cite_key)) or "Nothing was found."
-            return f"{found}\n\nFurther documents that match well: {', '.join(more)}" if more else found
+            quotes = context_text(evidence, lambda _, hit: hit_label(hit, self._cite_key)) or "Nothing was found."
+            return f"{quotes}\n\nFurther documents that match well: {', '.join(more)}" if more else quotes
 
         options = ContextOptions(write=text, head=lambda hit: text([Evidence(hit, "", ((0, 0),))]))
         context = await self._index.acontext(
