@@ -10,6 +10,7 @@ from sire_core.data import demo_documents
 from sire_core.evaluate.compare import compare
 from sire_core.extend import Question
 from sire_core.questions import Quote
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import BuildReport, Failure
 from support.command import run as run_command
 from support.tiny_onnx import write_tiny_cross_encoder, write_tiny_embedder
@@ -190,3 +191,33 @@ def test_help_names_all_tools_and_commands():
     for command in "compare explain doctor models export import skill reextract".split():
         assert re.search(rf"\b{command}\b", overview)
     run("forget", code=2)
+
+
+class Counting(HashEmbedder):
+    embedded = 0
+
+    async def embed(self, texts, kind="document"):
+        self.embedded += len(texts)
+        return await super().embed(texts, kind)
+
+
+@pytest.mark.parametrize("recipe", ["sire", "flat"])
+def test_compare_takes_passages_and_vectors_of_an_index(tmp_path, recipe):
+    documents = demo_documents()[:16]
+    questions = [
+        Question(f"q{i}", f"What is said of {d.title}?", needs=((Quote(d.id, d.text[:40]),),))
+        for i, d in enumerate(documents)
+        if d.title
+    ]
+    embedder = Counting()
+    with Index(tmp_path / "ix", recipe=recipe, embedder=embedder) as index:
+        index.build(documents)
+        before, passages = index.stats(), len(index.snapshot().passage_ids())
+    start = embedder.embedded
+    anew = compare(documents, questions, reranker="", embedder=embedder)
+    made, start = embedder.embedded - start, embedder.embedded
+    taken = compare(documents, questions, reranker="", embedder=embedder, index=tmp_path / "ix")
+    assert made - (embedder.embedded - start) >= passages
+    assert [row[:2] for row in taken.table()] == [row[:2] for row in anew.table()]
+    with Index(tmp_path / "ix", embedder=embedder) as index:
+        assert index.stats() == before

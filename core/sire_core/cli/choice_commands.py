@@ -132,8 +132,8 @@ def compare(
     and 2,000 tokens of what is delivered (whole passages or pieces, and the context that `sire` chooses), with 95 %
     intervals, and says for each whether `sire` is ahead of the best of the others, level or behind. Without
     --questions, questions are made from the text; these reuse its words, which favours BM25. Calls no language model
-    and changes nothing: an index gives its documents, and all searches are built in a temporary folder, where gold is
-    quoted over small pieces, too, so that an embedder reads the text twice.
+    and changes nothing: searches are built in a temporary folder. An index gives its passages, its vectors (with
+    another --embedder, its documents alone) and its `sire`. Where gold is quoted, small pieces are embedded, too.
 
     Example: sire compare docs --questions questions.jsonl
 
@@ -145,11 +145,13 @@ def compare(
     from sire_core.evaluate.datasets import load_questions
     from sire_core.evaluate.report import unmet_note
 
-    documents, spec = _documents(sources, embedder)
+    documents, spec, index = _documents(sources, embedder)
     of_file = load_questions(questions, documents, "questions").questions if questions is not None else ()
     chosen = "" if reranker == "none" else reranker
+    if index is not None:
+        note(f"Passages, vectors and recipes are those of {index}; a temporary copy gets what they lack.")
     with reporting() as progress:
-        result = compared(documents, of_file, embedder=spec, reranker=chosen, progress=progress)
+        result = compared(documents, of_file, index=index, embedder=spec, reranker=chosen, progress=progress)
     if as_json:
         say_json(result.as_json())
         return
@@ -191,7 +193,7 @@ def advise(
     """
     from sire_core.evaluate.advise import advise as advised
 
-    documents, spec = _documents(sources, embedder)
+    documents, spec, _ = _documents(sources, embedder)
     with reporting() as progress:
         advice = advised(documents, embedder=spec, passages=passages, n=questions, k=k, progress=progress)
     if as_json:
@@ -248,20 +250,21 @@ def questions(
     note(f"Wrote {count(len(made), 'question')} to {to}. Measure with them: sire eval {folder} --questions {to}")
 
 
-def _documents(sources: Sequence[Path], embedder: str | None) -> tuple[Sequence[Document], str | None]:
-    """The documents, and the embedder that is to be used for them."""
+def _documents(sources: Sequence[Path], embedder: str | None) -> tuple[Sequence[Document], str | None, Path | None]:
+    """The documents, the embedder that is to be used for them, and the index that has vectors by it."""
     if len(sources) != 1 or not is_index(sources[0]):
-        return read_sources(sources, IndexOptions(embedder=embedder)).documents, embedder
+        return read_sources(sources, IndexOptions(embedder=embedder)).documents, embedder, None
     with open_index(IndexOptions(folder=sources[0], embedder=embedder)) as index:
         documents = index.documents()
-    spec = embedder or manifest_of(sources[0]).embedder_spec
+    of_index = manifest_of(sources[0]).embedder_spec
+    spec = embedder or of_index
     if not embedder and not spec.startswith(("lexical", "onnx:", "st:")):
         note(
             f"The index was embedded by {spec or 'an embedder of your own'}, which may cost money, so the recipes are "
             "compared with the embedder `lexical`. Use --embedder to select another one."
         )
         spec = "lexical"
-    return documents, spec
+    return documents, spec, sources[0] if spec == of_index else None
 
 
 def _print_advice(advice: Advice, sources: Sequence[Path]) -> None:

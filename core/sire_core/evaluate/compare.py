@@ -18,7 +18,7 @@ from sire_core.evaluate.rows import OF_PIECES
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.index import Index
 from sire_core.models.local_models import local_models
-from sire_core.recipes import sire
+from sire_core.recipes import recipe_of
 from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ def compare(
     questions: Sequence[Question] = (),
     *,
     name: str = "documents",
+    index: str | Path | None = None,
     embedder: Embedder | str | None = None,
     reranker: str | None = None,
     progress: ProgressLike = None,
@@ -146,7 +147,9 @@ def compare(
         documents: The corpus; documents without passages are split as an index splits them.
         questions: Questions with gold. Without any they are made from the text, of its own words, which favours BM25.
         name: Of the corpus.
-        embedder: As in `Index`.
+        index: An index folder of these documents: a copy gives passages, vectors and `sire`, and only what it lacks is
+            built. None builds all.
+        embedder: As in `Index`; with `index`, that of the folder.
         reranker: As `rerank=` of `sire`; None takes a model of this machine where there is one, "" none.
         progress: As in `Index`.
 
@@ -156,14 +159,19 @@ def compare(
     chosen = _local_reranker() if reranker is None else reranker
     with tempfile.TemporaryDirectory(prefix="sire-compare-") as temporary:
         folder = Path(temporary, "index")
-        chosen_questions = tuple(questions) or _questions_of(documents, folder, embedder, progress)
-        recipes = [sire(), *([sire(rerank=chosen)] if chosen else [])]
+        if index is not None:
+            with Index(index, embedder=embedder) as stored:
+                stored.save(folder)
+        with Index(folder, recipe="sire", embedder=embedder, progress=progress) as built:
+            built.build(documents) if index is None else built.update([])  # which adds the recipe where it is missing
+            chosen_questions = tuple(questions) or _questions_of(built)
+        recipes = [recipe_of(folder, "sire", rerank=spec) for spec in dict.fromkeys(["none", chosen or "none"])]
         budgets = _BUDGETS if any(question.needs for question in chosen_questions) else ()
         rows = Experiment(
             DataSet(name, tuple(documents), chosen_questions, whole=True),
             recipes=recipes,
             config=EvalConfig(ks=(5,), budget=None, budgets=budgets, returns="passages"),
-            folder=folder,
+            index=folder,
             embedder=embedder,
             progress=progress,
         ).run()
@@ -184,12 +192,9 @@ def _local_reranker() -> str:
     return by_purpose.get("late interaction") or by_purpose.get("cross-encoder", "")
 
 
-def _questions_of(
-    documents: Sequence[Document], folder: Path, embedder: Embedder | str | None, progress: ProgressLike
-) -> tuple[Question, ...]:
-    with Index(folder, recipe="sire", embedder=embedder, progress=progress) as index:
-        index.build(documents)
-        made = made_questions(LinkedPassages.of(index.snapshot()), _MADE)
+def _questions_of(index: Index) -> tuple[Question, ...]:
+    """Questions made from the text of an index."""
+    made = made_questions(LinkedPassages.of(index.snapshot()), _MADE)
     if len(made) < FEW:
         raise CorpusError(
             f"Only {count(len(made), 'question')} can be made from this text, too few to compare ({FEW} are needed). "

@@ -291,7 +291,11 @@ async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:
         if all(built.name != "flat" for built in manifest.recipes):
             with Index(copy, recipe="flat", embedder=resolved.embedder) as index:
                 await index.aupdate([])
-        rows = [await _ask(resolved, row, Setup(row.label, settings=row.settings), copy) for row in plan]
+        rows: list[EvalRow] = []
+        for number, row in enumerate(plan, 1):
+            rows.append(await _ask(resolved, row, Setup(row.label, settings=row.settings), copy))
+            if resolved.config.budgets and number == len(resolved.baselines):
+                rows += await _piece_rows(resolved, copy)
     return with_intervals(with_dense_notes(rows))
 
 
