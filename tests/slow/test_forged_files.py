@@ -19,6 +19,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import SireError
+from sire_core.extraction.record import read_records
 from sire_core.recipes import REGISTRY
 from sire_core.storage.array_file import ARRAYS_FILE, pack_arrays, unpack_arrays
 from sire_core.storage.call_cache import CallStore
@@ -124,6 +125,6 @@ def test_what_is_stored_unpacks_within_bounds(tmp_path):
         tracemalloc.start()
         assert calls.fitted("embedder:x") is None
         with pytest.raises(SireError, match=r"move it away and keep it"):
-            calls.records("m", ["h"])
+            read_records(calls.bodies("m", ["h"]))
         assert tracemalloc.get_traced_memory()[1] < 200 << 20
         tracemalloc.stop()

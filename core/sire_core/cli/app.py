@@ -4,27 +4,59 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from sire_core.cli.change_commands import add, delete, import_, index, reextract, sync, update
-from sire_core.cli.choice_commands import advise, compare, estimate, questions, recipes
-from sire_core.cli.eval_command import eval_
-from sire_core.cli.folder_commands import backup, check, documents, reembed, stats
-from sire_core.cli.inspect_commands import doctor, explain, export, models, skill
 from sire_core.cli.option_groups import GroupedCommand
 from sire_core.cli.output import note, on_terminal, say
-from sire_core.cli.query_commands import ask, demo, query
-from sire_core.cli.reproduce_command import reproduce
-from sire_core.cli.serve_commands import explore, mcp
-from sire_core.cli.train_commands import export_training, train_chains
 from sire_core.errors import SireError
 
 
+_FUNCTIONS = (
+    *("query_commands:demo", "change_commands:index", "query_commands:query", "query_commands:ask"),
+    *("inspect_commands:explain", "serve_commands:explore", "folder_commands:stats", "folder_commands:documents"),
+    *("change_commands:sync", "change_commands:add", "change_commands:update", "change_commands:delete"),
+    *("inspect_commands:export", "change_commands:import_", "folder_commands:backup", "folder_commands:check"),
+    *("inspect_commands:doctor", "change_commands:reextract", "folder_commands:reembed", "choice_commands:recipes"),
+    *("inspect_commands:models", "choice_commands:compare", "choice_commands:advise", "choice_commands:estimate"),
+    *("choice_commands:questions", "eval_command:eval_", "reproduce_command:reproduce", "serve_commands:mcp"),
+    *("inspect_commands:skill", "train_commands:train_chains", "train_commands:export_training"),
+)
+_PATHS = {path.partition(":")[2].strip("_").replace("_", "-"): f"sire_core.cli.{path}" for path in _FUNCTIONS}
+"""Functions of the commands by their names, as help lists them."""
+
+
+@cache
+def _command(name: str) -> Any:
+    """Import the module of a command and make the command."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name, cls=GroupedCommand)(resolve_name(_PATHS[name]))
+    return typer.main.get_command(alone)
+
+
+class _Commands(Mapping[str, Any]):
+    """Commands by name, each made when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        return _command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PATHS)
+
+    def __len__(self) -> int:
+        return len(_PATHS)
+
+
 class _Group(TyperGroup):
-    """Turns what goes wrong in a command into a line on stderr and an exit code."""
+    """Makes commands when they are needed; turns what goes wrong in one into a line on stderr and an exit code."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**{**attributes, "commands": _Commands()})
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -113,26 +145,3 @@ def _root(
     """Options of `sire` itself."""
     if context.invoked_subcommand is None:
         say(_FIRST_STEPS if on_terminal() else context.get_help())
-
-
-for _command in (
-    *(demo, index, query, ask, explain, explore, stats, documents, sync, add, update, delete, export, import_, backup),
-    *(
-        check,
-        doctor,
-        reextract,
-        reembed,
-        recipes,
-        models,
-        compare,
-        advise,
-        estimate,
-        questions,
-        eval_,
-        reproduce,
-        mcp,
-        skill,
-    ),
-    *(train_chains, export_training),
-):
-    app.command(_command.__name__.strip("_").replace("_", "-"), cls=GroupedCommand)(_command)

@@ -15,7 +15,6 @@ from sire_core.cli.indexed_sources import KnownFiles, stored_hashes
 from sire_core.cli.options import IndexOptions, check_target, chunker_of, is_index
 from sire_core.cli.output import note, say, say_json
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.files.readers import UNSUPPORTED
 from sire_core.files.source_files import GENERATED
 from sire_core.text.pluralize import count, shorten, some
 from sire_core.types import Failure
@@ -117,6 +116,8 @@ def check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
 
 def _list_skipped(failures: Sequence[Failure], *, strict: bool) -> None:
     """Say what was skipped: what failed, which `strict` refuses, apart from types that nobody expects to be read."""
+    from sire_core.files.readers import UNSUPPORTED
+
     signs = ("an attachment", UNSUPPORTED, GENERATED)
     attachments, others, generated = ([one for one in failures if one.reason.startswith(sign)] for sign in signs)
     failed = [one for one in failures if not one.reason.startswith(signs)]

@@ -36,7 +36,7 @@ def training_examples(folder: Path, *, documents: int, seed: int, recipe: str) -
 
     from sire_core.changes.estimate import DryRunModel
     from sire_core.extraction.model_extractor import ModelExtractor
-    from sire_core.extraction.record import to_json
+    from sire_core.extraction.record import read_records, to_json
     from sire_core.extraction.stage import missing_chunks
     from sire_core.models.prompt_format import render
     from sire_core.storage.index_files import IndexFiles
@@ -54,7 +54,7 @@ def training_examples(folder: Path, *, documents: int, seed: int, recipe: str) -
         wanted = {names[number] for number in drawn.tolist()}
         asker = ModelExtractor(DryRunModel())
         items = [item for item in missing_chunks(chunks, set()) if item.chunk.doc_id in wanted]
-        records = files.calls.records(built.extraction, [item.chunk.hash for item in items])
+        records = read_records(files.calls.bodies(built.extraction, [item.chunk.hash for item in items]))
         for item in items:
             record = records.get(item.chunk.hash)
             if record is None or record.status == "failed":

@@ -20,7 +20,6 @@ from urllib.parse import quote
 
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.files.conversion import note
-from sire_core.files.html import html_to_markdown
 from sire_core.files.text_encodings import guess_encoding, is_binary
 from sire_core.text.words import clean_text
 
@@ -370,6 +369,8 @@ def _is_generated_page(path: Path) -> bool:
     searches = path.name == "search.html" and _SEARCH_PAGE.search(page) is not None
     if not (leads_on or searches or path.name == "404.html"):
         return False
+    from sire_core.files.html import html_to_markdown
+
     title, text = html_to_markdown(page.decode("utf-8", "replace"))
     return len(text) < _SHORT_PAGE and (leads_on or searches or bool(_NOT_FOUND.search(f"{title}\n{text}")))
 

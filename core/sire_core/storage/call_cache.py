@@ -9,17 +9,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.errors import StorageError
-from sire_core.extraction.record import StoredRecord, read_records
 from sire_core.storage.array_file import pack_arrays, unpack_arrays
 from sire_core.storage.checksums import CheckedTable, is_intact, row_checksum
 from sire_core.storage.database import Database
-from sire_core.types import ExtractionRecord
+
+if TYPE_CHECKING:
+    from sire_core.extraction.record import StoredRecord
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
@@ -103,12 +104,8 @@ class CallStore(Database):
 
     # --- extraction records -----------------------------------------------------------------------------------------
 
-    def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
-        """Return stored records by chunk hash, without failed ones."""
-        return read_records(self.bodies(fingerprint, hashes))
-
     def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> dict[str, bytes]:
-        """Return records, some or all, as they are stored (see `stored_json`), by chunk hash, without failed ones."""
+        """Return records, some or all, as they are stored (see `read_records`), by chunk hash, without failed ones."""
         return {row[1]: row[3] for row in self._good(fingerprint, hashes)}
 
     def known(self, fingerprint: str, hashes: Collection[str]) -> set[str]:
@@ -142,6 +139,8 @@ class CallStore(Database):
 
     def failures(self, fingerprint: str) -> list[tuple[str, str]]:
         """Return (chunk hash, reason) of failed records."""
+        from sire_core.extraction.record import read_records
+
         rows = self._read(_RECORDS, "fingerprint=? AND status='failed' ORDER BY hash", [fingerprint])
         return [(name, record.reason) for name, record in read_records({row[1]: row[3] for row in rows}).items()]
 
