@@ -16,7 +16,6 @@ from sire_core.cli.option_groups import GroupedCommand
 from sire_core.cli.output import note, on_terminal, say
 from sire_core.errors import SireError
 
-
 _FUNCTIONS = (
     *("query_commands:demo", "change_commands:index", "query_commands:query", "query_commands:ask"),
     *("inspect_commands:explain", "serve_commands:explore", "folder_commands:stats", "folder_commands:documents"),

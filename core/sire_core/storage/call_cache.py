@@ -21,6 +21,7 @@ from sire_core.storage.database import Database
 
 if TYPE_CHECKING:
     from sire_core.extraction.record import StoredRecord
+    from sire_core.types import ExtractionRecord
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
@@ -104,8 +105,14 @@ class CallStore(Database):
 
     # --- extraction records -----------------------------------------------------------------------------------------
 
+    def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
+        """Return stored records by chunk hash, without failed ones."""
+        from sire_core.extraction.record import read_records
+
+        return read_records(self.bodies(fingerprint, hashes))
+
     def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> dict[str, bytes]:
-        """Return records, some or all, as they are stored (see `read_records`), by chunk hash, without failed ones."""
+        """Return records, some or all, as they are stored (see `stored_json`), by chunk hash, without failed ones."""
         return {row[1]: row[3] for row in self._good(fingerprint, hashes)}
 
     def known(self, fingerprint: str, hashes: Collection[str]) -> set[str]:
