@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from sire_core.changes.processes import ProcessRunner
 from sire_core.changes.runners import LocalRunner, in_parts
 from sire_core.changes.step import PASSAGES, Context
-from sire_core.changes.step_rows import Entry, Item, OutputChange, PassageInput, StoredOutput, encode, place_of
-from sire_core.changes.step_table import JoinedRows, NewItems, NewOutputs, PackedGroups, PackedRows, Table, group
+from sire_core.changes.step_rows import Item, PassageInput, StoredOutput, encode, place_of
+from sire_core.changes.step_table import JoinedRows, OutputChanges, PackedGroups, PackedRows, Table
 from sire_core.extraction.record import read_records
 from sire_core.protocols import Delta
 
 if TYPE_CHECKING:
     from sire_core.changes.step import Step
-    from sire_core.changes.step_rows import Output
+    from sire_core.changes.step_rows import Output, OutputChange
     from sire_core.protocols import BuildView, Change, RecordDecoder
     from sire_core.storage.step_tables import StepTables, StoredRow
     from sire_core.types import Chunk, Failure, Unit
@@ -125,14 +125,14 @@ async def derive(
 ) -> Result:
     """Run steps one after the other over passages that changed."""
     tables: dict[str, Table] = {}
-    changed: dict[str, Iterable[OutputChange]] = {}
+    changed: dict[str, OutputChanges] = {}
     forced_items: dict[str, Collection[str]] = {PASSAGES: forced}
     units = UnitWriter()
     context = Context(view, tables)
     of_passages = await _passage_rows([step for step in steps if step.source == PASSAGES], passages.items, view)
     for step in steps:
         table = tables[step.name] = Table(step.name, stored, step.name not in stored)
-        items = passages if step.source == PASSAGES else _of_outputs(changed[step.source])
+        items = passages if step.source == PASSAGES else ItemChange(*changed[step.source].items())
         if step.source == PASSAGES:
             rows = of_passages.pop(step.name)
         else:
@@ -143,14 +143,9 @@ async def derive(
             table.names = Table(f"{step.name}/names", stored, table.is_new)
             table.names.resolve(await step.resolve(table, context))
         again = forced_items[step.name] = _forced(step, table, forced_items[step.source], context)
-        if not step.reduces:
-            changed[step.name] = []
-        elif table.is_new:
-            changed[step.name] = await reduce_all(step, table, context, units)
-        else:
+        if step.reduces:
             dirty = await asyncio.to_thread(_dirty, step, table, differing, (limits or {}).get(step.name), context)
-            dirty |= again
-            changed[step.name] = await reduce_dirty(step, table, dirty, context, units)
+            changed[step.name] = await _reduce(step, table, dirty | again, context, units)
     delta = Delta(
         put_units=tuple(units.put.values()),
         drop_units=tuple(name for name in units.dropped if name not in units.put),
@@ -185,19 +180,6 @@ async def _mapped(
     return [rows.finish() for rows in joined]
 
 
-def _of_outputs(changes: Iterable[OutputChange]) -> ItemChange:
-    """Outputs of a step that differ, as items of the next."""
-    if isinstance(changes, NewOutputs):
-        return ItemChange(NewItems(changes.outputs), changes.outputs.keys())
-    items = [
-        Item(c.key, c.after.place, c.after.number, c.after.data)
-        for c in changes
-        if c.after is not None and c.after.data is not None
-    ]
-    items.sort(key=lambda item: (item.place, item.number, item.id))
-    return ItemChange(items, {change.key for change in changes})
-
-
 def _rows_of_steps(
     shared: tuple[Sequence[Step], RecordDecoder], part: _PassagePart | Sequence[Item]
 ) -> list[PackedRows]:
@@ -218,9 +200,14 @@ def _rows(step: Step, items: Sequence[Item]) -> Iterator[StoredRow]:
 
 def _dirty(step: Step, table: Table, differing: Collection[str], limit: int | None, context: Context) -> set[str]:
     """Groups that have to be reduced again."""
-    other = _moved(step, table, context) if step.merged_by else set[str]()
-    other |= _near_limit(step, table, limit, context)
-    return other | _unsettled(step, table, differing, other, context)
+    names = context.tables[step.merged_by] if step.merged_by else None
+    groups = {step.group_of(key, names.merged) for key in differing} if names else set(differing)
+    if table.is_new:
+        return groups
+    if names:
+        groups.update(step.group_of(key, names.merged_before) for key in differing)
+        groups |= _moved(step, table, names, context)
+    return groups | _near_limit(step, table, limit, context)
 
 
 def _forced(step: Step, table: Table, items: Collection[str], context: Context) -> set[str]:
@@ -231,30 +218,12 @@ def _forced(step: Step, table: Table, items: Collection[str], context: Context) 
     return {step.group_of(entry.key, merged) for entry in table.entries_of(items)}
 
 
-def _moved(step: Step, table: Table, context: Context) -> set[str]:
+def _moved(step: Step, table: Table, names: Table, context: Context) -> set[str]:
     """Groups, before and now, of the keys that are resolved in another way than before."""
-    names = context.tables[step.merged_by]
     before, after = names.merged_before, names.merged
     moved = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     raw = step.renamed(moved, table, context) if moved else ()
     return {step.group_of(key, merged) for key in raw for merged in (before, after)}
-
-
-def _unsettled(step: Step, table: Table, keys: Collection[str], moved: Collection[str], context: Context) -> set[str]:
-    """Groups of the keys whose rows differ, but for those whose outputs are the same for certain."""
-    names = context.tables[step.merged_by] if step.merged_by else None
-    merges = (names.merged_before, names.merged) if names else ()
-    groups = {step.group_of(key, merged) for key in keys for merged in merges} if merges else set(keys)
-    if not step.settles:
-        return groups
-    sides: list[dict[str, list[Entry]]] = [{}, {}]
-    for rows, side in zip((table.came, table.went), sides, strict=True):
-        for key, entries in rows.items():
-            group = step.group_of(key, merges[1]) if merges else key
-            if group not in moved:
-                side.setdefault(group, []).extend(entries)
-    stored = table.stored_outputs({*sides[0], *sides[1]})
-    return groups.difference(step.settled(sides[0], sides[1], stored))
 
 
 def _near_limit(step: Step, table: Table, before: int | None, context: Context) -> set[str]:
@@ -287,29 +256,26 @@ class UnitWriter:
     dropped: dict[str, None] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
 
+    def apply(self, before: StoredOutput | None, after: StoredOutput | None, made: Sequence[Unit]) -> None:
+        """Put and drop the units of an output that differs."""
+        stored, units = (side.units if side else {} for side in (before, after))
+        self.put.update((unit.id, unit) for unit in made if stored.get(unit.id) != units[unit.id])
+        self.dropped.update(dict.fromkeys(name for name in stored if name not in units))
 
-async def reduce_all(step: Step, table: Table, context: Context, units: UnitWriter) -> Iterable[OutputChange]:
-    """Reduce all keys of a table that was empty; nothing is compared, and outputs are objects only while made."""
-    groups = await asyncio.to_thread(_all_groups, step, table, context)
-    places = groups.first_places()
+
+async def _reduce(step: Step, table: Table, dirty: set[str], context: Context, units: UnitWriter) -> OutputChanges:
+    """Reduce the keys that need it and compare with what is stored; outputs are objects only while they are made."""
+    groups = await asyncio.to_thread(_dirty_groups, step, table, dirty, context)
+    stored = await asyncio.to_thread(table.stored_outputs, dirty)
+    changes, places = OutputChanges(table.made), groups.first_places()
     async with aclosing(step.reduce_parts(groups, context)) as parts:
         async for part in parts:
-            await asyncio.to_thread(_put_all, table, places, part, units)
-    return NewOutputs(table.made)
-
-
-async def reduce_dirty(
-    step: Step, table: Table, dirty: set[str], context: Context, units: UnitWriter
-) -> Iterable[OutputChange]:
-    """Reduce the keys that need it and compare with what is stored."""
-    groups = await asyncio.to_thread(_dirty_groups, step, table, dirty, context)
-    outputs = [output async for part in step.reduce_parts(groups, context) for output in part]
-    return await asyncio.to_thread(_compare, table, dirty, groups, outputs, units)
-
-
-def _all_groups(step: Step, table: Table, context: Context) -> PackedGroups:
-    merged = context.tables[step.merged_by].merged if step.merged_by else {}
-    return _groups(step, table, {step.group_of(key, merged) for key in table.packed(()).keys}, merged)
+            await asyncio.to_thread(_compare, table, islice(places, len(part)), part, stored, changes, units)
+    for key, before in stored.items():  # no rows are left
+        changes.before[key] = before
+        units.apply(before, None, ())
+        table.drop_output(key)
+    return changes
 
 
 def _members(merged: Mapping[str, str]) -> dict[str, list[str]]:
@@ -321,52 +287,46 @@ def _members(merged: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _dirty_groups(step: Step, table: Table, dirty: set[str], context: Context) -> PackedGroups:
+    """Groups of these names, to which it adds, each with the rows of its keys in the order of `Step.keys_of`."""
     dirty.update(table.failed())
-    more = dirty
+    more = set() if table.is_new else dirty
     while more:
         more = set(step.dependents(more, table, context)) - dirty
         dirty |= more
-    return _groups(step, table, dirty, context.tables[step.merged_by].merged if step.merged_by else {})
-
-
-def _groups(step: Step, table: Table, names: Collection[str], merged: Mapping[str, str]) -> PackedGroups:
-    """Groups of these names, each with the rows of its keys in the order of `Step.keys_of`."""
-    members = _members(merged) if step.merged_by else {}
-    raw = {
+    merged = context.tables[step.merged_by].merged if step.merged_by else {}
+    members = _members(merged)
+    wanted = {
         name: [key for key in step.keys_of(name, members) if step.group_of(key, merged) == name]
-        for name in (names if step.merged_by else ())
+        if step.merged_by
+        else (name,)
+        for name in dirty
     }
-    return group(table, names, raw)
-
-
-def _put_all(
-    table: Table, places: Iterator[tuple[str, int, int]], outputs: Sequence[Output | None], units: UnitWriter
-) -> None:
-    for (key, place, number), output in zip(islice(places, len(outputs)), outputs, strict=True):
-        if output is not None:
-            if output.failure is not None:
-                units.failures.append(output.failure)
-            units.put.update((unit.id, unit) for unit in output.units)
-            table.put_output(key, StoredOutput.of(place, number, output))
+    return PackedGroups.of(table.packed({key for keys in wanted.values() for key in keys}), wanted)
 
 
 def _compare(
-    table: Table, dirty: Collection[str], groups: PackedGroups, outputs: Sequence[Output | None], units: UnitWriter
-) -> list[OutputChange]:
-    stored = table.stored_outputs(dirty)
-    changes = []
-    for (key, place, number), output in zip(groups.first_places(), outputs, strict=True):
+    table: Table,
+    places: Iterable[tuple[str, int, int]],
+    outputs: Sequence[Output | None],
+    stored: dict[str, StoredOutput],
+    changes: OutputChanges,
+    units: UnitWriter,
+) -> None:
+    """Set the outputs of some keys that differ from what is stored, which is taken out of `stored`."""
+    for (key, place, number), output in zip(places, outputs, strict=True):
         before = stored.pop(key, None)
         after = None if output is None else StoredOutput.of(place, number, output)
         if output is not None and output.failure is not None:
             units.failures.append(output.failure)
-        if not _same(before, after):
-            changes.append(OutputChange(key, before, after))
-            _apply(table, changes[-1], output.units if output else (), units)
-    for key, before in stored.items():  # no rows are left
-        changes.append(OutputChange(key, before, None))
-        _apply(table, changes[-1], (), units)
-    return changes
+        if _same(before, after):
+            continue
+        if before is not None:
+            changes.before[key] = before
+        units.apply(before, after, output.units if output else ())
+        if after is None:
+            table.drop_output(key)
+        else:
+            table.put_output(key, after)
 
 
 def _same(before: StoredOutput | None, after: StoredOutput | None) -> bool:
@@ -375,14 +335,3 @@ def _same(before: StoredOutput | None, after: StoredOutput | None) -> bool:
     return encode([before.place, before.number, before.failed, before.units, before.data]) == encode(
         [after.place, after.number, after.failed, after.units, after.data]
     )
-
-
-def _apply(table: Table, change: OutputChange, made: Sequence[Unit], units: UnitWriter) -> None:
-    before = change.before.units if change.before else {}
-    after = change.after.units if change.after else {}
-    units.put.update((unit.id, unit) for unit in made if before.get(unit.id) != after[unit.id])
-    units.dropped.update(dict.fromkeys(unit_id for unit_id in before if unit_id not in after))
-    if change.after is None:
-        table.drop_output(change.key)
-    else:
-        table.put_output(change.key, change.after)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from sire_core.changes.runners import in_parts
-from sire_core.changes.step_rows import Entry, Group, Item, Output, Row, StoredOutput
+from sire_core.changes.step_rows import Group, Item, Output, Row
 
 if TYPE_CHECKING:
     from sire_core.changes.step_table import Table
@@ -40,7 +40,6 @@ class Step:
         source: `PASSAGES`, or the name of the earlier step whose outputs are the items.
         merged_by: Name of the step whose `resolve` says which keys are one; its own, an earlier one's, or empty.
         reduces: Whether keys have outputs; else only the rows are of use.
-        settles: Whether `settled` can say anything.
         portable: Whether the step can be pickled: then its items are mapped wherever the build's `Runner` works.
         independent: Whether `reduce` looks at the rows of its own groups only, and not at its context: then groups are
             reduced there in parts, too.
@@ -51,7 +50,6 @@ class Step:
     source: ClassVar[str] = PASSAGES
     merged_by: ClassVar[str] = ""
     reduces: bool = True
-    settles: bool = False
     portable: ClassVar[bool] = True
     independent: ClassVar[bool] = False
     without_output: ClassVar[Collection[str]] = ()
@@ -114,25 +112,6 @@ class Step:
         """Keys of rows whose group may differ when names are resolved in another way than before."""
         del table, context
         return names
-
-    def settled(
-        self,
-        came: Mapping[str, Sequence[Entry]],
-        went: Mapping[str, Sequence[Entry]],
-        stored: Mapping[str, StoredOutput],
-    ) -> Iterable[str]:
-        """Groups whose outputs stay as they are, whatever rows they have beside those that came and went.
-
-        Their other rows, which may be many, are not read, nor are `dependents` asked for. Only groups are given that
-        are resolved as before, and that no limit concerns that has moved.
-
-        Args:
-            came: New rows by group.
-            went: Rows by group that are gone.
-            stored: Outputs before the change, of those groups that have one.
-        """
-        del came, went, stored
-        return ()
 
     def dependents(self, keys: Collection[str], table: Table, context: Context) -> Iterable[str]:
         """Keys whose outputs depend on the rows of others that changed; asked again until nothing is added."""

@@ -267,17 +267,24 @@ class PackedOutputs:
 
 
 @dataclass(frozen=True, slots=True)
-class NewOutputs:
-    """Outputs of a step that had none before, as changes."""
+class OutputChanges:
+    """Outputs of a step that differ, as changes."""
 
-    outputs: PackedOutputs
+    made: PackedOutputs  # Those that are new or others than before
+    before: dict[str, StoredOutput] = field(default_factory=dict)  # What was there before, or is gone
 
     def __iter__(self) -> Iterator[OutputChange]:
-        return (OutputChange(key, None, output) for key, output in self.outputs.items())
+        for key, output in self.made.items():
+            yield OutputChange(key, self.before.get(key), output)
+        yield from (OutputChange(key, output, None) for key, output in self.before.items() if key not in self.made)
+
+    def items(self) -> tuple[Sequence[Item], Collection[str]]:
+        """Return the outputs as items of the next step, and the keys of all that differ."""
+        return MadeItems(self.made), {**dict.fromkeys(self.made.keys()), **self.before}
 
 
-class NewItems(Sequence[Item]):
-    """Outputs of a step that had none before, as items of the next one, in corpus order."""
+class MadeItems(Sequence[Item]):
+    """Outputs with data as items, in corpus order."""
 
     def __init__(self, outputs: PackedOutputs) -> None:
         self._outputs, self._keys = outputs, outputs.keys_in_order()
@@ -299,17 +306,12 @@ class Table:
     store: StepTables  # What is stored
     is_new: bool  # Whether nothing is stored, so that nothing has to be read
     names: Table | None = None  # What keys were resolved to, where the step does that
-    # Rows by key that a change has brought, where something was stored
-    came: dict[str, list[Entry]] = field(default_factory=dict)
-    # Rows by key that it has taken away; their numbers are not kept
-    went: dict[str, list[Entry]] = field(default_factory=dict)
     resolved: Mapping[str, str] = field(default_factory=dict)
     resolved_before: Mapping[str, str] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)
     _rows: PackedRows = field(default_factory=lambda: PackedRows.of(()))
     made: PackedOutputs = field(default_factory=PackedOutputs)  # Outputs that are new, or others than before
     _dropped: dict[str, None] = field(default_factory=dict)
-    _known: Any = None
 
     @property
     def merged(self) -> Mapping[str, str]:
@@ -333,14 +335,6 @@ class Table:
             if name not in names:
                 self.drop_output(name)
 
-    def known(self) -> Any:
-        """Cached table as it was before the change, if this process made the change that led there."""
-        return None if self.is_new else self.store.known(self.name)
-
-    def keep(self, known: Any) -> None:
-        """Have something at hand for the next change, in memory, that spares it from reading the table again."""
-        self._known = known
-
     def parts(self) -> list[Table]:
         """The table, and that of its names."""
         return [self, self.names] if self.names else [self]
@@ -356,12 +350,6 @@ class Table:
         changed = {item for item, _ in differing}
         self._gone |= changed
         self._rows = rows.chosen(rows.of_items(changed))
-        for entry in self._rows.entries():
-            if (entry.item, entry.key) in differing:
-                self.came.setdefault(entry.key, []).append(entry)
-        for item, key in differing.intersection(before):
-            gone = (Entry(place, 0, item, key, decode(body)) for place, _, body in before[item, key])
-            self.went.setdefault(key, []).extend(gone)
         return {key for _, key in differing}
 
     def packed(self, keys: Collection[str]) -> PackedRows:
@@ -459,14 +447,7 @@ class Table:
             put_rows=self._rows,
             drop_outputs=tuple(self._dropped),
             put_outputs=self.made,
-            known=self._known,
         )
-
-
-def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str]]) -> PackedGroups:
-    """Groups that have rows, in corpus order of their first rows."""
-    wanted = {key: raw_keys.get(key, (key,)) for key in keys}
-    return PackedGroups.of(table.packed({raw for group_keys in wanted.values() for raw in group_keys}), wanted)
 
 
 def _entries(stored: Iterable[StoredRow]) -> list[Entry]:

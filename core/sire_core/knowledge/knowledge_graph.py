@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from sire_core.changes.derivation import Derivation
 from sire_core.changes.step import Context, Step
-from sire_core.changes.step_rows import Entry, Group, Item, Output, Row, StoredOutput, document_of
+from sire_core.changes.step_rows import Entry, Group, Item, Output, Row, document_of
 from sire_core.documents.heading_paths import naming_title
 from sire_core.extraction.headings import base_title
 from sire_core.knowledge import MENTIONS, RELATES
@@ -147,31 +147,6 @@ class Entities(Step):
     def keys_of(self, group: str, members: Mapping[str, Sequence[str]]) -> Sequence[str]:
         """Return the names of an entity."""
         return [name for name in members.get(group, (group,)) if not name.startswith(VALUE)]
-
-    @property
-    def settles(self) -> bool:  # type: ignore[override] # a unit names all of its passages
-        """True if some entities can be skipped after a change."""
-        return not self.index_units
-
-    def settled(
-        self,
-        added: Mapping[str, Sequence[Entry]],
-        went: Mapping[str, Sequence[Entry]],
-        stored: Mapping[str, StoredOutput],
-    ) -> Iterable[str]:
-        """Yield entities above the limit without a titled passage and names of skipped types: both have many rows."""
-        for group in {*added, *went}:
-            rows, output = [*added.get(group, ()), *went.get(group, ())], stored.get(group)
-            if group == CLAIMS:
-                yield group  # these rows are for `resolve` and have no output
-                continue
-            titled = any(row.body[2] for row in rows) or any(edge[3] for edge in (output.data if output else ()))
-            if titled or (output is not None and min(row.place for row in rows) <= output.place):
-                continue
-            # Without edges an output can only be of an entity above the limit.
-            above = output is not None and not output.data and group not in went
-            if above or all(row.body[1] in self.skip_types for row in rows):
-                yield group
 
     def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
         """Return the entity's name, and its edges: id of the passage, document, names, whether it is the title."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,7 @@ from sire_core.text.words import tokenize
 from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from sire_core.changes.step import Context
-    from sire_core.changes.step_rows import Entry
     from sire_core.changes.step_table import Table
     from sire_core.protocols import DoubleArray, FloatArray, IntArray
 
@@ -164,79 +161,6 @@ def similar_names(
 CLAIMS = "\x1f"
 """Key of the rows with aliases of entities; no name has this key."""
 
-_Place = tuple[int, int, str]
-
-
-@dataclass(frozen=True, slots=True)
-class NameUse:
-    """Uses of a name in passages."""
-
-    first: tuple[_Place, str] | None = None  # place and type of the first record with an entity of this name
-    titles: bool = False  # whether it titles a passage
-
-    @classmethod
-    def of(cls, rows: Sequence[Entry]) -> Self:
-        """Build it from the rows of the name."""
-        entity_rows = (((row.place, row.number, row.item), row.body[1]) for row in rows if not row.body[2])
-        return cls(min(entity_rows, default=None, key=lambda first_use: first_use[0]), any(row.body[2] for row in rows))
-
-    def joined(self, other: NameUse) -> Self:
-        """Merge the uses in two sets of passages."""
-        firsts = [use.first for use in (self, other) if use.first is not None]
-        return type(self)(min(firsts, default=None, key=lambda use: use[0]), self.titles or other.titles)
-
-
-@dataclass(frozen=True, slots=True)
-class NameClaims:
-    """Aliases that passages give to entities, and the uses of the names in them, cached between changes."""
-
-    claims: Mapping[_Place, Sequence[str]] = field(default_factory=dict)  # entity, and its aliases
-    aliases: Mapping[str, bool] = field(default_factory=dict)  # whether it has rows itself
-    groups: Sequence[tuple[str, ...]] = ()  # names of one entity, in corpus order, without those that have no rows
-    uses: Mapping[str, NameUse] = field(default_factory=dict)  # of all names in groups
-
-    @classmethod
-    def of(cls, table: Table, before: NameClaims | None) -> Self:
-        """Update them after a change of the table; without `before` read all of its rows."""
-        if before is None or table.is_new:
-            rows = table.entries([CLAIMS]).get(CLAIMS, ())
-            claims: Mapping[_Place, Sequence[str]] = _by_position(rows)
-            before = cls()
-        else:
-            claims = before._claims_after(table)
-        touched = {*table.came, *table.went}
-        used_aliases = dict.fromkeys(alias for _, *aliases in claims.values() for alias in aliases)
-        affected = {alias for alias in used_aliases if alias not in before.aliases or alias in touched}
-        sizes = table.sizes(affected)
-        has_rows = {alias: alias in sizes if alias in affected else before.aliases[alias] for alias in used_aliases}
-        named = ((key, *filter(has_rows.__getitem__, aliases)) for key, *aliases in claims.values())
-        groups = [group for group in named if len(group) > 1]
-        return cls(claims, has_rows, groups, before._uses_after(table, dict.fromkeys(chain.from_iterable(groups))))
-
-    def _claims_after(self, table: Table) -> Mapping[_Place, Sequence[str]]:
-        added, removed = table.came.get(CLAIMS, ()), table.went.get(CLAIMS, ())
-        if not added and not removed:
-            return self.claims
-        # Of a passage whose claims differ all have come and gone.
-        changed = {row.item for row in (*added, *removed)}
-        unchanged = {position: claim for position, claim in self.claims.items() if position[2] not in changed}
-        return dict(sorted({**unchanged, **_by_position(added)}.items()))
-
-    def _uses_after(self, table: Table, names: Collection[str]) -> Mapping[str, NameUse]:
-        affected = [name for name in names if name not in self.uses or name in table.went]
-        rows = table.entries(affected)
-        uses = {name: NameUse.of(rows.get(name, ())) for name in affected}
-        for name in names:
-            if name not in uses:
-                use = self.uses[name]
-                uses[name] = use.joined(NameUse.of(table.came[name])) if name in table.came else use
-        return uses
-
-
-def _by_position(rows: Sequence[Entry]) -> dict[_Place, Sequence[str]]:
-    return {(row.place, row.number, row.item): row.body for row in rows}
-
-
 _VAGUE = ("", "Name", "Other")
 """Types that carry no information."""
 
@@ -253,18 +177,15 @@ class NameMerging:
 
     async def resolve(self, table: Table, context: Context) -> dict[str, str]:
         """Return the key of the entity by the key of a name, if they differ; see `Step.resolve`."""
-        claims = NameClaims.of(table, table.known())
-        synonyms = await self._synonyms(table, context)
-        # Not cached after a first build, which may be the only one.
-        table.keep(None if table.is_new else claims)
-        uses = dict(claims.uses)
-        more = {name for pair in synonyms for name in pair if name not in uses}
-        rows = table.entries(more)
-        uses.update((name, NameUse.of(rows.get(name, ()))) for name in more)
-        types = {name: use.first[1] for name, use in uses.items() if use.first and use.first[1] not in _VAGUE}
-        merges = merge_aliases([*claims.groups, *synonyms], types, self.max_names)
-        merged = {name: key for name, key in merges.items() if name != key}
-        titled = [name for name in merged if name in uses and uses[name].titles]
+        claims = [row.body for row in table.entries([CLAIMS]).get(CLAIMS, ())]
+        sizes = table.sizes({alias for _, *aliases in claims for alias in aliases})
+        named = ((key, *(alias for alias in aliases if alias in sizes)) for key, *aliases in claims)
+        groups = [*(group for group in named if len(group) > 1), *await self._synonyms(table, context)]
+        rows = table.entries(dict.fromkeys(chain.from_iterable(groups)))
+        first = {name: next((row.body[1] for row in uses if not row.body[2]), "") for name, uses in rows.items()}
+        types = {name: kind for name, kind in first.items() if kind not in _VAGUE}
+        merged = {name: key for name, key in merge_aliases(groups, types, self.max_names).items() if name != key}
+        titled = [name for name in merged if any(row.body[2] for row in rows.get(name, ()))]
         return merged | {f"{VALUE}{name}": merged[name] for name in titled}
 
     async def _synonyms(self, table: Table, context: Context) -> list[tuple[str, str]]:

@@ -102,14 +102,13 @@ class Change:
 class TableChange:
     """Change of a step's table: items that lose rows, new rows, and outputs by key.
 
-    Rows of a key stand together. `known` is not written: see `StepTables.known`.
+    Rows of a key stand together.
     """
 
     drop_items: tuple[str, ...] = ()
     put_rows: Iterable[StoredRow] = ()
     drop_outputs: tuple[str, ...] = ()
     put_outputs: Iterable[OutputRow] = ()
-    known: Any = None
 
 
 @dataclass(frozen=True, slots=True)

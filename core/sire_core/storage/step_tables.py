@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sire_core.storage.checksums import CheckedTable, verified
@@ -40,18 +40,13 @@ STEP_TABLES = (STEPS, STEP_ROWS, STEP_OUTPUTS)
 class StepTables:
     """Tables of the steps of one organizer, as of the last commit. Names are those of steps."""
 
-    def __init__(self, database: Database, owner: str, noted: Mapping[str, Any]) -> None:
+    def __init__(self, database: Database, owner: str) -> None:
         self._db = database
-        self._known = noted
         rows = database.read(f"SELECT {STEPS.selected} FROM steps WHERE owner=?", [owner])
         self._ids: dict[str, int] = {row[2]: row[0] for row in rows if verified(row, STEPS)}
 
     def __contains__(self, name: str) -> bool:
         return name in self._ids
-
-    def known(self, name: str) -> Any:
-        """Return what the last commit noted of a table, if this process made it; else None."""
-        return self._known.get(name)
 
     def rows_of_items(self, name: str, items: Sequence[str]) -> Iterator[StoredRow]:
         """Return rows of items, by key, then in the order of the item."""

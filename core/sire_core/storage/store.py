@@ -93,7 +93,6 @@ class Store(Database):
         self._sound = False
         self._verified = 0
         self._corpus = _CorpusCache()
-        self._tables_of: tuple[str, dict[str, dict[str, Any]]] = ("", {})  # of a commit: by owner and table
 
     def close_verified(self) -> Verified | None:
         """Close the file; return its verification if all of it is verified."""
@@ -310,8 +309,7 @@ class Store(Database):
 
     def tables(self, owner: str) -> StepTables:
         """Return rows and outputs of an organizer's steps."""
-        name, noted = self._tables_of
-        return StepTables(self, owner, noted.get(owner, {}) if name and name == self.commits()[0] else {})
+        return StepTables(self, owner)
 
     def owners(self) -> list[str]:
         """Return all owners of units."""
@@ -367,17 +365,11 @@ class Store(Database):
             )
             for owner, delta in commit.deltas.items():
                 write_delta(db, writes, owner, delta, commit.vectors, passages=owner == CORPUS)
-            name = secrets.token_hex(8)
-            meta = [("manifest", to_json(commit.manifest)), ("commit", name)]
+            meta = [("manifest", to_json(commit.manifest)), ("commit", secrets.token_hex(8))]
             before = db.execute("SELECT value FROM meta WHERE key='commit'").fetchone()
             writes.replace(META, ["key"], [*meta, *([("commit before", before[0])] if before else [])])
             writes.finish()
         self._corpus.follow(self, commit)
-        tables = {owner: delta.tables.items() for owner, delta in commit.deltas.items()}
-        self._tables_of = (
-            name,
-            {owner: {table: change.known for table, change in changes} for owner, changes in tables.items()},
-        )
 
 
 def _read_anew(db: sqlite3.Connection, writes: CheckedWrites) -> None:
