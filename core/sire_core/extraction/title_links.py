@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from sire_core.documents.heading_paths import naming_title
@@ -225,106 +223,44 @@ def _continues(text: str, end: int) -> bool:
     return len(following) == 2 and following[0] in " -" and following[1].isupper()
 
 
-_TEXTS_PER_BLOCK = 4096  # Texts per block; a block is searched and rewritten as one
-_GONE = 4  # Texts are rewritten when more than one in this many belongs to a removed passage
-
 _ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # JSON escapes no letters here
 
 
 @dataclass(frozen=True, slots=True)
-class TextBlock:
-    """Concatenated texts."""
-
-    keys: tuple[str, ...]  # Of the texts
-    starts: tuple[int, ...]  # Where each begins, and behind the last one the end
-    body: bytes  # Texts as `folded` gives them, each with a zero behind it
-
-    @classmethod
-    def of(cls, texts: Mapping[str, bytes]) -> Self:
-        """Build from texts by key."""
-        starts = accumulate((len(text) + 1 for text in texts.values()), initial=0)
-        return cls(tuple(texts), tuple(starts), b"".join(text + b"\0" for text in texts.values()))
-
-    def followed_by(self, texts: Mapping[str, bytes]) -> Self:
-        """These texts and others behind them."""
-        more = self.of(texts)
-        starts = (self.starts[-1] + start for start in more.starts[1:])
-        return type(self)((*self.keys, *more.keys), (*self.starts, *starts), self.body + more.body)
-
-    def texts(self) -> dict[str, bytes]:
-        """The texts by key."""
-        return {
-            key: self.body[start : end - 1]
-            for key, start, end in zip(self.keys, self.starts, self.starts[1:], strict=False)
-        }
-
-    def candidates(self, pieces: Mapping[bytes, Sequence[SurfaceForm]]) -> Iterator[tuple[int, SurfaceForm]]:
-        """Yield the numbers of texts that contain all words of a form, with the form."""
-        body, starts = self.body, self.starts
-        for piece, alike in pieces.items():
-            position = body.find(piece)
-            while 0 <= position < starts[-1]:
-                number = bisect_right(starts, position) - 1
-                first, last = starts[number], starts[number + 1]
-                for wording in alike:
-                    if all(body.find(other, first, last) >= 0 for other in wording.pieces):
-                        yield number, wording
-                position = body.find(piece, last)
-
-
-@dataclass(frozen=True, slots=True)
 class PassageTexts:
-    """Titles and texts of all passages by content hash. An `Incremental` of the corpus."""
+    """Titles and texts of all passages as `folded` gives them, by content hash. An `Incremental` of the corpus."""
 
-    blocks: tuple[TextBlock, ...] = ()  # The texts; some may be of passages that are gone
-    gone: frozenset[str] = frozenset()  # Content hashes of these
+    texts: Mapping[str, str]
 
     @classmethod
     def of(cls, corpus: StoredCorpus) -> Self:
         """Build from all passages."""
-        return cls(_extended((), corpus, corpus.units_by_hash))
+        return cls(_folded_passages(corpus, corpus.units_by_hash))
 
     def updated(self, update: CorpusUpdate) -> Self:
         """Update after a change."""
-        before, after = update.before, update.after
-        old = {before.hashes[chunk.id] for chunk in update.old_chunks}
-        come = dict.fromkeys(after.hashes[chunk.id] for chunk in update.new_chunks)
-        new = [content_hash for content_hash in come if content_hash not in before.units_by_hash]
-        blocks, removed = (
-            self.blocks,
-            self.gone.union(content_hash for content_hash in old if content_hash not in after.units_by_hash),
-        )
-        if len(removed) * _GONE > len(after.units_by_hash) or not removed.isdisjoint(
-            new
-        ):  # some come back: they are put again
-            blocks, removed = tuple(_remaining(blocks, removed)), frozenset()
-        return type(self)(_extended(blocks, after, new), removed)
+        after = update.after
+        texts = {name: text for name, text in self.texts.items() if name in after.units_by_hash}
+        new = {after.hashes[chunk.id] for chunk in update.new_chunks}
+        return type(self)(texts | _folded_passages(after, new - texts.keys()))
 
     def holding(self, wordings: Sequence[str]) -> set[str]:
         """Content hashes of the passages that contain all words of a form: only these may link it."""
-        pieces = by_piece(wordings)
-        hashes = {block.keys[index] for block in self.blocks for index, _ in block.candidates(pieces)}
-        return hashes - self.gone
+        return {name for name, _ in _candidates(self.texts, wordings)}
 
 
-def _remaining(blocks: Sequence[TextBlock], removed: Collection[str]) -> Iterator[TextBlock]:
-    """Blocks without removed texts; unaffected blocks are reused."""
-    for block in blocks:
-        if not any(key in removed for key in block.keys):
-            yield block
-        elif left := {key: text for key, text in block.texts().items() if key not in removed}:
-            yield TextBlock.of(left)
+def _folded_passages(corpus: StoredCorpus, hashes: Iterable[str]) -> dict[str, str]:
+    units, chunks = corpus.units_by_hash, corpus.chunk_by_id
+    return {name: folded(chunks[units[name][0]].index_text) for name in hashes}
 
 
-def _extended(blocks: Sequence[TextBlock], corpus: StoredCorpus, new: Iterable[str]) -> tuple[TextBlock, ...]:
-    """Append passages, by their content hashes."""
-    units, chunks, result = corpus.units_by_hash, corpus.chunk_by_id, list(blocks)
-    texts = ((content_hash, folded(chunks[units[content_hash][0]].index_text)) for content_hash in new)
-    if result:
-        result[-1] = result[-1].followed_by(dict(islice(texts, max(0, _TEXTS_PER_BLOCK - len(result[-1].keys)))))
-    while part := dict(islice(texts, _TEXTS_PER_BLOCK)):
-        result.append(TextBlock.of(part))
-    return tuple(result)
+def _candidates(texts: Mapping[str, str], wordings: Sequence[str]) -> Iterator[tuple[str, SurfaceForm]]:
+    """Keys of texts that contain all words of a form, with the form."""
+    for form in map(SurfaceForm, wordings):
+        longest, *rest = form.words or [""]
+        yield from (
+            (key, form) for key, text in texts.items() if longest in text and all(word in text for word in rest)
+        )
 
 
 def title_of(chunk: Chunk) -> str:
@@ -411,34 +347,18 @@ class SurfaceForm:
     """A way to write a title, as it is searched for in records."""
 
     def __init__(self, text: str) -> None:
-        words, written = WORD.findall(_folded(text)), WORD.findall(text)
+        words, written = WORD.findall(folded(text)), WORD.findall(text)
         # `&` and `and` are one word to the linker, so neither has to be there.
         required = {word for word in words if word not in ("&", "and")}
-        by_length = sorted(required, key=lambda word: (-len(word), word)) or [""]
-        # Its words, the longest first, folded; a text that says it holds them all
-        self.pieces = [word.encode("utf-8", "surrogatepass") for word in by_length]
+        # Folded, the longest first; a text that says the form holds them all
+        self.words = sorted(required, key=lambda word: (-len(word), word))
         single = len(words) == len(written) == 1  # only as it is written, or as a whole name
         self._written = re.compile(_words_pattern(written)) if single else None
         self._pattern = re.compile(rf'"\W*{_words_pattern(words)}\W*"' if single else _words_pattern(words))
 
     def occurs(self, text: str, folded_text: str) -> bool:
-        """True if a record contains it, given as it is and as `_folded` gives it."""
+        """True if a record contains it, given as it is and as `folded` gives it."""
         return bool((self._written and self._written.search(visible_text(text))) or self._pattern.search(folded_text))
-
-
-def folded(text: str) -> bytes:
-    """A text normalised for the search of forms."""
-    return _folded(text).encode("utf-8", "surrogatepass")
-
-
-def by_piece(wordings: Sequence[str]) -> dict[bytes, list[SurfaceForm]]:
-    """Group forms by a shared word, so that records are scanned once per group."""
-    groups: dict[bytes, list[SurfaceForm]] = {}
-    parsed = [(form.pieces, text, form) for text in wordings for form in (SurfaceForm(text),)]
-    for pieces, _, wording in sorted(parsed, key=lambda item: (len(item[0]), *item[:2])):
-        shared = next((piece for piece in pieces if piece in groups), pieces[0])
-        groups.setdefault(shared, []).append(wording)
-    return groups
 
 
 def _words_pattern(words: Sequence[str]) -> str:
@@ -451,7 +371,7 @@ def _words_pattern(words: Sequence[str]) -> str:
     return row
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
     """A text as `name_key` compares it, whose words are also those of its lower case."""
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", visible_text(text)).casefold()
 
@@ -474,14 +394,9 @@ def changed_surface_forms(before: Sequence[str], after: Sequence[str]) -> list[s
 def touched_records(bodies: Mapping[str, bytes], wordings: Sequence[str]) -> set[str]:
     """Keys of the records in which a form occurs: those that may link it."""
     texts = {key: _ESCAPED.sub(" ", body.decode("utf-8", "surrogatepass")) for key, body in bodies.items()}
-    folded_texts = {key: _folded(text) for key, text in texts.items()}
-    block = TextBlock.of({key: text.encode("utf-8", "surrogatepass") for key, text in folded_texts.items()})
-    keys: set[str] = set()
-    for number, wording in block.candidates(by_piece(wordings)):
-        key = block.keys[number]
-        if key not in keys and wording.occurs(texts[key], folded_texts[key]):
-            keys.add(key)
-    return keys
+    folded_texts = {key: folded(text) for key, text in texts.items()}
+    candidates = _candidates(folded_texts, wordings)
+    return {key for key, form in candidates if form.occurs(texts[key], folded_texts[key])}
 
 
 def _forms_of(titles: Sequence[str], heads: Collection[str]) -> dict[str, tuple[str, str]]:
