@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Union
+from typing import Any, Union
 
 _TOKEN = re.compile(r"[+\-\u2212]?(?:\d[\d.,]*|[^\W\d_]+['\u2032]*)|\W|\([^()]*\)")
 _FORMULA_WORD = re.compile(r"\w{2,}")
@@ -14,15 +14,16 @@ _DEPTH = 60
 """Deeper formulas are their letters."""
 
 
-class MathElement(NamedTuple):
-    """An element of MathML: its name, its attributes, and elements and text in it."""
+@dataclass(eq=False, slots=True)
+class Element:
+    """An element of HTML or MathML: its name, its attributes, and elements and text in it."""
 
     name: str
     attributes: Mapping[str, str | None]
     children: list[Any]
 
 
-_Node = Union[MathElement, str]
+_Node = Union[Element, str]
 
 
 def grouped(words: str) -> str:
@@ -58,7 +59,7 @@ def joined(parts: Sequence[str]) -> str:
     return row
 
 
-def mathml(element: MathElement) -> str:
+def mathml(element: Element) -> str:
     """One line for a formula of MathML."""
     return " ".join(_mathml(element, 0).translate(_INVISIBLE).split())
 
@@ -66,7 +67,7 @@ def mathml(element: MathElement) -> str:
 def _mathml(node: _Node, depth: int) -> str:
     if isinstance(node, str):
         return " ".join(node.split())
-    name, _, children = node
+    name, children = node.name, node.children
     if name in _UNSEEN:
         return ""
     if depth > _DEPTH:
@@ -108,7 +109,7 @@ _UNSEEN = frozenset("annotation annotation-xml mphantom maligngroup malignmark n
 _LEAVES = frozenset("mi mn mo mtext ms".split())
 
 
-def _letters(element: MathElement) -> list[str]:
+def _letters(element: Element) -> list[str]:
     """Text of an element that is nested too deeply."""
     letters: list[str] = []
     stack: list[_Node] = [element]

@@ -3,85 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from html import escape
-from html.parser import HTMLParser
+from collections import Counter
+from collections.abc import Collection, Mapping
 from statistics import median
-from typing import Any
 
 from sire_core.documents.markdown_writing import code_block, without_comment_marks
 from sire_core.files.conversion import spend
-from sire_core.files.formulas import MathElement, mathml
-from sire_core.files.page_regions import PageRegions, is_imprint, is_site_name
+from sire_core.files.formulas import Element
+from sire_core.files.page_regions import find_navigation, is_imprint, is_site_name
+from sire_core.files.page_tree import BLOCKS, CELLS, HEADINGS, STRAY, events, parse_page
 from sire_core.files.preformatted import Preformatted, written_lines
 from sire_core.files.raised_text import END, LOWERED, RAISED, RUBY_BASE, RUBY_END, RUBY_READING, write_scripts
-from sire_core.files.xml_entities import without_entities
 
 LONGEST_REPEATED = 500
 """Letters of a merged cell that is written in each of its rows; a longer one is a text beside the table."""
 _LONGEST_TERM, _FEWEST_TERMS, _LONG_DEFINITION = 200, 3, 200
 """Letters of a term that may be a heading; how many terms a list of such has, and letters of most definitions."""
 
-_RAW_END = re.compile(r"</(script|style|textarea|title|noscript|iframe|xmp)[\s/][^<>]*>", re.IGNORECASE)
-"""The end of an element whose content is no markup; browsers do not mind what stands behind its name."""
-_SHORT_COMMENT = re.compile(r"<!--?>|<!--->|--!>")
-_CDATA = re.compile(r"<!\[CDATA\[((?:[^\]]|\](?!\]>)){0,100000})\]\]>")
-_DOCTYPE_START = re.compile(r"[^<]*(?:<(?!!DOCTYPE)[?!][^<>]*>[^<]*){0,9}<!DOCTYPE[^<>\[]*\[", re.IGNORECASE)
-_LONG_NUMBER = re.compile(r"&#([0-9]{20,})")
-_UNENDED = re.compile(
-    r"""<(?!
-      [a-zA-Z][^\s<>/]*(?:\s+[^\s<>"'=/]+(?:\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s<>"'=]+))?)*\s*/?>
-      |/[a-zA-Z][^<>]*> |!--[^<]*?--> |!(?!--)[^<>]*> |\?[^<>]*>
-    )""",
-    re.VERBOSE,
-)
-_UNENDED_MARKS = 8
-"""Number of unended marks after which the rest of the page is taken as text."""
-_SKIPPED = frozenset(
-    "script style svg template noscript iframe button select textarea datalist dialog object canvas audio video".split()
-)
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_BLOCKS = frozenset(
-    "p div section article main header ul ol dl dt dd figure figcaption blockquote details summary address body "
-    "form fieldset aside nav footer".split()
-)
-_CELLS = ("td", "th")
-_GROUPS = ("tbody", "thead", "tfoot")
-_ENDS_P = "pre table hr dialog center menu hgroup search".split()
-_CLOSED_BY: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys([*_BLOCKS, *_HEADINGS, *_ENDS_P], ("p",)),
-    "li": ("li", "p"),
-    **dict.fromkeys(("dt", "dd"), ("dt", "dd", "p")),
-    **dict.fromkeys(_CELLS, _CELLS),
-    "tr": ("tr", *_CELLS),
-    **dict.fromkeys(_GROUPS, (*_GROUPS, "tr", *_CELLS)),
-    "option": ("option",),
-    **dict.fromkeys(("rt", "rp"), ("rt", "rp")),
-    "rb": ("rt", "rp", "rb"),
-}
-"""Elements that a start tag closes implicitly."""
-_BLOCK = ""
-"""Stands for block elements, which end tags of inline elements (`</b>`) do not close."""
-_BLOCK_TAGS = (_SKIPPED | _CLOSED_BY.keys() | {"html", "head", "caption"}) - {"rt", "rp", "rb"}
-_WALLS = {
-    "p": ("table", "object", "template", "button"),
-    "li": ("table", "object", "template", "ul", "ol"),
-    **dict.fromkeys(("dt", "dd"), ("table", "object", "template", "dl")),
-    **dict.fromkeys((*_CELLS, *_GROUPS, "tr", "table"), ("table",)),
-}
-"""Elements whose inner tags close nothing outside of them."""
-_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_OF_TABLES = ("table", "tr", *_CELLS)
+_OF_TABLES = ("table", "tr", *CELLS)
 _BOX_TAGS = ("div", "aside", "table", "td", "details", "dd", "li")
 _BOX_NAMES = frozenset(
     "note notecard warning tip caution important danger hint attention notice admonition alert callout example "
     "awsdocs-note".split()
 )
 """Classes and roles of boxes: what follows one belongs to the section around it."""
-_NESTING = 50
-"""Open elements of a formula that an end tag may close."""
-_NAMED_BY_BUTTONS = (*_HEADINGS, "summary", "dt")
 _SCRIPTS = {
     "sup": (RAISED, END),
     "sub": (LOWERED, END),
@@ -117,160 +62,14 @@ _CAPTION_REACH = 8
 """Lines above an image that may have its text behind a number: `Figure 3. Layers`."""
 
 
-class _UnendedError(Exception):
-    """A page has too many marks without an end, each of which costs a scan of the rest.
-
-    Attributes:
-        rest: The page from the last of them on.
-    """
-
-    def __init__(self, rest: str) -> None:
-        super().__init__("too many marks without an end")
-        self.rest = rest
-
-
-class LinearParser(HTMLParser):
-    """Parses a page in linear time: after a few marks without an end, further ones are text."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self._unended: int | None = 0
-
-    def read(self, page: str) -> None:
-        """Read a whole page."""
-        # Python refuses to parse numbers of thousands of digits, such as `&#999..9;`.
-        page = _LONG_NUMBER.sub(lambda match: f"&#{match.group(1).lstrip('0')[:9] or '0'}", page)
-        try:
-            self.feed(page)
-            self.close()
-        except _UnendedError as error:
-            self.reset()
-            self._unended = None
-            self.feed(_UNENDED.sub("&lt;", error.rest))  # all marks of the rest have ends
-            self.close()
-
-    def parse_starttag(self, i: int) -> int:
-        """Read `<p ..>`."""
-        return self._count_unended(i, super().parse_starttag(i))
-
-    def parse_endtag(self, i: int) -> int:
-        """Read `</p>`."""
-        return self._count_unended(i, super().parse_endtag(i))
-
-    def parse_comment(self, i: int, report: bool = True) -> int:
-        """Read `<!-- .. -->`."""
-        return self._count_unended(i, super().parse_comment(i, report))
-
-    def parse_pi(self, i: int) -> int:
-        """Read `<?..>`."""
-        return self._count_unended(i, super().parse_pi(i))
-
-    def parse_html_declaration(self, i: int) -> int:
-        """Read `<!...>`; a declaration in square brackets is a comment in HTML, where the base class would raise."""
-        if self.rawdata.startswith("<![", i):
-            return self._count_unended(i, self.parse_bogus_comment(i))
-        return self._count_unended(i, super().parse_html_declaration(i))
-
-    def _count_unended(self, start: int, end: int) -> int:
-        """Count the marks without an end, since the parser searches the rest of the page for each."""
-        if end < 0 and self._unended is not None:
-            self._unended += 1
-            if self._unended > _UNENDED_MARKS:
-                raise _UnendedError(self.rawdata[start:])
-        return end
-
-
 def html_to_markdown(page: str) -> tuple[str, str]:
     """Convert a page to its title and Markdown in linear time, without scripts, controls and navigation."""
-    parser = _Parser()
-    parser.read(_prepared(page))
-    whole_page, landmarks = _read(parser.parts, frozenset())
-    for left_out in (landmarks.navigation(), landmarks.navigation(by_name=False)):
-        result = _read(parser.parts, left_out)[0] if left_out else whole_page
-        if result[1]:
-            return result
-    return whole_page if whole_page[1] else _read(parser.parts, None)[0]  # a menu, or a list of pages
-
-
-def _prepared(page: str) -> str:
-    """A page with marks that the parser of the standard library reads otherwise than browsers."""
-    if _DOCTYPE_START.match(page):
-        page = without_entities(page, is_xml=False)
-    if "<![CDATA[" in page and page.lstrip("\ufeff \t\r\n").startswith("<?xml"):
-        page = _CDATA.sub(lambda match: escape(match[1]), page)
-    if "<!-" in page:
-        page = _SHORT_COMMENT.sub(lambda match: "-->" if match[0] == "--!>" else "", page)
-    return _RAW_END.sub(r"</\1>", page)
-
-
-class _Parser(LinearParser):
-    """Parses a page once, to be read several times."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[tuple[str, Any]] = []  # name and attributes of an element that begins; of one that ends None
-        self._formula: list[MathElement] = []  # the open elements of a formula
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note that an element begins."""
-        name = tag.rpartition(":")[2]
-        if self._formula and tag in _BLOCK_TAGS:
-            self._end_formula()
-        if not self._formula and name != "math":
-            self.parts.append((tag, dict(attrs)))
-            return
-        element = MathElement(name, {}, [])
-        if self._formula:
-            self._formula[-1].children.append(element)
-        self._formula.append(element)
-
-    def handle_endtag(self, tag: str) -> None:
-        """Note that an element ends."""
-        name = tag.rpartition(":")[2]
-        if not self._formula:
-            self.parts.append((tag, None))
-        elif name == "math" or tag in _BLOCK_TAGS:
-            self._end_formula()
-            if name != "math":
-                self.parts.append((tag, None))
-        elif any(element.name == name for element in self._formula[-_NESTING:]):
-            while self._formula.pop().name != name:
-                pass
-
-    def handle_data(self, data: str) -> None:
-        """Note text, as that of an element without a name."""
-        if self._formula:
-            self._formula[-1].children.append(data)
-        else:
-            self.parts.append(("", data))
-
-    def close(self) -> None:
-        """End the page, and a formula that has no end."""
-        super().close()
-        if self._formula:
-            self._end_formula()
-
-    def _end_formula(self) -> None:
-        formula, self._formula = self._formula[0], []
-        self.parts.append(("", mathml(formula)))
-
-
-def _read(parts: Sequence[tuple[str, Any]], left_out: frozenset[int] | None) -> tuple[tuple[str, str], PageRegions]:
-    """Title and Markdown of a page without some elements, and what is known of its navigation.
-
-    Args:
-        parts: Of the page.
-        left_out: Numbers of the elements to leave out, and with them links between pages; None leaves out neither.
-    """
-    reader = _Reader(left_out)
-    for tag, content in parts:
-        if not tag:
-            reader.add(content)
-        elif content is None:
-            reader.end(tag)
-        else:
-            reader.begin(tag, content)
-    return reader.finished(), reader.landmarks
+    root = parse_page(page)
+    for left_out in dict.fromkeys((*find_navigation(root), frozenset())):
+        title, text = _Writer(left_out).written(root)
+        if text:
+            return title, text
+    return _Writer(keeps_steps=True).written(root)  # a menu, or a list of pages
 
 
 def _linked_words(text: str) -> list[str]:
@@ -318,19 +117,23 @@ def _is_box(tag: str, attributes: Mapping[str, str | None]) -> bool:
     return tag == "aside" or not _BOX_NAMES.isdisjoint(names)
 
 
-class _Reader:
-    """Collects lines of Markdown from the parts of a page."""
+def _place(element: Element) -> str:
+    """The name of an element; that of the content of the page for one of such a role."""
+    return "main" if element.attributes.get("role") == "main" else element.name
 
-    def __init__(self, left_out: frozenset[int] | None) -> None:
-        self.landmarks = PageRegions()
-        self._left_out, self._keeps_steps = left_out or frozenset(), left_out is None
-        self._number = 0  # of the elements that began
+
+class _Writer:
+    """Writes the elements of a page as lines of Markdown.
+
+    Links between pages are left out unless `keeps_steps`.
+    """
+
+    def __init__(self, left_out: Collection[Element] = (), *, keeps_steps: bool = False) -> None:
+        self._left_out, self._keeps_steps = left_out, keeps_steps
         self._lines: list[str] = []
         self._text: list[str] = []
         self._title: list[str] = []
-        self._open: list[str] = []
-        self._places: defaultdict[str, list[int]] = defaultdict(list)  # of the open elements, by name
-        self._skips_from: int | None = None  # what is left out now is this open element, with what is inside
+        self._around: Counter[str] = Counter()  # names of the open elements
         self._prefix = ""
         self._lists: list[int] = []  # the number of the next item in each open list; 0 where they have none
         self._in_title = False
@@ -348,8 +151,8 @@ class _Reader:
         self._link: tuple[int, bool] | None = None  # the open one: where its text begins
         self._first_link = 0  # of the open heading or item
         self._last_step = 0  # number of links up to the last one to a page before, behind or above
-        self._boxes: list[int] = []  # depths of the open boxes
-        self._blocks: list[tuple[int, int, int]] = []  # open blocks outside of tables: depth, first line, first link
+        self._boxes = 0  # number of the open ones
+        self._blocks: list[tuple[Element, int, int]] = []  # open ones outside of tables, first line and link of each
         self._level = 0  # of the last heading
         # Line and words of the first one, and whether it is in the header of the page; until the second one.
         self._banner: tuple[int, str, bool] | None = None
@@ -357,82 +160,54 @@ class _Reader:
         self._definitions: list[tuple[int, list[tuple[int, str]]]] = []
         self._term: int | None = None  # line behind which the open one begins
 
-    def finished(self) -> tuple[str, str]:
-        """Title and Markdown."""
-        self._close(0)
+    def written(self, root: Element) -> tuple[str, str]:
+        """Title and Markdown of a page."""
+        for node, ends in events(root, self._left_out):
+            if isinstance(node, str):
+                self._add(node)
+            elif ends:
+                self._close(node)
+            else:
+                self._open(node)
         self._flush()
         while len(self._lines) > 2 and (not (last := self._lines[-1]) or is_imprint(last)):
             self._lines.pop()  # a page ends in its date, its author's rights and its licence
         text = re.sub(r"\n{3,}", "\n\n", "\n".join(written_lines(self._lines))).strip()
         return self._page_title(), text
 
-    def begin(self, tag: str, attributes: dict[str, str | None]) -> None:
-        """Begin an element."""
-        ended = [depth for name in _CLOSED_BY.get(tag, ()) if (depth := self._open_depth(name)) is not None]
-        if ended:
-            self._close(min(ended))
-        self._number += 1
-        if tag in _BLOCK_TAGS:
-            self.landmarks.end_run()
-        if tag in _VOID:
-            self._void(tag, attributes)
-            return
-        if self._skips_from is None:
-            if self._number in self._left_out or self._hides(tag, attributes):
-                self._skips_from = len(self._open)
-            else:
-                if tag != "footer" or not self._places["blockquote"]:  # there it names who said it
-                    self.landmarks.begin(len(self._open), self._number, tag, attributes)
-                self._boxes += [len(self._open)] * _is_box(tag, attributes)
-                self._begin(tag, attributes)
-        for name in (tag, _BLOCK)[: 1 + (tag in _BLOCK_TAGS)]:
-            self._places[name].append(len(self._open))
-        self._open.append(tag)
+    def _open(self, element: Element) -> None:
+        self._boxes += _is_box(element.name, element.attributes)
+        self._begin(element.name, element.attributes)
+        if element.name in _STEP_BLOCKS and self._row is None:
+            self._blocks.append((element, len(self._lines), len(self._links)))
+        self._around[_place(element)] += 1
 
-    def _open_depth(self, tag: str) -> int | None:
-        """Depth of the innermost open element of a name that a tag here may close."""
-        depth = self._places[tag][-1] if self._places[tag] else None
-        # no broken table keeps what is left out, or may be, from ending
-        if depth is None or depth == self._skips_from or self.landmarks.holds(depth, tag):
-            return depth
-        walls = _WALLS.get(tag, ("table", "object", "template") if tag in _BLOCK_TAGS else (_BLOCK,))
-        return None if any(self._places[wall] and self._places[wall][-1] > depth for wall in walls) else depth
-
-    def _close(self, depth: int) -> None:
-        """Close an open element and all inside of it."""
-        while len(self._open) > depth:
-            tag = self._open.pop()
-            if tag in _BLOCK_TAGS:
-                self.landmarks.end_run(is_code=tag == "pre")
-            for name in (tag, _BLOCK)[: 1 + (tag in _BLOCK_TAGS)]:
-                self._places[name].pop()
-            if self._skips_from is None:
-                self._end(tag)
-                if self._blocks and self._blocks[-1][0] == len(self._open):
-                    self._leave_out_steps(tag, *self._blocks.pop()[1:])
-                if tag in _LISTS:
-                    del self._lists[-1:]
-                if self._boxes[-1:] == [len(self._open)]:
-                    self._boxes.pop()
-            elif self._skips_from == len(self._open):
-                self._skips_from = None
-        self.landmarks.close(depth)
+    def _close(self, element: Element) -> None:
+        self._around[_place(element)] -= 1
+        self._end(element.name)
+        if self._blocks and self._blocks[-1][0] is element:
+            self._leave_out_steps(element.name, *self._blocks.pop()[1:])
+        if element.name in _LISTS:
+            del self._lists[-1:]
+        self._boxes -= _is_box(element.name, element.attributes)
 
     def _begin(self, tag: str, attributes: Mapping[str, str | None]) -> None:
         """Begin an element whose content is kept."""
         if tag in _LISTS:
             start = attributes.get("start") or "1"
             self._lists.append(int(start) if tag == "ol" and start.isdigit() and len(start) < 9 else int(tag == "ol"))
-        self._is_layout |= tag == "table" and bool(self._boxes) and attributes.get("border") == "0"
+        self._is_layout |= tag == "table" and self._boxes > 0 and attributes.get("border") == "0"
         if tag in _INLINE:
             self._begin_inline(tag, attributes)
+        elif tag in ("img", "br", "hr", STRAY):
+            self._begin_void(tag, attributes)
         elif self._is_layout and tag in _OF_TABLES:
             self._flush()
-        elif tag in _CELLS:
+        elif tag in CELLS:
             self._flush()
             self._size = _number(attributes, "rowspan"), _number(attributes, "colspan")
-            self._row = [] if self._row is None and self._places["table"] else self._row
-        elif tag in ("pre", "li", "table", "tr") or tag in _HEADINGS:
+            self._row = [] if self._row is None and self._around["table"] else self._row
+        elif tag in ("pre", "li", "table", "tr") or tag in HEADINGS:
             self._flush()
             if tag == "pre":
                 self._code = [] if self._code is None else self._code
@@ -440,15 +215,13 @@ class _Reader:
             elif tag in ("table", "tr"):
                 self._end_row()  # of the table around this one
                 self._spans = {} if tag == "table" else self._spans
-                self._rows, self._row = (0, None) if tag == "table" or not self._places["table"] else (self._rows, [])
+                self._rows, self._row = (0, None) if tag == "table" or not self._around["table"] else (self._rows, [])
             else:
                 self._prefix = self._label(tag)
                 self._first_link = len(self._links)
-        elif tag in _BLOCKS:
+        elif tag in BLOCKS:
             self._break()
             self._begin_definitions(tag)
-        if tag in _STEP_BLOCKS and self._row is None:
-            self._blocks.append((len(self._open), len(self._lines), len(self._links)))
 
     def _begin_inline(self, tag: str, attributes: Mapping[str, str | None]) -> None:
         if tag == "title":
@@ -478,21 +251,13 @@ class _Reader:
 
     def _label(self, tag: str) -> str:
         """Marker of a heading or of the next item of the innermost list."""
-        if tag in _HEADINGS:  # the title of a box opens no section
-            return "" if self._boxes and tag != "h1" else "#" * _HEADINGS[tag] + " "
+        if tag in HEADINGS:  # the title of a box opens no section
+            return "" if self._boxes and tag != "h1" else "#" * HEADINGS[tag] + " "
         number = self._lists[-1] if self._lists else 0
         if not number:
             return "- "
         self._lists[-1] += 1
         return f"{number}. "
-
-    def end(self, tag: str) -> None:
-        """End an element; unclosed ones inside of it end, too."""
-        depth = self._open_depth(tag)
-        if depth is not None:
-            self._close(depth)
-        elif self._skips_from is None and (tag in _HEADINGS or tag in _BLOCKS):
-            self._break()
 
     def _end(self, tag: str) -> None:
         """End an element whose content is kept."""
@@ -501,7 +266,7 @@ class _Reader:
         elif self._is_layout and tag in _OF_TABLES:
             self._flush()
             self._is_layout = tag != "table"
-        elif tag in _CELLS and self._row is not None:
+        elif tag in CELLS and self._row is not None:
             self._repeat_above(self._row)
             text = self._take_text().replace("|", "\\|")
             (rows, columns), at = self._size, len(self._row)
@@ -510,7 +275,7 @@ class _Reader:
             self._row += [text, *[""] * (columns - 1)]
             spend(" | " * (columns - 1))
             if text:
-                self._cells.add("th" if self._places["thead"] else tag)
+                self._cells.add("th" if self._around["thead"] else tag)
         elif tag == "pre" and self._code is not None:
             code, self._code = write_scripts("".join(self._code)), None
             is_code = self._is_code or self._row is not None
@@ -520,10 +285,10 @@ class _Reader:
             if tag == "table":
                 self._rows = 0
                 self._lines.append("")
-        elif tag in _HEADINGS or tag in ("li", *_CELLS):
+        elif tag in HEADINGS or tag in ("li", *CELLS):
             self._flush()
             self._prefix = ""  # an empty one marks nothing behind it
-        elif tag in _BLOCKS:
+        elif tag in BLOCKS:
             self._break()
             self._end_definitions(tag)
 
@@ -556,18 +321,16 @@ class _Reader:
                     if self._lines[row : row + 1] == [text]:  # else it was links to other pages
                         self._lines[row] = f"{'#' * min(level + 1, 6)} {text}"
 
-    def add(self, data: str) -> None:
-        """Add text."""
+    def _add(self, data: str) -> None:
         if self._in_title:
             self._title.append(data)
-        elif self._skips_from is None:
-            self.landmarks.add(data, linked=self._link is not None)
+        else:
             (self._text if self._code is None else self._code).append(data)
 
-    def _void(self, tag: str, attributes: dict[str, str | None]) -> None:
-        if self._skips_from is not None:
-            return
-        if tag == "br":
+    def _begin_void(self, tag: str, attributes: Mapping[str, str | None]) -> None:
+        if tag == STRAY:
+            self._break()
+        elif tag == "br":
             if self._code is not None:
                 self._code.append("\n")
             else:
@@ -583,17 +346,6 @@ class _Reader:
                 self._text.append(f" {alternative} " if inline else f"![{alternative}]({attributes['src']})")
         elif tag == "hr":
             self._flush()
-
-    def _hides(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
-        if tag == "button" and any(self._places[name] for name in _NAMED_BY_BUTTONS):
-            # what opens a part of a page is its name, unless it stands behind one
-            return any(letter.isalpha() for text in self._text[-20:] for letter in text)
-        if tag in _SKIPPED or tag == "rp" or (tag == "label" and self._places["form"]):
-            return True
-        # one of several panels shows at a time
-        return attributes.get("role") != "tabpanel" and (
-            "hidden" in attributes or attributes.get("aria-hidden") == "true"
-        )
 
     def _take_text(self) -> str:
         text = _HTML_SPACE.sub(" ", write_scripts("".join(self._text))).strip()
@@ -635,7 +387,7 @@ class _Reader:
         """Forget the first heading if the next one names the page and it the site, by the title of the page."""
         level, line_number = len(self._prefix) - 1, len(self._lines) - 1
         if not self._level:
-            self._banner = line_number, heading, bool(self._places["header"]) and not self.landmarks.in_content
+            self._banner = line_number, heading, self._around["header"] > 0 and not self._in_content()
         elif self._banner is not None:
             first, name, is_above = self._banner
             title = self._page_title()
@@ -647,13 +399,16 @@ class _Reader:
                 self._lines[first:line_number] = [""] * (line_number - first)
             self._banner = None
 
+    def _in_content(self) -> bool:
+        return self._around["main"] + self._around["article"] > 0
+
     def _page_title(self) -> str:
         return " ".join("".join(self._title).split())
 
     def _leave_out_links_above(self) -> None:
         """Forget the lines above the heading of the page if they hold nothing but links."""
         text = "\n".join(self._lines)
-        if not self._row and not self._places["table"] and len(text) < _STEP_LETTERS:
+        if not self._row and not self._around["table"] and len(text) < _STEP_LETTERS:
             words = Counter(_linked_words(text))
             words.subtract(_linked_words(" ".join(name for name, _ in self._links)))
             if not any(count > 0 for count in words.values()):

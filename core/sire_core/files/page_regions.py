@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from sire_core.files.formulas import Element
+from sire_core.files.page_tree import BLOCK_TAGS, EDGES, events
+
 _NAVIGATION = frozenset(
     "nav navbar navigation navmenu breadcrumb breadcrumbs sidebar sidenav subnav topnav toc menu submenu pagination "
     "skip skiplink headerlink cookie cookies sphinxsidebar sphinxsidebarwrapper footer".split()
@@ -26,7 +29,6 @@ _LAYOUTS = frozenset(
 )
 """Words that make a class name about the page, though it ends in a navigation word (`has-sidebar`)."""
 _TAGS = frozenset("div ul ol a section header p aside".split())
-_EDGE_TAGS = ("nav", "footer", "aside")
 _EDGE_ROLES = ("navigation", "banner", "contentinfo", "search")
 _SENTENCE_END = re.compile(
     r"""(?:[^\W\d_]|[\])"'\u2019\u201d])[.!?\u2026]["'\u2019\u201d)\]]*\s|[.!?\u2026]["'\u2019\u201d)\]]*\s*$"""
@@ -89,15 +91,15 @@ def is_navigation(tag: str, attributes: Mapping[str, str | None], *, in_content:
 class _Region:
     """An element that looks like navigation; letters of its sentences and code, and of its links and imprints."""
 
-    __slots__ = ("by_name", "depth", "linked", "number", "prose", "rank", "tag")
+    __slots__ = ("by_name", "element", "linked", "prose", "rank")
 
-    def __init__(self, depth: int, number: int, tag: str, *, by_name: bool) -> None:
-        self.depth, self.number, self.tag, self.by_name = depth, number, tag, by_name
+    def __init__(self, element: Element, *, by_name: bool) -> None:
+        self.element, self.by_name = element, by_name
         self.rank = self.prose = self.linked = 0  # rank: of the best landmark inside
 
     def is_text(self) -> bool:
         """True if it holds running text rather than links."""
-        return self.tag != "a" and self.prose >= _SHORTEST_SENTENCE and self.prose > self.linked
+        return self.element.name != "a" and self.prose >= _SHORTEST_SENTENCE and self.prose > self.linked
 
 
 def _is_sentence(text: str, own: int, linked: int) -> bool:
@@ -107,56 +109,92 @@ def _is_sentence(text: str, own: int, linked: int) -> bool:
     return own >= _LONG_BLOCK or _SENTENCE_END.search(text) is not None
 
 
-class PageRegions:
-    """Tells navigation from content among the elements that look like navigation by their tag, role, class or id.
+def find_navigation(root: Element) -> tuple[frozenset[Element], frozenset[Element]]:
+    """Find navigation among the elements that look like it by their tag, role, class or id; without classes and ids.
 
     Those with running text are content. Of those that only a class or id marks, the ones with the page's content are
     kept, too. That is what the best landmark says that a page has: `main`, else `article`, else its first heading (and
     articles and headings inside of a better one count as much as that one).
     """
+    regions = _Regions()
+    for node, ends in events(root):
+        if isinstance(node, str):
+            regions.add(node)
+        elif ends:
+            regions.close(node)
+        else:
+            regions.open(node)
+    links = [region for region in regions.found if not region.is_text()]
+    by_all = (region for region in links if not (region.by_name and region.rank and region.rank >= regions.best))
+    return frozenset(one.element for one in by_all), frozenset(one.element for one in links if not one.by_name)
+
+
+class _Regions:
+    """Elements that look like navigation, and what is in them.
+
+    Attributes:
+        found: All of them.
+        best: Rank of the best landmark of the page.
+    """
 
     def __init__(self) -> None:
-        self._best = 0
-        self._regions: list[_Region] = []
+        self.found: list[_Region] = []
+        self.best = 0
         self._open: list[_Region] = []
-        self._landmarks: list[tuple[int, int]] = []  # the open ones: place and rank, the best last
+        self._landmarks: list[tuple[Element, int]] = []  # the open ones and their ranks, the best last
         self._run: list[tuple[str, bool]] = []  # text since a block began or ended, and whether it is in a link
+        self._links = self._quotes = self._titles = 0  # numbers of open elements
 
-    @property
-    def in_content(self) -> bool:
-        """True if `main` or `article` is open."""
-        return bool(self._landmarks) and self._landmarks[-1][1] >= _RANKS["article"]
-
-    def begin(self, depth: int, number: int, tag: str, attributes: Mapping[str, str | None]) -> None:
-        """Note an element by its depth and its number in the page."""
+    def open(self, element: Element) -> None:
+        """Note that an element begins."""
+        tag, attributes = element.name, element.attributes
+        self._count(element, 1)
+        if tag in BLOCK_TAGS:
+            self._end_run()
+        in_content = bool(self._landmarks) and self._landmarks[-1][1] >= _RANKS["article"]
         at_edge = attributes.get("role") in _EDGE_ROLES or (
-            tag in _EDGE_TAGS and not (tag == "aside" and self.in_content)  # in the content it is a note
+            tag in EDGES
+            and not (tag == "aside" and in_content)  # in the content it is a note
+            and not (tag == "footer" and self._quotes)  # there it names who said it
         )
-        if at_edge or is_navigation(tag, attributes, in_content=self.in_content):
-            region = _Region(depth, number, tag, by_name=not at_edge)
-            self._regions.append(region)
-            self._open.append(region)
+        if at_edge or is_navigation(tag, attributes, in_content=in_content):
+            self._open.append(_Region(element, by_name=not at_edge))
+            self.found.append(self._open[-1])
         rank = _RANKS.get("main" if attributes.get("role") == "main" else tag, 0)
         if not rank:
             return
         rank = max(rank, self._landmarks[-1][1] if self._landmarks else 0)
-        self._best = max(self._best, rank)
-        self._landmarks.append((depth, rank))
+        self.best = max(self.best, rank)
+        self._landmarks.append((element, rank))
         for region in reversed(self._open):
             if region.rank >= rank:  # and so do all around it
                 break
             region.rank = rank
 
-    def holds(self, depth: int, tag: str) -> bool:
-        """True if the open element at a depth looks like navigation by its tag."""
-        return tag in _EDGE_TAGS and any(region.depth == depth for region in self._open)
+    def close(self, element: Element) -> None:
+        """Note that an element ends."""
+        self._count(element, -1)
+        if element.name in BLOCK_TAGS:
+            self._end_run(is_code=element.name == "pre")
+        if self._open and self._open[-1].element is element:
+            region = self._open.pop()
+            if region.is_text() and self._open:
+                self._open[-1].prose += region.prose
+                self._open[-1].linked += region.linked
+        if self._landmarks and self._landmarks[-1][0] is element:
+            self._landmarks.pop()
 
-    def add(self, text: str, *, linked: bool) -> None:
+    def add(self, text: str) -> None:
         """Note text of the page."""
-        if self._open:
-            self._run.append((text, linked))
+        if self._open and not self._titles:
+            self._run.append((text, self._links > 0))
 
-    def end_run(self, *, is_code: bool = False) -> None:
+    def _count(self, element: Element, number: int) -> None:
+        self._links += number * (element.name == "a" and bool(element.attributes.get("href")))
+        self._quotes += number * (element.name == "blockquote")
+        self._titles += number * (element.name == "title")
+
+    def _end_run(self, *, is_code: bool = False) -> None:
         """A block begins or ends: decide whether the text before is a sentence."""
         if not self._run:
             return
@@ -172,23 +210,3 @@ class PageRegions:
             self._open[-1].prose += letters
         elif "://" not in text:  # navigation does not spell addresses
             self._open[-1].linked += linked
-
-    def close(self, depth: int) -> None:
-        """Forget the elements that are no longer open."""
-        while self._open and self._open[-1].depth >= depth:
-            region = self._open.pop()
-            if region.is_text() and self._open:
-                self._open[-1].prose += region.prose
-                self._open[-1].linked += region.linked
-        while self._landmarks and self._landmarks[-1][0] >= depth:
-            self._landmarks.pop()
-
-    def navigation(self, *, by_name: bool = True) -> frozenset[int]:
-        """Numbers of the elements that are navigation, those that only a class or id marks left out on request."""
-        return frozenset(
-            region.number
-            for region in self._regions
-            if not region.is_text()
-            and (by_name or not region.by_name)
-            and not (region.by_name and region.rank and region.rank >= self._best)
-        )

@@ -18,7 +18,7 @@ from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
 from sire_core.files.conversion import note, spend
 from sire_core.files.file_types import ENCRYPTED
-from sire_core.files.formulas import MathElement, mathml
+from sire_core.files.formulas import Element, mathml
 from sire_core.files.html import LONGEST_REPEATED, html_to_markdown
 from sire_core.files.raised_text import END, LOWERED, RAISED, lowered, raised, ruby, write_scripts
 from sire_core.files.source_files import declared_encoding, decode_any
@@ -135,14 +135,14 @@ def _letters(element: Any) -> Iterator[str]:
             stack += behind  # a comment
 
 
-def _formula(element: Any, depth: int = 0) -> MathElement:
+def _formula(element: Any, depth: int = 0) -> Element:
     """A formula with its parts; those that lie too deep are text."""
     children: list[Any] = [element.text or ""]
     for child in element:
         if _name(child):
             children.append(_formula(child, depth + 1) if depth < _FORMULA_DEPTH else "".join(child.itertext()))
         children.append(child.tail or "")
-    return MathElement(_name(element), {}, [child for child in children if child != ""])
+    return Element(_name(element), {}, [child for child in children if child != ""])
 
 
 def read_opml(path: Path) -> tuple[str, str]:
