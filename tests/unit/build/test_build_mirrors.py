@@ -5,7 +5,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
@@ -18,8 +18,10 @@ PEOPLE = ["Mira Vale", "Anna Berg", "Tom Hale", "Ida Moor"]
 
 
 def document(i, salt="", tenant="a"):
-    text = f"{PEOPLE[i % 4]} was a painter{salt}. {PEOPLE[i % 4]} married {PEOPLE[(i + 1) % 4]} in Port {i}."
-    return Document(f"d{i}", text, f"No. {i}", {"tenant": tenant})
+    """A document; those from 100 on have the texts of others, so that two documents share their passages."""
+    at = i % 100
+    text = f"{PEOPLE[at % 4]} was a painter{salt}. {PEOPLE[at % 4]} married {PEOPLE[(at + 1) % 4]} in Port {at}."
+    return Document(f"d{i}", text, f"No. {at}", {"tenant": tenant})
 
 
 class DictStore:
@@ -103,11 +105,16 @@ def test_a_store_holds_the_units_of_every_recipe_that_was_opened_with_it(tmp_pat
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["add", "update", "delete"]), st.integers(0, 5), st.one_of(st.none(), st.integers(0, 6))
+            st.sampled_from(["add", "update", "move to another tenant", "delete", "purge"]),
+            st.sampled_from([0, 1, 2, 5, 100, 101]),
+            st.none() | st.integers(0, 6),
         ),
         max_size=7,
     )
 )
+@example([("add", 100, None), ("delete", 0, None)])
+@example([("add", 1, None), ("move to another tenant", 1, None)])
+@example([("add", 1, None), ("delete", 1, 0), ("purge", 0, None)])
 def test_any_history_with_any_failures_ends_equal(steps):
     store = DictStore()
     index = make(store)
@@ -119,6 +126,11 @@ def test_any_history_with_any_failures_ends_equal(steps):
             index.add([document(i)])
         elif action == "update":
             index.update([document(i, f" {fails_after}")])
+        elif action == "move to another tenant":
+            index.update([document(i, tenant="b")])
+        elif action == "purge" and fails_after is None:
+            index.purge()
+            assert held(store) == expected(index)
         elif action == "delete" and f"d{i}" in present and len(present) > 1:
             index.delete([f"d{i}"])
     store.fails_after = None

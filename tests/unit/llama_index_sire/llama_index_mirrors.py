@@ -2,8 +2,9 @@
 
 import numpy as np
 from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores import SimpleVectorStore
-from llama_index.core.vector_stores.types import BasePydanticVectorStore
+from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQueryResult
 
 from llama_index_sire import VectorStoreMirror
 from sire_core import Document, Index
@@ -63,7 +64,9 @@ class AppendOnly(BasePydanticVectorStore):
     def query(self, query, **kwargs):
         inner = SimpleVectorStore()
         inner.add(self._rows or [])
-        return inner.query(query)
+        found = inner.query(query)
+        nodes = [TextNode(id_=name) for name in found.ids]
+        return VectorStoreQueryResult(nodes=nodes, similarities=found.similarities, ids=None)
 
 
 def make(mirror, path=None, **more):

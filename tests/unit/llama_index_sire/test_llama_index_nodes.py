@@ -79,10 +79,12 @@ def test_trap_nodes_in_a_store_are_flat_have_a_source_and_hide_our_bookkeeping()
     """Without SOURCE a node is stored under "None" and no delete reaches it; metadata are printed into prompts."""
     store = AppendOnly()
     given = [Document(id_=f"d{n}", text=f"Petra Quillon saw ship {n}.", metadata={"tenant": "a"}) for n in range(4)]
-    SireRetriever.from_documents(given, recipe="sirerag", vector_store=store)
+    retriever = SireRetriever.from_documents(given, recipe="sirerag", vector_store=store)
+    assert retriever.retrieve("Who saw ship 2?")[0].node.ref_doc_id == "d2"
     assert {node.metadata["sire_kind"] for node in store._rows} > {"chunk"}
     for node in store._rows:
         assert node.ref_doc_id == node.node_id
+        assert {"sire_level", "sire_chunk_ids"} <= set(node.metadata)
         assert not isinstance(node.relationships[NodeRelationship.SOURCE], list)
         assert set(json.loads(node.metadata["sire_doc_ids"])) <= {"d0", "d1", "d2", "d3"}
         back = metadata_dict_to_node(json.loads(json.dumps(node_to_metadata_dict(node, flat_metadata=True))))

@@ -1,125 +1,25 @@
 """The user's own vector store holds the pool, follows the index and ranks."""
 
-import json
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
-from llama_index.core.bridge.pydantic import PrivateAttr
-from llama_index.core.schema import Document, TextNode
+from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores import SimpleVectorStore
-from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQueryResult
 from llama_index_mirrors import AppendOnly, Flaky, document, expected, held, make
 
 from llama_index_sire import SireRetriever, VectorStoreMirror
 from sire_core import Index
-from sire_core.recipes import indexrag
-from sire_core.types import to_uuid
-
-
-class LeastStore(BasePydanticVectorStore):
-    """Only what every store guarantees: `add`, `delete(ref_doc_id)`, `query`; adding an id twice is an error."""
-
-    stores_text: bool = True
-    broken: bool = False
-    _inner: SimpleVectorStore = PrivateAttr(default_factory=SimpleVectorStore)
-    _nodes: dict = PrivateAttr(default_factory=dict)
-
-    @property
-    def client(self):
-        return None
-
-    def add(self, nodes, **kwargs):
-        if self.broken:
-            raise ConnectionError("the store is away")
-        for node in nodes:
-            assert node.node_id not in self._inner.data.embedding_dict
-            assert node.embedding is not None
-            self._nodes[node.node_id] = json.loads(node.to_json())
-        return self._inner.add(nodes)
-
-    def delete(self, ref_doc_id, **kwargs):
-        self._inner.delete(ref_doc_id)
-
-    def query(self, query, **kwargs):
-        found = self._inner.query(query)
-        from llama_index.core.schema import TextNode
-
-        nodes = [TextNode(id_=name, text="") for name in found.ids]
-        return VectorStoreQueryResult(nodes=nodes, similarities=found.similarities, ids=None)
-
-    @property
-    def ids(self):
-        return set(self._inner.data.embedding_dict)
-
-
-def ids_of(retriever):
-    return {to_uuid(name.decode()) for name in retriever.index.view().ids.tolist()}
-
-
-def test_filters_hold_whatever_the_store_does(documents, question):
-    own = SireRetriever.from_documents(
-        documents, recipe="sirerag", vector_store=LeastStore(), filters="kind=person", similarity_top_k=50
-    )
-    ours = SireRetriever.from_documents(documents, recipe="sirerag", filters="kind=person", similarity_top_k=50)
-    found = own.retrieve(question)
-    assert found
-    assert [node.node_id for node in found] == [node.node_id for node in ours.retrieve(question)]
-
-
-def test_passages_that_two_documents_share_change_hands():
-    store = LeastStore()
-    same = "The lighthouse stands on a rock."
-    a, b = Document(id_="a", text=same), Document(id_="b", text=same)
-    retriever = SireRetriever.from_documents(
-        [a, b, Document(id_="c", text="A third one.")], recipe="flat", vector_store=store
-    )
-    assert len(store.ids) == 2
-    retriever.refresh(Document(id_="b", text="Not a rock at all."))
-    (kept,) = [store._nodes[name] for name in store.ids if store._nodes[name]["text"] == same]
-    assert json.loads(kept["metadata"]["sire_doc_ids"]) == ["a"]
-    retriever.refresh(Document(id_="b", text=same))
-    retriever.delete("a")
-    assert store.ids == ids_of(retriever)
-    assert retriever.retrieve("lighthouse rock")[0].metadata["sire_doc_ids"] == ["b"]
-
-
-def test_a_change_of_metadata_alone_reaches_derived_nodes():
-    """Their ids do not change, but a store filter on the old tenant must not find them."""
-    store = LeastStore()
-    documents = [
-        Document(id_=f"d{i}", text=f"Mara Smith built harbour {i}.", metadata={"tenant": "a"}) for i in range(4)
-    ]
-    retriever = SireRetriever.from_documents(documents, recipe="sirerag", vector_store=store)
-    derived = [name for name in store.ids if store._nodes[name]["metadata"]["sire_kind"] != "chunk"]
-    assert derived
-    assert all(store._nodes[name]["metadata"]["tenant"] == "a" for name in derived)
-    retriever.refresh(Document(id_="d0", text=documents[0].text, metadata={"tenant": "b"}))
-    for name in store.ids & set(derived):
-        node = store._nodes[name]["metadata"]
-        assert ("tenant" in node) == ("d0" not in json.loads(node["sire_doc_ids"]))
-
-
-STORED = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids")
 
 
 def test_nodes_name_their_sources():
-    store = AppendOnly()
-    by_document = SimpleVectorStore()
-    index = Index(recipe=indexrag(), chunker=None, mirrors=[VectorStoreMirror(by_document)])
-    index.build([document(i) for i in range(4)])
-    passages = {
-        by_document.data.text_id_to_ref_doc_id[name]
-        for name, row in by_document.data.metadata_dict.items()
-        if row["sire_kind"] == "chunk"
-    }
-    assert passages == {f"d{i}" for i in range(4)}
-    own = make(store)
-    own.build([document(i) for i in range(4)])
-    assert all(node.ref_doc_id == node.node_id for node in store._rows)
-    assert all(set(STORED) <= set(node.metadata) for node in store._rows)
+    store = SimpleVectorStore()
+    make(store).build([document(i) for i in range(4)])
+    rows = store.data.metadata_dict.items()
+    sources = {store.data.text_id_to_ref_doc_id[name] for name, row in rows if row["sire_kind"] == "chunk"}
+    assert sources == {f"d{i}" for i in range(4)}
 
 
 def test_a_store_with_the_least_interface_holds_every_node_once():
@@ -183,19 +83,6 @@ def test_a_kill_between_commit_and_push_is_made_good(tmp_path, dies_at):
         assert held(store) == expected(index)
         assert held(SimpleVectorStore.from_persist_path(str(file))) == expected(index)
         assert index.push() == {"llama-index": 0}
-
-
-def test_deletes_that_a_store_missed_reach_it_with_the_purge(tmp_path):
-    store = Flaky()
-    with make(store, tmp_path / "i") as index:
-        index.build([document(i) for i in range(4)])
-        store._left = 0
-        assert index.delete(["d0"]).failures
-        with pytest.raises(ConnectionError):
-            index.purge()
-        store._left = 10**9
-        index.purge()
-        assert held(store) == expected(index)
 
 
 def test_two_stores_of_one_index(tmp_path, documents):
