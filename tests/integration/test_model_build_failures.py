@@ -81,34 +81,6 @@ def assert_same_but_for_places(mended, calm):
         assert leaves <= over  # every aggregate is under a summary
 
 
-@pytest.mark.parametrize("fault", ["refusal", "garbage", "server_error", "empty", "wrong_schema"])
-def test_a_passage_that_fails_is_listed_with_its_reason_and_repaired(tmp_path, fault, undisturbed):
-    faults = Moody(fault, about("Corvo"))
-    with ScriptedServer(faults=faults) as server, index_at(tmp_path / "ix", server) as index:
-        report = index.build(DOCUMENTS)
-        assert [failure.where for failure in report.failures] == ["d2#0"]
-        assert report.failures[0].reason
-        assert index.stats()["failed"] == 1
-        assert report.added == len(DOCUMENTS)
-        # Still searched, by the passage itself.
-        assert any("d2" in hit.doc_ids for hit in index.search("Corvo", 5))
-        generation = report.generation
-        again = index.build(DOCUMENTS)
-        assert [failure.where for failure in again.failures] == ["d2#0"]
-        assert again.generation == generation
-        faults.fault = ""
-        asked = server.received
-        mended = index.build(DOCUMENTS)
-        assert mended.failures == ()
-        assert mended.generation == generation + 1
-        assert [entry.call.fields.get("title") for entry in server.log[asked:] if entry.call.fields] == ["Corvo"]
-        assert index.stats()["failed"] == 0
-        asked = server.received
-        assert index.build(DOCUMENTS).generation == mended.generation
-        assert server.received == asked
-    assert_same_but_for_places(read_contents(tmp_path / "ix"), undisturbed())
-
-
 def test_what_answers_finished_that_are_always_cut_off_is_used_and_the_log_says_so(tmp_path, caplog):
     """A model that cannot stop would fail at every build; what it said before is better than nothing."""
     faults = Moody("half_answer", about("Corvo"))

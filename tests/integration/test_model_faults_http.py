@@ -7,24 +7,21 @@ import shutil
 import ssl
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sire_core import UsageLimits
-from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
+from sire_core import Document, Index, UsageLimits
+from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.extraction.model_extractor import ModelExtractor
-from sire_core.extraction.stage import extract_missing
-from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.faults import RetryPolicy
-from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import ChunkInContext, Embedder, Prompt
-from sire_core.storage.call_cache import CallStore
 from sire_core.testing.doubles import HashEmbedder, ScriptedCall
 from sire_core.types import Chunk
-from support.faults import FAULTS, always, at_calls, by_chance, first
+from support.faults import always, at_calls, by_chance, first
 from support.http_server import HttpRequest, HttpResponse, LoopbackServer
 from support.scripted_server import ScriptedServer
 
@@ -48,19 +45,20 @@ def patience(fault: str) -> dict[str, object]:
     return {"timeout": 1.0, "retry": replace(RETRY, max_retries=1)} if fault in SILENT else {}
 
 
-def chunks(count: int) -> list[Chunk]:
+def documents(count: int) -> list[Document]:
     return [
-        Chunk(f"c{n}", f"d{n}", 0, f"Title {n}", f"Ann {n} met Bob in Paris. It was sold in 19{n:02d}.")
-        for n in range(count)
+        Document(f"d{n}", f"Ann {n} met Bob in Paris. It was sold in 19{n:02d}.", f"Title {n}") for n in range(count)
     ]
 
 
 def items(count: int) -> list[ChunkInContext]:
-    return [ChunkInContext(chunk) for chunk in chunks(count)]
+    return [ChunkInContext(Chunk(f"c{n}", d.id, 0, d.title, d.text)) for n, d in enumerate(documents(count))]
 
 
-async def build(model, store: CallStore, corpus: list[Chunk]):
-    return await extract_missing(corpus, ModelExtractor(model), store, lambda *_: None, max_failure_ratio=1.0)
+def index_of(folder: Path, model: OpenAIChat, **options) -> Index:
+    """An index that asks for every passage once: nothing else in it is written by a model."""
+    options = {"recipe": "sire", "embedder": HashEmbedder(), "max_failure_ratio": 1.0, **options}
+    return Index(folder, language_model=model, **options)
 
 
 def of_faults(*faults: str) -> pytest.MarkDecorator:
@@ -72,82 +70,56 @@ def of_faults(*faults: str) -> pytest.MarkDecorator:
 
 @pytest.mark.usefixtures("transport")
 @of_faults(*MENDED, *REPAIRED, *CUT, *REPEATED)
-async def test_a_fault_once_per_prompt_loses_nothing(fault: str) -> None:
-    store = CallStore()
-    corpus = chunks(6)
-    with ScriptedServer(faults=first(fault)) as server:
-        async with client(server, **patience(fault)) as model:
-            _, failures, fresh = await build(model, store, corpus)
-            assert failures == ()
-            assert len(fresh) == 6
-            assert server.received == (6 if fault in MENDED else 12)
-            assert model.meter.report().total.calls == server.received
-            await build(model, store, corpus)
-            assert server.received == (6 if fault in MENDED else 12)
+def test_a_fault_once_per_prompt_loses_nothing(tmp_path, fault: str) -> None:
+    with (
+        ScriptedServer(faults=first(fault)) as server,
+        index_of(tmp_path / "ix", client(server, **patience(fault))) as index,
+    ):
+        report = index.build(documents(6))
+        assert report.failures == ()
+        assert report.calls == server.received == (6 if fault in MENDED else 12)
+        assert index.build(documents(6)).calls == 0
 
 
 @pytest.mark.usefixtures("transport")
 @of_faults(*REPAIRED, *REPEATED, *REFUSED)
-async def test_a_fault_for_ever_is_listed_not_kept_and_repaired_by_the_next_run(fault: str) -> None:
-    store = CallStore()
-    corpus = chunks(6)
-    with ScriptedServer(faults=always(fault, lambda call: "Title 3" in call.data)) as server:
-        async with client(server, **patience(fault)) as model:
-            extractor = ModelExtractor(model)
-            _, failures, fresh = await build(model, store, corpus)
-            assert len(fresh) == 5
-            assert [failure.where for failure in failures] == ["d3#0"]
-            assert len(failures[0].reason) > 10
-            tries = 1 if fault in REFUSED else 2 if fault in (*REPAIRED, *SILENT) else 1 + RETRY.max_retries
-            assert server.received == 5 + tries
-            hashes = [chunk.hash for chunk in corpus]
-            assert len(store.records(extractor.fingerprint, hashes)) == 5
-            assert [found for found, _ in store.failures(extractor.fingerprint)] == [corpus[3].hash]
-            server.faults = lambda _: None
-            _, failures, fresh = await build(model, store, corpus)
-            assert failures == ()
-            assert fresh == {corpus[3].hash}
-            assert server.received == 6 + tries
-            assert len(store.records(extractor.fingerprint, hashes)) == 6
-            assert store.failures(extractor.fingerprint) == []
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-async def test_only_good_answers_are_kept_in_the_call_cache(fault: str) -> None:
-    store = CallStore()
-    prompt = Prompt("Summarize.", "One sentence here.")
-    with ScriptedServer(faults=always(fault)) as server:
-        async with client(server, **patience(fault)) as model:
-            cached = CachedModel(model, store, "s")
-            if fault in (*MENDED, "garbage", "wrong_schema", "half_answer"):  # as plain text these are answers
-                await cached.complete(prompt)
-                return
-            with pytest.raises(RefusalError if fault in REFUSED else ModelError):
-                await cached.complete(prompt)
-            bad = server.received
-            server.faults = lambda _: None
-            assert (await cached.complete(prompt)).text == "One sentence here."
-            assert (await cached.complete(prompt)).text == "One sentence here."
-            assert server.received == bad + 1
+def test_a_fault_for_ever_is_listed_not_kept_and_repaired_by_the_next_build(tmp_path, fault: str) -> None:
+    with (
+        ScriptedServer(faults=always(fault, lambda call: "Title 3" in call.data)) as server,
+        index_of(tmp_path / "ix", client(server, **patience(fault))) as index,
+    ):
+        report = index.build(documents(6))
+        assert [failure.where for failure in report.failures] == ["d3#0"]
+        assert len(report.failures[0].reason) > 10
+        assert (report.added, index.stats()["failed"]) == (6, 1)
+        tries = 1 if fault in REFUSED else 2 if fault in (*REPAIRED, *SILENT) else 1 + RETRY.max_retries
+        assert server.received == 5 + tries
+        assert index.search("Title 3", 1)[0].doc_ids == ("d3",), "by the passage itself"
+        again = index.build(documents(6))
+        assert ([failure.where for failure in again.failures], again.generation) == (["d3#0"], report.generation)
+        assert server.received == 5 + 2 * tries
+        server.faults = lambda _: None
+        mended = index.build(documents(6))
+        assert (mended.failures, mended.generation) == ((), report.generation + 1)
+        assert server.received == 6 + 2 * tries
+        assert (index.build(documents(6)).calls, index.stats()["failed"]) == (0, 0)
 
 
 @pytest.mark.parametrize("limit", [0, 1, 7, 23])
-async def test_limits_hold_to_the_call_among_faults_and_concurrency(limit: int) -> None:
+def test_limits_hold_to_the_call_among_faults_and_concurrency(tmp_path, limit: int) -> None:
     plan = by_chance({"garbage": 0.2, "server_error": 0.2, "rate_limit": 0.1, "reset": 0.1}, seed=limit)
-    meter, store, corpus = UsageMeter(UsageLimits(max_calls=limit)), CallStore(), chunks(40)
     with ScriptedServer(faults=plan, latency=0.002, retry_after=0.01) as server:
-        async with client(server, concurrency=16) as model:
-            extractor = ModelExtractor(with_meter(model, meter, "extract"))
-            with pytest.raises(LimitExceededError, match="goes on from here"):
-                await extract_missing(corpus, extractor, store, lambda *_: None, 1.0)
-            assert server.received == limit == meter.report().total.calls
-            kept = store.records(extractor.fingerprint, [chunk.hash for chunk in corpus])
-            answered = {entry.call.fields["passage"] for entry in server.log if entry.status == 200 and not entry.fault}
-            assert {chunk.text for chunk in corpus if chunk.hash in kept} == answered
-            server.faults = lambda _: None
-            await build(model, store, corpus)
-            assert len(store.records(extractor.fingerprint, [chunk.hash for chunk in corpus])) == 40
-            assert server.received <= limit + 40 - len(kept)
+        limited = index_of(
+            tmp_path / "ix", client(server, concurrency=16), workers=16, limits=UsageLimits(max_calls=limit)
+        )
+        with limited as index, pytest.raises(LimitExceededError, match="goes on from here"):
+            index.build(documents(40))
+        assert server.received == limit
+        answered = [entry for entry in server.log if entry.status == 200 and not entry.fault]
+        server.faults = lambda _: None
+        with index_of(tmp_path / "ix", client(server)) as index:
+            assert index.build(documents(40)).failures == ()
+        assert server.received == limit + 40 - len(answered)
 
 
 async def test_retry_after_is_honoured_by_everyone_at_once() -> None:
@@ -180,21 +152,6 @@ async def test_concurrency_adapts_to_what_the_server_bears() -> None:
     assert len(refused) < 150
 
 
-async def test_formats_are_stepped_down_once_and_remembered() -> None:
-    for formats, asked in (
-        (("json_object",), ["json_schema", "json_object"]),
-        ((), ["json_schema", "json_object", ""]),
-    ):
-        with ScriptedServer(formats=formats) as server:
-            async with client(server) as model:
-                for item in items(3):
-                    found = [record async for batch in ModelExtractor(model).extract([item]) for record in batch]
-                    assert found[0].status == "ok"
-            assert [entry.format for entry in server.log] == [*asked, asked[-1], asked[-1]]
-            assert "JSON object only" in server.log[-1].call.instructions
-            assert "JSON object only" not in server.log[0].call.instructions
-
-
 async def test_a_chosen_format_is_not_changed() -> None:
     with ScriptedServer(formats=()) as server:
         async with client(server, structured="json_schema") as model:
@@ -202,18 +159,6 @@ async def test_a_chosen_format_is_not_changed() -> None:
         assert found[0].status == "failed"
         assert "not supported" in found[0].reason
         assert server.received == 1
-
-
-async def test_parameters_that_newer_models_refuse_are_renamed_or_left_out() -> None:
-    with ScriptedServer(refused=("max_tokens", "temperature", "stop")) as server:
-        async with client(server) as model:
-            answer = await model.complete(Prompt("x", "One. END Two."), stop=["END"], max_tokens=50)
-            assert answer.text == "One. "
-            await model.complete(Prompt("x", "Three."), stop=["END"], max_tokens=50)
-        assert server.received == 5
-        last = server.log[-1].call.body
-        assert last["max_completion_tokens"] == 50
-        assert not {"max_tokens", "temperature", "stop"} & set(last)
 
 
 async def test_images_travel_as_data_urls() -> None:

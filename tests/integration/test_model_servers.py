@@ -145,8 +145,10 @@ async def test_stepping_down_from_any_form_of_error(form, status):
         return refused(status, body) if wanted == "json_schema" else whole('{"town": "Drava"}')
 
     server = Server(answer)
-    assert (await ask(server, Town)).parsed == Town(town="Drava")
-    assert [body.get("response_format", {}).get("type") for body in server.bodies] == ["json_schema", "json_object"]
+    assert [answer.parsed for answer in await ask_twice(server)] == [Town(town="Drava")] * 2
+    asked = [body.get("response_format", {}).get("type") for body in server.bodies]
+    assert asked == ["json_schema", "json_object", "json_object"]
+    assert ["JSON object only" in str(body["messages"]) for body in server.bodies] == [False, True, True]
 
 
 @pytest.mark.parametrize("message", ["", "the backend is unavailable", "structured output is not supported"])
@@ -244,6 +246,7 @@ async def test_parameters_that_a_server_refuses_in_its_own_form(name, words):
     server = Server(answer)
     assert (await ask(server)).text == "Drava"
     assert len(server.bodies) == 2
+    assert server.bodies[1].get("max_completion_tokens") == (100 if "max_completion_tokens" in words else None)
 
 
 @pytest.mark.parametrize("extra", [{"temperature": 7}, {"max_tokens": 10**6}])
@@ -335,8 +338,12 @@ async def test_good_endings(finish):
 
 @pytest.mark.parametrize("finish", ["content_filter", "safety", "RECITATION", "content-filter"])
 async def test_filtered_answers_are_refusals(finish):
-    with pytest.raises(RefusalError):
-        await ask(Server(lambda _: whole("", finish)))
+    store = CallStore()
+    with LoopbackServer(Server(lambda _: whole("", finish))) as running:
+        async with client(running) as model:
+            with pytest.raises(RefusalError):
+                await CachedModel(model, store).complete(PROMPT)
+    assert store.spent() == []
 
 
 THOUGHTS = 'The town is Drava. {"town": "Drava"}'
