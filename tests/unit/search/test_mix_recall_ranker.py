@@ -13,41 +13,6 @@ from sire_core.models.sync import run_sync
 from sire_core.recipes import msrag
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 
-FILMS = [
-    Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide"),
-    Document("vale", "Mira Vale married Anna Vale. Mira Vale painted Port Amber.", "Mira Vale"),
-    Document("anna", "Anna Vale was a painter.", "Anna Vale"),
-    Document("port", "Port Amber is a harbor.", "Port Amber"),
-    *(Document(f"o{i}", f"Bridge number {i} spans the river Elm near mill {i}.", f"Bridge {i}") for i in range(20)),
-]
-
-
-def built(**settings):
-    index = Index(recipe=msrag(**settings), embedder=HashEmbedder())
-    index.build(FILMS)
-    return index
-
-
-def documents(index, k=4):
-    return [hit.doc_ids[0] for hit in index.search("Who directed The Long Tide?", k)]
-
-
-def test_neighbours_bring_passages_that_the_question_does_not_resemble():
-    alone = {"entities": 1, "relations": 0, "chunks": 0, "vote": "count"}
-    assert documents(built(**alone, entity_hops=0))[0] == "film"
-    reached = documents(built(**alone, entity_hops=3, hop_decay=0.5))
-    assert set(reached[:3]) >= {"film", "vale"}
-
-
-def test_paths_list_the_votes():
-    hit = built().search("Who directed The Long Tide?", 1)[0]
-    steps = [step.step for step in hit.path]
-    assert "vote:entity" in steps
-    assert "vote:chunk" in steps
-    assert steps[-1] == "vector:chunk"
-    assert any("'The Long Tide'" in step.note for step in hit.path)
-
-
 CORPUS = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide", metadata={"tenant": "a"}),
     Document("vale", "Mira Vale married Anna Vale. Mira Vale painted Port Amber.", "Mira Vale", {"tenant": "a"}),
@@ -75,6 +40,24 @@ def opened(folder, model=None, **settings):
 
 def order(index, k=24, **more):
     return [hit.doc_ids[0] for hit in index.search(QUESTION, k, **more)]
+
+
+def test_neighbours_bring_passages_that_the_question_does_not_resemble(folder):
+    alone = {"entities": 1, "relations": 0, "chunks": 0, "vote": "count"}
+    with opened(folder, **alone, entity_hops=0) as index:
+        assert order(index, 4)[0] == "film"
+    with opened(folder, **alone, entity_hops=3, hop_decay=0.5) as index:
+        assert set(order(index, 3)) >= {"film", "vale"}
+
+
+def test_paths_list_the_votes(folder):
+    with opened(folder) as index:
+        hit = index.search(QUESTION, 1)[0]
+    steps = [step.step for step in hit.path]
+    assert "vote:entity" in steps
+    assert "vote:chunk" in steps
+    assert steps[-1] == "vector:chunk"
+    assert any("'The Long Tide'" in step.note for step in hit.path)
 
 
 def test_oracle_M1_votes(folder):

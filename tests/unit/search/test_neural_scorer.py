@@ -148,47 +148,36 @@ def test_the_default_embedder_fitted_to_another_corpus_is_no_other_embedder(tmp_
         assert index.search("Where did Ada Holm found a press?", 1)[0].doc_ids == ("a",)
 
 
-def test_a_missing_file(tmp_path):
-    with pytest.raises(StorageError, match="no checkpoint"):
-        iier(scorer="neural", checkpoint=str(tmp_path / "nothing"))
+def foreign(path, **metadata):
+    safetensors.save_file({"x": np.zeros(2, np.float32)}, str(path), metadata=metadata or None)
 
 
-@pytest.mark.parametrize("content", [b"", b"no such thing at all", b"\x10\x00\x00\x00\x00\x00\x00\x00{}{}{}{}{}{}{}{}"])
-def test_a_broken_file(tmp_path, content):
-    path = tmp_path / "broken"
-    path.write_bytes(content)
-    with pytest.raises(StorageError, match="damaged or not a checkpoint"):
-        load_chain_scorer(path)
+def cut(path, end=b"", size=20):
+    write_checkpoint(path, weights(), card())
+    path.write_bytes(path.read_bytes()[:-size] + end)
 
 
-def test_a_cut_file_and_a_changed_weight(checkpoint):
-    whole = checkpoint.read_bytes()
-    checkpoint.write_bytes(whole[:-20])
-    with pytest.raises(StorageError, match="damaged"):
-        load_chain_scorer(checkpoint)
-    checkpoint.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    with pytest.raises(StorageError, match="not those that its card was written for"):
-        load_chain_scorer(checkpoint)
+BROKEN = {
+    "no checkpoint": lambda path: None,
+    "damaged or not a checkpoint": lambda path: path.write_bytes(b"no such thing at all"),
+    "damaged or not": lambda path: path.write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00{}{}{}{}{}{}{}{}"),
+    "damaged": cut,
+    "not those that its card was written for": lambda path: cut(path, b"?", 1),
+    "no card": foreign,
+    "format": lambda path: foreign(path, card=json.dumps([1])),
+    "does not hold the weights": lambda path: write_checkpoint(
+        path, {**weights(), "score.2.weight": np.zeros((1, 7), np.float32)}, card()
+    ),
+    "other features": lambda path: write_checkpoint(path, weights(), card(pair_features=["question"])),
+}
 
 
-def test_a_file_of_something_else(tmp_path):
-    path = tmp_path / "foreign.safetensors"
-    safetensors.save_file({"x": np.zeros(2, np.float32)}, str(path))
-    with pytest.raises(StorageError, match="no card"):
-        load_chain_scorer(path)
-    safetensors.save_file({"x": np.zeros(2, np.float32)}, str(path), metadata={"card": json.dumps([1])})
-    with pytest.raises(StorageError, match="format"):
-        load_chain_scorer(path)
-
-
-def test_weights_or_features_that_do_not_fit(tmp_path):
+@pytest.mark.parametrize("words", BROKEN)
+def test_a_file_that_is_no_checkpoint_of_ours_is_refused_with_the_reason(tmp_path, words):
     path = tmp_path / "chains.safetensors"
-    write_checkpoint(path, {**weights(), "score.2.weight": np.zeros((1, 7), np.float32)}, card())
-    with pytest.raises(StorageError, match="does not hold the weights"):
-        load_chain_scorer(path)
-    write_checkpoint(path, weights(), card(pair_features=["question"]))
-    with pytest.raises(StorageError, match="other features"):
-        load_chain_scorer(path)
+    BROKEN[words](path)
+    with pytest.raises(StorageError, match=words):
+        iier(scorer="neural", checkpoint=str(path))
 
 
 def test_without_safetensors_it_says_what_to_install(checkpoint, monkeypatch):

@@ -208,21 +208,28 @@ class View:
         return self._derived.setdefault(name, trees_from_edges(self))
 
 
-def select_reports(view, k, cap="third", hidden=()):
+def select_reports(view, k, hidden=(), **settings):
+    """Ids and scores of the first k, the ranking, and their positions."""
     scores = np.linspace(1, 0, view.size).astype(np.float32)
     allowed = np.array([unit.id not in hidden for unit in view.units_by_position])
     ranking = ScoredRanking(scores, allowed, lambda _: (PathStep("base"),))
 
     async def run():
-        selected = await ReportSelector(cap).select("q", ranking, k, view)
+        selected = await ReportSelector(**settings).select("q", ranking, k, view)
         return selected, await selected.top(k)
 
     selected, (positions, values) = asyncio.run(run())
     return [view.units_by_position[i].id for i in positions.tolist()], values.tolist(), selected, positions.tolist()
 
 
-def names(view, k, cap="third", hidden=()):
-    return select_reports(view, k, cap, hidden)[0]
+def names(view, k, **settings):
+    return select_reports(view, k, **settings)[0]
+
+
+def added(view, k, **settings):
+    """The reports among the first k that the selector put there."""
+    _, _, selected, positions = select_reports(view, k, **settings)
+    return [view.units_by_position[at] for at in positions if selected.path(at)[0].step == "perspective"]
 
 
 def trees(passages, kappa=3, **settings):
@@ -317,8 +324,7 @@ def test_scores_fall_and_paths_say_why():
 
 def test_a_number_caps_and_impossible_caps_are_refused():
     view = trees([("e0", "e1", "e2")] * 20, kappa=3)
-    assert len([name for name in names(view, 20, cap=1) if not name.startswith("p")]) == 1
-    assert [name for name in names(view, 20, cap=0) if not name.startswith("p")] == []
+    assert [len(added(view, 20, cap=cap)) for cap in (0, 1)] == [0, 1]
     for cap in (-1, "all", True, 1.5):
         with pytest.raises(ConfigurationError, match="cap is"):
             ReportSelector(cap)
@@ -328,36 +334,17 @@ def test_tokens_bound_the_reports_and_what_does_not_fit_is_passed_over():
     view = trees([("e0", "e1")] * 24, kappa=1)
     long = view.units_by_position[-1]
     view.units_by_position[-1] = Unit(long.id, long.kind, "text " * 50, ("c0",), tree=long.tree)
-
-    def told(tokens):
-        ranking = ScoredRanking(np.linspace(1, 0, view.size).astype(np.float32), None, lambda _: ())
-        found = asyncio.run(ReportSelector(cap_tokens=tokens).select("q", ranking, 24, view))
-        positions, _ = asyncio.run(found.top(24))
-        steps = {at: found.path(at) for at in positions.tolist()}
-        return sorted(
-            view.units_by_position[at].id for at, path in steps.items() if path and path[0].step == "perspective"
-        )
-
-    assert told(None) == ["0.e0", "0.e1", "0.top"]
-    assert told(20) == ["0.e0", "0.e1"]
-    assert len(told(6)) == 1
+    assert sorted(unit.id for unit in added(view, 24)) == ["0.e0", "0.e1", "0.top"]
+    assert sorted(unit.id for unit in added(view, 24, cap_tokens=20)) == ["0.e0", "0.e1"]
+    assert len(added(view, 24, cap_tokens=6)) == 1
 
 
 def test_a_search_may_name_a_perspective():
     view = trees([("e0", "e1")] * 24, kappa=2)
-    ranking = ScoredRanking(np.linspace(1, 0, view.size).astype(np.float32), None, lambda _: ())
     for name in ("1", "0"):
-        found = asyncio.run(ReportSelector(perspective=name).select("q", ranking, 12, view))
-        positions, _ = asyncio.run(found.top(12))
-        told = [
-            view.units_by_position[at]
-            for at in positions.tolist()
-            if found.path(at) and found.path(at)[0].step == "perspective"
-        ]
-        assert told
-        assert {unit.tree for unit in told} == {name}
+        assert {unit.tree for unit in added(view, 12, perspective=name)} == {name}
     with pytest.raises(QueryError, match="no perspective 'roles'"):
-        asyncio.run(ReportSelector(perspective="roles").select("q", ranking, 12, view))
+        added(view, 12, perspective="roles")
 
 
 QUESTION = "Who directed The Long Tide?"
