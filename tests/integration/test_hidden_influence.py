@@ -124,6 +124,7 @@ def test_the_page_lists_every_recipe():
     assert listed().keys() == REGISTRY.keys()
 
 
+@pytest.mark.quick(recipe=["flat", "iier", "msrag", "sire", "sirerag", "smart"])
 @pytest.mark.parametrize("recipe", sorted(REGISTRY))
 def test_outputs_are_equal_or_listed(recipe, tmp_path):
     found, may = differing(tmp_path, recipe, HashEmbedder()), listed()[recipe]

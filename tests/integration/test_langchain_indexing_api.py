@@ -64,18 +64,6 @@ async def test_cleanup_full_removes_what_is_not_given_and_what_was_made_from_it(
     assert not [d for d in left if "Petra" in d.page_content]
 
 
-async def test_force_update_writes_again(run):
-    await run([PETRA], "incremental")
-    assert await run([PETRA], "incremental", force_update=True) == (0, 1, 0, 0)
-
-
-async def test_everything_goes(run):
-    await run([PETRA, OTTO], "full")
-    run.store.flush()
-    assert await run([], "full") == (0, 0, 0, 2)
-    assert run.store.invoke("Who?") == []
-
-
 async def test_trap_metadata_that_is_not_json_is_refused(run):
     with pytest.raises(ValueError, match=r"JSON|json"):
         await run([Document(page_content="x", metadata={"source": "a", "score": np.float32(1)})])

@@ -18,10 +18,8 @@ from langchain_sire import (
     create_sire_tool,
     pool_documents,
 )
-from langchain_sire import SireRetriever as LangChainRetriever
-from llama_index_sire import SireRetriever as LlamaIndexRetriever
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, QueryError
 from sire_core.explore.export import to_networkx
 from sire_core.models.sync import run_sync
 from sire_core.recipes import REGISTRY
@@ -106,46 +104,6 @@ def test_the_index_itself(folders, recipe):
 
 @pytest.mark.quick(recipe=["msrag", "sire", "sirerag"])
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_the_adapters(folders, recipe):
-    options = {"recipe": recipe, "allow": "tenant=a"}
-    chain = LangChainRetriever.load(folders[recipe], HashEmbedder(), k=50, **options)
-    found = chain.invoke(QUESTIONS[0])
-    assert found
-    tool = create_sire_tool(chain)
-    for where in WIDENING:
-        check(chain.invoke(QUESTIONS[0], filter=where))
-        check(tool.invoke({"query": QUESTIONS[0], "k": 50, "filter": where}))
-    chain.index.close()
-    with opened(folders[recipe], recipe) as index:
-        for where in WIDENING:
-            retriever = LlamaIndexRetriever(index, similarity_top_k=50, filters=where)
-            check([scored.node.model_dump() for scored in retriever.retrieve(QUESTIONS[0])])
-
-
-@pytest.mark.quick(recipe=["msrag", "sire", "sirerag"])
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_the_tools_of_agents(folders, recipe):
-    async def quiet(_):
-        return None
-
-    async def use(tools):
-        for where in WIDENING:
-            for name in ("search", "explain"):
-                reply = await tools.call(name, {"query": QUESTIONS[0], "k": 50, "filter": where}, quiet)
-                check(reply)
-        with pytest.raises(Exception, match="no document") as refused:
-            await tools.call("fetch", {"doc_id": "b0"}, quiet)
-        check(str(refused.value).replace("'b0'", ""))
-
-    with opened(folders[recipe], recipe) as index:
-        tools = IndexTools(index)
-        assert "5 documents" in tools.introduction()
-        check(tools.introduction())
-        asyncio.run(use(tools))
-
-
-@pytest.mark.quick(recipe=["msrag", "sire", "sirerag"])
-@pytest.mark.parametrize("recipe", RECIPES)
 def test_prompts_pages_and_what_is_read_of_the_build(folders, recipe):
     model = ScriptedModel()
 
@@ -154,11 +112,16 @@ def test_prompts_pages_and_what_is_read_of_the_build(folders, recipe):
 
     with opened(folders[recipe], recipe) as index:
         tools = IndexTools(index, model)
+        assert "5 documents" in tools.introduction()
+        check(tools.introduction())
+        with pytest.raises(QueryError, match="no document") as refused:
+            asyncio.run(tools.call("fetch", {"doc_id": "b0"}, quiet))
+        check(str(refused.value).replace("'b0'", ""))
         for via in ("single", "ircot", "self-ask"):
             asked = {"question": QUESTIONS[0], "via": via, "k": 20, "filter": {"tenant": {"exists": True}}}
             reply = asyncio.run(tools.call("ask", asked, quiet))
             check(reply)
-        tool = create_sire_answer_tool(LangChainRetriever(index=index, k=20), model)
+        tool = create_sire_answer_tool(SireRetriever(index=index, k=20), model)
         check(tool.invoke({"query": QUESTIONS[0]}))
         assert model.log
         check([(call.instructions, call.data) for call in model.log])
@@ -202,6 +165,8 @@ def test_stores_and_reasoning_of_langchain(folders, recipe, tmp_path):
         vector = run_sync(HashEmbedder().embed([CANARY]))[0].tolist()
         for where in WIDENING:
             check(
+                documents.invoke(QUESTIONS[0], filter=where),
+                create_sire_tool(documents).invoke({"query": QUESTIONS[0], "k": 50, "filter": where}),
                 store.similarity_search_with_score(QUESTIONS[0], 50, filter=where),
                 store.similarity_search_by_vector(vector, 50, filter=where),
                 store.max_marginal_relevance_search(QUESTIONS[0], 50, filter=where),

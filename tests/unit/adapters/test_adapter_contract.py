@@ -42,6 +42,7 @@ def titles(retriever):
     return {document.id: document.title for document in retriever.index.documents()}
 
 
+@pytest.mark.quick(recipe=["sire", "sirerag"])
 @pytest.mark.parametrize("recipe", ["sire", "iier", "raptor", "sirerag", "indexrag", "smart"])
 def test_documents_come_back_with_their_ids_and_all_metadata(adapter, texts, recipe):
     retriever = adapter.Retriever.from_documents(texts, recipe=recipe, k=50)
@@ -410,6 +411,7 @@ def test_the_same_hits_in_the_same_order(adapter, sides, where):
         assert expected(adapter, core.search(question, k, filter=where)) == shown(found)
 
 
+@pytest.mark.quick(sides=["flat", "msrag"])
 async def test_sync_is_async(adapter, sides):
     _, retriever = sides
     native = await asyncio.gather(*(adapter.asearch(retriever, question) for question in QUESTIONS))

@@ -67,6 +67,7 @@ def thinking(call):
     return READ if "answer" in wanted else "0"
 
 
+@pytest.mark.quick(recipe=["msrag", "sire", "sirerag"])
 @pytest.mark.parametrize("recipe", sorted(REGISTRY))
 async def test_the_evidence_is_that_of_the_core(adapter, index_of, recipe):
     index = index_of(recipe)

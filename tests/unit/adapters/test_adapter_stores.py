@@ -32,7 +32,7 @@ async def test_recipes_rank_over_it_as_over_our_own_vectors(adapter, documents, 
         assert [hit.id for hit in found] == [hit.id for hit in adapter.search(own, asked.question)]
 
 
-@pytest.mark.quick(recipe=QUICK)
+@pytest.mark.quick(recipe=["sirerag"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_it_follows_every_change(adapter, documents, recipe):
     store = adapter.vector_store()

@@ -211,14 +211,13 @@ def texts(retriever):
     return sorted(found.page_content for found in retriever.invoke("text", k=50))
 
 
-@pytest.mark.parametrize("make", [SireRetriever])
-def test_the_chunks_of_one_source_are_replaced(make, caplog):
-    retriever = make.from_documents(chunks("One.", "Two.") + chunks("Other.", source="o.md"), recipe="flat")
+def test_the_chunks_of_one_source_are_replaced(caplog):
+    retriever = SireRetriever.from_documents(chunks("One.", "Two.") + chunks("Other.", source="o.md"), recipe="flat")
     assert retriever.delete_documents(filter="source=m.md").removed == 2
     retriever.add_documents(chunks("Three."))
     assert texts(retriever) == ["Other.", "Three."]
     retriever.delete_documents(filter={"year": {"gt": 2030}})
-    narrow = make(index=retriever.index, filter="source=o.md")
+    narrow = SireRetriever(index=retriever.index, filter="source=o.md")
     narrow.delete_documents(filter="year=2024")
     assert texts(retriever) == ["Three."], "a retriever deletes nothing that it cannot find"
     with pytest.raises(ConfigurationError, match=r"Nothing was deleted.*'sorce'.*did you mean 'source'"):

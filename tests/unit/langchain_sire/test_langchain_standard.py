@@ -28,7 +28,8 @@ def _suite(recipe):
         "retriever_constructor_params": property(lambda _: {"index": _index(recipe)}),
         "retriever_query_example": property(lambda _: "Who commanded the Northern Wren?"),
     }
-    return type(f"TestRetriever_{recipe}", (RetrieversIntegrationTests,), properties)
+    suite = type(f"TestRetriever_{recipe}", (RetrieversIntegrationTests,), properties)
+    return suite if recipe in ("msrag", "sire", "sirerag") else pytest.mark.slow(suite)
 
 
 for _recipe in sorted(recipes.REGISTRY):
@@ -51,12 +52,6 @@ class TestRetrieverOverVectorStore(RetrieversIntegrationTests):
     @property
     def retriever_query_example(self):
         return "Who commanded the Northern Wren?"
-
-
-class TestDocumentIndexInMemory(DocumentIndexerTestSuite):
-    @pytest.fixture
-    def index(self):
-        return SireRetriever.open()
 
 
 class TestDocumentIndexInFolder(DocumentIndexerTestSuite):

@@ -3,7 +3,6 @@
 import json
 import pickle
 
-import numpy as np
 import pytest
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
 from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
@@ -18,25 +17,6 @@ from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, KnownDocumentError
 
 pytestmark = pytest.mark.default_recipe
-
-
-def test_documents_keep_id_text_title_and_metadata():
-    given = Document(id_="d1", text="Some text.", metadata={"title": "T", "year": 1990})
-    (found,) = to_documents([given])
-    assert (found.id, found.title, found.metadata) == ("d1", "T", {"title": "T", "year": 1990})
-    assert [passage.text for passage in found.passages] == ["Some text."]
-    assert to_documents([Document(id_="d", text="x", metadata={"name": "N"})], title_key="name")[0].title == "N"
-
-
-def test_trap_numpy_numbers_and_sets_become_plain_values():
-    """`np.float32` or a set in metadata makes the pipeline's cache fail when it is saved."""
-    given = Document(
-        id_="d", text="x", metadata={"s": np.float32(0.5), "n": np.int64(3), "k": {"b", "a"}, "v": np.ones(2)}
-    )
-    (found,) = to_documents([given])
-    assert found.metadata == {"s": 0.5, "n": 3, "k": ["a", "b"], "v": [1.0, 1.0]}
-    assert type(found.metadata["s"]) is float
-    assert isinstance(given.metadata["s"], np.float32)
 
 
 def test_whole_documents_are_cut_as_the_core_cuts_them_and_nodes_know_where_they_stand():

@@ -43,6 +43,7 @@ def split():
     return SentenceSplitter(chunk_size=30, chunk_overlap=0).get_nodes_from_documents(documents())
 
 
+@pytest.mark.quick(recipe=["sire", "sirerag"])
 @pytest.mark.parametrize("recipe", ["sire", "iier", "raptor", "sirerag", "smart"])
 def test_the_splitters_nodes_come_back_as_they_were(recipe):
     given = {node.node_id: node for node in split()}

@@ -194,6 +194,7 @@ def shows_only(shown, tenant):
     return SECRETS[tenant] in text and not any(word in text for word in (SECRETS[other], f"'{other}-", f"[{other}-"))
 
 
+@pytest.mark.quick(tenant=["a"])
 @pytest.mark.parametrize("tenant", SECRETS)
 @pytest.mark.parametrize("guarded", [of_index, of_filter])
 async def test_no_word_of_another_tenant(folder, guarded, tenant, events):
