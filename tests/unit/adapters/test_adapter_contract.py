@@ -268,6 +268,7 @@ def test_headings_under_any_keys_are_searched_and_a_folder_remembers_the_keys(ad
     adapter.add(first, *parts("Gull", "blue"))
     first.index.close()
     again = adapter.load(tmp_path / "i")
+    assert again.index.recipe_name == "sire"
     adapter.add(again, *parts("Tern", "red"))
     for name, cluster in CLUSTERS.items():
         assert cluster in adapter.search(again, f"On which cluster does production of {name} run?", k=1)[0].text

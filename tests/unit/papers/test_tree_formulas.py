@@ -210,9 +210,9 @@ def test_algorithm_1_takes_from_the_first_twenty_at_most_three_bridges(spread):
 
 
 class KeywordExtractor:
-    """Gives passages the five keywords that a table has for them."""
+    """Gives passages the keywords that a table has for them."""
 
-    fingerprint = "five-keywords"
+    fingerprint = "keywords-of-a-table"
     links_titles = False
 
     def __init__(self, keywords):
@@ -235,7 +235,7 @@ def linked_passages(seed):
     for number in range(9):
         texts = []
         for _ in range(3):
-            own = tuple(words[i] for i in sorted(rng.choice(16, 5, replace=False)))
+            own = tuple(words[i] for i in sorted(rng.choice(16, 8, replace=False)))
             texts.append(f"Near the {', the '.join(own)} stands house {len(keywords)} of {rng.choice(words)}.")
             keywords[texts[-1]] = own
         documents.append(Document(f"d{number}", chunks=tuple(map(Passage, texts))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from dataclasses import replace
@@ -146,31 +145,6 @@ async def test_a_stream_that_breaks_off_keeps_what_came_and_says_so(index, fault
     assert (last.sufficient, len(last.hits)) == (False, 10)
     assert (last.usage.calls, last.usage.retrievals) == (1, 1)
     assert last.usage.output_tokens > 0
-
-
-@pytest.mark.parametrize("how", ["left", "cancelled"])
-async def test_leaving_ends_the_request(index, how):
-    async with Chat([answer(LONG)], gap=0.02) as chat:
-        begun = asyncio.Event()
-
-        async def listen_a_little():
-            steps = single(index, QUESTION, model=chat.model, stream=True)
-            async for step in steps:
-                if isinstance(step, AnswerPiece):
-                    begun.set()
-                    if how == "left":
-                        break
-            await steps.aclose()
-
-        task = asyncio.create_task(listen_a_little())
-        await begun.wait()
-        if how == "cancelled":
-            task.cancel()
-        await asyncio.wait([task])
-        while not chat.server.left:
-            await asyncio.sleep(0.01)
-        assert chat.server.sent < 15
-        assert chat.server.received == 1
 
 
 async def test_without_an_answer_there_is_nothing_to_stream(index, empty_index):

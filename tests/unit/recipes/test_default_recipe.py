@@ -1,11 +1,7 @@
 """The recipe that is built when none is named: one, everywhere, and the one that finds both passages."""
 
 import pytest
-from langchain_core.documents import Document as LangChainDocument
-from llama_index.core import Document as LlamaDocument
 
-from langchain_sire import SireRetriever as LangChainRetriever
-from llama_index_sire import SireRetriever as LlamaRetriever
 from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.recipes.registry import registered_recipe
@@ -22,19 +18,6 @@ def test_an_index_builds_sire_and_finds_both_passages_first():
         assert index.stats()["recipe"] == "sire"
         hits = index.search(QUESTION, 2)
     assert {hit.unit.title for hit in hits} == {"SS Northern Wren", "Aldous Brack"}
-
-
-def test_both_frameworks_build_it_too():
-    documents = demo_documents()
-    chain = LangChainRetriever.from_documents(
-        [LangChainDocument(d.text, metadata={"title": d.title}, id=d.id) for d in documents], k=2
-    )
-    nodes = LlamaRetriever.from_documents(
-        [LlamaDocument(text=d.text, metadata={"title": d.title}, id_=d.id) for d in documents], similarity_top_k=2
-    )
-    wanted = {"SS Northern Wren", "Aldous Brack"}
-    assert {found.metadata["title"] for found in chain.invoke(QUESTION)} == wanted
-    assert {found.metadata["title"] for found in nodes.retrieve(QUESTION)} == wanted
 
 
 def test_a_setting_of_another_version_in_a_folder_is_named_and_left(caplog):

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
+from sire_core.errors import QueryError
 from sire_core.evaluate import DataSet, Experiment
 from sire_core.evaluate.answer_eval import AnswerConfig, answer_questions, answer_scores
 from sire_core.evaluate.report import format_ablations
@@ -46,7 +48,15 @@ def test_the_passages_of_a_context_are_those_of_the_base_in_its_order(base):
             assert passages == [hit.unit.id for hit in without.search(question.question, len(passages))]
             reports = [hit for hit in hits if hit.unit.kind.value == "report"]
             assert len(reports) == 8
-            assert all(hit.path[0].step == "perspective" for hit in reports)
+            for hit in reports:
+                assert hit.path[0].step == "perspective"
+                assert re.search(rf"above {len(hit.path[0].ids)} of the \d+ entities", hit.path[0].note)
+            scores = [hit.score for hit in hits if hit.path[-1].step != "top_up"]
+            assert scores == sorted(scores, reverse=True)
+            for k in range(1, 24):
+                first = with_reports.search(question.question, k, returns="units")
+                assert first == hits[:k]
+                assert sum(hit in reports for hit in first) <= k // 3
 
 
 @pytest.mark.parametrize("base", ["dense", "sire", "iier", "own"])
@@ -116,6 +126,11 @@ def test_four_units_hold_a_report_and_a_search_may_name_its_perspective(tmp_path
     with Index(path, recipe=smart(perspective=views[1]), embedder=HashEmbedder()) as index:
         told = index.search(QUESTIONS[0].question, 12, returns="units")
         assert {hit.unit.metadata["view"] for hit in told if hit.unit.kind.value == "report"} == {views[1]}
+    with (
+        Index(path, recipe=smart(perspective="weather"), embedder=HashEmbedder()) as index,
+        pytest.raises(QueryError, match="no perspective 'weather'"),
+    ):
+        index.search(QUESTIONS[0].question, 12, returns="units")
 
 
 def test_head_counts_are_a_table_of_modularity_nmi_and_rates(tmp_path, monkeypatch):

@@ -72,7 +72,10 @@ def test_a_chain_leads_to_what_shares_no_word_with_the_question(folder):
 def test_a_path_has_one_step_per_passage_of_the_chain(folder):
     with opened(folder, similar_seeds=0) as index:
         hits = {hit.doc_ids[0]: hit for hit in index.search(QUESTION, 40)}
+        shown = index.search(QUESTION, 40, filter={"tenant": "a"})
     anna = hits["anna"].path
+    assert names(shown)[0] == "film"
+    assert {name for hit in shown for step in hit.path for name in step.ids} == {hit.unit.id for hit in shown}
     assert [step.step for step in anna] == ["seed", "chain", "chain"]
     assert [step.ids for step in anna] == [(hits[name].unit.id,) for name in ("film", "vale", "anna")]
     assert anna[0].note.startswith("holds 'The Long Tide' of the question, cosine ")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from report_edges import trees_from_edges
 
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError, ModelError, QueryError
+from sire_core.errors import ConfigurationError, ModelError
 from sire_core.extend import MENTIONS, ScoredRanking
 from sire_core.papers.indexrag.select import Quota, QuotaRange, choose
 from sire_core.papers.smart.select import ReportSelector, ReportTrees
@@ -264,21 +264,6 @@ def test_oracle_E9_reports_above_the_entities_of_the_hits():
     assert set(names(view, 1, cap=None)) == {"p0", "a1", "r1", "b1", "b2", "r2"}
 
 
-@pytest.mark.parametrize("k", range(1, 40))
-def test_at_most_every_third_of_the_first_k_is_a_report_whatever_k_is(k):
-    view = trees([(f"e{i}", f"e{i + 1}") for i in range(60)])
-    found = names(view, k)
-    reports = [name for name in found if not name.startswith("p")]
-    assert len(found) == k
-    assert len(reports) <= k // 3
-    assert found == names(view, 60)[:k]
-    if k in (6, 24):
-        assert len(reports) == k // 3
-    if k == 4:  # what LangChain asks for
-        assert len(reports) == 1
-    assert [name for name in found if name.startswith("p")] == [f"p{i}" for i in range(k - len(reports))]
-
-
 def test_what_a_better_report_says_is_not_said_again():
     view = trees([("e0", "e1")] * 24, kappa=2)
     for at in (-1, -2, -3):  # the second tree says what the first says
@@ -307,21 +292,6 @@ def test_paths_do_not_name_entities_that_a_filter_hides():
         assert selected.path(positions[ids.index("0.top")])[0].ids == shown
 
 
-def test_scores_fall_and_paths_say_why():
-    view = trees([("e0", "e1")] * 8, kappa=2)
-    ids, scores, selected, positions = select_reports(view, 14)
-    given = [name for name in ids if not name.startswith("p")]
-    assert given
-    split = [any(step.step == "top_up" for step in selected.path(at)) for at in positions]
-    assert split == sorted(split)
-    kept = [score for score, extra in zip(scores, split, strict=True) if not extra]
-    assert kept == sorted(kept, reverse=True)
-    path = selected.path(positions[ids.index(given[0])])
-    assert path[0].step == "perspective"
-    assert "above 2 of the 2 entities" in path[0].note
-    assert path[0].ids == ("e0", "e1")
-
-
 def test_a_number_caps_and_impossible_caps_are_refused():
     view = trees([("e0", "e1", "e2")] * 20, kappa=3)
     assert [len(added(view, 20, cap=cap)) for cap in (0, 1)] == [0, 1]
@@ -337,14 +307,6 @@ def test_tokens_bound_the_reports_and_what_does_not_fit_is_passed_over():
     assert sorted(unit.id for unit in added(view, 24)) == ["0.e0", "0.e1", "0.top"]
     assert sorted(unit.id for unit in added(view, 24, cap_tokens=20)) == ["0.e0", "0.e1"]
     assert len(added(view, 24, cap_tokens=6)) == 1
-
-
-def test_a_search_may_name_a_perspective():
-    view = trees([("e0", "e1")] * 24, kappa=2)
-    for name in ("1", "0"):
-        assert {unit.tree for unit in added(view, 12, perspective=name)} == {name}
-    with pytest.raises(QueryError, match="no perspective 'roles'"):
-        added(view, 12, perspective="roles")
 
 
 QUESTION = "Who directed The Long Tide?"
