@@ -66,6 +66,13 @@ def test_parts_give_a_recipe_its_settings():
         ResolvedSettings({"wind": True}, Component(Mill, without=("wind",)))
 
 
+BOUNDS = [
+    *(("sire", "rounds", 10), ("sire", "read_steps", 1000), ("sire", "rerank_pool", 1000), ("linearrag", "rounds", 20)),
+    *(("msrag", "relation_hops", 20), ("iier", "max_length", 100), ("smart", "epochs", 100_000)),
+]
+"""Work that a page may ask for."""
+
+
 @pytest.mark.parametrize(
     ("recipe", "settings", "message"),
     [
@@ -82,6 +89,13 @@ def test_parts_give_a_recipe_its_settings():
         ("indexrag", {"stage2": False, "tau": 5}, "tau has no effect with stage2=False"),
         ("indexrag", {"summary_tokens": 50}, "summary_tokens has no effect with stage1='qa'"),
         ("pagerank", {"damping": 1.5}, "damping is a number from 0 to 0.99"),
+        ("smart", {"base": 5}, "base"),
+        ("smart", {"mu": 0.001, "abstractor": "neural"}, "mu"),
+        ("smart", {"sizes": (4.5, 2, 2), "abstractor": "neural"}, "sizes"),
+        *(
+            (recipe, {name: 1_000_000}, rf"{name} is a whole number from \d+ to {most}, not 1000000\.")
+            for recipe, name, most in BOUNDS
+        ),
     ],
 )
 def test_a_recipe_refuses_what_is_not_allowed_or_has_no_effect(recipe, settings, message):
@@ -147,20 +161,3 @@ def test_what_ids_depend_on():
 def test_settings_that_make_no_sense(wrong):
     with pytest.raises(ConfigurationError):
         Index(**wrong)
-
-
-@pytest.mark.parametrize(
-    ("recipe", "name", "largest"),
-    [
-        ("sire", "rounds", 10),
-        ("sire", "read_steps", 1000),
-        ("sire", "rerank_pool", 1000),
-        ("linearrag", "rounds", 20),
-        ("msrag", "relation_hops", 20),
-        ("iier", "max_length", 100),
-        ("smart", "epochs", 100_000),
-    ],
-)
-def test_work_that_a_page_may_ask_for_is_bounded(recipe, name, largest):
-    with pytest.raises(ConfigurationError, match=rf"{name} is a whole number from \d+ to {largest}, not 1000000\."):
-        recipe_by_name(recipe, **{name: 1_000_000})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from long_tide import CHAIN as CORPUS
 
 from sire_core import Document, Index, Passage
 from sire_core.extend import KnownSimilarities
@@ -27,15 +28,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import Recipe
 
 
-CORPUS = [
-    Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)", {"tenant": "a"}),
-    Document("vale", "Mira Vale was a director, the daughter of Anna Vale.", "Mira Vale", {"tenant": "b"}),
-    Document("anna", "Anna Vale was a painter in Port Amber.", "Anna Vale", {"tenant": "a"}),
-    *(
-        Document(f"o{i}", f"Bridge number {i} spans the river Elm near mill {i}.", f"Bridge {i}", {"tenant": "a"})
-        for i in range(30)
-    ),
-]
 GRAPH = {"use_sim": False}  # the vectors of the tests' embedder say little
 QUESTION = "Who was the mother of the director of The Long Tide?"
 

@@ -5,6 +5,7 @@ import re
 from itertools import pairwise
 
 import pytest
+from long_tide import FAMILY as CORPUS
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
@@ -13,16 +14,6 @@ from sire_core.models.sync import run_sync
 from sire_core.recipes import msrag
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 
-CORPUS = [
-    Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide", metadata={"tenant": "a"}),
-    Document("vale", "Mira Vale married Anna Vale. Mira Vale painted Port Amber.", "Mira Vale", {"tenant": "a"}),
-    Document("anna", "Anna Vale was a painter.", "Anna Vale", metadata={"tenant": "b"}),
-    Document("port", "Port Amber is a harbor.", "Port Amber", metadata={"tenant": "a"}),
-    *(
-        Document(f"o{i}", f"Bridge {i} spans the river Elm near mill {i}.", f"Bridge {i}", {"tenant": "a"})
-        for i in range(20)
-    ),
-]
 QUESTION = "Who directed The Long Tide?"
 
 

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
-from sire_core.recipes import indexrag, pagerank, raptor, smart
+from sire_core.errors import LimitExceededError, ModelError
+from sire_core.recipes import pagerank
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
 
@@ -24,28 +24,6 @@ def test_an_explanation_neither_names_nor_counts_what_is_hidden(tmp_path):
     assert "Redcanary" not in shown
     assert f"among {index.snapshot().size} units" in shown
     assert index.snapshot().size < hidden.snapshot().size
-
-
-@pytest.mark.parametrize(
-    ("recipe", "settings"),
-    [
-        (raptor, {"hierarchy": "no"}),
-        (raptor, {"hierarchy": None}),
-        (indexrag, {"top_up": "no"}),
-        (indexrag, {"depth": "abc"}),
-        (indexrag, {"depth": 2.5}),
-        (indexrag, {"depth": float("nan")}),
-        (indexrag, {"depth": 0}),
-        (smart, {"base": 5}),
-        (smart, {"base": True}),
-        (smart, {"mu": 0.001, "abstractor": "neural"}),
-        (smart, {"sizes": (4.5, 2, 2), "abstractor": "neural"}),
-    ],
-)
-def test_values_without_meaning_are_refused_when_the_recipe_is_made(recipe, settings):
-    name = next(iter(settings))
-    with pytest.raises(ConfigurationError, match=name):
-        recipe(**settings)
 
 
 @pytest.mark.parametrize("fault", ["I think: Lars", ModelError("the server is down")])

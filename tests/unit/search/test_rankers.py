@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from long_tide import CHAIN
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
@@ -110,17 +111,6 @@ def test_an_embedder_without_tokens_is_told():
         built(HashEmbedder()).search("Port Amber")
     with pytest.raises(ConfigurationError, match="at least 1, not 0"):
         LateInteraction(0)
-
-
-CHAIN = [
-    Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)", {"tenant": "a"}),
-    Document("vale", "Mira Vale was a director, the daughter of Anna Vale.", "Mira Vale", {"tenant": "b"}),
-    Document("anna", "Anna Vale was a painter in Port Amber.", "Anna Vale", {"tenant": "a"}),
-    *(
-        Document(f"o{i}", f"Bridge number {i} spans the river Elm near mill {i}.", f"Bridge {i}", {"tenant": "a"})
-        for i in range(30)
-    ),
-]
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from long_tide import FAMILY as CORPUS
 from report_edges import trees_from_edges
 
-from sire_core import Document, Index
+from sire_core import Index
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.extend import MENTIONS, ScoredRanking
 from sire_core.papers.indexrag.select import Quota, QuotaRange, choose
@@ -310,13 +311,6 @@ def test_tokens_bound_the_reports_and_what_does_not_fit_is_passed_over():
 
 
 QUESTION = "Who directed The Long Tide?"
-CORPUS = [
-    Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide"),
-    Document("vale", "Mira Vale married Anna Vale. Mira Vale painted Port Amber.", "Mira Vale"),
-    Document("anna", "Anna Vale was a painter.", "Anna Vale"),
-    Document("port", "Port Amber is a harbor.", "Port Amber"),
-    *(Document(f"o{i}", f"Bridge number {i} spans the river Elm near mill {i}.", f"Bridge {i}") for i in range(20)),
-]
 recipes = pytest.mark.parametrize("recipe", ["msrag", "sire"])
 
 
