@@ -106,6 +106,7 @@ async def test_trap_no_stale_summary_stays_in_the_users_vector_store(native):
     assert not [d for d in store.store.values() if "filmed" in d["text"]]
 
 
+@pytest.mark.quick(cleanup=["incremental", "full"])
 @pytest.mark.parametrize("cleanup", [None, "incremental", "full", "scoped_full"])
 @pytest.mark.parametrize("native", [False, True], ids=["index", "aindex"])
 @pytest.mark.parametrize("make", [SireVectorStore, lambda: SireRetriever.open(recipe="sirerag", k=50)])

@@ -80,7 +80,7 @@ def corpus(canary=False):
 @pytest.mark.parametrize(
     ("strategy", "is_async"), [(DocstoreStrategy.UPSERTS, True), (DocstoreStrategy.UPSERTS_AND_DELETE, False)]
 )
-@pytest.mark.quick(recipe=["iier", "sire", "sirerag"])
+@pytest.mark.quick(recipe=["sire", "sirerag"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_second_run_with_one_changed_document_leaves_no_stale_summary(tmp_path, recipe, strategy, is_async):
     world = World(tmp_path, recipe, strategy, is_async=is_async)

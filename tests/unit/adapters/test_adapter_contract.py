@@ -403,7 +403,7 @@ def shown(found):
     return [(hit.id, hit.text, pytest.approx(hit.score, abs=1e-6), hit.doc_ids, hit.path) for hit in found]
 
 
-@pytest.mark.quick(where=FILTERS[::2])
+@pytest.mark.quick(where=FILTERS[::2], sides=["flat", "iier", "msrag", "sire", "sirerag"])
 @pytest.mark.parametrize("where", FILTERS, ids=str)
 def test_the_same_hits_in_the_same_order(adapter, sides, where):
     core, retriever = sides
