@@ -74,7 +74,6 @@ from sire_core.models.prompt_format import parse_order as parse_order
 from sire_core.models.usage import estimate_tokens as estimate_tokens
 from sire_core.progress import ProgressLike as ProgressLike
 from sire_core.progress import progress_of as progress_of
-from sire_core.protocols import BlockEdges as BlockEdges
 from sire_core.protocols import BoolArray as BoolArray
 from sire_core.protocols import BuildView as BuildView
 from sire_core.protocols import Change as Change

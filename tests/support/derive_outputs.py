@@ -36,5 +36,5 @@ def derive_outputs(
     items = [Item(unit.id, place, 0, PassageInput(unit, (), record)) for place, (unit, record) in enumerate(passages)]
     stored: Any = _NothingStored()
     found = asyncio.run(derive(steps, ItemChange(items, [item.id for item in items]), stored, cast("Any", _View())))
-    outputs = {step.name: found.tables[step.name].all_outputs() for step in steps if step.reduces}
+    outputs = {step.name: found.tables[step.name].all_outputs() for step in steps}
     return outputs, {unit.id: unit for unit in found.delta.put_units}

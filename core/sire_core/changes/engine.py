@@ -105,14 +105,9 @@ async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> R
     result = await derive(steps, passages, stored, view, view.state().get("limits", {}), forced)
     limits = {step.name: step.size_limit() for step in steps if step.size_limit() is not None}
     left_over = [unit.id for unit in view.units()] if is_new else []
-    delta = Delta(
-        put_units=result.delta.put_units,
-        drop_units=(*result.delta.drop_units, *left_over),
-        state={"extractor": view.fingerprints[1], **({"limits": limits} if limits else {})},
-        tables=result.delta.tables,
-        failures=result.delta.failures,
-    )
-    return replace(result, delta=delta)
+    state = {"extractor": view.fingerprints[1], **({"limits": limits} if limits else {})}
+    drop_units = (*result.delta.drop_units, *left_over)
+    return replace(result, delta=replace(result.delta, drop_units=drop_units, state=state))
 
 
 async def derive(
@@ -143,9 +138,8 @@ async def derive(
             table.names = Table(f"{step.name}/names", stored, table.is_new)
             table.names.resolve(await step.resolve(table, context))
         again = forced_items[step.name] = _forced(step, table, forced_items[step.source], context)
-        if step.reduces:
-            dirty = await asyncio.to_thread(_dirty, step, table, differing, (limits or {}).get(step.name), context)
-            changed[step.name] = await _reduce(step, table, dirty | again, context, units)
+        dirty = await asyncio.to_thread(_dirty, step, table, differing, (limits or {}).get(step.name), context)
+        changed[step.name] = await _reduce(step, table, dirty | again, context, units)
     delta = Delta(
         put_units=tuple(units.put.values()),
         drop_units=tuple(name for name in units.dropped if name not in units.put),
@@ -227,25 +221,12 @@ def _moved(step: Step, table: Table, names: Table, context: Context) -> set[str]
 
 
 def _near_limit(step: Step, table: Table, before: int | None, context: Context) -> set[str]:
-    """Keys that may be on the other side of the limit now."""
+    """Groups that may be on the other side of the limit now, those of several keys whatever their size."""
     now = step.size_limit()
     if now == before or now is None or before is None:
         return set()
-    fewest = min(now, before)
-    several = _merged_above(table, context.tables[step.merged_by].merged, fewest) if step.merged_by else set[str]()
-    return several.union(table.keys_above(fewest)).difference(step.without_output)
-
-
-def _merged_above(table: Table, merged: Mapping[str, str], items: int) -> set[str]:
-    """Groups of several keys that may have rows of more items than a number, before a change or after it."""
-    keys = {*merged, *merged.values()}
-    above = set[str]()
-    for sizes in (table.sizes_before(keys), table.sizes(keys)):
-        totals = {whole: sizes.get(whole, 0) for whole in merged.values()}
-        for key, whole in merged.items():
-            totals[whole] += sizes.get(key, 0)
-        above.update(whole for whole, total in totals.items() if total > items)
-    return above
+    several = context.tables[step.merged_by].merged.values() if step.merged_by else ()
+    return {*several, *table.keys_above(min(now, before))}.difference(step.without_output)
 
 
 @dataclass(slots=True)

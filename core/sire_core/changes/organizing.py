@@ -172,19 +172,12 @@ class _OrganizerView:
     def notes(self, keys: Collection[str]) -> Mapping[str, bytes]:
         return self._store.notes(self.fingerprint, list(keys))
 
-    def required(self, organizer: str) -> tuple[Sequence[Unit], Sequence[Edge], Delta]:
+    def required_units(self, organizer: str) -> Sequence[Unit]:
         fingerprint, delta = self._finished[organizer]
         dropped = set(delta.drop_units)
         units = {unit.id: unit for unit in self._store.units(fingerprint) if unit.id not in dropped}
         units.update((unit.id, unit) for unit in delta.put_units)
-        gone = {(e.kind, e.source, e.target) for e in (*delta.drop_edges, *delta.in_blocks.drop)}
-        edges = {(e.kind, e.source, e.target): e for e in self._store.edges([fingerprint])}
-        edges = {key: edge for key, edge in edges.items() if key not in gone}
-        edges.update(((e.kind, e.source, e.target), e) for e in (*delta.put_edges, *delta.in_blocks.put))
-        return list(units.values()), list(edges.values()), delta
-
-    def required_delta(self, organizer: str) -> Delta:
-        return self._finished[organizer][1]
+        return list(units.values())
 
     def required_notes(self, organizer: str, keys: Collection[str]) -> Mapping[str, bytes]:
         fingerprint, delta = self._finished[organizer]

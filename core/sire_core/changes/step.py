@@ -39,7 +39,6 @@ class Step:
         name: Unique within its derivation.
         source: `PASSAGES`, or the name of the earlier step whose outputs are the items.
         merged_by: Name of the step whose `resolve` says which keys are one; its own, an earlier one's, or empty.
-        reduces: Whether keys have outputs; else only the rows are of use.
         portable: Whether the step can be pickled: then its items are mapped wherever the build's `Runner` works.
         independent: Whether `reduce` looks at the rows of its own groups only, and not at its context: then groups are
             reduced there in parts, too.
@@ -49,7 +48,6 @@ class Step:
     name: str
     source: ClassVar[str] = PASSAGES
     merged_by: ClassVar[str] = ""
-    reduces: bool = True
     portable: ClassVar[bool] = True
     independent: ClassVar[bool] = False
     without_output: ClassVar[Collection[str]] = ()

@@ -127,10 +127,6 @@ class EdgeChange(NamedTuple):
     names: Sequence[str] = ()  # names under which the source knows the target
     title: bool = False  # whether the target titles the source
 
-    def edge(self, kind: str) -> Edge:
-        """Return it as an `Edge` of a kind."""
-        return _edge(kind, self.source, self.target, self.names, self.title)
-
 
 @dataclass(frozen=True, slots=True)
 class EdgeColumns:
@@ -190,10 +186,12 @@ class EdgeColumns:
         rows = np.arange(len(self.sources)) if rows is None else rows
         names = self.lists.names_of(self.numbers[rows])
         columns = (self.sources[rows].tolist(), self.targets[rows].tolist(), self.titles[rows].tolist())
-        return [
-            _edge(kind, source.decode(), target.decode(), edge_names, title)
-            for source, target, title, edge_names in zip(*columns, names, strict=True)
-        ]
+        edges = []
+        for source, target, title, edge_names in zip(*columns, names, strict=True):
+            metadata: dict[str, Any] = {"names": edge_names} if kind == MENTIONS else {}
+            metadata |= {"title": True} if title else {}
+            edges.append(Edge(kind, source.decode(), target.decode(), 1.0, metadata))
+        return edges
 
     def to_bytes(self) -> bytes:
         """Serialize as a block."""
@@ -246,11 +244,6 @@ def _updated_block(_: None, part: Sequence[tuple[bytes | None, Sequence[bytes]]]
     before = EdgeColumns.empty() if stored is None else EdgeColumns.from_bytes(stored)
     after = before.updated([EdgeChange(*row) for rows in changes for row in marshal.loads(rows)])  # noqa: S302 - of this build
     return after.to_bytes() if len(after.sources) else None
-
-
-def _edge(kind: str, source: str, target: str, names: Sequence[str], title: bool) -> Edge:
-    metadata: dict[str, Any] = {"names": names} if kind == MENTIONS else {}
-    return Edge(kind, source, target, 1.0, metadata | ({"title": True} if title else {}))
 
 
 class IdPositions:

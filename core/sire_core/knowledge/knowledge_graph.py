@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -16,7 +15,6 @@ from sire_core.documents.heading_paths import naming_title
 from sire_core.extraction.headings import base_title
 from sire_core.knowledge import MENTIONS, RELATES
 from sire_core.knowledge.same_names import CLAIMS, VALUE, NameMerging
-from sire_core.protocols import BlockEdges
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.text.words import cached_key, name_key
 from sire_core.types import Unit, UnitKind, unit_id
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from sire_core.changes.step_table import Table
     from sire_core.knowledge.edge_columns import EdgeChange
     from sire_core.protocols import BuildView, Change, Delta
-    from sire_core.types import Chunk, Edge, ExtractionRecord
+    from sire_core.types import Chunk, ExtractionRecord
 
 
 class NamedEntity(NamedTuple):
@@ -344,30 +342,18 @@ class KnowledgeGraph(Derivation):
         from sire_core.knowledge.edge_columns import updated_blocks
 
         results = await run_steps(self.steps(view), change, view)
-        changes: dict[str, Callable[[], Iterable[EdgeChange]]] = {
-            MENTIONS: partial(_mentions, results.outputs[Entities.name], view.fingerprint),
-            RELATES: partial(_relations, results.outputs.get(Relations.name, ()), view.fingerprint),
-        }
         notes: dict[str, bytes | None] = {}
-        for kind, make in changes.items():
-            notes |= await asyncio.to_thread(updated_blocks, kind, make(), view.notes, view.runner)
-        edges = BlockEdges(_Edges(changes, put=True), _Edges(changes, put=False))
-        delta = replace(results.delta, notes=notes, in_blocks=edges)
+        for kind, changes in (
+            (MENTIONS, _mentions(results.outputs[Entities.name], view.fingerprint)),
+            (RELATES, _relations(results.outputs.get(Relations.name, ()), view.fingerprint)),
+        ):
+            notes |= await asyncio.to_thread(updated_blocks, kind, changes, view.notes, view.runner)
+        delta = replace(results.delta, notes=notes)
         if not self.summaries or view.language_model is None:
             return delta
         from sire_core.knowledge.element_summaries import with_summaries
 
         return await with_summaries(delta, view)
-
-
-class _Edges:
-    """Edges that a change writes (`put`) or deletes, made anew at every iteration."""
-
-    def __init__(self, changes: Mapping[str, Callable[[], Iterable[EdgeChange]]], *, put: bool) -> None:
-        self._changes, self._put = changes, put
-
-    def __iter__(self) -> Iterator[Edge]:
-        return (c.edge(kind) for kind, make in self._changes.items() for c in make() if c.put is self._put)
 
 
 def _mentions(changes: Iterable[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:

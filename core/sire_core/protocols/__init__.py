@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sire_core.protocols.building import BlockEdges as BlockEdges
 from sire_core.protocols.building import BuildView as BuildView
 from sire_core.protocols.building import Change as Change
 from sire_core.protocols.building import ChunkInContext as ChunkInContext

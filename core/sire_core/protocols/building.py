@@ -112,25 +112,11 @@ class TableChange:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockEdges:
-    """Edges that are kept in blocks of columns among the notes of a delta, and nowhere else.
-
-    Attributes:
-        put: Those that come or differ; can be gone through again.
-        drop: Those that go.
-    """
-
-    put: Iterable[Edge] = ()
-    drop: Iterable[Edge] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Delta:
     """Change of an organizer's part of the pool. Dropping comes first, then putting.
 
     `state` replaces what was stored; `notes` are many small states by key, of which only those named here are written,
     or deleted where the value is None. `tables` are changes of the tables of steps, by name.
-    `in_blocks` are edges besides, which the notes hold.
     """
 
     put_units: tuple[Unit, ...] = ()
@@ -140,7 +126,6 @@ class Delta:
     state: Mapping[str, Any] | None = None
     notes: Mapping[str, bytes | None] = field(default_factory=dict)
     tables: Mapping[str, TableChange] = field(default_factory=dict)
-    in_blocks: BlockEdges = BlockEdges()
     failures: tuple[Failure, ...] = ()
 
 
@@ -224,11 +209,8 @@ class BuildView(Protocol):
     def notes(self, keys: Collection[str]) -> Mapping[str, bytes]:
         """Notes that this organizer stored before, by key; unknown keys are left out."""
 
-    def required(self, organizer: str) -> tuple[Sequence[Unit], Sequence[Edge], Delta]:
-        """Units and edges of a required organizer after the change, and its delta."""
-
-    def required_delta(self, organizer: str) -> Delta:
-        """Delta of a required organizer in this change; unlike `required` it reads nothing."""
+    def required_units(self, organizer: str) -> Sequence[Unit]:
+        """Units of a required organizer after the change."""
 
     def required_notes(self, organizer: str, keys: Collection[str]) -> Mapping[str, bytes]:
         """Notes of a required organizer after the change, by key; unknown keys are left out."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sire_core.extend import (
-    BlockEdges,
     Delta,
     OrganizerBase,
     approximate_neighbors,
@@ -148,9 +147,7 @@ class InteractionGraph(OrganizerBase):
         keywords = KeywordTable.of(self._phrases(view))
         links = self._links(view, keywords, vectors)
         table = InteractionTable(np.array([unit.id for unit in units], dtype="S24"), links, keywords)
-        before = InteractionTable.from_note(view.notes([GRAPH_NOTE]).get(GRAPH_NOTE))
         return Delta(
-            in_blocks=BlockEdges(put=table, drop=before),
             state={"figures": {"interactions": links.counts(), "media": _media(units)}},
             notes={GRAPH_NOTE: table.to_note(), WORDS_NOTE: PassagePhrases.of(units).to_note()},
         )

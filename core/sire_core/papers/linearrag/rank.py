@@ -264,15 +264,7 @@ _NONE = Active(0.0, 0, "", 0.0)
 def _nearest(
     graph: TriGraph, view: View, names: Sequence[str], vectors: FloatArray, allowed: BoolArray | None
 ) -> dict[int, Active]:
-    """For each name the entity with the most similar one; of an entity that several names lead to the last score.
-
-    Args:
-        graph: The entities.
-        view: The pool with their vectors.
-        names: Names in the question.
-        vectors: Their vectors, `[names, d]`.
-        allowed: Units that may appear, `[size]`; None for all.
-    """
+    """For each name the entity with the most similar one; of an entity that several names lead to the last score."""
     positions = IdPositions.of(view).find(np.array(graph.mentions.entity_ids, dtype="S24"))
     entities = np.flatnonzero(positions >= 0)
     if allowed is not None:

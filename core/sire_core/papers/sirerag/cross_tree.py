@@ -49,7 +49,7 @@ class CrossTree(OrganizerBase):
         number = {chunk.id: i for i, chunk in enumerate(view.chunks)}
         levels: dict[int, list[Unit]] = {}
         for name in self.requires:
-            units = view.required(name)[0]
+            units = view.required_units(name)
             for unit in sorted(units, key=lambda unit: (min(number[chunk] for chunk in unit.chunk_ids), unit.id)):
                 levels.setdefault(unit.level, []).append(unit)
         aggregates = [unit for unit in levels.pop(0, []) if unit.kind is UnitKind.AGGREGATE]

@@ -16,6 +16,7 @@ from sire_core.extend import (
     Ragged,
     block_of,
     by_appearance,
+    chained_hashes,
     hash64,
     id_hashes,
     positions_in,
@@ -54,18 +55,13 @@ _PART_COLUMNS: Mapping[str, Mapping[str, Any]] = {
 _EMPTY_PARTS = {name: Ragged.of((), types) for name, types in _PART_COLUMNS.items()}
 
 
-def passage_version(unit: Unit) -> int:
-    """Distinguish passages of one id: 0 for a passage of one chunk, else a hash of its chunks."""
-    return 0 if len(unit.chunk_ids) == 1 else hash64("\0".join(unit.chunk_ids))
-
-
 @dataclass(frozen=True, slots=True)
 class NetworkTable(ArrayNote):
     """Names and statements of all passages, in corpus order, one `Ragged` per part."""
 
     extractor: str = ""  # fingerprint of the extractor of the records
     passages: tuple[str, ...] = ()  # ids of the passages, in corpus order
-    versions: HashArray = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `passage_version`
+    versions: HashArray = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of their chunks and entities
     # See the columns above
     named: Ragged = _EMPTY_PARTS["named"]
     pairs: Ragged = _EMPTY_PARTS["pairs"]
@@ -74,7 +70,7 @@ class NetworkTable(ArrayNote):
     about: Ragged = _EMPTY_PARTS["about"]
     traits: Ragged = _EMPTY_PARTS["traits"]
 
-    def updated(self, units: Sequence[Unit], rows: Mapping[str, PassageRows]) -> NetworkTable:
+    def updated(self, units: Sequence[Unit], versions: HashArray, rows: Mapping[str, PassageRows]) -> NetworkTable:
         """Return the table after a change, with new rows of some passages."""
         numbers = {passage: number for number, passage in enumerate((*self.passages, *rows))}  # what is new wins
         groups = np.array([numbers[unit.id] for unit in units], dtype=np.int64)
@@ -84,7 +80,7 @@ class NetworkTable(ArrayNote):
         return replace(
             self,
             passages=tuple(unit.id for unit in units),
-            versions=np.array([passage_version(unit) for unit in units], dtype=np.uint64),
+            versions=versions,
             **{name: getattr(self, name).chosen(new[name], groups) for name in _PART_COLUMNS},
         )
 
@@ -262,22 +258,24 @@ class NetworkChange:
         before = NetworkTable.from_note(view.notes([NETWORK]).get(NETWORK))
         if before.extractor != view.fingerprints[1]:
             before = NetworkTable()
+        units, mentions = view.chunk_units, _Mentions(view)
         versions = dict(zip(before.passages, before.versions.tolist(), strict=True))
         stale = {*changed_chunks, *view.stale_links()}
-        graph = view.required_delta(_GRAPH).in_blocks
-        stale.update(edge.source for edges in (graph.put, graph.drop) for edge in edges if edge.kind == MENTIONS)
-        units = view.chunk_units
-        changed = [unit for unit in units if unit.id in stale or versions.get(unit.id) != passage_version(unit)]
+        changed = [
+            number
+            for number, (unit, version) in enumerate(zip(units, mentions.versions.tolist(), strict=True))
+            if unit.id in stale or versions.get(unit.id) != version
+        ]
         rows: dict[str, PassageRows] = {}
         for start in range(0, len(changed), _PASSAGES_PER_BATCH):
             batch = changed[start : start + _PASSAGES_PER_BATCH]
-            records, mentions = view.records({unit.chunk_ids[0] for unit in batch}), _mentions(view, batch)
-            for unit in batch:
-                named = mentions[unit.id]
+            records = view.records({units[number].chunk_ids[0] for number in batch})
+            for number in batch:
+                unit, named = units[number], mentions.of(number)
                 stated = read_passage(records.get(unit.chunk_ids[0]), named, unit.title)
                 self._texts[unit.id] = PassageTexts.of(named, stated)
                 rows[unit.id] = passage_rows(stated, named, unit)
-        self.table = replace(before.updated(units, rows), extractor=view.fingerprints[1])
+        self.table = replace(before.updated(units, mentions.versions, rows), extractor=view.fingerprints[1])
         self.notes: dict[str, bytes | None] = dict.fromkeys(sorted(versions.keys() - set(self.table.passages)))
         self.notes |= {passage: texts.to_note() for passage, texts in self._texts.items()}
         self.notes[NETWORK] = self.table.to_note()
@@ -291,13 +289,27 @@ class NetworkChange:
         return {number: self._texts[name] for number, name in names.items()}
 
 
-def _mentions(view: BuildView, passages: Sequence[Unit]) -> dict[str, list[EntityMention]]:
-    """Return the entities that passages spell out, in order."""
-    blocks = {block_of(MENTIONS, view.place(unit.chunk_ids[0])[0]) for unit in passages}
-    columns = EdgeColumns.of_blocks(view.required_notes(_GRAPH, sorted(blocks)).values())
-    mentions: dict[str, list[EntityMention]] = {unit.id: [] for unit in passages}
-    is_wanted = positions_in(id_hashes(np.array(list(mentions), dtype="S24")), id_hashes(columns.sources)) >= 0
-    for edge in columns.edges(MENTIONS, np.flatnonzero(is_wanted)):
-        if edge.metadata["names"]:
-            mentions[edge.source].append(EntityMention.of(edge))
-    return {passage: sorted(named) for passage, named in mentions.items()}
+class _Mentions:
+    """The entities that passages spell out, by number of the passage."""
+
+    def __init__(self, view: BuildView) -> None:
+        units = view.chunk_units
+        blocks = {block_of(MENTIONS, view.place(unit.chunk_ids[0])[0]) for unit in units}
+        self._columns = columns = EdgeColumns.of_blocks(view.required_notes(_GRAPH, sorted(blocks)).values())
+        ids = np.array([unit.id for unit in units], dtype="S24")
+        passages = positions_in(id_hashes(ids), id_hashes(columns.sources))
+        edges = id_hashes(columns.targets) * GOLDEN ^ columns.lists.hashes[columns.numbers] ^ columns.titles
+        order = np.lexsort((edges, passages))
+        self._rows = order[np.count_nonzero(passages < 0) :]
+        counts = np.bincount(passages[self._rows], minlength=len(units))
+        self._ends = np.cumsum(counts)
+        # Passages of one id may differ in their chunks; of a single chunk the id says all.
+        chunks = ["\0".join(unit.chunk_ids) if len(unit.chunk_ids) > 1 else "" for unit in units]
+        hashes = np.array([hash64(names) if names else 0 for names in chunks], dtype=np.uint64)
+        self.versions = hashes ^ chained_hashes(edges[self._rows], counts)  # change with chunks or entities, `[n]`
+
+    def of(self, number: int) -> list[EntityMention]:
+        """Return the entities that a passage spells out, in order."""
+        rows = self._rows[self._ends[number - 1] if number else 0 : self._ends[number]]
+        edges = self._columns.edges(MENTIONS, rows)
+        return sorted(EntityMention.of(edge) for edge in edges if edge.metadata["names"])

@@ -346,43 +346,25 @@ def repaired_clusters(
 
 
 def _place_new_vertices(levels: IntArray, is_stored: BoolArray, graph: UndirectedGraph) -> None:
-    """Put new vertices into clusters; changes `levels`."""
+    """Put new vertices into the clusters that most of their edges lead to, nearest ones first; changes `levels`.
+
+    What no edge joins with a cluster becomes one of its own, component by component.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     starts, targets, weights = graph.rows()
-    next_cluster = int(levels.max(initial=-1)) + 1
-    for vertex in _reach_order(is_stored, starts, targets):
-        row = slice(int(starts[vertex]), int(starts[vertex + 1]))
-        neighbors = [
-            (u, w) for u, w in zip(targets[row].tolist(), weights[row].tolist(), strict=True) if levels[0, u] >= 0
-        ]
-        levels[:, vertex] = levels[:, _heaviest_neighbor(neighbors, levels[0])] if neighbors else next_cluster
-        next_cluster += not neighbors
-
-
-def _reach_order(is_stored: BoolArray, starts: IntArray, targets: IntArray) -> list[int]:
-    """Order new vertices breadth first from the old ones, then by component."""
-    seen = is_stored.copy()
-    order: list[int] = []
-
-    def neighbors_of(vertex: int) -> list[int]:
-        neighbors: list[int] = targets[starts[vertex] : starts[vertex + 1]].tolist()
-        return neighbors
-
-    new = np.flatnonzero(~is_stored).tolist()
-    reached = ((u, vertex) for vertex in new for u in neighbors_of(vertex) if is_stored[u])
-    for queue in ([vertex for _, vertex in sorted(reached)], *([vertex] for vertex in new)):
-        for vertex in queue:  # grows while it is read
-            if not seen[vertex]:
-                seen[vertex] = True
-                order.append(vertex)
-                queue.extend(neighbors_of(vertex))
-    return order
-
-
-def _heaviest_neighbor(neighbors: Sequence[tuple[int, float]], clusters: IntArray) -> int:
-    """Return a neighbor in the cluster with most weight, the first in a tie."""
-    total: dict[int, float] = {}
-    for neighbor, weight in neighbors:
-        cluster = int(clusters[neighbor])
-        total[cluster] = total.get(cluster, 0.0) + weight
-    best = max(total, key=lambda cluster: total[cluster])
-    return next(neighbor for neighbor, _ in neighbors if clusters[neighbor] == best)
+    adjacency = csr_array((weights, targets, starts), shape=(graph.size, graph.size))
+    waiting = np.flatnonzero(~is_stored)
+    while len(waiting):
+        placed, first = np.flatnonzero(levels[0] >= 0), first_members(levels[0])
+        shape = (graph.size, max(1, len(first)))
+        members = csr_array((np.ones(len(placed)), (placed, levels[0][placed])), shape=shape)
+        links = (adjacency[waiting] @ members).tocsr()
+        linked = np.diff(links.indptr) > 0
+        if not linked.any():
+            parts = connected_components(adjacency[waiting][:, waiting], directed=False)[1]
+            levels[:, waiting] = int(levels.max(initial=-1)) + 1 + parts
+            return
+        levels[:, waiting[linked]] = levels[:, first[links[linked].argmax(axis=1).ravel()]]
+        waiting = waiting[~linked]

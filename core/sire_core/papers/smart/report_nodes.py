@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -54,76 +54,17 @@ class ReportNode:
         return {**self.around, **self.weights} if self.around else self.weights
 
 
-@dataclass(frozen=True, slots=True)
-class ReportNodes:
-    """All such nodes of one tree, children before parents."""
+class _Nodes(NamedTuple):
+    """The internal nodes of all trees with at least two parts, tree by tree, children before parents."""
 
-    tree: int  # number of the tree
+    trees: IntArray  # number of the tree of each node, `[nodes]`
     levels: IntArray  # level of each node, 1 for the finest, `[nodes]`
     parents: IntArray  # the node right above, -1 where there is none, `[nodes]`
-    lowest: IntArray  # the node right above each vertex, -1 where there is none, `[n]`
     sizes: IntArray  # vertices below each node, `[nodes]`
     vertices: IntArray  # the vertices below node 0, ascending, then those below node 1, and so on
     weights: DoubleArray  # weight of these vertices' edges to others below the same node
     stated: IntArray  # number of statements of each node, `[nodes]`
     statements: IntArray  # their numbers: those of node 0, ascending, then those of node 1, and so on
-    joined: bool = True  # whether statements join the vertices of a node; else these are similar
-
-    def __len__(self) -> int:
-        return len(self.levels)
-
-    def children(self) -> list[list[int]]:
-        """Return the nodes right below each node, by their first vertices."""
-        children: list[list[int]] = [[] for _ in range(len(self))]
-        first = self.vertices[np.cumsum(self.sizes) - self.sizes]
-        for child in np.argsort(first, kind="stable").tolist():
-            if self.parents[child] >= 0:
-                children[self.parents[child]].append(child)
-        return children
-
-    def select(
-        self, numbers: Sequence[int], children: Sequence[Sequence[int]], network: EntityNetwork
-    ) -> list[ReportNode]:
-        """Return nodes by number."""
-        rows = None if self.joined or not numbers else network.graph.rows()
-        ends, last = np.cumsum(self.sizes), np.cumsum(self.stated)
-        nodes = []
-        for number in numbers:
-            inside = slice(int(ends[number] - self.sizes[number]), int(ends[number]))
-            stated = slice(int(last[number] - self.stated[number]), int(last[number]))
-            weights = dict(zip(self.vertices[inside].tolist(), self.weights[inside].tolist(), strict=True))
-            statements = tuple(self.statements[stated].tolist())
-            around = {} if rows is None else _shared_neighbors(self.vertices[inside], weights, rows)
-            level = int(self.levels[number])
-            nodes.append(ReportNode(self.tree, level, tuple(children[number]), statements, weights, around))
-        return nodes
-
-    def signatures(self, network: EntityNetwork) -> HashArray:
-        """Hash everything that each node's report is made of, except for the reports below it."""
-        weights = self.weights if self.joined else self.weights + _DEGREE_SCALE * network.graph.degrees()[self.vertices]
-        bits = np.ascontiguousarray(weights).view(np.uint64)
-        members = (network.keys ^ network.description_hashes)[self.vertices] * GOLDEN ^ bits * _WEIGHT
-        statements = network.statements
-        statement_hashes = statements.codes ^ chained_hashes(
-            network.keys[statements.vertices], np.diff(statements.ends)
-        )
-        kind = np.uint64(self.tree * 1_000) + self.levels.astype(np.uint64)
-        stated = chained_hashes(statement_hashes[self.statements], self.stated)
-        parts = np.stack([kind, chained_hashes(members, self.sizes), stated], axis=1)
-        return chained_hashes(parts.ravel(), np.full(len(self), parts.shape[1], dtype=np.int64))
-
-    def edges(self, has_report: BoolArray) -> tuple[IntArray, tuple[IntArray, IntArray]]:
-        """Return pairs of a node with a report and the nearest such node, or vertex, below it."""
-        nodes = np.arange(len(self), dtype=np.int64)
-        up = np.where(has_report, nodes, self.parents)
-        for _ in range(int(self.levels.max(initial=0))):
-            climbing = (up >= 0) & ~has_report[up]
-            up = np.where(climbing, self.parents[up], up)
-        nested = nodes[has_report & (self.parents >= 0)]
-        above = up[self.parents[nested]]
-        nearest = np.where(self.lowest >= 0, up[self.lowest], -1) if len(up) else self.lowest
-        vertices = np.flatnonzero(nearest >= 0)
-        return np.stack([above, nested], axis=1)[above >= 0], (nearest[vertices], vertices)
 
 
 def _shared_neighbors(
@@ -138,8 +79,13 @@ def _shared_neighbors(
     return {vertex: weight for vertex, weight in shared if vertex not in weights}
 
 
-def report_nodes(labels: Sequence[IntArray], tree: int, network: EntityNetwork, view: EvidenceView) -> ReportNodes:
-    """Return the nodes of one tree; a cluster with a single part is that part (contraction)."""
+def _tree_nodes(
+    labels: Sequence[IntArray], first: int, network: EntityNetwork, view: EvidenceView
+) -> tuple[dict[str, NDArray[Any]], IntArray]:
+    """Return columns of the nodes of one tree, numbered from `first`, and the node right above each vertex or -1.
+
+    A cluster with a single part is that part (contraction).
+    """
     finer = np.arange(network.size, dtype=np.int64)
     below = np.full(network.size, -1, dtype=np.int64)  # node of each cluster of the level below, where it has one
     lowest = below
@@ -148,19 +94,19 @@ def report_nodes(labels: Sequence[IntArray], tree: int, network: EntityNetwork, 
     for clusters in labels:
         above = clusters[first_members(finer)]
         has_node = np.bincount(above, minlength=int(clusters.max(initial=-1)) + 1) > 1
-        numbers = np.where(has_node, len(parents) + np.cumsum(has_node) - 1, -1)
+        numbers = np.where(has_node, first + len(parents) + np.cumsum(has_node) - 1, -1)
         rows.add(clusters, finer, above, has_node)
         parents = np.concatenate([parents, np.full(int(has_node.sum()), -1, dtype=np.int64)])
         joined = (below >= 0) & has_node[above]
-        parents[below[joined]] = numbers[above[joined]]
+        parents[below[joined] - first] = numbers[above[joined]]
         lowest = np.where((lowest < 0) & has_node[clusters], numbers[clusters], lowest)
         only_part = np.full(len(has_node), -1, dtype=np.int64)
         only_part[above] = below  # of a cluster with one part
         below, finer = np.where(has_node, numbers, only_part), clusters
     columns = rows.columns()
     if not view.joined:
-        columns |= _naming_statements(network.statements, lowest, len(columns["levels"]))
-    return ReportNodes(tree=tree, parents=parents, lowest=lowest, joined=view.joined, **columns)
+        columns |= _naming_statements(network.statements, lowest - first, len(parents))
+    return {**columns, "parents": parents}, lowest
 
 
 def _naming_statements(all_statements: Statements, lowest: IntArray, nodes: int) -> dict[str, IntArray]:
@@ -283,28 +229,48 @@ class WrittenReports(ArrayNote):
 
 
 class ReportForest:
-    """The nodes of all trees, numbered tree by tree, and their reports while these are written from the leaves up."""
+    """The nodes of all trees that can have a report, and their reports while these are written from the leaves up."""
 
     def __init__(self, encoded: Sequence[EncodingTree], views: Sequence[EvidenceView], network: EntityNetwork) -> None:
-        pairs = enumerate(zip(encoded, views, strict=True))
-        trees = [report_nodes(tree.filled(), number, network, view) for number, (tree, view) in pairs]
-        empty = np.empty(0, dtype=np.int64)
         self.network = network
-        self.reports = np.zeros(sum(map(len, trees)), dtype="S24")  # id of the report of each node, empty for none
-        self.passed_on: list[list[int]] = [[]] * len(self.reports)  # statements that each node leaves to those above
-        self._trees = trees
-        self._starts = np.cumsum([0, *map(len, trees)])[:-1].tolist()
-        self._levels = np.concatenate([empty, *(nodes.levels for nodes in trees)])
-        self._children = [
-            [start + n for n in c] for start, t in zip(self._starts, trees, strict=True) for c in t.children()
-        ]
-        self._signatures = np.concatenate([empty.astype(np.uint64), *(nodes.signatures(network) for nodes in trees)])
-        self._codes = np.zeros(len(self.reports), dtype=np.uint64)  # of each node's report and what it passes on
+        self._joined = np.array([view.joined for view in views], dtype=np.bool_)  # see `EvidenceView`, by tree
+        self._lowest: list[IntArray] = []  # by tree, the node right above each vertex, -1 where there is none
+        parts: list[dict[str, NDArray[Any]]] = []
+        size = 0
+        for number, (tree, view) in enumerate(zip(encoded, views, strict=True)):
+            columns, lowest = _tree_nodes(tree.filled(), size, network, view)
+            parts.append({**columns, "trees": np.full(len(columns["levels"]), number, dtype=np.int64)})
+            self._lowest.append(lowest)
+            size += len(columns["levels"])
+        empty = np.empty(0, dtype=np.int64)
+        self._nodes = _Nodes(*(np.concatenate([empty, *(part[name] for part in parts)]) for name in _Nodes._fields))
+        self.reports = np.zeros(size, dtype="S24")  # id of the report of each node, empty for none
+        self.passed_on: list[list[int]] = [[]] * size  # statements that each node leaves to those above
+        self._children: list[list[int]] = [[] for _ in range(size)]  # nodes right below each, by their first vertices
+        first_vertices = self._nodes.vertices[np.cumsum(self._nodes.sizes) - self._nodes.sizes]
+        for child in np.argsort(first_vertices, kind="stable").tolist():
+            if self._nodes.parents[child] >= 0:
+                self._children[self._nodes.parents[child]].append(child)
+        self._signatures = self._signed()
+        self._codes = np.zeros(size, dtype=np.uint64)  # of each node's report and what it passes on
         self._written: dict[str, Unit] = {}
+
+    def _signed(self) -> HashArray:
+        """Hash everything that each node's report is made of, except for the reports below it."""
+        nodes, network = self._nodes, self.network
+        joined = np.repeat(self._joined[nodes.trees], nodes.sizes)
+        weights = nodes.weights + np.where(joined, 0.0, _DEGREE_SCALE * network.graph.degrees()[nodes.vertices])
+        bits = np.ascontiguousarray(weights).view(np.uint64)
+        members = (network.keys ^ network.description_hashes)[nodes.vertices] * GOLDEN ^ bits * _WEIGHT
+        named = chained_hashes(network.keys[network.statements.vertices], np.diff(network.statements.ends))
+        kind = (nodes.trees * 1_000 + nodes.levels).astype(np.uint64)
+        stated = chained_hashes((network.statements.codes ^ named)[nodes.statements], nodes.stated)
+        parts = np.stack([kind, chained_hashes(members, nodes.sizes), stated], axis=1)
+        return chained_hashes(parts.ravel(), np.full(len(parts), parts.shape[1], dtype=np.int64))
 
     def keys(self, level: int) -> dict[int, int]:
         """Number the nodes of a level, by a hash of all that their reports are made of; needs the reports below."""
-        numbers = np.flatnonzero(self._levels == level)
+        numbers = np.flatnonzero(self._nodes.levels == level)
         below = [self._children[number] for number in numbers.tolist()]
         codes = self._codes[[child for children in below for child in children]]
         child_hashes = chained_hashes(codes, np.array([*map(len, below)], dtype=np.int64))
@@ -313,12 +279,21 @@ class ReportForest:
         return dict(zip(keys.tolist(), numbers.tolist(), strict=True))
 
     def nodes(self, numbers: Sequence[int]) -> list[ReportNode]:
-        """Return nodes of one level, in ascending order."""
-        selected: list[ReportNode] = []
-        for start, tree in zip(self._starts, self._trees, strict=True):
-            of_tree = [number - start for number in numbers if start <= number < start + len(tree)]
-            selected += tree.select(of_tree, self._children[start : start + len(tree)], self.network)
-        return selected
+        """Return nodes by number."""
+        columns = self._nodes
+        rows = None if self._joined.all() else self.network.graph.rows()
+        ends, last = np.cumsum(columns.sizes), np.cumsum(columns.stated)
+        nodes = []
+        for number in numbers:
+            inside = slice(int(ends[number] - columns.sizes[number]), int(ends[number]))
+            stated = slice(int(last[number] - columns.stated[number]), int(last[number]))
+            tree, vertices = int(columns.trees[number]), columns.vertices[inside]
+            weights = dict(zip(vertices.tolist(), columns.weights[inside].tolist(), strict=True))
+            statements = tuple(columns.statements[stated].tolist())
+            around = {} if rows is None or self._joined[tree] else _shared_neighbors(vertices, weights, rows)
+            level, children = int(columns.levels[number]), tuple(self._children[number])
+            nodes.append(ReportNode(tree, level, children, statements, weights, around))
+        return nodes
 
     def write(self, outputs: Mapping[int, tuple[str, Sequence[int]]], units: Iterable[Unit]) -> None:
         """Take the reports of a level: by node, id and codes of the statements that it passes on; new units."""
@@ -338,18 +313,20 @@ class ReportForest:
         return {unit.id: unit for unit in stored} | self._written
 
     def table(self) -> ReportTable:
-        """Return the table to store, once all reports are written."""
-        ids, numbers = np.unique(np.append(self.reports, b""), return_inverse=True)  # the empty id is the first
-        numbers = numbers[:-1].astype(np.int64) - 1
-        trees = np.zeros(len(ids) - 1, dtype=np.uint8)
-        sizes = [len(tree) for tree in self._trees]
-        trees[numbers[numbers >= 0]] = np.repeat(np.arange(len(sizes)), sizes)[numbers >= 0]
-        edges = [
-            [numbers[start + pairs], np.stack([numbers[start + above], vertices], axis=1)]
-            for start, tree in zip(self._starts, self._trees, strict=True)
-            for pairs, (above, vertices) in [tree.edges(self.reports[start : start + len(tree)] != b"")]
-        ]
-        none = np.empty((0, 2), dtype=np.int64)
-        columns = zip(*edges, strict=True) if edges else ((none,), (none,))
-        children, mentions = (np.concatenate([none, *pairs]).astype(np.int32) for pairs in columns)
-        return ReportTable(self.network.ids, ids[1:], trees, children, mentions)
+        """Return the table to store, once all reports are written: what is right below each report."""
+        nodes, has_report = self._nodes, self.reports != b""
+        up = np.where(has_report, np.arange(len(self.reports), dtype=np.int64), nodes.parents)
+        for _ in range(int(nodes.levels.max(initial=0))):
+            climbing = (up >= 0) & ~has_report[up]
+            up = np.where(climbing, nodes.parents[up], up)
+        nested = np.flatnonzero(has_report & (nodes.parents >= 0))
+        children = np.stack([up[nodes.parents[nested]], nested], axis=1)
+        nearest = np.array([np.append(up, -1)[lowest] for lowest in self._lowest], dtype=np.int64)
+        nearest = nearest.reshape(len(self._lowest), self.network.size)
+        trees, vertices = np.nonzero(nearest >= 0)
+        ids, inverse = np.unique(np.append(self.reports, b""), return_inverse=True)  # the empty id is the first
+        numbers = inverse[:-1].astype(np.int32) - np.int32(1)
+        tree_of = np.zeros(len(ids) - 1, dtype=np.uint8)
+        tree_of[numbers[has_report]] = nodes.trees[has_report]
+        mentions = np.stack([numbers[nearest[trees, vertices]], vertices], axis=1).astype(np.int32)
+        return ReportTable(self.network.ids, ids[1:], tree_of, numbers[children[children[:, 0] >= 0]], mentions)

@@ -14,7 +14,6 @@ import numpy as np
 from pydantic import BaseModel
 
 from sire_core.extend import (
-    BlockEdges,
     Delta,
     Failure,
     ModelError,
@@ -456,7 +455,6 @@ async def write_reports(
     return Delta(
         put_units=tuple(unit for unit in new.values() if same.get(unit.id) != unit),
         drop_units=tuple(sorted(dropped - current)),
-        in_blocks=BlockEdges(put=table, drop=before),
         notes={REPORTS: table.to_note(), WRITTEN: WrittenReports.of(settled).to_note()},
         failures=tuple(failures),
     )

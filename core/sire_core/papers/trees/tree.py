@@ -96,14 +96,12 @@ async def grow(
 
 def _difference(before: TreeState, after: TreeState, new_units: Mapping[str, Unit], name: str) -> Delta:
     remaining = after.summaries
-    old, new = before.edges(after), after.edges(before)
-    # Two clusters of one level may have the same summary: what one lets go, the other may hold.
-    old_pairs, new_pairs = (state.holds({summary for summary, _ in (*old, *new)}) for state in (before, after))
+    old, new = before.edges(), after.edges()
     return Delta(
         put_units=tuple(new_units.values()),
         drop_units=tuple(summary for summary in before.summaries if summary not in remaining),
-        put_edges=tuple(Edge("child", *ends) for ends in new if ends not in old_pairs),
-        drop_edges=tuple(Edge("child", *ends) for ends in old if ends not in new_pairs),
+        put_edges=tuple(Edge("child", *ends) for ends in new if ends not in old),
+        drop_edges=tuple(Edge("child", *ends) for ends in old if ends not in new),
         state={"tree": after.as_json(), "figures": {f"drift_{name}": after.drift}},
     )
 
@@ -438,16 +436,10 @@ class TreeState:
         """Ids of all summaries with their level, from 1."""
         return {c.summary: number for number, level in enumerate(self.levels, 1) for c in level.clusters if c.summary}
 
-    def edges(self, before: TreeState) -> dict[tuple[str, str], None]:
-        """Return (summary, member) of the clusters that another state of the tree does not have in the same way."""
-        same = {cluster for level in before.levels for cluster in level.clusters}
-        changed = [cluster for level in self.levels for cluster in level.clusters if cluster not in same]
-        return {(c.summary, member): None for c in changed if c.summary for member in c.members}
-
-    def holds(self, summaries: Collection[str]) -> set[tuple[str, str]]:
-        """Return (summary, member) of some summaries."""
-        clusters = (c for level in self.levels for c in level.clusters if c.summary in summaries)
-        return {(cluster.summary, member) for cluster in clusters for member in cluster.members}
+    def edges(self) -> dict[tuple[str, str], None]:
+        """Return (summary, member) of all clusters, each once."""
+        clusters = [cluster for level in self.levels for cluster in level.clusters if cluster.summary]
+        return {(cluster.summary, member): None for cluster in clusters for member in cluster.members}
 
     @property
     def drift(self) -> float:
