@@ -14,8 +14,6 @@ from sire_core.extend import ConfigurationError, row_pointers, run_starts, stabl
 if TYPE_CHECKING:
     from sire_core.extend import BoolArray, DoubleArray, IntArray
 
-_INTEGER = 63  # bits of a number, without the sign
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UndirectedGraph:
@@ -35,10 +33,11 @@ class UndirectedGraph:
         values = np.ones(len(edges)) if weights is None else weights
         proper = left != right
         low, high = np.minimum(left, right)[proper], np.maximum(left, right)[proper]
-        codes, order = _sorted(low * size + high, size * size)
-        begins = run_starts(codes)
+        codes = low * size + high
+        order = np.argsort(codes, kind="stable")
+        begins = run_starts(codes[order])
         sums = np.bincount(np.cumsum(begins) - 1, weights=values[proper][order]).astype(np.float64)
-        return cls(size, np.stack(np.divmod(codes[begins], max(size, 1)), axis=1), sums)
+        return cls(size, np.stack(np.divmod(codes[order][begins], max(size, 1)), axis=1), sums)
 
     def degrees(self) -> DoubleArray:
         """Return the weighted degrees, `[n]`."""
@@ -75,17 +74,6 @@ class UndirectedGraph:
         sources, targets = np.concatenate([self.edges[:, ::-1], self.edges]).T
         order = stable_order(sources)
         return row_pointers(sources, self.size), targets[order], np.tile(self.weights, 2)[order]
-
-
-def _sorted(codes: IntArray, below: int) -> tuple[IntArray, IntArray]:
-    """Sort codes below a bound; return them and their order, stable."""
-    bits = len(codes).bit_length()
-    if below.bit_length() + bits > _INTEGER:
-        order = np.argsort(codes, kind="stable")
-        return codes[order], order
-    # Numbers are sorted faster than places: each takes its place along in its lower bits.
-    packed = np.sort(codes << bits | np.arange(len(codes)))
-    return packed >> bits, packed & ((1 << bits) - 1)
 
 
 _SPARSE = 8  # labels may be so many times larger than there are vertices before they are numbered by sorting
@@ -303,14 +291,6 @@ def _entropy(counts: IntArray) -> float:
 
 def _cluster_sizes(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Return the cluster sizes of both partitions and of their intersections."""
-    one, two = _sizes(first), _sizes(second)
+    one, two = (np.unique(labels, return_counts=True)[1] for labels in (first, second))
     codes = (first - np.min(first, initial=0)) * (int(np.max(second, initial=0)) - int(np.min(second, initial=0)) + 1)
     return one, two, np.unique(codes + second, return_counts=True)[1]
-
-
-def _sizes(labels: IntArray) -> IntArray:
-    lowest, highest = int(np.min(labels, initial=0)), int(np.max(labels, initial=0))
-    if highest - lowest > 8 * len(labels):
-        return np.unique(labels, return_counts=True)[1]
-    counts = np.bincount(labels - lowest)
-    return np.asarray(counts[counts > 0], dtype=np.int64)

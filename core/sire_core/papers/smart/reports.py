@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -33,7 +32,7 @@ from sire_core.papers.smart import REPORTS, WRITTEN
 from sire_core.papers.smart.report_nodes import ReportForest, ReportTable, WrittenReports, tree_name
 
 if TYPE_CHECKING:
-    from sire_core.extend import BuildView, DoubleArray, IntArray, LanguageModel
+    from sire_core.extend import BuildView, LanguageModel
     from sire_core.papers.smart.entity_network import EntityNetwork, NetworkStatement, Statements
     from sire_core.papers.smart.entity_views import EvidenceView
     from sire_core.papers.smart.perspectives import Perspective
@@ -122,49 +121,25 @@ def strongest(
 ) -> list[int]:
     """Choose the statements that say most about weighted vertices, within a length; in the order of choice."""
     rows = np.array(candidates, dtype=np.int64)
-    columns = statements.tokens[rows], statements.words[rows], statements.passages[rows]
-    lengths, words, passages = (column.tolist() for column in columns)
-    covered: set[int] = set()
-    quoted: set[int] = set()
-    used_words: set[int] = set()
-
-    def members(at: int) -> list[int]:
-        return [vertex for vertex in statements.named(int(rows[at])) if vertex in weights]
-
-    def gain_of(at: int) -> float:
-        gain = sum((_SEEN_ENTITY if vertex in covered else 1.0) * weights[vertex] for vertex in members(at))
-        return round(gain * (_SEEN_PASSAGE if passages[at] in quoted else 1.0) * _SCALE) / _SCALE
-
+    words, passages, lengths = statements.words[rows], statements.passages[rows], statements.tokens[rows]
     sizes = statements.ends[rows + 1] - statements.ends[rows]
-    sums = _sums(weights, statements.vertices[ranges(statements.ends[rows], sizes)], sizes)
-    gains = -np.rint(sums * _SCALE) / _SCALE
-    order = np.argsort(gains, kind="stable")
-    pending = list(zip(gains[order].tolist(), order.tolist(), strict=True))
-    chosen: list[int] = []
-    budget = max_tokens
-    # What is chosen makes others worth less, never more: the first with an up-to-date gain is the best.
-    while pending:
-        last_gain, best = heappop(pending)
-        if words[best] in used_words or (chosen and lengths[best] > budget):
-            continue
-        if (gain := -gain_of(best)) != last_gain:
-            heappush(pending, (gain, best))
-            continue
-        covered.update(members(best))
-        quoted.add(passages[best])
-        used_words.add(words[best])
-        chosen.append(int(rows[best]))
-        budget -= lengths[best]
-    return chosen
-
-
-def _sums(weights: Mapping[int, float], vertices: IntArray, sizes: IntArray) -> DoubleArray:
-    """Return the summed weights of each run of vertices."""
+    owners = np.repeat(np.arange(len(rows)), sizes)
+    vertices = statements.vertices[ranges(statements.ends[rows], sizes)]
     weighted = np.fromiter(weights, dtype=np.int64, count=len(weights))
-    dense = np.zeros(1 + max(int(weighted.max(initial=-1)), int(vertices.max(initial=-1))))
-    dense[weighted] = np.fromiter(weights.values(), dtype=np.float64, count=len(weights))
-    runs = np.repeat(np.arange(len(sizes)), sizes)
-    return np.bincount(runs, weights=dense[vertices], minlength=len(sizes)).astype(np.float64)
+    worth = np.zeros(1 + max(int(weighted.max(initial=-1)), int(vertices.max(initial=-1))))
+    worth[weighted] = np.fromiter(weights.values(), dtype=np.float64, count=len(weights))
+    entity_share, passage_share = np.ones(len(worth)), np.ones(len(rows))
+    is_open = np.ones(len(rows), dtype=np.bool_)
+    chosen: list[int] = []
+    while is_open.any():
+        gains = np.bincount(owners, weights=(worth * entity_share)[vertices], minlength=len(rows)) * passage_share
+        best = int(np.where(is_open, np.rint(gains * _SCALE), -1.0).argmax())
+        chosen.append(int(rows[best]))
+        max_tokens -= int(lengths[best])
+        entity_share[vertices[owners == best]] = _SEEN_ENTITY
+        passage_share[passages == passages[best]] = _SEEN_PASSAGE
+        is_open &= (words != words[best]) & (lengths <= max_tokens)
+    return chosen
 
 
 _REPORT_INSTRUCTIONS = """\
