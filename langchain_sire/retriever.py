@@ -595,10 +595,6 @@ class SireRetriever(DocumentIndex):
         remember_reading(self.index, self.title_key)
         return UpsertResponse(succeeded=names, failed=[])
 
-    async def aupsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
-        """See `upsert`."""
-        return await asyncio.to_thread(self.upsert, items, **kwargs)
-
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:
         """Delete documents and everything derived from them. Unknown ids are ignored.
 
@@ -616,10 +612,6 @@ class SireRetriever(DocumentIndex):
         self.index.defer(retitled, delete=removed_ids)
         self._file_titles.done()
         return DeleteResponse(num_deleted=len(removed_ids), num_failed=0, succeeded=removed_ids, failed=[])
-
-    async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:
-        """See `delete`."""
-        return await asyncio.to_thread(self.delete, ids, **kwargs)
 
     def flush(self) -> None:
         """Index pending changes. If this fails, nothing is lost: the next search or flush tries again.
@@ -643,10 +635,6 @@ class SireRetriever(DocumentIndex):
     def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
         """Documents by id, including pending ones; unknown ids are ignored."""
         return self.get_by_ids(ids)
-
-    async def aget(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
-        """See `get`."""
-        return await asyncio.to_thread(self.get, ids, **kwargs)
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         if self._params is None:

@@ -46,14 +46,6 @@ class SireEmbeddings(Embeddings):
         """
         return list(map(float, self._embedder.embed([text], "query")[0]))
 
-    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        """See `embed_documents`."""
-        return [list(map(float, row)) for row in await self._embedder.aembed(texts)]
-
-    async def aembed_query(self, text: str) -> list[float]:
-        """See `embed_query`."""
-        return list(map(float, (await self._embedder.aembed([text], "query"))[0]))
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what the lexical embedder has learned into a file."""
         self._embedder.save(path)

@@ -132,19 +132,9 @@ class SireVectorStore(VectorStore):
         """Add texts, or replace those with the same id. They are indexed before the next search. Returns their ids."""
         return self.add_documents(from_texts(texts, metadatas, ids), **kwargs)
 
-    async def aadd_texts(
-        self, texts: Iterable[str], metadatas: Rows = None, *, ids: Ids = None, **kwargs: Any
-    ) -> list[str]:
-        """See `add_texts`."""
-        return await self.aadd_documents(from_texts(texts, metadatas, ids), **kwargs)
-
     def add_documents(self, documents: Documents, **kwargs: Any) -> list[str]:
         """Add documents, or replace those with the same id; `ids` names them. Without an id each gets a random one."""
         return self.documents.upsert(_identified(documents, **kwargs))["succeeded"]
-
-    async def aadd_documents(self, documents: Documents, **kwargs: Any) -> list[str]:
-        """See `add_documents`."""
-        return (await self.documents.aupsert(_identified(documents, **kwargs)))["succeeded"]
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
         """Delete documents and everything derived from them; unknown ids are ignored.
@@ -155,18 +145,9 @@ class SireVectorStore(VectorStore):
         self.documents.delete(ids, **kwargs)
         return True
 
-    async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
-        """See `delete`."""
-        await self.documents.adelete(ids, **kwargs)
-        return True
-
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Documents as they were added; unknown ids are ignored."""
         return self.documents.get(ids)
-
-    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """See `get_by_ids`."""
-        return await self.documents.aget(ids)
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Unpack[StoreSearchOptions]) -> list[Document]:
         """The best documents for a question, in the recipe's order."""

@@ -57,7 +57,7 @@ class MergedExtractor:
                 yield [self._merged(*item) for item in zip(batch, rule_records, passages, strict=True)]
 
     def _merged(self, record: ExtractionRecord, rules: ExtractionRecord, chunk: Chunk) -> ExtractionRecord:
-        return record if record.status == "failed" else validate(merge_records(record, rules), chunk)[0]
+        return record if record.status == "failed" else validate(merge_records(record, rules), chunk)
 
 
 def merge_records(first: ExtractionRecord, second: ExtractionRecord) -> ExtractionRecord:

@@ -456,7 +456,7 @@ class ModelExtractor:
     def _undisputed(self, item: ChunkInContext) -> ExtractionRecord | None:
         """The record of a chunk that needs no call."""
         if not item.chunk.text.strip():
-            return self._finished(ExtractionRecord("", self._model.fingerprint, self._prompt_name, "empty"), item)
+            return validate(ExtractionRecord("", self._model.fingerprint, self._prompt_name, "empty"), item.chunk)
         size = count_tokens(item.chunk.text)
         if size <= self._max_chunk_tokens:
             return None
@@ -484,7 +484,7 @@ class ModelExtractor:
                 records = [await (self._short_call if self._given else self._one_call)(model, items[0])]
         except ModelError as error:
             return [self._failed(item, f"{type(error).__name__}: {error}") for item in items]
-        return [self._finished(record, item) for record, item in zip(records, items, strict=True)]
+        return [validate(record, item.chunk) for record, item in zip(records, items, strict=True)]
 
     async def _one_call(self, model: LanguageModel, item: ChunkInContext) -> ExtractionRecord:
         done = await model.complete(self.prompt(item), schema=ExtractionAnswer, max_tokens=self.answer_room(item))
@@ -504,14 +504,10 @@ class ModelExtractor:
         record = record_of(entities, facts, model=self._model.fingerprint, prompt=self._prompt_name, extras=whole)
         return replace(record, keywords=tuple(extras.keywords)) if isinstance(extras, NativeAnswer) else record
 
-    def _finished(self, record: ExtractionRecord, item: ChunkInContext) -> ExtractionRecord:
-        return validate(record, item.chunk)[0]
-
     def _failed(self, item: ChunkInContext, reason: str) -> ExtractionRecord:
-        record = ExtractionRecord(
+        return ExtractionRecord(
             item.chunk.hash, self._model.fingerprint, self._prompt_name, status="failed", reason=reason[:500]
         )
-        return self._finished(record, item)
 
 
 def _bounded(item: ChunkInContext) -> ChunkInContext:

@@ -165,15 +165,15 @@ def _fact_in(data: Mapping[str, Any], number: int) -> Fact:
     )
 
 
-def validate(record: ExtractionRecord, chunk: Chunk) -> tuple[ExtractionRecord, int]:
+def validate(record: ExtractionRecord, chunk: Chunk) -> ExtractionRecord:
     """Clean a record, so that all consumers can rely on one form."""
     if record.status == "failed":
-        return replace(record, hash=chunk.hash), 0
+        return replace(record, hash=chunk.hash)
     entities = _clean_entities(record.entities)
     lookup = _Lookup(entities)
     facts = _clean_facts(record.facts, lookup)
     keywords = _clean_keywords(record.keywords, chunk)
-    cleaned = replace(
+    return replace(
         record,
         hash=chunk.hash,
         status="ok" if entities or facts or keywords else "empty",
@@ -183,11 +183,10 @@ def validate(record: ExtractionRecord, chunk: Chunk) -> tuple[ExtractionRecord, 
         topic=record.topic.strip(),
         abstractiveness="high" if record.abstractiveness == "high" else "low",
     )
-    return cleaned, lookup.dropped
 
 
 class _Lookup:
-    """Resolves references to entities and counts unknown ones."""
+    """Resolves references to entities."""
 
     def __init__(self, entities: Sequence[Entity]) -> None:
         self.ids = frozenset(entity.id for entity in entities)
@@ -195,26 +194,15 @@ class _Lookup:
         for entity in entities:
             for name in (entity.name, *entity.aliases):
                 self.names.setdefault(name_key(name), entity.id)
-        self.dropped = 0
 
     def entity(self, reference: str) -> str | None:
-        """Id of the referenced entity; None (counted) if there is none."""
-        if reference in self.ids:
-            return reference
-        entity = self.names.get(name_key(reference))
-        if entity is None:
-            self.dropped += 1
-        return entity
+        """Id of the referenced entity; None if there is none."""
+        return reference if reference in self.ids else self.names.get(name_key(reference))
 
     def end(self, text: str) -> str | None:
-        """End of a triple: an id or a literal; None (counted) for an unknown id."""
-        if text in self.ids:
-            return text
-        entity = self.names.get(name_key(text))
-        if entity is None and _LOCAL_ID.fullmatch(text):
-            self.dropped += 1
-            return None
-        return entity or " ".join(text.split()) or None
+        """End of a triple: an id or a literal; None for an unknown id."""
+        literal = None if _LOCAL_ID.fullmatch(text) else " ".join(text.split())
+        return self.entity(text) or literal or None
 
 
 def _clean_entities(entities: Iterable[Entity]) -> tuple[Entity, ...]:
@@ -378,7 +366,7 @@ class RecordedExtractor:
             keywords=keyphrases(chunk, sentences, [entity.name for entity in entities]),
             topic=chunk.title,
         )
-        return validate(record, chunk)[0]
+        return validate(record, chunk)
 
 
 def _read(path: Path) -> str:

@@ -21,6 +21,7 @@ from pydantic import (
     WrapValidator,
     model_validator,
 )
+from pydantic_core import from_json
 
 from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerError
 from sire_core.protocols import Completion, ModelRequest, Prompt
@@ -163,6 +164,9 @@ _BARE_NAME = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|(?<=[{,\s])(?P<name>[A-Za-
 _ENDS_STRING = re.compile(r"\s{0,20}(?:[,:}\]]|\Z)")
 _BEGINS_JSON = re.compile(r"""[{\[]\s*["{\[]""")
 _CLOSES = {"{": "}", "[": "]"}
+_BRACKET_OR_STRING = re.compile(r'[{}\[\]]|"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
+_NUMBER_LETTERS = "0123456789.+-eE"  # At the cut end of an answer they may be the first letters of another number
 # Openings that are tried when earlier ones never close; keeps hostile answers linear.
 _MAX_STARTS = 16
 _logger = logging.getLogger(__name__)
@@ -295,72 +299,38 @@ def _outermost(text: str) -> list[str]:
 
 def _closing(text: str, start: int) -> int:
     """Index after the bracket that closes the one at `start`, or -1."""
-    for at, letter, stack in _nesting(text, start, len(text)):
-        if not stack:
-            return at + 1 if letter else -1
+    closers: list[str] = []
+    for match in _BRACKET_OR_STRING.finditer(text, start):
+        letter = match[0][0]
+        if letter in _CLOSES:
+            closers.append(_CLOSES[letter])
+        elif letter != '"' and closers.pop() != letter:
+            return -1
+        if not closers:
+            return match.end()
     return -1
 
 
-def salvaged(text: str) -> Iterator[str]:
-    """Yield JSON values that an answer holds which was cut off: up to its last finished element, with brackets closed.
+def salvaged(text: str) -> Any:
+    """Read the value of an answer that was cut off, without its unfinished end.
 
     An answer that repeats itself ends after the first round; a string that repeats itself is closed after one round.
     """
     start, period = loop_at(text) or (len(text), 0)
-    end = start + max(2 * period - 1, 0)
-    begin = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
-    stack: list[str] = []
-    string = -1  # where a string begins that has not ended
-    before: tuple[int, int] | None = None  # index and depth of what was finished last, before the last round
-    inside: tuple[int, int] | None = None  # and in it: what is least deep is repeated, the rest is a part of that
-    for at, letter, stack in _nesting(text, begin, end) if begin >= 0 else ():
-        if not letter:
-            return
-        if letter == '"':
-            string = at if string < 0 else -1
-        elif letter in "}]":
-            if at < end - period:
-                before = (at + 1, len(stack))
-            elif inside is None or len(stack) <= inside[1]:
-                inside = (at + 1, len(stack))
-            if not stack:
-                break
-    finish, depth = inside or before or (0, 0)
-    if finish:
-        # What was opened before the last finished element and not closed up to it is the bottom of the stack.
-        yield text[begin:finish] + _closed(stack[:depth])
-    if 0 <= string < start and period:
-        yield text[begin : start + period].rstrip("\\") + '"' + _closed(stack)
+    in_string = period > 0 and '"' not in _ESCAPED.sub("", text[start : start + period])
+    end = start + (period if in_string else max(2 * period - 1, 0))
+    begin = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=end)
+    body = text[begin:end].rstrip("" if in_string else _NUMBER_LETTERS).encode("utf-8", "replace")
+    return _without_empty_end(from_json(body, allow_partial="trailing-strings" if in_string else True))
 
 
-def _closed(brackets: Sequence[str]) -> str:
-    return "".join(_CLOSES[bracket] for bracket in reversed(brackets))
-
-
-def _nesting(text: str, begin: int, end: int) -> Iterator[tuple[int, str, list[str]]]:
-    """Brackets outside of strings and quotation marks of strings, each with the brackets that are open after it.
-
-    Ends at a bracket that does not close the last open one, with an empty letter and no open brackets.
-    """
-    stack: list[str] = []
-    in_string = escaped = False
-    for at in range(begin, end):
-        letter = text[at]
-        if in_string:
-            in_string = escaped or letter != '"'
-            escaped = letter == "\\" and not escaped
-            if in_string:
-                continue
-        elif letter == '"':
-            in_string = True
-        elif letter in _CLOSES:
-            stack.append(letter)
-        elif letter not in "}]":
-            continue
-        elif not stack or _CLOSES[stack.pop()] != letter:
-            yield at, "", []
-            return
-        yield at, letter, stack
+def _without_empty_end(value: Any) -> Any:
+    """A value without the containers at its end in which nothing was finished."""
+    if isinstance(value, dict | list) and value:
+        last = next(reversed(value)) if isinstance(value, dict) else -1
+        if _without_empty_end(value[last]) in ({}, []):
+            del value[last]
+    return value
 
 
 async def ask_checked(ask: Ask, request: ModelRequest) -> Completion:
@@ -428,11 +398,10 @@ def _salvage(answers: Sequence[Completion], schema: type[BaseModel]) -> Completi
 
 
 def _salvaged_answer(answer: Completion, schema: type[BaseModel]) -> Completion | None:
-    for part in salvaged(answer.text):
-        with suppress(ValueError, RecursionError):  # of JSON and of the schema
-            value = clean_value(json.loads(part))
-            text = json.dumps(value, ensure_ascii=False)
-            return replace(answer, text=text, parsed=schema.model_validate(value), finish="stop")
+    with suppress(ValueError):  # of JSON and of the schema
+        value = clean_value(salvaged(answer.text))
+        text = json.dumps(value, ensure_ascii=False)
+        return replace(answer, text=text, parsed=schema.model_validate(value), finish="stop")
     return None
 
 

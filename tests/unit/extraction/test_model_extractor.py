@@ -61,7 +61,7 @@ async def test_one_call_makes_the_whole_record() -> None:
     assert fact.triples == (Triple("n1", "founded", "n2", 9.0),)
     assert (record.keywords, record.topic, record.abstractiveness) == (("founded Acme",), "companies", "high")
     assert from_json(to_json(record)) == record
-    assert validate(record, item.chunk)[0] == record
+    assert validate(record, item.chunk) == record
     assert len(model.log) == 1
 
 
