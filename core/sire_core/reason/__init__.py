@@ -1,60 +1,29 @@
 """Reasoning over an index: strategies that search in several rounds, as async generators of typed steps."""
 
-from sire_core.reason.answer_reader import ReaderConfig, extract_answer
-from sire_core.reason.model_calls import ReasoningLimits
-from sire_core.reason.reasoning_run import ReasoningOptions
-from sire_core.reason.searchers import PassageSource, RetrieverSource, Searchable
-from sire_core.reason.steps import (
-    Answer,
-    AnswerPiece,
-    IntermediateAnswer,
-    ReasoningStep,
-    ReasoningUsage,
-    Retrieved,
-    StopReason,
-    SubQuestion,
-    Thought,
-    Trace,
-)
-from sire_core.reason.strategies import (
-    STRATEGIES,
-    IRCoTConfig,
-    SelfAskConfig,
-    collect,
-    ircot,
-    iterate_sync,
-    reason,
-    self_ask,
-    settings_of,
-    single,
-)
-
-__all__ = [
-    "STRATEGIES",
-    "Answer",
-    "AnswerPiece",
-    "IRCoTConfig",
-    "IntermediateAnswer",
-    "PassageSource",
-    "ReaderConfig",
-    "ReasoningLimits",
-    "ReasoningOptions",
-    "ReasoningStep",
-    "ReasoningUsage",
-    "Retrieved",
-    "RetrieverSource",
-    "Searchable",
-    "SelfAskConfig",
-    "StopReason",
-    "SubQuestion",
-    "Thought",
-    "Trace",
-    "collect",
-    "extract_answer",
-    "ircot",
-    "iterate_sync",
-    "reason",
-    "self_ask",
-    "settings_of",
-    "single",
-]
+from sire_core.reason.answer_reader import ReaderConfig as ReaderConfig
+from sire_core.reason.answer_reader import extract_answer as extract_answer
+from sire_core.reason.model_calls import ReasoningLimits as ReasoningLimits
+from sire_core.reason.reasoning_run import ReasoningOptions as ReasoningOptions
+from sire_core.reason.searchers import PassageSource as PassageSource
+from sire_core.reason.searchers import RetrieverSource as RetrieverSource
+from sire_core.reason.searchers import Searchable as Searchable
+from sire_core.reason.steps import Answer as Answer
+from sire_core.reason.steps import AnswerPiece as AnswerPiece
+from sire_core.reason.steps import IntermediateAnswer as IntermediateAnswer
+from sire_core.reason.steps import ReasoningStep as ReasoningStep
+from sire_core.reason.steps import ReasoningUsage as ReasoningUsage
+from sire_core.reason.steps import Retrieved as Retrieved
+from sire_core.reason.steps import StopReason as StopReason
+from sire_core.reason.steps import SubQuestion as SubQuestion
+from sire_core.reason.steps import Thought as Thought
+from sire_core.reason.steps import Trace as Trace
+from sire_core.reason.strategies import STRATEGIES as STRATEGIES
+from sire_core.reason.strategies import IRCoTConfig as IRCoTConfig
+from sire_core.reason.strategies import SelfAskConfig as SelfAskConfig
+from sire_core.reason.strategies import collect as collect
+from sire_core.reason.strategies import ircot as ircot
+from sire_core.reason.strategies import iterate_sync as iterate_sync
+from sire_core.reason.strategies import reason as reason
+from sire_core.reason.strategies import self_ask as self_ask
+from sire_core.reason.strategies import settings_of as settings_of
+from sire_core.reason.strategies import single as single
