@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, 
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Union
 
 from langchain_core.callbacks import Callbacks
@@ -19,7 +20,7 @@ from pydantic import BaseModel
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, ModelError, SireError
 from sire_core.models.answer_parsing import schema_hint, schema_name, strict_json_schema
-from sire_core.models.base import CheckedModel, check_language_model, cut_at, known_finish
+from sire_core.models.base import CheckedModel, check_language_model, cut_at, known_finish, whole_answer
 from sire_core.models.openai.client import data_url
 from sire_core.models.prompt_format import RenderedPrompt, render
 from sire_core.models.sync import call, call_streaming
@@ -119,38 +120,34 @@ class LangChainChat(CheckedModel):
 
     async def send(self, request: ModelRequest) -> Completion:
         """One request, in the strongest form that the model has. The temperature is the model's own."""
-        schema = request.schema
-        chain = None if schema is None else self._native(schema, request.max_tokens)
-        if schema is None or chain is None:
-            suffix = "" if schema is None else schema_hint(schema)
-            return await self._send(self._bounded(request.max_tokens), request, suffix)
-        try:
-            return await self._send(chain, request, "")
-        except ModelError as error:
-            if not _refused(error):
-                raise
-        answer = await self._send(self._bounded(request.max_tokens), request, schema_hint(schema))
-        self._learnt["native"] = False  # the server took the plain form of the same request
-        return answer
+        return await whole_answer(self._asked(request, in_pieces=False))
 
-    async def pieces(self, request: ModelRequest) -> AnswerParts:
+    def pieces(self, request: ModelRequest) -> AnswerParts:
         """One streamed request, with the model's `astream`."""
+        return self._asked(request, in_pieces=True)
+
+    async def _asked(self, request: ModelRequest, *, in_pieces: bool) -> AnswerParts:
         schema = request.schema
         native = None if schema is None else self._native(schema, request.max_tokens)
-        chain = self._bounded(request.max_tokens) if native is None else native
-        suffix = schema_hint(schema) if schema is not None and native is None else ""
-        received = False
-        try:
-            async with aclosing(self._send_streaming(chain, request, suffix)) as parts:
-                async for part in parts:
-                    received = True
-                    yield part
-        except ModelError as error:
-            if received or native is None or not _refused(error):
-                raise
-            answer = await self.send(request)  # learns how the next one is streamed
-            yield answer.text
-            yield answer
+        if native is not None:
+            received = False
+            try:
+                async with aclosing(self._sent(native, request, "", in_pieces=in_pieces)) as parts:
+                    async for part in parts:
+                        received = True
+                        yield part
+            except ModelError as error:
+                if received or not _refused(error):
+                    raise
+            else:
+                return
+        suffix = "" if schema is None else schema_hint(schema)
+        sent = self._sent(self._bounded(request.max_tokens), request, suffix, in_pieces=in_pieces)
+        async with aclosing(sent) as parts:
+            async for part in parts:
+                yield part
+        if native is not None:
+            self._learnt["native"] = False  # the server took the plain form of the same request
 
     def _native(self, schema: type[Any], room: int | None) -> Runnable[Any, Any] | None:
         if self._learnt["native"]:
@@ -166,45 +163,41 @@ class LangChainChat(CheckedModel):
             return self.chat_model.model_copy(update={"max_tokens": room})
         return self.chat_model
 
-    async def _send(self, chain: Runnable[Any, Any], request: ModelRequest, suffix: str) -> Completion:
-        prompt, stop = request.prompt, list(request.stop)
-        rendered = render(prompt, suffix=suffix)
+    async def _sent(
+        self, chain: Runnable[Any, Any], request: ModelRequest, suffix: str, *, in_pieces: bool
+    ) -> AnswerParts:
+        """One request, counted; what goes wrong becomes our kind of error."""
+        stop, rendered = list(request.stop), render(request.prompt, suffix=suffix)
         size = estimate_tokens(rendered.system) + estimate_tokens(rendered.user)
-        async with counted(self._meters, size, request.max_tokens) as used:
-            completion = await _answer(chain, _to_messages(rendered, prompt.images), stop, size)
-            used[:] = completion.input_tokens, completion.output_tokens
-        return completion
-
-    async def _send_streaming(self, chain: Runnable[Any, Any], request: ModelRequest, suffix: str) -> AnswerParts:
-        chat = _streaming_part(chain)
-        if chat is None:
-            answer = await self._send(chain, request, suffix)
-            yield answer.text
-            yield answer
-            return
-        prompt, stop = request.prompt, list(request.stop)
-        rendered = render(prompt, suffix=suffix)
-        size = estimate_tokens(rendered.system) + estimate_tokens(rendered.user)
-        plain = chat is chain
+        is_plain = isinstance(chain, BaseChatModel)
+        arguments: dict[str, Any] = {"stop": stop} if stop and is_plain else {}
+        messages, config = _to_messages(rendered, request.prompt.images), inner_config()
+        chat = _streaming_part(chain) if in_pieces else None
         text = ""
         async with counted(self._meters, size, request.max_tokens) as used:
-            arguments: dict[str, Any] = {"stop": stop} if stop and plain else {}
-            pieces = _chat_pieces(chat, _to_messages(rendered, prompt.images), arguments)
             try:
-                async with aclosing(pieces) as walk:
-                    async for part in walk:
-                        if isinstance(part, str):
-                            text += part
-                            used[:] = size, estimate_tokens(text)  # should it break off here
-                            yield part
-                        else:
-                            answer = _of_message(part, stop, size) if plain else _of_structured({"raw": part}, size)
+                if chat is None:
+                    sync = partial(chain.invoke, messages, config, **arguments)
+                    answer = await call(sync, partial(chain.ainvoke, messages, config, **arguments))
+                else:
+                    async with aclosing(_chat_pieces(chat, messages, config, arguments)) as walk:
+                        async for part in walk:
+                            if isinstance(part, str):
+                                text += part
+                                used[:] = size, estimate_tokens(text)  # should it break off here
+                                yield part
+                            else:
+                                answer = part if is_plain else {"raw": part}
             except SireError:
                 raise
-            except Exception as error:  # noqa: BLE001 - as in `_answer`
-                answer = _of_error(error, size)
-            used[:] = answer.input_tokens, answer.output_tokens
-        yield answer
+            except Exception as error:  # noqa: BLE001 - whatever the user's class raises; `_of_error` raises ours
+                completion = _of_error(error, size)
+            else:
+                completion = _of_message(answer, stop, size) if is_plain else _of_structured(answer, size)
+            used[:] = completion.input_tokens, completion.output_tokens
+        if in_pieces and chat is None:
+            yield completion.text
+        yield completion
 
 
 def _structured(model: BaseChatModel, schema: type[BaseModel]) -> Runnable[Any, Any]:
@@ -214,26 +207,6 @@ def _structured(model: BaseChatModel, schema: type[BaseModel]) -> Runnable[Any, 
         return model.with_structured_output(form, include_raw=True, strict=True)
     except (TypeError, ValueError):  # a class that knows no `strict`
         return model.with_structured_output(form, include_raw=True)
-
-
-async def _answer(chain: Runnable[Any, Any], messages: list[BaseMessage], stop: list[str], size: int) -> Completion:
-    """Send messages; what goes wrong becomes our kind of error."""
-    plain = isinstance(chain, BaseChatModel)
-    arguments: dict[str, Any] = {"stop": stop} if stop and plain else {}
-
-    def sync() -> Any:
-        return chain.invoke(messages, inner_config(), **arguments)
-
-    async def native() -> Any:
-        return await chain.ainvoke(messages, inner_config(), **arguments)
-
-    try:
-        answer = await call(sync, native)
-    except SireError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever the user's class raises; `_of_error` raises ours
-        return _of_error(error, size)
-    return _of_message(answer, stop, size) if plain else _of_structured(answer, size)
 
 
 def _refused(error: ModelError) -> bool:
@@ -321,10 +294,9 @@ def _streaming_part(chain: Runnable[Any, Any]) -> Runnable[Any, Any] | None:
 
 
 async def _chat_pieces(
-    chat: Runnable[Any, Any], messages: list[BaseMessage], arguments: dict[str, Any]
+    chat: Runnable[Any, Any], messages: list[BaseMessage], config: RunnableConfig, arguments: dict[str, Any]
 ) -> AsyncGenerator[Union[str, AIMessage], None]:
     """Ask a chat model the way its caller came; see `call_streaming`."""
-    config = inner_config()
 
     def sync() -> Generator[Any, None, None]:
         yield from chat.stream(messages, config, **arguments)

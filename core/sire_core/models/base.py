@@ -91,6 +91,12 @@ async def stream_answer(model: LanguageModel, request: ModelRequest) -> AnswerPa
             yield part
 
 
+async def whole_answer(parts: AnswerParts) -> Completion:
+    """The answer at the end of its pieces."""
+    async with aclosing(parts) as walk:
+        return [part async for part in walk if not isinstance(part, str)][-1]
+
+
 async def in_own_task(parts: AnswerParts) -> AnswerParts:
     """Pass the pieces of an answer on from a task that goes on when nobody reads; closing the generator ends it."""
     came: asyncio.Queue[str | Completion | None] = asyncio.Queue()
@@ -201,12 +207,21 @@ class ModelWrapper(ModelBase):
         return self._model.fingerprint
 
     async def answer(self, request: ModelRequest) -> Completion:
-        """Ask the wrapped model."""
-        return await self._model.complete(request.prompt, **request.settings)
+        """Ask the wrapped model; see `asked`."""
+        return await whole_answer(self.asked(request, in_pieces=False))
 
     def parts(self, request: ModelRequest) -> AnswerParts:
-        """Ask the wrapped model for its answer in pieces."""
-        return stream_answer(self._model, request)
+        """Ask the wrapped model for its answer in pieces; see `asked`."""
+        return self.asked(request, in_pieces=True)
+
+    async def asked(self, request: ModelRequest, *, in_pieces: bool) -> AnswerParts:
+        """Ask the wrapped model; yields its answer, with `in_pieces` its pieces before."""
+        if not in_pieces:
+            yield await self._model.complete(request.prompt, **request.settings)
+            return
+        async with aclosing(stream_answer(self._model, request)) as walk:
+            async for part in walk:
+                yield part
 
     async def aclose(self) -> None:
         """Close the wrapped model's connections, where it has any."""

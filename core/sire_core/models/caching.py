@@ -87,34 +87,25 @@ class CachedModel(ModelWrapper):
         twin._sources = tuple(dict.fromkeys(self._source_of(name) for name in ids))  # noqa: SLF001 - a copy of ourselves
         return twin
 
-    async def answer(self, request: ModelRequest) -> Completion:
+    def parts(self, request: ModelRequest) -> AnswerParts:
+        """Answer in pieces, a stored answer in one. Stored when it is whole."""
+        # Calls with an equal prompt must not wait for the reader of this stream.
+        return in_own_task(super().parts(request))
+
+    async def asked(self, request: ModelRequest, *, in_pieces: bool) -> AnswerParts:
         """Answer from the store, else ask and store."""
         key = answer_key(self.fingerprint, request)
         async with self._flying(key, request.schema) as (flight, stored):
             answer = stored
             if answer is None:
-                answer = flight.answer = await super().answer(request)
-                await self._keep(key, answer)
-        return answer
-
-    def parts(self, request: ModelRequest) -> AnswerParts:
-        """Answer in pieces, a stored answer in one. Stored when it is whole."""
-        # Calls with an equal prompt must not wait for the reader of this stream.
-        return in_own_task(self._parts(request))
-
-    async def _parts(self, request: ModelRequest) -> AnswerParts:
-        key = answer_key(self.fingerprint, request)
-        async with self._flying(key, request.schema) as (flight, stored):
-            answer = stored
-            if answer is None:
-                async with aclosing(super().parts(request)) as walk:
+                async with aclosing(super().asked(request, in_pieces=in_pieces)) as walk:
                     async for part in walk:
                         if isinstance(part, str):
                             yield part
                         else:
                             answer = flight.answer = part
                             await self._keep(key, part)
-            else:
+            elif in_pieces:
                 yield answer.text
         if answer is not None:
             yield answer

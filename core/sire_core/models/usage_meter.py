@@ -9,12 +9,11 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerError
-from sire_core.models.base import CheckedModel, ModelWrapper
+from sire_core.models.base import CheckedModel, ModelWrapper, whole_answer
 from sire_core.models.usage import StageUsage, UsageLimits, UsageReport, credible_tokens, estimate_tokens
 from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
-    from sire_core.models.answer_parsing import Ask
     from sire_core.models.base import AnswerParts
     from sire_core.protocols import Completion, LanguageModel, ModelRequest
 
@@ -142,13 +141,9 @@ class MeteredModel(ModelWrapper):
         super().__init__(model)
         self._meters = ((meter, stage),)
 
-    async def answer(self, request: ModelRequest) -> Completion:
+    def asked(self, request: ModelRequest, *, in_pieces: bool) -> AnswerParts:
         """Answer, if the limits allow."""
-        return await _counted(self._meters, super().answer, request)
-
-    def parts(self, request: ModelRequest) -> AnswerParts:
-        """Answer in pieces, if the limits allow."""
-        return _counted_parts(self._meters, super().parts(request), request)
+        return _counted(self._meters, super().asked(request, in_pieces=in_pieces), request)
 
 
 class _MeteredRequests(CheckedModel, MeteredModel):
@@ -157,10 +152,14 @@ class _MeteredRequests(CheckedModel, MeteredModel):
     _model: CheckedModel
 
     async def send(self, request: ModelRequest) -> Completion:
-        return await _counted(self._meters, self._model.send, request)
+        return await whole_answer(_counted(self._meters, _sent(self._model, request), request))
 
     def pieces(self, request: ModelRequest) -> AnswerParts:
-        return _counted_parts(self._meters, self._model.pieces(request), request)
+        return _counted(self._meters, self._model.pieces(request), request)
+
+
+async def _sent(model: CheckedModel, request: ModelRequest) -> AnswerParts:
+    yield await model.send(request)
 
 
 def with_meter(model: LanguageModel, meter: UsageMeter, stage: str = "") -> LanguageModel:
@@ -173,19 +172,8 @@ def with_meter(model: LanguageModel, meter: UsageMeter, stage: str = "") -> Lang
     return MeteredModel(model, meter, stage)
 
 
-async def _counted(meters: _Meters, ask: Ask, request: ModelRequest) -> Completion:
-    size = _size(request)
-    async with counted(meters, size, request.max_tokens) as used:
-        try:
-            answer = await ask(request)
-        except (RefusalError, UnusableAnswerError) as error:  # an answer, which is paid for
-            used[:] = size, estimate_tokens(getattr(error, "text", "")), 0
-            raise
-        used[:] = _used(answer, size)
-    return answer
-
-
-async def _counted_parts(meters: _Meters, parts: AnswerParts, request: ModelRequest) -> AnswerParts:
+async def _counted(meters: _Meters, parts: AnswerParts, request: ModelRequest) -> AnswerParts:
+    """Pass an answer on, and count it."""
     size = _size(request)
     came: list[str] = []
     async with counted(meters, size, request.max_tokens) as used, aclosing(parts) as walk:
@@ -197,6 +185,9 @@ async def _counted_parts(meters: _Meters, parts: AnswerParts, request: ModelRequ
                     came.clear()
                     used[:] = _used(part, size)
                 yield part
+        except (RefusalError, UnusableAnswerError) as error:  # an answer, which is paid for
+            came = came or [getattr(error, "text", "")]
+            raise
         finally:
             if came:  # it broke off: what was written before is paid for
                 used[:] = size, estimate_tokens("".join(came)), 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import UnusableAnswerError
 from sire_core.models.answer_parsing import parse_answer
-from sire_core.models.base import ModelWrapper, stream_answer
+from sire_core.models.base import ModelWrapper
 from sire_core.models.caching import answer_key
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import Completion, ModelRequest
@@ -56,45 +56,32 @@ class RecordedModel(ModelWrapper):
         twin._meters = (*self._meters, (meter, stage))  # noqa: SLF001 - as above
         return twin
 
-    async def answer(self, request: ModelRequest) -> Completion:
+    async def asked(self, request: ModelRequest, *, in_pieces: bool) -> AnswerParts:
         """Answer from the record, else ask; `PausedError` where that is one new call too many."""
         key = self._key(request)
         if key in self._replies:
-            return await self._again(self._replies[key], request.schema)
+            answer = await self._again(self._replies[key], request.schema)
+            if in_pieces:
+                yield answer.text
+            yield answer
+            return
         self._spend(request.schema)
         meter = UsageMeter()
+        counted_model = ModelWrapper(with_meter(self._model, meter))
+        completion: Completion | None = None
         try:
-            answer = await with_meter(self._model, meter).complete(request.prompt, **request.settings)
+            async with aclosing(counted_model.asked(request, in_pieces=in_pieces)) as walk:
+                async for part in walk:
+                    if isinstance(part, str):
+                        yield part
+                    else:
+                        completion = part
         except UnusableAnswerError as error:
             self._replies[key] = _reply(error.text, meter)
             raise
-        self._replies[key] = _reply(answer.text, meter)
-        return answer
-
-    async def parts(self, request: ModelRequest) -> AnswerParts:
-        """Answer in pieces, from the record in one; `PausedError` as in `answer`."""
-        key = self._key(request)
-        answer: Completion | None = None
-        if key in self._replies:
-            answer = await self._again(self._replies[key], request.schema)
-            yield answer.text
-        else:
-            self._spend(request.schema)
-            meter = UsageMeter()
-            try:
-                async with aclosing(stream_answer(with_meter(self._model, meter), request)) as walk:
-                    async for part in walk:
-                        if isinstance(part, str):
-                            yield part
-                        else:
-                            answer = part
-            except UnusableAnswerError as error:
-                self._replies[key] = _reply(error.text, meter)
-                raise
-            if answer is not None:
-                self._replies[key] = _reply(answer.text, meter)
-        if answer is not None:
-            yield answer
+        if completion is not None:
+            self._replies[key] = _reply(completion.text, meter)
+            yield completion
 
     def _key(self, request: ModelRequest) -> str:
         """Where the record has the answer of the next call."""
