@@ -24,16 +24,18 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from llama_index_sire.calls import call
 from llama_index_sire.documents import to_documents, to_node
 from llama_index_sire.embedding import LlamaIndexEmbedder
-from llama_index_sire.opening import Ledger, resolve_llm
+from llama_index_sire.opening import resolve_llm
 from sire_core.documents.chunker import SentenceChunker
-from sire_core.errors import ConfigurationError, IndexMissingError
+from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.progress import Bars
 from sire_core.recipes.registry import recipe_by_name
+from sire_core.storage.plain_files import read_checked, write_checked
 from sire_core.types import Unit, UnitKind, to_uuid
 
 _logger = logging.getLogger(__name__)
+_HELD = "llama_index_nodes.json"
 
 
 class SireNodeParser(NodeParser):
@@ -145,10 +147,8 @@ class SireNodeParser(NodeParser):
             await index.adelete(missing)
         report = await index.aupdate(documents)
         after = await asyncio.to_thread(_read_pool, index, self.kinds)
-        ledger = self._ledger()
-        held_ids = list(dict.fromkeys((*ledger.read(), *after.derived)))
-        if self.persist_dir:
-            ledger.write(held_ids)
+        held_ids = list(dict.fromkeys((*self._read_held(), *after.derived)))
+        self._write_held(held_ids)
         given_ids = [document.id for document in documents]
         # An unchanged document is only seen again when the store does not have it: the last run did not get there.
         again = report.unchanged > 0
@@ -194,7 +194,7 @@ class SireNodeParser(NodeParser):
         if not self.persist_dir:
             return []
         with self._index(show_progress=False) as index:
-            held_ids = self._ledger().read()
+            held_ids = self._read_held()
             pool = _read_pool(index, self.kinds) if held_ids else _PoolSnapshot()
             return list(_node_change(_PoolSnapshot(), pool, held_ids=held_ids).retired)
 
@@ -211,11 +211,23 @@ class SireNodeParser(NodeParser):
     async def _drop(self, store: BasePydanticVectorStore, names: Sequence[str], retired: Sequence[str]) -> None:
         for name in names:
             await call(store.delete, store.adelete, name)
-        ledger, retired_ids = self._ledger(), set(retired)
-        ledger.write([name for name in ledger.read() if to_uuid(name) not in retired_ids])
+        retired_ids = set(retired)
+        self._write_held([name for name in self._read_held() if to_uuid(name) not in retired_ids])
 
-    def _ledger(self) -> Ledger:
-        return Ledger(Path(self.persist_dir) if self.persist_dir else None)
+    def _read_held(self) -> list[str]:
+        """Ids of derived units whose nodes were handed out and not deleted since; never fewer than the store holds."""
+        try:
+            return [str(name) for name in read_checked(Path(self.persist_dir, _HELD), list)] if self.persist_dir else []
+        except FileNotFoundError:
+            return []
+
+    def _write_held(self, ids: Sequence[str]) -> None:
+        if self.persist_dir:
+            file = Path(self.persist_dir, _HELD)
+            try:
+                write_checked(file, list(ids))
+            except OSError as error:
+                raise StorageError(f"Cannot write {file}: {error.strerror}.") from error
 
     def _missing(self, index: Index, nodes: Sequence[BaseNode]) -> list[str]:
         """Documents of the index that are not given; none when it was never built."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -17,12 +17,11 @@ from llama_index_sire.options import RetrieverFields, SearchFields
 from llama_index_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import named, parameters
 from sire_core.changes.app_settings import AppSettings
-from sire_core.errors import ConfigurationError, StorageError
+from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.base import check_language_model
 from sire_core.recipes.registry import recipe_of, take_settings
 from sire_core.storage.index_files import read_manifest
-from sire_core.storage.plain_files import read_checked, write_checked
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import BasePydanticVectorStore
@@ -126,30 +125,3 @@ def open_index(
         options["mirrors"] = (mirror, *options.get("mirrors", ()))
         recipe = over_vector_store(recipe or recipe_of(persist_dir), mirror.vector_store)
     return Index(persist_dir, recipe=recipe, embedder=embedder, language_model=resolve_llm(llm), **options)
-
-
-class Ledger:
-    """Ids of the derived units whose nodes were handed out and not deleted since; never fewer than the store holds."""
-
-    def __init__(self, directory: Path | None) -> None:
-        self._file = directory / "llama_index_nodes.json" if directory is not None else None
-        self._memory: list[str] = []
-
-    def read(self) -> list[str]:
-        """The ids, oldest first."""
-        if self._file is None:
-            return list(self._memory)
-        try:
-            return [str(name) for name in read_checked(self._file, list)]
-        except FileNotFoundError:
-            return []
-
-    def write(self, derived: Collection[str]) -> None:
-        """Replace everything, atomically."""
-        if self._file is None:
-            self._memory = list(derived)
-            return
-        try:
-            write_checked(self._file, list(derived))
-        except OSError as error:
-            raise StorageError(f"Cannot write {self._file}: {error.strerror}.") from error

@@ -69,8 +69,13 @@ class SentenceTransformerEmbedder:
 
     @cached_property
     def dimension(self) -> int:
-        """Length of a vector; read from the folder where it says so, else the model is loaded."""
-        return (_folder_dimension(self._folder) if self._folder else 0) or self._loaded_dimension()
+        """Length of a vector; the model is loaded."""
+        with self._lock:
+            model = self._load()
+        # The method was renamed in version 5.
+        ask = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+        dimension = ask()
+        return int(dimension) if dimension else int(model.encode([""], show_progress_bar=False).shape[1])
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
         """Embed texts; float32 `[len(texts), dimension]`."""
@@ -118,14 +123,6 @@ class SentenceTransformerEmbedder:
             self._model = model.float()
         return self._model
 
-    def _loaded_dimension(self) -> int:
-        with self._lock:
-            model = self._load()
-        # The method was renamed in version 5.
-        ask = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
-        dimension = ask()
-        return int(dimension) if dimension else int(model.encode([""], show_progress_bar=False).shape[1])
-
 
 def _model_folder(name: str | Path) -> Path | None:
     """The folder of a model, or None when `name` can only be a name on the hub."""
@@ -163,20 +160,3 @@ def _folder_files(folder: Path) -> Iterator[Path]:
         for path in sorted(directory.iterdir()):
             if path.is_file() and (path.name in MODEL_SETTINGS or path.suffix in _WEIGHTS):
                 yield path
-
-
-def _folder_dimension(folder: Path) -> int:
-    """Length of the model's vectors as its last pooling or dense module states it; 0 when it does not."""
-    dimension = 0
-    for module in read_json(folder / "modules.json", []):
-        settings = read_json(folder / str(module.get("path", "")) / "config.json", {})
-        kind = str(module.get("type", "")).rpartition(".")[2]
-        if kind == "Pooling":
-            modes = sum(bool(value) for name, value in settings.items() if name.startswith("pooling_mode_"))
-            dimension = int(settings.get("word_embedding_dimension", 0)) * modes
-        elif kind == "Dense":
-            dimension = int(settings.get("out_features", 0))
-        elif kind not in ("Transformer", "Normalize"):
-            return 0
-    truncated = read_json(folder / "config_sentence_transformers.json", {}).get("truncate_dim")
-    return min(dimension, int(truncated)) if truncated else dimension

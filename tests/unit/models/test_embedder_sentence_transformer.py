@@ -16,18 +16,14 @@ from sire_core.models.sentence_transformer import SentenceTransformerEmbedder
 TEXTS = ["A lighthouse stands on the cliff.", "The cat sleeps.", "Ships are guided by a light on the coast. " * 9]
 
 
-def make_folder(folder, *, weights=b"w" * 3_000_000, dimension=32, modes=("mean_tokens",), dense=0):
+def make_folder(folder, *, weights=b"w" * 3_000_000):
     modules = [
         {"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"},
         {"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
     ]
     (folder / "1_Pooling").mkdir(parents=True)
-    pooling = {"word_embedding_dimension": dimension, **{f"pooling_mode_{mode}": True for mode in modes}}
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({**pooling, "pooling_mode_max_tokens": False}))
-    if dense:
-        modules.append({"idx": 2, "path": "2_Dense", "type": "sentence_transformers.models.Dense"})
-        (folder / "2_Dense").mkdir()
-        (folder / "2_Dense" / "config.json").write_text(json.dumps({"in_features": dimension, "out_features": dense}))
+    pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     (folder / "modules.json").write_text(json.dumps(modules))
     (folder / "config.json").write_text('{"model_type": "bert"}')
     (folder / "model.safetensors").write_bytes(weights)
@@ -52,13 +48,6 @@ def test_name_on_the_hub_is_its_own_fingerprint():
     assert SentenceTransformerEmbedder("org/some-model").fingerprint == "st:org/some-model"
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"), [({}, 32), ({"modes": ("mean_tokens", "cls_token")}, 64), ({"dense": 7}, 7)]
-)
-def test_dimension_is_read_from_the_folder(tmp_path, options, expected):
-    assert SentenceTransformerEmbedder(make_folder(tmp_path / "tiny", **options)).dimension == expected
-
-
 @pytest.mark.parametrize("name", ["./nowhere", "/no/such/folder", "a/b/c", "", Path("nowhere"), "~/no-such-model"])
 def test_a_folder_that_is_not_there(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "..")
@@ -71,7 +60,7 @@ def test_a_folder_that_is_not_there(name, tmp_path, monkeypatch):
 def test_it_can_be_sent_to_another_process(tmp_path):
     made = SentenceTransformerEmbedder(make_folder(tmp_path / "tiny"), query_prompt="query: ")
     again = pickle.loads(pickle.dumps(made))
-    assert (again.fingerprint, again.spec, again.dimension) == (made.fingerprint, made.spec, made.dimension)
+    assert (again.fingerprint, again.spec) == (made.fingerprint, made.spec)
 
 
 async def test_missing_library_names_the_extra(tmp_path, monkeypatch):

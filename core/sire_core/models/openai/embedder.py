@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from sire_core.models.usage import credible_tokens, estimate_tokens
 from sire_core.telemetry import start
 from sire_core.text.words import packed
 from sire_core.types import digest
+from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
     from sire_core.models.usage import UsageLimits
@@ -139,20 +139,10 @@ class OpenAIEmbedder(OpenAIEndpoint):
             return np.empty((0, self._dimension or 0), dtype=np.float32)
         attributes = {"gen_ai.provider.name": "openai", "gen_ai.request.model": self.model, "sire.texts": len(ready)}
         span = start("embeddings", self.model, attributes, remote=True)
-        with span, span.current():
-            return await self._all(ready)
-
-    async def _all(self, ready: list[str]) -> FloatArray:
-        """Vectors of texts, in batches that run at the same time."""
         sized = ((text, estimate_tokens(text)) for text in ready)
-        batches = packed(sized, itemgetter(1), self._batch_tokens, self.batch_size)
-        tasks = [asyncio.create_task(self._batch(batch)) for batch in batches]
-        try:
-            return np.concatenate(await asyncio.gather(*tasks))
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        batches = list(packed(sized, itemgetter(1), self._batch_tokens, self.batch_size))
+        with span, span.current():
+            return np.concatenate(await map_all(self._batch, batches, self.concurrency))
 
     async def _batch(self, batch: Sequence[tuple[str, int]]) -> FloatArray:
         form = _BatchForm(self.model, self._options, batch)
