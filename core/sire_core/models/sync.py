@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
 
 from sire_core.errors import SireError
@@ -213,7 +214,9 @@ async def in_thread(function: Callable[..., T], *args: Any) -> T:
         try:
             return function(*args)
         except StopIteration as error:
-            raise RuntimeError(f"{getattr(function, '__qualname__', function)} raised StopIteration") from error
+            called = function.func if isinstance(function, partial) else function  # without its arguments: a prompt
+            name = getattr(called, "__qualname__", type(called).__name__)
+            raise RuntimeError(f"{name} raised StopIteration") from error
 
     return await asyncio.to_thread(guarded)
 
