@@ -8,6 +8,7 @@ from sire_core import moved
 from sire_core.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from sire_core.files.readers import read_documents as read_documents
     from sire_core.index import Index as Index
     from sire_core.models.usage import UsageLimits as UsageLimits
     from sire_core.types import Document as Document
@@ -16,21 +17,15 @@ if TYPE_CHECKING:
 
 moved.register()
 
-__all__ = ["Document", "Hit", "Index", "Passage", "UsageLimits"]
+__all__ = ["Document", "Hit", "Index", "Passage", "UsageLimits", "read_documents"]
+
+_MODULES = {"Index": "index", "UsageLimits": "models.usage", "read_documents": "files.readers"}
 
 
 def __getattr__(name: str) -> Any:
     """Load public names when they are first used, so that importing the package costs next to nothing."""
-    if name == "Index":
-        from sire_core.index import Index
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return Index
-    if name == "UsageLimits":
-        from sire_core.models.usage import UsageLimits
-
-        return UsageLimits
-    if name in ("Document", "Hit", "Passage"):
-        from sire_core import types
-
-        return getattr(types, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"sire_core.{_MODULES.get(name, 'types')}"), name)

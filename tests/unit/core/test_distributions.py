@@ -125,7 +125,7 @@ def test_importing_takes_at_most_one_and_a_half_times_numpy(tmp_path, monkeypatc
 def test_the_public_names():
     import sire_core
 
-    assert sorted(sire_core.__all__) == ["Document", "Hit", "Index", "Passage", "UsageLimits"]
+    assert sorted(sire_core.__all__) == ["Document", "Hit", "Index", "Passage", "UsageLimits", "read_documents"]
     for name in sire_core.__all__:
         assert getattr(sire_core, name).__name__ == name
     with pytest.raises(AttributeError, match="Nothing"):
