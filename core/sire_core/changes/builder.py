@@ -22,7 +22,7 @@ from sire_core.changes.organizing import (
     split_compatible,
 )
 from sire_core.changes.processes import ProcessRunner
-from sire_core.changes.runners import LARGE, open_runner, trim_memory
+from sire_core.changes.runners import open_runner, trim_memory
 from sire_core.documents.change_plan import CorpusChange
 from sire_core.documents.stored_corpus import StoredDocument
 from sire_core.errors import BuildError, ConfigurationError
@@ -404,7 +404,7 @@ def _check_deltas(
 
 
 async def apply_plan(files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
-    """Change the corpus and everything derived from it."""
+    """Change the corpus and everything derived from it, and publish the commit."""
     manifest = files.refresh()
     recipe, embedder = configuration.built_by(manifest)
     update = await asyncio.to_thread(_read, files, plan)
@@ -431,6 +431,9 @@ async def apply_plan(files: IndexFiles, plan: Plan, configuration: Configuration
                 runner=runner,
             )
         ).run()
+    _free_memory(update, configuration.runner)
+    await run_shielded(files.publish)
+    _free_memory(update, configuration.runner)
     if lost:
         _logger.warning(
             "What the embedder of this index had learned was not in calls.sqlite, which was damaged or missing. It was "
@@ -453,8 +456,7 @@ async def apply_plan(files: IndexFiles, plan: Plan, configuration: Configuration
 def _free_memory(update: CorpusUpdate, runner: object) -> None:
     """Return memory after a stage of a large change; workers of a huge one end, the next stage starts new ones."""
     passages = len(update.change.put_chunks)
-    if passages > LARGE:
-        trim_memory()
+    trim_memory(passages)
     if passages > HUGE and isinstance(runner, ProcessRunner):
         runner.close()
 

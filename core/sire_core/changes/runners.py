@@ -25,20 +25,20 @@ R = TypeVar("R")
 _PART = 256  # Items of a part where a runner does not say: so many passages are read at once
 MIN_LETTERS = 2_000_000
 """Length of all texts of a build from which processes save more time than it takes to start them."""
-LARGE = 1000
-"""Number of documents or passages of a change from which memory is trimmed, which takes some milliseconds."""
+_MANY_PASSAGES = 1000
+"""Number of passages from which memory is trimmed, which takes some milliseconds."""
 _TRIES = 8  # Workers that a part may be lost with before the build gives up
 _shared: dict[str, Any] = {}
 """In a worker: what the last tasks shared, by its reference. Fetched and unpacked once, not for every part."""
 
 
-def trim_memory() -> None:
-    """Return free memory to the system.
+def trim_memory(passages: int) -> None:
+    """Return free memory to the system after work on many passages.
 
     glibc keeps the freed arrays of a stage for the thread that made them: hundreds of megabytes that the next stage, in
     other threads, cannot use.
     """
-    if sys.platform == "linux":
+    if passages > _MANY_PASSAGES and sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL(None).malloc_trim(0)
 
@@ -97,8 +97,7 @@ def results_of(
         results = [function(shared, part) for part in _Parts(items, part_size or _PART)]
     else:
         results = asyncio.run(collect(runner))
-    if len(items) > LARGE:
-        trim_memory()
+    trim_memory(len(items))
     return results
 
 

@@ -387,14 +387,8 @@ class IndexWriter:
 
     async def _change(self, files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
         from sire_core.changes.builder import apply_plan
-        from sire_core.changes.runners import LARGE, trim_memory
 
         report = await apply_plan(files, plan, configuration)
-        if large := report.added + report.updated > LARGE:
-            trim_memory()
-        await run_shielded(files.publish)
-        if large:
-            trim_memory()
         self._reader.changed(files.manifest())
         return report
 
@@ -407,15 +401,14 @@ class IndexWriter:
         """Prepare the ranker, so that the first search does not have to; see `PreparedRanker`."""
         import asyncio
 
-        from sire_core.changes.runners import LARGE, trim_memory
+        from sire_core.changes.runners import trim_memory
         from sire_core.protocols import PreparedRanker
 
         def prepare() -> None:
             view, recipe = self._reader.latest()
             if isinstance(recipe.ranker, PreparedRanker):
                 recipe.ranker.prepare(view.with_runner(runner))
-                if view.size > LARGE:
-                    trim_memory()
+                trim_memory(view.size)
 
         await asyncio.to_thread(prepare)
 

@@ -107,49 +107,42 @@ class DerivedCache:
                 self._written[name] = new
         return made
 
-    def cached_on_disk(
-        self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
-    ) -> T:
-        """Return a structure derived from this snapshot, made once and stored in files for other processes."""
-        return self.derived(name, lambda: self._from_disk(name, make, save, load))
-
     def cached_arrays(self, name: str, make: Callable[[], Mapping[str, NDArray[Any]]]) -> Mapping[str, NDArray[Any]]:
         """Return arrays by name, derived from this snapshot and kept in one file, from which they are mapped."""
 
         def save(arrays: Mapping[str, NDArray[Any]], directory: Path) -> None:
             save_arrays(directory / ARRAYS_FILE, arrays)
 
-        def load(directory: Path) -> Mapping[str, NDArray[Any]]:
-            return map_arrays(directory / ARRAYS_FILE)
+        return self.cached_on_disk(name, make, save, lambda directory: map_arrays(directory / ARRAYS_FILE))
 
-        return self.derived(name, lambda: self._from_disk(name, make, save, load, mapped=True))
+    def cached_on_disk(
+        self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
+    ) -> T:
+        """Return a structure derived from this snapshot, made once and loaded from files, as by other processes."""
+        return self.derived(name, lambda: self._from_disk(name, make, save, load))
 
     def _from_disk(
-        self,
-        name: str,
-        make: Callable[[], T],
-        save: Callable[[T, Path], None],
-        load: Callable[[Path], T],
-        *,
-        mapped: bool = False,
+        self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
     ) -> T:
         files = None if self._files is None else self._files.part(name)
         if files is None:
             return make()
         if files.exists():
-            stamp = files.stamp()
             with suppress(Exception):  # damaged files: derive again
-                files.verify()
-                loaded = load(files.directory)
-                self._mapped.append((files, stamp))
-                return loaded
+                return self._loaded(files, load, written=False)
         made = make()
         with suppress(StorageError, OSError):  # a read-only folder costs only time
             files.write(lambda directory: save(made, directory))
-            if mapped:  # what no query reads takes no memory
-                stamp, made = files.stamp(), load(files.directory)
-                self._mapped.append((files, stamp))
+            return self._loaded(files, load, written=True)  # what no query reads takes no memory
         return made
+
+    def _loaded(self, files: DerivedFiles, load: Callable[[Path], T], *, written: bool) -> T:
+        stamp = files.stamp()
+        if not written:
+            files.verify()
+        loaded = load(files.directory)
+        self._mapped.append((files, stamp))
+        return loaded
 
     def intact(self, *, may_be_gone: bool = False) -> bool:
         """True if the files are unchanged since they were verified; see `DerivedFiles.intact`."""

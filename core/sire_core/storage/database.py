@@ -155,6 +155,19 @@ FileStamp = tuple[int, ...]
 """Inode, size and time of a file, and of its log if it is not empty."""
 
 
+def file_stamp(path: Path) -> FileStamp:
+    """Inode, size and time of a database file, and of its log; empty if there is none."""
+    with suppress(OSError):
+        status = path.stat()
+        state: FileStamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+        log = path.with_name(path.name + "-wal")
+        with suppress(FileNotFoundError):
+            status = log.stat()
+            state += (status.st_ino, status.st_size, status.st_mtime_ns) if status.st_size else ()
+        return state
+    return ()
+
+
 class Database:
     """A SQLite database shared by the threads of a process. A file that cannot be written can still be read."""
 
@@ -232,17 +245,7 @@ class Database:
 
     def stamp(self) -> FileStamp:
         """Changes when the file or its log is written to; empty in memory."""
-        if self.path is None:
-            return ()
-        with suppress(OSError):
-            status = self.path.stat()
-            state: FileStamp = (status.st_ino, status.st_size, status.st_mtime_ns)
-            log = self.path.with_name(self.path.name + "-wal")
-            with suppress(FileNotFoundError):
-                status = log.stat()
-                state += (status.st_ino, status.st_size, status.st_mtime_ns) if status.st_size else ()
-            return state
-        return ()
+        return () if self.path is None else file_stamp(self.path)
 
     def trust(self, stamp: FileStamp) -> None:
         """Note that the content of the file at a stamp is verified, and so is what this connection adds."""

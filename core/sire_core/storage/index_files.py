@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
 from sire_core.storage.call_cache import CallStore
 from sire_core.storage.checksums import stored_values
+from sire_core.storage.database import file_stamp
 from sire_core.storage.derived import carried_folder
 from sire_core.storage.folder import Folder, check_format
 from sire_core.storage.manifest import BuiltRecipe, Manifest
@@ -165,7 +166,7 @@ class IndexFiles:
 
     def is_sound(self) -> bool:
         """True if everything in the store is verified already, so that a part of it can be looked up."""
-        return self.store.is_sound(self._verified())
+        return self.store.path is None or self.store.verified_at(self._verified()) > 0
 
     def _verified(self) -> Verified | None:
         at, *stamp = (self.folder.verified() if self.folder else []) or [0]
@@ -254,7 +255,10 @@ class IndexFiles:
         target.create()
         self.copy_adapter_files(path)
         self.calls.copy_to(target.calls_file)
+        verified_at = self.store.verified_at(self._verified())
         self.store.copy_to(target.index_file)  # after documents that wait, which it may hold by now
+        if verified_at:
+            target.note_verified([verified_at, *file_stamp(target.index_file)])
         target.write_manifest(self._manifest.to_json())
         self._copy_sources(target)
 

@@ -582,14 +582,19 @@ class Pools:
         # so are those of other rules.
         return DerivedFiles(directory, f"{directory.name} of {commit}, rules 5, {' '.join(BUILT_IN_KINDS)}")
 
-    def _at_hand(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> Pool | None:
-        """Return the pool of a generation if it exists; in a folder, the one that its files contain now."""
+    def _at_hand(
+        self, built: BuiltRecipe, generation: int, files: DerivedFiles | None, *, verified: bool = False
+    ) -> Pool | None:
+        """Return the pool of a generation if it exists, as its files are now; `verified` reads all of them."""
         entry = self._open.get(built.pool)
         if entry is not None and entry[0] == files and entry[1].generation == generation and entry[1].intact():
-            return entry[1]
+            with suppress(StorageError):  # damaged files are derived again
+                if verified and entry[1].files is not None:
+                    entry[1].files.verify()
+                return entry[1]
         if files is None or not files.exists():
             return None
-        with suppress(StorageError):  # damaged files are derived again
+        with suppress(StorageError):  # as above
             pool = Pool.load(files, generation)
             self._open[built.pool] = (files, pool)
             return pool
@@ -599,13 +604,5 @@ class Pools:
         """Return the columns of the generation before with the last commit applied, if both are available."""
         if self._change is None or self._change.generation != generation:
             return None
-        before = self._at_hand(built, generation - 1, files)
-        if before is None:
-            return None
-        columns = updated(before, self._change, built.owners)
-        try:
-            if columns is not None and before.files is not None:
-                before.files.verify()  # what is copied from them gets new checksums
-        except StorageError:
-            return None
-        return columns
+        before = self._at_hand(built, generation - 1, files, verified=True)  # what is copied gets new checksums
+        return None if before is None else updated(before, self._change, built.owners)

@@ -137,21 +137,19 @@ class Store(Database):
         """Verify everything, once per process, before anything is derived from it and written."""
         if self._sound:
             return
-        stamp, now = self.stamp(), int(time.time())
-        if earlier is not None and earlier.stamp == stamp and 0 <= now - earlier.at < _WEEK:
-            self._verified = earlier.at
-        elif problems := self.check():
+        stamp, verified_at = self.stamp(), self.verified_at(earlier)
+        if not verified_at and (problems := self.check()):
             raise damage(f"({problems[0]}) it")
-        else:
-            self._verified = now
+        self._verified = verified_at or int(time.time())
         self.trust(stamp)
         self._sound = True
 
-    def is_sound(self, earlier: Verified | None = None) -> bool:
-        """True if nothing has to be verified: see `require_sound`, and nobody else has written since."""
-        if self.path is None or (self._sound and self.trusted()):
-            return True
-        return earlier is not None and earlier.stamp == self.stamp() and 0 <= int(time.time()) - earlier.at < _WEEK
+    def verified_at(self, earlier: Verified | None = None) -> int:
+        """Time of the last verification of everything, in seconds; 0 if others have written since, or after a week."""
+        if self._sound and self.trusted():
+            return self._verified
+        is_recent = earlier is not None and 0 <= int(time.time()) - earlier.at < _WEEK
+        return earlier.at if earlier is not None and is_recent and earlier.stamp == self.stamp() else 0
 
     def require_complete(self, owners: Sequence[str]) -> None:
         """Raise if documents, chunks or units are missing; call it in a `snapshot`."""

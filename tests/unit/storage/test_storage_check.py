@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -11,6 +12,8 @@ from sire_core import Document, Index
 from sire_core.errors import EmbedderMismatchError, StorageError
 from sire_core.recipes import msrag, pagerank
 from sire_core.storage.check import check_folder
+from sire_core.storage.database import file_stamp
+from sire_core.storage.folder import Folder
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from support.command import run
 
@@ -50,8 +53,6 @@ def template(tmp_path_factory):
 
 @pytest.fixture
 def folder(template, tmp_path):
-    import shutil
-
     return shutil.copytree(template, tmp_path / "index")
 
 
@@ -175,6 +176,28 @@ def test_what_was_changed_under_an_open_index_is_not_vouched_for(folder):
             index.delete(["late"])
     with pytest.raises(StorageError, match=r"index\.sqlite is damaged"), opened(folder) as index:
         index.add([LATE])
+
+
+@pytest.mark.parametrize("how", ["saved", "copied"])
+def test_a_copy_that_is_damaged_is_not_built_upon(folder, tmp_path, how):
+    copy = tmp_path / "copy"
+    with opened(folder) as index:
+        index.add([LATE])
+        index.save(copy)
+    if how == "copied":
+        shutil.copytree(copy, copy := tmp_path / "of copy")
+    sql(copy / "index.sqlite", "UPDATE units SET text='x' WHERE id=(SELECT min(id) FROM units)")
+    with pytest.raises(StorageError, match=r"index\.sqlite is damaged"), opened(copy) as index:
+        index.delete(["late"])
+
+
+def test_a_saved_copy_counts_as_verified_and_one_of_others_does_not(folder, tmp_path):
+    with opened(folder) as index:
+        index.add([LATE])
+        index.save(tmp_path / "saved")
+    shutil.copytree(tmp_path / "saved", tmp_path / "copied")  # by others: who knows whether all of it
+    assert Folder(tmp_path / "saved").verified()[1:] == list(file_stamp(tmp_path / "saved" / "index.sqlite"))
+    assert Folder(tmp_path / "copied").verified()[1:] != list(file_stamp(tmp_path / "copied" / "index.sqlite"))
 
 
 @pytest.mark.parametrize("embedder", [HashEmbedder(512), None], ids=["any", "fitted to the corpus"])

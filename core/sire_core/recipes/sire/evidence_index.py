@@ -13,7 +13,7 @@ import numpy as np
 from sire_core.arrays.grouping import by_appearance, distinct, positions_in, ranges
 from sire_core.arrays.lists import Lists, PackedTexts, arrays_of, record_of, word_keys
 from sire_core.arrays.nearest_neighbors import unit_rows
-from sire_core.changes.runners import LARGE, trim_memory
+from sire_core.changes.runners import trim_memory
 from sire_core.documents.blocks import HEADING, block_text
 from sire_core.documents.heading_paths import path_of, title_path
 from sire_core.documents.markdown_sections import plain_heading
@@ -124,8 +124,7 @@ class EvidenceIndex:
         if boilerplate:
             recurring[:] = False
         words = recurring.repeat(passages.parts["fragments"]["lengths"])
-        if len(passages.ids) > LARGE:
-            trim_memory()
+        trim_memory(len(passages.ids))
         return _made(passages, graph, names, text, mentions, sources, words)
 
     def stems(self, keys: HashArray) -> IntArray:
