@@ -162,14 +162,12 @@ def eval_(
         config = report.gate.widen(measuring.config(asking, answering, models.asked, calls.workers))
         results = Results(report, ablations=compared.ablations)
         with results.shown_on_failure(), reporting() as progress:
-            dataset = _dataset(dataset_dir, asking, compared)
-            is_cut = compared.chunk_tokens is not None or dataset.whole or asking.sentence_groups
+            dataset = _dataset(dataset_dir, asking, compared, models.asked, progress)
             if report.compare:
                 check_comparison(dataset.name)
+            is_cut = compared.chunk_tokens is not None or dataset.whole or asking.sentence_groups
             rows = _row_count(names, ablations=compared.ablations)
             results.begin(dataset, rows, config, calls.price(), cut=is_cut)
-            if asking.sentence_groups:
-                dataset = _group_sentences(dataset, models.asked, progress)
             experiment = compared.experiment(dataset, models, calls)
             index = dataset_dir if asking.file else None
             experiment = replace(experiment, config=config, progress=progress, index=index)
@@ -209,15 +207,19 @@ def _row_count(names: Sequence[str], *, ablations: bool) -> int:
     return sum(2 + len(ablations_of(name)) for name in names) if ablations else len(BASELINES) + len(names)
 
 
-def _dataset(folder: Path, asking: QuestionOptions, compared: ComparisonOptions) -> DataSet:
+def _dataset(
+    folder: Path, asking: QuestionOptions, compared: ComparisonOptions, model: LanguageModel | None, progress: Progress
+) -> DataSet:
     """The data set as it was asked for, or the questions of a file over the documents of an index."""
     from sire_core.evaluate.datasets import load_dataset, load_questions
 
     if asking.file is None:
-        return asking.of(load_dataset(folder, asking.chunks))
-    with open_index(IndexOptions(folder=folder, embedder=compared.embedder)) as index:
-        documents = index.documents()
-    return load_questions(asking.file, documents, folder.resolve().name).part(asking.part)
+        dataset = asking.of(load_dataset(folder, asking.chunks))
+    else:
+        with open_index(IndexOptions(folder=folder, embedder=compared.embedder)) as index:
+            documents = index.documents()
+        dataset = load_questions(asking.file, documents, folder.resolve().name).part(asking.part)
+    return _group_sentences(dataset, model, progress) if asking.sentence_groups else dataset
 
 
 def _tables_of(experiment: Experiment, names: Sequence[str]) -> list[Experiment]:

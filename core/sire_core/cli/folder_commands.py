@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,9 @@ from sire_core.errors import IndexLockedError, QueryError, StorageError
 from sire_core.text.languages import UNDETERMINED
 from sire_core.text.pluralize import count, count_units, kind_name, some
 from sire_core.types import UnitKind
+
+if TYPE_CHECKING:
+    from sire_core.types import Document
 
 _MAX_LINES = 3  # Number of lines that are shown of what is not searched
 
@@ -81,14 +84,9 @@ def documents(
         _show_document(folder, doc_id, as_json=as_json)
         return
     from sire_core.documents.document_names import cited_names
-    from sire_core.documents.stored_corpus import filter_fields
-    from sire_core.filters import parse_filter
-    from sire_core.filters.conditions import passes
 
     check_folder(folder)
-    wanted = parse_filter(filter)
-    with open_index(IndexOptions(folder=folder)) as index:
-        documents_found = [d for d in index.documents() if wanted is None or any(passes(wanted, filter_fields(d)))]
+    documents_found = documents_passing(folder, filter)
     if as_json:
         listed = (
             {"id": d.id, "title": d.title, "passages": len(d.chunks or ()), "metadata": dict(d.metadata)}
@@ -107,6 +105,17 @@ def documents(
             say(document.id)
             say(title, indent=4)
     note(f"{count(len(documents_found), 'document')}.")
+
+
+def documents_passing(folder: Path, filter: str | None) -> list[Document]:
+    """Documents of an index of which at least one passage passes a filter."""
+    from sire_core.documents.stored_corpus import filter_fields
+    from sire_core.filters import parse_filter
+    from sire_core.filters.conditions import passes
+
+    wanted = parse_filter(filter)
+    with open_index(IndexOptions(folder=folder)) as index:
+        return [d for d in index.documents() if wanted is None or any(passes(wanted, filter_fields(d)))]
 
 
 def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from sire_core.cli import option_groups
+from sire_core.cli.folder_commands import documents_passing
 from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index
 from sire_core.cli.output import check_writable, note, say, say_json, write_text
@@ -161,24 +161,15 @@ def export(
     JSON of a line: {"id", "title", "text", "metadata"}.
     """
     from sire_core.documents.chunker import joined
-    from sire_core.documents.stored_corpus import filter_fields
-    from sire_core.filters import parse_filter
-    from sire_core.filters.conditions import passes
 
     check_folder(folder)
     if to is not None:
         check_writable("--output", to)
-    wanted = parse_filter(filter)
-
-    def lines() -> Iterator[str]:
-        with open_index(IndexOptions(folder=folder)) as index:
-            for document in index.documents():
-                if wanted is None or any(passes(wanted, filter_fields(document))):
-                    text = joined(document.passages)
-                    row = {"id": document.id, "title": document.title, "text": text, "metadata": document.metadata}
-                    yield json.dumps(row, ensure_ascii=False, default=str)
-
-    written = list(lines())
+    rows = (
+        {"id": d.id, "title": d.title, "text": joined(d.passages), "metadata": d.metadata}
+        for d in documents_passing(folder, filter)
+    )
+    written = [json.dumps(row, ensure_ascii=False, default=str) for row in rows]
     if to is None:
         say("\n".join(written))
         return

@@ -239,6 +239,10 @@ EvalSettings = Annotated[
     ),
 ]
 K = Annotated[int, option("-k N", "Number of hits.", min=1)]
+AnswerK = Annotated[
+    int | None,
+    option("-k N", "Number of hits that the model reads. Default: 10, or with `original` all that it collects.", min=1),
+]
 Filter = Annotated[
     str | None,
     option(

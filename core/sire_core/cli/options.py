@@ -17,7 +17,7 @@ from sire_core.protocols.building import extraction_by_preset
 if TYPE_CHECKING:
     from sire_core.documents.chunker import SentenceChunker
     from sire_core.index import Index
-    from sire_core.protocols import Embedder, LanguageModel, Progress, Recipe, WrapModel
+    from sire_core.protocols import Embedder, LanguageModel, Progress, Recipe
     from sire_core.storage.manifest import BuiltRecipe, Manifest
 
 HELP = "help"
@@ -91,7 +91,6 @@ class IndexOptions:
     allow: str | None = None  # What its readers may see
     runner: str | None = None  # Who does the work that falls into parts
     jobs: int | None = None  # Number of processes of a large build
-    wrap_model: WrapModel | None = None  # As in `Index`
 
     @property
     def cuts(self) -> bool:
@@ -149,7 +148,6 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         extraction="native" if options.native else None,
         allow=options.allow,
         runner=options.runner or (f"processes:{options.jobs}" if options.jobs else None),
-        wrap_model=options.wrap_model,
     )
 
 

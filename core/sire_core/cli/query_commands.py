@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -22,7 +22,7 @@ from sire_core.text.snippets import snippet
 from sire_core.text.words import split_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
@@ -306,12 +306,7 @@ def ask(
     answering: AnswerOptions,
     limits: LimitOptions,
     strategy: StrategyOptions,
-    k: Annotated[
-        int | None,
-        option(
-            "-k N", "Number of hits that the model reads. Default: 10, or with `original` all that it collects.", min=1
-        ),
-    ] = None,
+    k: option_groups.AnswerK = None,
     filter: option_groups.Filter = None,
     as_of: option_groups.AsOf = None,
     as_json: option_groups.AsJson = False,
@@ -332,27 +327,14 @@ def ask(
     always false.
     """
     from sire_core.models.sync import run_sync
-    from sire_core.reason import PassageSource, extract_answer, reason
-    from sire_core.search.extracts import PASSAGES
 
     check_folder(folder, question)
     model = answering.model()
-    how = strategy.arguments(model, limits)
+    asked = {"question": question, "k": k, "filter": filter, "as_of": as_of, **strategy.arguments(model, limits)}
     with open_index(searching.options(folder, model)) as index:
-        shows = not as_json and model is not None
-        streams = shows and on_terminal()
-        search: dict[str, Any] = {
-            "question": question,
-            "k": k or (None if model else PASSAGES),
-            "filter": filter,
-            "as_of": as_of,
-        }
-        steps = reason(index=PassageSource(index), stream=streams, **search, **how)
-        trace, was_streamed = _run(steps, shows=shows)
+        trace, was_streamed = _run(index, asked, shows=not as_json and model is not None)
         hint = "" if model else _no_model(index)
         lacking = "" if trace.answer.hits else run_sync(index.afilter_hint(filter))
-    if model is None:
-        trace = replace(trace, answer=extract_answer(question, trace.answer.hits))
     if as_json:
         say_json(answer_json(question, trace, lacking or hint))
     elif trace.answer.stop == "extracted":
@@ -363,14 +345,17 @@ def ask(
         raise typer.Exit(1)
 
 
-def _run(steps: AsyncGenerator[ReasoningStep, None], *, shows: bool) -> tuple[Trace, bool]:
+def _run(index: Index, asked: Mapping[str, Any], *, shows: bool) -> tuple[Trace, bool]:
     """Run a strategy to its end, showing every step as it happens; also whether the answer was shown in pieces."""
-    from sire_core.reason import iterate_sync
+    from sire_core.reason import PassageSource, extract_answer, iterate_sync, reason
     from sire_core.reason.steps import Answer, AnswerPiece, Trace
+    from sire_core.search.extracts import PASSAGES
 
+    is_answered = asked.get("answer", True)
+    options = {**asked, "k": asked["k"] or (None if is_answered else PASSAGES)}
     done: list[ReasoningStep] = []
     pieces = 0
-    for step in iterate_sync(steps):
+    for step in iterate_sync(reason(index=PassageSource(index), stream=shows and on_terminal(), **options)):
         if isinstance(step, AnswerPiece):
             say_piece(step, begins=not pieces)
             pieces += 1
@@ -380,7 +365,7 @@ def _run(steps: AsyncGenerator[ReasoningStep, None], *, shows: bool) -> tuple[Tr
             say_step(step)
     answer = done[-1]
     assert isinstance(answer, Answer)  # what every strategy ends with
-    return Trace(tuple(done), answer), pieces > 0
+    return Trace(tuple(done), answer if is_answered else extract_answer(asked["question"], answer.hits)), pieces > 0
 
 
 def _has_failed(answer: Answer) -> bool:

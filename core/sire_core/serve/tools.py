@@ -292,12 +292,13 @@ def _mistake(fault: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """Description of a tool."""
+    """A tool: what agents are told of it, and what it runs; the text that it returns is for the model to read."""
 
     name: str
     title: str
     description: str
     arguments: type[BaseModel]
+    run: Callable[[Any, Tell], Awaitable[str]]  # Takes these arguments
 
 
 class IndexTools:
@@ -324,18 +325,6 @@ class IndexTools:
         self._model = language_model
         self._limits = limits_of(limits, ReasoningLimits)
         self._cite_key = check_cite_key(cite_key)
-        self._runs: Mapping[str, tuple[type[BaseModel], Callable[[Mapping[str, Any], Tell], Awaitable[str]]]] = {
-            "search": (SearchArguments, self._search),
-            "ask": (AskArguments, self._ask),
-            "explain": (ExplainArguments, self._explain),
-            "fetch": (FetchArguments, self._fetch),
-            "open": (OpenArguments, self._open),
-            "neighbors": (NeighborsArguments, self._neighbors),
-        }
-
-    def specs(self) -> list[ToolSpec]:
-        """All tools."""
-        metadata = self._index.snapshot().metadata()
         asking = (
             "Answers a question from the indexed documents, in few words, with the ids of the documents that it cites "
             "in brackets, and says whether the evidence is sufficient."
@@ -344,32 +333,32 @@ class IndexTools:
             "Gives the sentences of the indexed documents that answer a question best, word for word, with the ids of "
             "their documents in brackets. Nothing checks whether they answer it: no language model is configured."
         )
-        return [
+        specs = (
             ToolSpec(
                 "search",
                 "Search documents",
                 "Finds passages, and summaries and facts drawn from several passages, that help to answer a question, "
                 "best first. Each comes with the ids of its documents in brackets.",
-                with_known_keys(SearchArguments, metadata),
+                SearchArguments,
+                self._search,
             ),
             ToolSpec(
-                "ask",
-                "Ask documents",
-                asking if self._model is not None else extracting,
-                with_known_keys(AskArguments, metadata),
+                "ask", "Ask documents", asking if language_model is not None else extracting, AskArguments, self._ask
             ),
             ToolSpec(
                 "explain",
                 "Explain a search",
                 "The same search, but with the reasons: for each result its score, the steps that led to it and what "
                 "it stands on.",
-                with_known_keys(ExplainArguments, metadata),
+                ExplainArguments,
+                self._explain,
             ),
             ToolSpec(
                 "fetch",
                 "Fetch a document",
                 "Gives a document as it was indexed, whole or in parts, by the id that results name in brackets.",
                 FetchArguments,
+                self._fetch,
             ),
             ToolSpec(
                 "open",
@@ -377,13 +366,26 @@ class IndexTools:
                 "Lists the passages of a document in their order, numbered, each with its section and first words: the "
                 "outline of a long document, from which to read on with neighbors.",
                 OpenArguments,
+                self._open,
             ),
             ToolSpec(
                 "neighbors",
                 "Read around a passage",
                 "Gives a passage whole with the passages before and after it in its document.",
                 NeighborsArguments,
+                self._neighbors,
             ),
+        )
+        self._tools = {spec.name: spec for spec in specs}
+
+    def specs(self) -> list[ToolSpec]:
+        """All tools; filters name the metadata keys that the index has now."""
+        metadata = self._index.snapshot().metadata()
+        return [
+            replace(spec, arguments=with_known_keys(spec.arguments, metadata))
+            if issubclass(spec.arguments, QueryArguments)
+            else spec
+            for spec in self._tools.values()
         ]
 
     def introduction(self) -> str:
@@ -402,13 +404,12 @@ class IndexTools:
 
     async def call(self, name: str, arguments: Mapping[str, Any], tell: Tell) -> str:
         """Run a tool."""
-        if name not in self._runs:
-            raise QueryError(f"There is no tool {name!r}; there are {', '.join(self._runs)}.")
-        schema, run = self._runs[name]
-        return await run(without_blanks(schema, arguments), tell)
+        if name not in self._tools:
+            raise QueryError(f"There is no tool {name!r}; there are {', '.join(self._tools)}.")
+        spec = self._tools[name]
+        return await spec.run(read_arguments(spec.arguments, without_blanks(spec.arguments, arguments)), tell)
 
-    async def _search(self, arguments: Mapping[str, Any], tell: Tell) -> str:  # noqa: ARG002 - quick; there is nothing to tell
-        query = read_arguments(SearchArguments, arguments)
+    async def _search(self, query: SearchArguments, tell: Tell) -> str:  # noqa: ARG002 - quick; there is nothing to tell
         if query.max_tokens is not None:
             return await self._context(query, query.max_tokens)
         hits = await self._index.asearch(query.query, query.k or _USUAL, filter=query.filter, as_of=query.as_of)
@@ -432,8 +433,7 @@ class IndexTools:
             more.pop()
         return text(context.evidence, more)
 
-    async def _explain(self, arguments: Mapping[str, Any], tell: Tell) -> str:  # noqa: ARG002 - as above
-        query = read_arguments(ExplainArguments, arguments)
+    async def _explain(self, query: ExplainArguments, tell: Tell) -> str:  # noqa: ARG002 - as above
         search: dict[str, Any] = {"filter": query.filter, "as_of": query.as_of}
         k = query.k or _USUAL
         if query.doc_id is None:
@@ -447,8 +447,7 @@ class IndexTools:
             text = "\n".join([reasons.title, *(f"{examined}: {finding}" for examined, finding in reasons.reasons)])
         return text
 
-    async def _ask(self, arguments: Mapping[str, Any], tell: Tell) -> str:
-        query = read_arguments(AskArguments, arguments)
+    async def _ask(self, query: AskArguments, tell: Tell) -> str:
         settings = settings_of(query.via, query.flavor)
         if self._model is None and query.via != "single":
             raise QueryError(f"via={query.via!r} needs a language model, and there is none here: leave via out.")
@@ -481,8 +480,7 @@ class IndexTools:
         steps_shown = steps_made if query.show_steps else []
         return f"{warning}\n\n{answer_text(answer, steps_shown, self._cite_key)}".lstrip()
 
-    async def _fetch(self, arguments: Mapping[str, Any], tell: Tell) -> str:  # noqa: ARG002 - as above
-        query = read_arguments(FetchArguments, arguments)
+    async def _fetch(self, query: FetchArguments, tell: Tell) -> str:  # noqa: ARG002 - as above
         documents = self._index.documents([query.doc_id]) or self._cited_as(query.doc_id)
         if not documents:
             raise QueryError(self._no_document(query.doc_id))
@@ -493,8 +491,7 @@ class IndexTools:
         more = f"\n\n(Goes on: start={end}, {len(whole) - end:,} characters more.)" if end < len(whole) else ""
         return f"{_document_head(document)}\n\n{part}{more}"
 
-    async def _open(self, arguments: Mapping[str, Any], tell: Tell) -> str:  # noqa: ARG002 - as above
-        query = read_arguments(OpenArguments, arguments)
+    async def _open(self, query: OpenArguments, tell: Tell) -> str:  # noqa: ARG002 - as above
         document, units = await self._passages(query.doc_id)
         end = query.start - 1 + _OUTLINE
         lines = [
@@ -504,8 +501,7 @@ class IndexTools:
         more = f"\n(Goes on: start={end + 1}, {len(units) - end:,} more.)" if end < len(units) else ""
         return "\n".join([f"{_document_head(document)}, {count(len(units), 'passage')}\n", *lines]) + more
 
-    async def _neighbors(self, arguments: Mapping[str, Any], tell: Tell) -> str:  # noqa: ARG002 - as above
-        query = read_arguments(NeighborsArguments, arguments)
+    async def _neighbors(self, query: NeighborsArguments, tell: Tell) -> str:  # noqa: ARG002 - as above
         named = str(query.passage)
         document, units = await self._passages(query.doc_id or self._document_of(named))
         position = next((n for n, unit in enumerate(units) if named in (str(n + 1), unit.id)), None)
