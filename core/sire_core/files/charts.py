@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from sire_core.documents.markdown_writing import plain_text, table
+from sire_core.files.conversion import whole_number
 from sire_core.files.office_package import DRAWING, RELATION, parse_part
 
 _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
@@ -73,11 +74,10 @@ def _points(data: Any) -> dict[int, str]:
         return {}
     points: dict[int, str] = {}
     for point in data.iter(f"{_CHART}pt"):
-        number = point.get("idx", "")
+        number = whole_number(point.get("idx"), -1, digits=7)
         words = " ".join((value.text or "").strip() for value in point.iterfind(f"{_CHART}v"))
-        if number.isdigit() and len(number) < 8 and words:
-            key = int(number)
-            points[key] = f"{words} {points[key]}" if key in points else words  # categories of several levels
+        if number >= 0 and words:  # categories may have several levels
+            points[number] = f"{words} {points[number]}" if number in points else words
     return points
 
 

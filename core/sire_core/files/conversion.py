@@ -1,13 +1,14 @@
-"""The conversion of a file that runs now: how much text it may still give, and notes for people."""
+"""What all readers share: their result, how much text a file may still give, notes for people, small parsers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from sire_core.errors import CorpusError
+from sire_core.text.words import clean_text
 
 _FREE, _PER_BYTE = 5_000_000, 10
 """Letters that every file may give, and more for each byte that it unpacks to: cells and notes repeat some text."""
@@ -15,6 +16,25 @@ _FREE, _PER_BYTE = 5_000_000, 10
 
 class ExpansionError(CorpusError):
     """A file unpacks to more than a document does; no other reader tries it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A file as text.
+
+    Attributes:
+        title: Its title, of a mail its subject; empty if it has none.
+        text: Markdown. Of a mail sender, recipients and date, a line each; the text; then attachments under headings.
+        notes: What people should know of the text.
+        fields: Of a mail `from`, `to`, `cc` and `date` (ISO 8601), those that it has.
+        unread: Names of what else it holds, and why that is not read.
+    """
+
+    title: str
+    text: str
+    notes: Sequence[str] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
+    unread: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(slots=True)
@@ -63,3 +83,13 @@ def note(words: str) -> None:
     running = _RUNNING.get()
     if running is not None and words not in running.notes:
         running.notes.append(words)
+
+
+def whole_number(text: str | None, default: int = 0, *, digits: int = 8) -> int:
+    """The number that an attribute holds, of at most so many ASCII digits; the default for anything else."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= digits else default
+
+
+def clean_lines(text: str) -> str:
+    r"""A text without what cannot be stored, with `\n` at the ends of lines."""
+    return clean_text(text).replace("\r\n", "\n").replace("\r", "\n")

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from sire_core.errors import CorpusError
 from sire_core.files.archive_limits import unpacked_size
-from sire_core.files.conversion import ExpansionError, conversion, note
+from sire_core.files.conversion import Converted, ExpansionError, clean_lines, conversion, note
 from sire_core.files.other_formats import SECOND_READER, read_other
 from sire_core.files.reader_plugins import load_plugin, plugin_module
 from sire_core.files.reading_signs import reading_warnings
 from sire_core.text.words import clean_text
 from sire_core.types import Document
-
-if TYPE_CHECKING:
-    from sire_core.files.mail import Mail
 
 _READERS = {
     ".pdf": ("pdf", "read_pdf"),
@@ -57,25 +54,6 @@ _BYTE_ORDER_MARK = re.compile(r"\A([\s|]*)\ufeff")
 _UNDERLINE = re.compile(r"\n{3,}")
 _LOCKED = re.compile(r"\b(?:password|encrypted)\b", re.IGNORECASE)
 _Content = TypeVar("_Content")
-
-
-@dataclass(frozen=True, slots=True)
-class Converted:
-    """A file as text.
-
-    Attributes:
-        title: Its title; empty if it has none.
-        text: Markdown.
-        notes: What people should know of the text.
-        fields: Of a mail sender, recipients and date.
-        unread: Names of what else it holds, and why that is not read.
-    """
-
-    title: str
-    text: str
-    notes: Sequence[str] = ()
-    fields: Mapping[str, str] = field(default_factory=dict)
-    unread: Sequence[tuple[str, str]] = ()
 
 
 def convert(
@@ -140,17 +118,15 @@ def _by_our_reader(path: Path, suffix: str) -> Converted:
         return Converted(*load_plugin(suffix)(path))
     module, name = _READERS.get(suffix, ("other_formats", "read_other"))
     read = getattr(import_module(f"sire_core.files.{module}"), name)
-    if suffix == ".msg":
-        mail: Mail = read(path)
-        return Converted(mail.title, mail.text, (), mail.fields, mail.unread)
-    title, text = read(path, suffix) if name == "read_other" else read(path)
-    return Converted(title, text)
+    result = read(path, suffix) if name == "read_other" else read(path)
+    return result if isinstance(result, Converted) else Converted(*result)
 
 
 def _checked(converted: Converted) -> Converted:
     """A conversion with clean text, which is not empty."""
-    text = clean_text(converted.text).replace("\r\n", "\n").replace("\r", "\n")
-    text = _BYTE_ORDER_MARK.sub(r"\1", text)  # Excel begins "CSV UTF-8" with one, and it stays in the first cell
+    text = _BYTE_ORDER_MARK.sub(
+        r"\1", clean_lines(converted.text)
+    )  # Excel begins "CSV UTF-8" with one, and it stays in the first cell
     if not text.strip():
         raise CorpusError("holds no text; a scanned document needs text recognition first")
     return replace(converted, title=clean_text(converted.title), text=_UNDERLINE.sub("\n\n", text).strip())

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from statistics import median
 
 from sire_core.documents.markdown_writing import code_block, without_comment_marks
-from sire_core.files.conversion import spend
+from sire_core.files.conversion import spend, whole_number
 from sire_core.files.formulas import Element
 from sire_core.files.page_regions import find_navigation, is_imprint, is_site_name
 from sire_core.files.page_tree import BLOCKS, CELLS, HEADINGS, STRAY, events, parse_page
@@ -103,12 +103,6 @@ def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_lis
     return len(lines) == 1 and not any(others.elements())
 
 
-def _number(attributes: Mapping[str, str | None], name: str) -> int:
-    """Number of rows or columns a cell has, at least 1 and below 100."""
-    value = attributes.get(name) or ""
-    return max(1, int(value)) if value.isascii() and value.isdigit() and len(value) < 3 else 1
-
-
 def _is_box(tag: str, attributes: Mapping[str, str | None]) -> bool:
     """True if an element is a note, an example, a quotation or a figure beside the text."""
     if tag not in _BOX_TAGS:
@@ -194,8 +188,7 @@ class _Writer:
     def _begin(self, tag: str, attributes: Mapping[str, str | None]) -> None:
         """Begin an element whose content is kept."""
         if tag in _LISTS:
-            start = attributes.get("start") or "1"
-            self._lists.append(int(start) if tag == "ol" and start.isdigit() and len(start) < 9 else int(tag == "ol"))
+            self._lists.append(whole_number(attributes.get("start"), 1) if tag == "ol" else 0)
         self._is_layout |= tag == "table" and self._boxes > 0 and attributes.get("border") == "0"
         if tag in _INLINE:
             self._begin_inline(tag, attributes)
@@ -205,7 +198,8 @@ class _Writer:
             self._flush()
         elif tag in CELLS:
             self._flush()
-            self._size = _number(attributes, "rowspan"), _number(attributes, "colspan")
+            rows, columns = (max(1, whole_number(attributes.get(name), digits=2)) for name in ("rowspan", "colspan"))
+            self._size = rows, columns
             self._row = [] if self._row is None and self._around["table"] else self._row
         elif tag in ("pre", "li", "table", "tr") or tag in HEADINGS:
             self._flush()

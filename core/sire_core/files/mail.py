@@ -6,7 +6,6 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.errors import MessageError
 from email.header import decode_header, make_header
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 from sire_core.documents.markdown_sections import with_comments_as_code
 from sire_core.errors import CorpusError
-from sire_core.files.conversion import spend
+from sire_core.files.conversion import Converted, clean_lines, spend
 from sire_core.files.html import html_to_markdown
 from sire_core.files.source_files import VALUE_SHARE, check_readable, declared_encoding, decode_any
 from sire_core.text.words import clean_text
@@ -41,23 +40,6 @@ _INLINE_PICTURE = re.compile(r"image\d+\.(?:png|jpe?g|gif)", re.IGNORECASE)
 """Names that Outlook gives to pictures within the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mail:
-    """Content of a mail.
-
-    Attributes:
-        title: Its subject.
-        text: Sender, recipients and date, a line each; the text; then each attachment that is text, under a heading.
-        fields: `from`, `to`, `cc` and `date` (ISO 8601), those that it has.
-        unread: Names of what else it holds, and why it is not read.
-    """
-
-    title: str
-    text: str
-    fields: Mapping[str, str] = field(default_factory=dict)
-    unread: tuple[tuple[str, str], ...] = ()
-
-
 class _Part(NamedTuple):
     """A part of a mail: the name of an attachment, its type, its text if that is read, and the title of a page."""
 
@@ -68,7 +50,7 @@ class _Part(NamedTuple):
     is_attached: bool = False
 
 
-def read_mail(path: Path, max_bytes: int) -> Mail:
+def read_mail(path: Path, max_bytes: int) -> Converted:
     """Read a mail. Of alternative forms of the text the plain one is taken; inline pictures are left out."""
     check_readable(path, max_bytes, VALUE_SHARE)
     try:
@@ -99,7 +81,7 @@ def _without_zeros(raw: bytes) -> bytes:
     return raw.decode(name, "replace").encode()
 
 
-def read_outlook_mail(path: Path) -> Mail:
+def read_outlook_mail(path: Path) -> Converted:
     """Read a mail as Outlook saves it. Attachments are not read."""
     from kreuzberg import ExtractionConfig, extract_file_sync
 
@@ -113,7 +95,7 @@ def read_outlook_mail(path: Path) -> Mail:
         **{name: ", ".join(metadata.get(f"{name}_emails") or ()) for name in ("to", "cc")},
         "date": metadata.get("created_at"),
     }
-    body = clean_text(extracted.content.partition("\n\n")[2]).replace("\r\n", "\n").replace("\r", "\n")
+    body = clean_lines(extracted.content.partition("\n\n")[2])
     names = [name for name in metadata.get("attachments") or () if not _INLINE_PICTURE.fullmatch(name)]
     unread = [(clean_text(name), _NOT_READ.format("unknown")) for name in names]
     body = body if body.strip() else _outlook_page(path)
@@ -135,8 +117,8 @@ def _outlook_page(path: Path) -> str:
     return ""
 
 
-def _mail(headers: Mapping[str, str], sections: Sequence[str], unread: Sequence[tuple[str, str]]) -> Mail:
-    return Mail(
+def _mail(headers: Mapping[str, str], sections: Sequence[str], unread: Sequence[tuple[str, str]]) -> Converted:
+    return Converted(
         title=headers.get("subject", ""),
         text="\n\n".join(text.strip("\n") for text in (_header_lines(headers), *sections) if text),
         fields={
@@ -269,7 +251,7 @@ def _text_part(name: str, kind: str, part: Message[Any, Any]) -> _Part:
     is_page = kind == "text/html" or name.lower().endswith((".html", ".htm")) or _PAGE.match(content) is not None
     declared = part.get_content_charset() or ""
     text = decode_any(content, (declared and _usable(declared)) or (declared_encoding(content) if is_page else ""))
-    text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
+    text = clean_lines(text)
     if is_page:
         title, text = html_to_markdown(text)
         return _Part(name, kind, spend(text), title, is_attached)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Union
 from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
 
-Source = Union[Path, io.BytesIO]
+Source = Union[str, io.BytesIO]
 """An archive, or one that was mended."""
 
 WORDPROCESSING = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -63,7 +63,7 @@ def read_package(path: Path, read: Callable[[Source], tuple[str, str]]) -> tuple
     if is_odd or pictures > _MOST_PICTURES:
         return read(_mended(path))
     try:
-        title, text = read(path)
+        title, text = read(str(path))
     except (CorpusError, ImportError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 (each library has errors of its own)

@@ -18,13 +18,13 @@ from sire_core.documents.markdown_writing import undo_escapes, undo_inline
 from sire_core.documents.titles import header_title, opening_title, without_site_name
 from sire_core.documents.validation import DocumentPool
 from sire_core.errors import CorpusError, SireError
-from sire_core.files.conversion import conversion, note
-from sire_core.files.converters import Converted, with_extra
+from sire_core.files.conversion import Converted, conversion, note
+from sire_core.files.converters import with_extra
 from sire_core.files.delimited import read_values
 from sire_core.files.file_types import SAME_FORMATS, type_by_content
 from sire_core.files.html import html_to_markdown
 from sire_core.files.json_records import FoundRecord, holds_question, record_documents
-from sire_core.files.mail import Mail, read_mail
+from sire_core.files.mail import read_mail
 from sire_core.files.notations import NOTATIONS, read_notation, tex_letters
 from sire_core.files.reader_plugins import plugin_suffix
 from sire_core.files.reading_process import convert_limited, one_process
@@ -379,7 +379,7 @@ def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:
     return _with_title(file, text, title, fields, is_page=suffix in _HTML)
 
 
-def _mail_items(file: SourceFile, mail: Mail | Converted, *, is_mail: bool = True) -> Iterator[_Item]:
+def _mail_items(file: SourceFile, mail: Converted, *, is_mail: bool = True) -> Iterator[_Item]:
     yield _with_title(file, mail.text, mail.title, mail.fields, headings=not is_mail)
     for name, reason in mail.unread:
         yield Failure(f"{_location(file)}: {name}", reason)

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.errors import CorpusError
-from sire_core.files.converters import Converted, check_libraries, convert
+from sire_core.files.conversion import Converted
+from sire_core.files.converters import check_libraries, convert
 from sire_core.files.reader_plugins import plugin_folders
 from sire_core.isolated import start_isolated
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from sire_core.documents.markdown_writing import list_item, plain_text, table
 from sire_core.files.charts import graphics_of
-from sire_core.files.conversion import spend
+from sire_core.files.conversion import spend, whole_number
 from sire_core.files.formulas import office_math
 from sire_core.files.html import LONGEST_REPEATED
 from sire_core.files.office_package import COMPATIBILITY, DRAWING, MATH, Source, properties_title, read_package
@@ -33,7 +32,7 @@ def read_pptx(path: Path) -> tuple[str, str]:
 def _read_slides(source: Source) -> tuple[str, str]:
     import pptx
 
-    presentation = pptx.Presentation(source if isinstance(source, io.BytesIO) else str(source))
+    presentation = pptx.Presentation(source)
     margins: set[str] = set()
     slides: list[str] = []
     for slide in presentation.slides:
@@ -105,13 +104,12 @@ def _paragraphs(body: Any, *, listed: bool) -> str:
     for paragraph, text in paragraphs:
         properties = paragraph.find(f"{DRAWING}pPr")
         marks = () if properties is None else [child.tag for child in properties]
-        level = _digit(None if properties is None else properties.get("lvl"))
+        level = 0 if properties is None else whole_number(properties.get("lvl"), digits=1)
         numbered = None if properties is None else properties.find(f"{DRAWING}buAutoNum")
         counts = {deep: count for deep, count in counts.items() if deep < level + (numbered is not None)}
         item = listed and len(paragraphs) > 1 and f"{DRAWING}buNone" not in marks
         if numbered is not None:
-            start = numbered.get("startAt", "1")
-            counts.setdefault(level, int(start) - 1 if start.isdigit() and len(start) < 6 else 0)
+            counts.setdefault(level, whole_number(numbered.get("startAt"), 1, digits=5) - 1)
             counts[level] += 1
             lines.append(list_item(text, f"{counts[level]}.", level))
         elif item or any(mark in marks for mark in _BULLETS):
@@ -129,10 +127,6 @@ def _is_bold_heading(paragraph: Any, text: str) -> bool:
     styles = [run.find(f"{DRAWING}rPr") for run in runs]
     bold = bool(runs) and all(style is not None and style.get("b") in ("1", "true") for style in styles)
     return bold and "\n" not in text and len(text.split()) <= _HEADING_WORDS and text[-1] not in ".:,;"
-
-
-def _digit(level: str | None) -> int:
-    return int(level) if level and len(level) == 1 and level.isdigit() else 0
 
 
 def _words(paragraph: Any) -> Iterator[str]:

@@ -19,7 +19,7 @@ from unicodedata import normalize
 from urllib.parse import quote
 
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.files.conversion import note
+from sire_core.files.conversion import clean_lines, note
 from sire_core.files.text_encodings import guess_encoding, is_binary
 from sire_core.text.words import clean_text
 
@@ -70,6 +70,7 @@ _TO_A_WRONG_LETTER = 5
 _BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+_WIDE_BOMS = (*_UTF16_BOMS, *_UTF32_BOMS)
 _WIDE_START = re.compile(rb"(?P<little>\s?<\0[\w!?]\0)|\0\s?\0?<\0[\w!?]")
 """Markup in UTF-16 without a byte order mark."""
 _LOOKED_AT = 8192
@@ -439,11 +440,11 @@ def read_text(
         raw = path.read_bytes()
     except OSError as error:
         raise CorpusError(f"cannot be read: {error.strerror}") from error
-    marked = raw.startswith((_BOM, *_UTF16_BOMS, *_UTF32_BOMS))
+    marked = raw.startswith((_BOM, *_WIDE_BOMS))
     declared = declared_encoding(raw) if declares and not marked else ""
     text = decode_as(raw, declared) if declared else None
     text = _decoded_text(raw) if text is None else text
-    text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
+    text = clean_lines(text)
     if not text.strip():
         raise CorpusError("the file holds nothing but white space")
     return text
@@ -453,7 +454,7 @@ def _decoded_text(raw: bytes) -> str:
     """UTF-8, or what a byte order mark names; else an encoding that is guessed, with a note."""
     with suppress(UnicodeDecodeError):
         return raw.removeprefix(_BOM).decode("utf-8")
-    if not raw.startswith((*_UTF16_BOMS, *_UTF32_BOMS)) and is_binary(raw[:_LOOKED_AT]):
+    if not raw.startswith(_WIDE_BOMS) and is_binary(raw[:_LOOKED_AT]):
         raise CorpusError("the file is not text, despite its name; leave it out, or convert it (UTF-16 to UTF-8, too)")
     return decode_any(raw)
 
@@ -469,7 +470,7 @@ def json_lines(path: Path, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[JsonL
                 if len(raw) > max_line:
                     yield JsonLine(number, error=f"longer than {max_line:,} bytes; the rest is not read")
                     return
-                if number == 1 and raw.startswith((*_UTF16_BOMS, *_UTF32_BOMS)):
+                if number == 1 and raw.startswith(_WIDE_BOMS):
                     _decode(raw, 0)
                 try:
                     text = _decode(raw, offset)
@@ -502,7 +503,7 @@ def holds_text(path: Path) -> bool:
 
 def _decode(raw: bytes, offset: int) -> str:
     """Decode a line of a file that starts at byte `offset`."""
-    if offset == 0 and raw.startswith((*_UTF16_BOMS, *_UTF32_BOMS)):
+    if offset == 0 and raw.startswith(_WIDE_BOMS):
         name = "UTF-32" if raw.startswith(_UTF32_BOMS) else "UTF-16"
         raise CorpusError(f"byte 0 is not UTF-8: the file is {name}; convert it (iconv -f {name} -t UTF-8)")
     skipped = len(_BOM) if offset == 0 and raw.startswith(_BOM) else 0

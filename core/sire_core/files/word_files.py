@@ -11,7 +11,7 @@ from typing import Any
 
 from sire_core.documents.markdown_writing import cell_text, list_item, plain_text, table
 from sire_core.files.charts import graphics_of
-from sire_core.files.conversion import spend
+from sire_core.files.conversion import spend, whole_number
 from sire_core.files.formulas import office_math
 from sire_core.files.html import LONGEST_REPEATED, html_to_markdown
 from sire_core.files.office_package import (
@@ -22,6 +22,7 @@ from sire_core.files.office_package import (
     RELATION,
     WORDPROCESSING,
     Source,
+    parse_part,
     properties_title,
     read_package,
 )
@@ -32,6 +33,7 @@ from sire_core.files.word_lists import (
     RAISED_OR_LOWERED,
     WordLists,
     WordStyle,
+    outline_heading,
     paragraph_styles,
     raised_styles,
     small_number,
@@ -97,7 +99,7 @@ def read_docx(path: Path) -> tuple[str, str]:
 def _read_word(source: Source, depth: int = 0) -> tuple[str, str]:
     import docx
 
-    document = docx.Document(source if isinstance(source, io.BytesIO) else str(source))
+    document = docx.Document(source)
     return properties_title(document), _Reader(document, depth).text()
 
 
@@ -220,8 +222,8 @@ class _Reader:
         if properties is None:
             return style
         outline = value_of(properties, "outlineLvl")
-        if outline.isdigit():
-            style = style._replace(heading=int(outline) + 1 if int(outline) < 9 else 0)
+        if outline:
+            style = style._replace(heading=outline_heading(outline))
         numbers = properties.find(f"{WORDPROCESSING}numPr")
         if numbers is not None:
             number, level = value_of(numbers, "numId") or style.number, value_of(numbers, "ilvl")
@@ -397,8 +399,8 @@ def _chosen(mark: Any) -> str:
     if choices is None:
         return ""
     entries = [entry.get(f"{WORDPROCESSING}val", "") for entry in choices.iterfind(f"{WORDPROCESSING}listEntry")]
-    number = value_of(choices, "result") or value_of(choices, "default") or "0"
-    return entries[int(number)] if number.isdigit() and int(number[:6]) < len(entries) else ""
+    number = whole_number(value_of(choices, "result") or value_of(choices, "default"))
+    return entries[number] if number < len(entries) else ""
 
 
 def _ruby_parts(element: Any) -> list[Any]:
@@ -426,12 +428,9 @@ def _symbol(element: Any) -> str:
 
 def _notes(part: Any, kind: str) -> dict[str, Any]:
     """Notes or comments by their id; separators are none."""
-    from lxml import etree
-
     for relation in part.rels.values():
         if relation.reltype == f"{OFFICE}/{kind}" and not relation.is_external:
-            parser = etree.XMLParser(resolve_entities=False, no_network=True)
-            root = etree.fromstring(relation.target_part.blob, parser)
+            root = parse_part(relation.target_part.blob)
             return {
                 note.get(f"{WORDPROCESSING}id"): note
                 for note in root

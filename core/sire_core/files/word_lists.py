@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from typing import Any, NamedTuple
 
+from sire_core.files.conversion import whole_number
 from sire_core.files.office_package import OFFICE, WORDPROCESSING
 from sire_core.files.raised_text import lowered, raised
 
@@ -49,13 +50,15 @@ class WordLists:
         }
         for number in root.iterfind(f"{WORDPROCESSING}num"):
             name, abstract = number.get(f"{WORDPROCESSING}numId"), value_of(number, "abstractNumId")
-            levels = {int(key): _level(level) for key, level in shared.get(abstract, {}).items() if str(key).isdigit()}
+            levels = {
+                int(key): _level(level) for key, level in shared.get(abstract, {}).items() if whole_number(key, -1) >= 0
+            }
             overrides = number.findall(f"{WORDPROCESSING}lvlOverride")
             for override in overrides:
                 depth = small_number(override.get(f"{WORDPROCESSING}ilvl", ""), 0)
                 changed = override.find(f"{WORDPROCESSING}lvl")
                 level = levels.get(depth, _Level("decimal", "%1.", 1)) if changed is None else _level(changed)
-                levels[depth] = level._replace(start=small_number(value_of(override, "startOverride"), level.start))
+                levels[depth] = level._replace(start=whole_number(value_of(override, "startOverride"), level.start))
             self._levels[name] = levels
             self._counted_as[name] = f"num {name}" if overrides else f"abstract {abstract}"
 
@@ -81,7 +84,7 @@ class WordLists:
 
 
 def _level(element: Any) -> _Level:
-    form, start = value_of(element, "numFmt") or "decimal", small_number(value_of(element, "start"), 1)
+    form, start = value_of(element, "numFmt") or "decimal", whole_number(value_of(element, "start"), 1)
     return _Level(form, value_of(element, "lvlText"), start)
 
 
@@ -122,6 +125,12 @@ def paragraph_styles(part: Any) -> dict[str, WordStyle]:
     return styles
 
 
+def outline_heading(level: str) -> int:
+    """Level of a heading by the level in the outline, from 0; 0 for text."""
+    heading = whole_number(level, 9) + 1
+    return heading if heading < 10 else 0
+
+
 def _own_style(element: Any) -> WordStyle:
     """Properties that a style sets itself."""
     label = value_of(element, "name")
@@ -133,12 +142,12 @@ def _own_style(element: Any) -> WordStyle:
     elif label.lower() == "title":
         level = 1
     else:
-        level = int(outline) + 1 if outline.isdigit() else 0
+        level = outline_heading(outline)
     numbers = None if properties is None else properties.find(f"{WORDPROCESSING}numPr")
     number, depth = (
         ("", 0) if numbers is None else (value_of(numbers, "numId"), small_number(value_of(numbers, "ilvl"), 0))
     )
-    return WordStyle(level if level < 10 else 0, number, depth, label.lower().startswith("toc "))
+    return WordStyle(level, number, depth, label.lower().startswith("toc "))
 
 
 def _over(style: WordStyle, base: WordStyle) -> WordStyle:
@@ -164,4 +173,4 @@ def value_of(parent: Any, name: str) -> str:
 
 def small_number(number: str, other: int) -> int:
     """A number of at most 62, as many columns as a table may have; levels are below 9."""
-    return min(int(number), 62) if number.isdigit() and len(number) < 9 else other
+    return min(whole_number(number, other), 62)

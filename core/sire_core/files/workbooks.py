@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import io
 import zipfile
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,8 +39,7 @@ def read_xlsx(path: Path) -> tuple[str, str]:
 def _read_workbook(source: Source) -> tuple[str, str]:
     import openpyxl
 
-    name = source if isinstance(source, io.BytesIO) else str(source)
-    book = openpyxl.load_workbook(name, read_only=True, data_only=True, keep_links=False)
+    book = openpyxl.load_workbook(source, read_only=True, data_only=True, keep_links=False)
     blocks: list[str] = []
     try:
         with zipfile.ZipFile(source) as archive:

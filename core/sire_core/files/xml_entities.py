@@ -102,10 +102,7 @@ def _declared(doctype: str) -> dict[str, str]:
     for match in _ENTITY.finditer(doctype):
         if match["name"] and not match["parameter"]:
             raw.setdefault(match["name"], match["double"] or match["single"] or "")
-    values: dict[str, str] = {}
-    for name, value in raw.items():
-        values[name] = _expanded(value, raw)
-    return values
+    return {name: _expanded(value, raw) for name, value in raw.items()}
 
 
 def _expanded(text: str, raw: Mapping[str, str]) -> str:

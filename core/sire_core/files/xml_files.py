@@ -16,10 +16,11 @@ from xml.etree import ElementTree as ET
 from sire_core.documents.markdown_writing import cell_text, list_item, plain_text
 from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
-from sire_core.files.conversion import note, spend
+from sire_core.files.conversion import note, spend, whole_number
 from sire_core.files.file_types import ENCRYPTED
 from sire_core.files.formulas import Element, mathml
 from sire_core.files.html import LONGEST_REPEATED, html_to_markdown
+from sire_core.files.office_package import parse_part
 from sire_core.files.raised_text import END, LOWERED, RAISED, lowered, raised, ruby, write_scripts
 from sire_core.files.source_files import declared_encoding, decode_any
 from sire_core.files.workbooks import compact_table
@@ -71,9 +72,8 @@ def _recovered(page: str) -> Any:
     """Root of what can be read of a page that is not well-formed; None if that is nothing."""
     from lxml import etree
 
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True, load_dtd=False)
     try:
-        root = etree.fromstring(page.lstrip("\ufeff \t\r\n").encode("utf-8", "replace"), parser)
+        root = parse_part(page.lstrip("\ufeff \t\r\n").encode("utf-8", "replace"), mend=True)
     except (etree.XMLSyntaxError, ValueError):
         return None
     return root if root is not None and any(text.strip() for text in root.itertext()) else None
@@ -277,9 +277,9 @@ class _OpenDocument:
         for element in parent:
             name = _name(element)
             if name == "h":
-                deep = _attribute(element, "outline-level") or "1"
+                deep = whole_number(_attribute(element, "outline-level"), 1)
                 words = " ".join(write_scripts(self._words(element)).split())
-                yield f"{'#' * min(int(deep) if deep.isdigit() else 1, _LEVEL)} {words}"
+                yield f"{'#' * min(deep, _LEVEL)} {words}"
                 yield from self._behind(element)
             elif name == "p":
                 yield plain_text(write_scripts(self._words(element)))
@@ -345,7 +345,10 @@ class _OpenDocument:
         column = 0
         for cell in row:
             words = " ".join(map(cell_text, filter(None, self._blocks(cell, 0))))
-            repeated, below = _number(cell, "number-columns-repeated"), _number(cell, "number-rows-spanned")
+            repeated, below = (
+                max(1, whole_number(_attribute(cell, f"number-{name}")))
+                for name in ("columns-repeated", "rows-spanned")
+            )
             left, above = merged.get(column, (0, ""))
             if left and _name(cell) == "covered-table-cell":
                 merged[column], words = (left - 1, above), words or above
@@ -386,12 +389,6 @@ def _rows_of(table: Any) -> Iterator[Any]:
             yield element
         else:
             yield from _rows_of(element)
-
-
-def _number(element: Any, name: str) -> int:
-    """Number in an attribute, at least 1."""
-    text = _attribute(element, name)[:7]
-    return max(1, int(text)) if text.isascii() and text.isdigit() else 1
 
 
 def _attribute(element: Any, name: str) -> str:

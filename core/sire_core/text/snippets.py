@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from math import log
-from typing import Any
 
 from sire_core.documents.blocks import (
     CODE,
@@ -24,7 +23,7 @@ from sire_core.documents.blocks import (
     read_blocks,
     row_cells,
 )
-from sire_core.text.languages import Language, find_language, language, script_language
+from sire_core.text.languages import ENGLISH, Language, find_language, language, script_language
 from sire_core.text.lexicon import FUNCTION_WORDS
 from sire_core.text.words import (
     FINAL_MARKS,
@@ -271,7 +270,7 @@ def _stems_of(spoken: Language, text: str) -> frozenset[str]:
 def stem(word: str, spoken: Language | None = None) -> str:
     """The stem of a lower-case word, of an English one if no language is given."""
     if spoken is None or spoken.is_english:
-        return str(_stemmer().stemWord(word))
+        return language(ENGLISH).stems([word])[0]
     return "".join(spoken.stems(spoken.words(word)))
 
 
@@ -285,13 +284,6 @@ def has_form(word: str, words: Collection[str]) -> bool:
     own, form = stem(word.lower()), form_stem(word.lower())
     forms = {form_stem(other) for other in words}
     return form in forms or (form == own and own not in {stem(other) for other in words})
-
-
-@lru_cache(1)
-def _stemmer() -> Any:
-    import Stemmer
-
-    return Stemmer.Stemmer("english")
 
 
 def snippet(text: str, question: str, length: int = 240, via: str = "", blocks: Sequence[Block] | None = None) -> str:

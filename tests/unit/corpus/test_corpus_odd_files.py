@@ -597,3 +597,24 @@ def test_a_quote_copied_from_values_matches_its_row(tmp_path):
     row = fold(read_documents(tmp_path)[0].text)
     assert all(fold(quote) in row for quote in ('"Grey; Heron";1,5', "Gull;2,5", "Gull,2,5"))
     assert fold("Gull;1,5") not in row
+
+
+def test_lists_begin_with_the_numbers_that_they_name(tmp_path):
+    document = docx.Document()
+    numbering = document.part.numbering_part.element
+    level = '<w:lvl w:ilvl="0"><w:start w:val="100"/><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl>'
+    first = numbering.index(next(numbering.iterchildren(f"{{{W.split(chr(34))[1]}}}num")))
+    numbering.insert(first, docx.oxml.parse_xml(f'<w:abstractNum {W} w:abstractNumId="77">{level}</w:abstractNum>'))
+    numbering.append(docx.oxml.parse_xml(f'<w:num {W} w:numId="77"><w:abstractNumId w:val="77"/></w:num>'))
+    for words in ("Oil the wheel.", "Close the lid."):
+        properties = document.add_paragraph(words)._p.get_or_add_pPr()
+        properties.append(docx.oxml.parse_xml(f'<w:numPr {W}><w:ilvl w:val="0"/><w:numId w:val="77"/></w:numPr>'))
+    document.save(tmp_path / "steps.docx")
+    assert read_documents(tmp_path / "steps.docx")[0].text == "100. Oil the wheel.\n101. Close the lid."
+
+
+def test_numbers_that_are_none_cost_no_words(tmp_path):
+    page = '<ol start="²"><li>Oil the wheel.</li></ol><table><tr><td colspan="²">Close the lid.</td></tr></table>'
+    assert read(tmp_path, "steps.html", page)[0] == "1. Oil the wheel. --- Close the lid."
+    body = '<w:p><w:pPr><w:outlineLvl w:val="²"/></w:pPr><w:r><w:t>Oil the wheel.</w:t></w:r></w:p>'
+    assert read(tmp_path, "steps.docx", word(body)) == ("Oil the wheel.", [])
