@@ -11,7 +11,7 @@ from sire_core.documents.markdown_writing import code_block, without_comment_mar
 from sire_core.files.conversion import spend, whole_number
 from sire_core.files.formulas import Element
 from sire_core.files.page_regions import find_navigation, is_imprint, is_site_name
-from sire_core.files.page_tree import BLOCKS, CELLS, HEADINGS, STRAY, events, parse_page
+from sire_core.files.page_tree import BLOCKS, CELLS, HEADINGS, STRAY, events, parse_page, place
 from sire_core.files.preformatted import Preformatted, written_lines
 from sire_core.files.raised_text import END, LOWERED, RAISED, RUBY_BASE, RUBY_END, RUBY_READING, write_scripts
 
@@ -111,11 +111,6 @@ def _is_box(tag: str, attributes: Mapping[str, str | None]) -> bool:
     return tag == "aside" or not _BOX_NAMES.isdisjoint(names)
 
 
-def _place(element: Element) -> str:
-    """The name of an element; that of the content of the page for one of such a role."""
-    return "main" if element.attributes.get("role") == "main" else element.name
-
-
 class _Writer:
     """Writes the elements of a page as lines of Markdown.
 
@@ -174,10 +169,10 @@ class _Writer:
         self._begin(element.name, element.attributes)
         if element.name in _STEP_BLOCKS and self._row is None:
             self._blocks.append((element, len(self._lines), len(self._links)))
-        self._around[_place(element)] += 1
+        self._around[place(element)] += 1
 
     def _close(self, element: Element) -> None:
-        self._around[_place(element)] -= 1
+        self._around[place(element)] -= 1
         self._end(element.name)
         if self._blocks and self._blocks[-1][0] is element:
             self._leave_out_steps(element.name, *self._blocks.pop()[1:])

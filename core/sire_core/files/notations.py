@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from html.entities import html5
 from itertools import takewhile
 
 from sire_core.documents.markdown_writing import code_block
@@ -57,27 +58,10 @@ _LABELS = re.compile(r"\[(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION|quote\b.*|verse\b
 _DIRECTIVE = re.compile(r"(?:ifdef|ifndef|ifeval|endif|include)::\S*\[.*\][ \t]*$")
 _LONGEST_VALUE = 2_000
 _BUILT_IN: Mapping[str, str] = {
-    "nbsp": " ",
-    "sp": " ",
-    "empty": "",
-    "blank": "",
-    "zwsp": "",
-    "amp": "&",
-    "lt": "<",
-    "gt": ">",
-    "plus": "+",
-    "asterisk": "*",
-    "caret": "^",
-    "tilde": "~",
-    "backtick": "`",
-    "vbar": "|",
-    "deg": "\N{DEGREE SIGN}",
-    "apos": "'",
-    "quot": '"',
-    "lsquo": "\u2018",
-    "rsquo": "\u2019",
-    "ldquo": "\u201c",
-    "rdquo": "\u201d",
+    **{name: html5[f"{name};"] for name in "amp lt gt plus deg apos quot lsquo rsquo ldquo rdquo".split()},
+    **dict.fromkeys(("nbsp", "sp"), " "),
+    **dict.fromkeys(("empty", "blank", "zwsp"), ""),
+    **dict(zip("asterisk caret tilde backtick vbar".split(), "*^~`|", strict=True)),
 }
 
 

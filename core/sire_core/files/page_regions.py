@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from sire_core.files.formulas import Element
-from sire_core.files.page_tree import BLOCK_TAGS, EDGES, events
+from sire_core.files.page_tree import BLOCK_TAGS, EDGES, events, place
 
 _NAVIGATION = frozenset(
     "nav navbar navigation navmenu breadcrumb breadcrumbs sidebar sidenav subnav topnav toc menu submenu pagination "
@@ -141,31 +142,28 @@ class _Regions:
         self.found: list[_Region] = []
         self.best = 0
         self._open: list[_Region] = []
-        self._landmarks: list[tuple[Element, int]] = []  # the open ones and their ranks, the best last
+        self._around: Counter[str] = Counter()  # what the open elements are
         self._run: list[tuple[str, bool]] = []  # text since a block began or ended, and whether it is in a link
-        self._links = self._quotes = self._titles = 0  # numbers of open elements
 
     def open(self, element: Element) -> None:
         """Note that an element begins."""
         tag, attributes = element.name, element.attributes
-        self._count(element, 1)
         if tag in BLOCK_TAGS:
             self._end_run()
-        in_content = bool(self._landmarks) and self._landmarks[-1][1] >= _RANKS["article"]
+        in_content = self._around["main"] + self._around["article"] > 0
         at_edge = attributes.get("role") in _EDGE_ROLES or (
             tag in EDGES
             and not (tag == "aside" and in_content)  # in the content it is a note
-            and not (tag == "footer" and self._quotes)  # there it names who said it
+            and not (tag == "footer" and self._around["blockquote"])  # there it names who said it
         )
         if at_edge or is_navigation(tag, attributes, in_content=in_content):
             self._open.append(_Region(element, by_name=not at_edge))
             self.found.append(self._open[-1])
-        rank = _RANKS.get("main" if attributes.get("role") == "main" else tag, 0)
-        if not rank:
+        self._around[place(element)] += 1
+        if place(element) not in _RANKS:
             return
-        rank = max(rank, self._landmarks[-1][1] if self._landmarks else 0)
+        rank = max(rank for name, rank in _RANKS.items() if self._around[name])
         self.best = max(self.best, rank)
-        self._landmarks.append((element, rank))
         for region in reversed(self._open):
             if region.rank >= rank:  # and so do all around it
                 break
@@ -173,7 +171,7 @@ class _Regions:
 
     def close(self, element: Element) -> None:
         """Note that an element ends."""
-        self._count(element, -1)
+        self._around[place(element)] -= 1
         if element.name in BLOCK_TAGS:
             self._end_run(is_code=element.name == "pre")
         if self._open and self._open[-1].element is element:
@@ -181,18 +179,11 @@ class _Regions:
             if region.is_text() and self._open:
                 self._open[-1].prose += region.prose
                 self._open[-1].linked += region.linked
-        if self._landmarks and self._landmarks[-1][0] is element:
-            self._landmarks.pop()
 
     def add(self, text: str) -> None:
         """Note text of the page."""
-        if self._open and not self._titles:
-            self._run.append((text, self._links > 0))
-
-    def _count(self, element: Element, number: int) -> None:
-        self._links += number * (element.name == "a" and bool(element.attributes.get("href")))
-        self._quotes += number * (element.name == "blockquote")
-        self._titles += number * (element.name == "title")
+        if self._open and not self._around["title"]:
+            self._run.append((text, self._around["link"] > 0))
 
     def _end_run(self, *, is_code: bool = False) -> None:
         """A block begins or ends: decide whether the text before is a sentence."""

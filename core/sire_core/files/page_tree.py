@@ -139,6 +139,12 @@ def parse_page(page: str) -> Element:
     return tree.root
 
 
+def place(element: Element) -> str:
+    """What an element is to those inside: `main` for the content of the page, `link`, or its name."""
+    is_link = element.name == "a" and element.attributes.get("href")
+    return "link" if is_link else "main" if element.attributes.get("role") == "main" else element.name
+
+
 def events(root: Element, left_out: Collection[Element] = ()) -> Iterator[tuple[Element | str, bool]]:
     """Yield the texts and elements below a root, elements again with True where they end; some are left out."""
     stack: list[tuple[Element | str, bool]] = [(root, False)]
