@@ -40,7 +40,7 @@ from sire_core.errors import CorpusError
 from sire_core.files.readers import read_documents
 from pathlib import Path
 import sire_core.files.converters
-from sire_core.documents.blocks import read_blocks
+from sire_core.documents.block_reading import read_blocks
 read_blocks("# a")
 base = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
 try:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from sire_core.documents.blocks import CODE, ROW, Block, code_fences, layout_of, read_blocks, repeated_of
+from sire_core.documents.block_reading import read_blocks
+from sire_core.documents.blocks import CODE, ROW, Block, code_fences, layout_of, repeated_of
 from sire_core.documents.heading_paths import independent_headings, is_cut, path_of, section_title
 from sire_core.documents.markdown_cleaning import clean_markdown
 from sire_core.documents.markdown_sections import sections_of

@@ -7,15 +7,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from sire_core.documents.blocks import (
-    FURNITURE,
-    HEADING,
-    Block,
-    block_text,
-    headings_above,
-    is_contents,
-    read_blocks,
-)
+from sire_core.documents.block_reading import read_blocks
+from sire_core.documents.blocks import FURNITURE, HEADING, Block, block_text, headings_above
+from sire_core.documents.furniture import is_contents
 from sire_core.documents.markdown_writing import undo_inline
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")

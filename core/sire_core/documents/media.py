@@ -9,7 +9,8 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sire_core.documents.blocks import CODE, ROW, Block, read_blocks
+from sire_core.documents.block_reading import read_blocks
+from sire_core.documents.blocks import CODE, ROW, Block
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ModelError
 from sire_core.protocols import Prompt

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from sire_core.documents.blocks import read_blocks, repeated_of
+from sire_core.documents.block_reading import read_blocks
+from sire_core.documents.blocks import repeated_of
 from sire_core.filters import comparable
 from sire_core.filters.conditions import filtered_title, passes
 from sire_core.protocols import Delta

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sire_core.documents.blocks import is_contents
 from sire_core.documents.front_matter import front_matter
+from sire_core.documents.furniture import is_contents
 from sire_core.documents.markdown_sections import title_line
 from sire_core.documents.markdown_writing import undo_inline
 

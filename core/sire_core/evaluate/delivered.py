@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sire_core.documents.blocks import read_blocks
+from sire_core.documents.block_reading import read_blocks
 from sire_core.evaluate.retrieval import span_answers
 from sire_core.evaluate.rows import fold, passage_names
 from sire_core.search.context import (

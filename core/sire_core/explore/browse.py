@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from sire_core.documents.blocks import is_greeting
+from sire_core.documents.furniture import is_greeting
 from sire_core.documents.heading_paths import title_path
 from sire_core.explore.frequent_names import frequent_names, is_told
 from sire_core.explore.highlight import first_words, sentence_with

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sire_core.documents.blocks import ROW, read_blocks, row_cells
+from sire_core.documents.block_reading import read_blocks
+from sire_core.documents.blocks import ROW, row_cells
 from sire_core.explore.highlight import escaped, marked, plain_text, printable
 from sire_core.explore.name_kinds import NAME_KINDS
 from sire_core.explore.templates import markup

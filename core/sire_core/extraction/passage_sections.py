@@ -8,18 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from sire_core.documents.blocks import (
-    CODE,
-    FIELD,
-    FURNITURE,
-    HEADING,
-    ITEM,
-    PARAGRAPH,
-    ROW,
-    Block,
-    block_text,
-    read_blocks,
-)
+from sire_core.documents.block_reading import read_blocks
+from sire_core.documents.blocks import CODE, FIELD, FURNITURE, HEADING, ITEM, PARAGRAPH, ROW, Block, block_text
 from sire_core.documents.heading_paths import is_path
 from sire_core.documents.markdown_cleaning import without_comments
 from sire_core.documents.markdown_sections import title_line

@@ -1,4 +1,4 @@
-"""What all readers share: their result, how much text a file may still give, notes for people, small parsers."""
+"""Shared by all readers: their result, how much text a file may still give, notes for people, small parsers."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def parse_page(page: str) -> Element:
 
 
 def place(element: Element) -> str:
-    """What an element is to those inside: `main` for the content of the page, `link`, or its name."""
+    """Name an element as those inside see it: `main` for the content of the page, `link`, or its tag."""
     is_link = element.name == "a" and element.attributes.get("href")
     return "link" if is_link else "main" if element.attributes.get("role") == "main" else element.name
 

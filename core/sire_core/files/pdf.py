@@ -13,7 +13,7 @@ from statistics import median
 from threading import Lock
 from typing import Any
 
-from sire_core.documents.blocks import is_contents
+from sire_core.documents.furniture import is_contents
 from sire_core.documents.markdown_cleaning import without_hyphenation
 from sire_core.documents.markdown_writing import plain_text
 from sire_core.documents.titles import first_title

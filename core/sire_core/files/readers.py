@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Union
 
-from sire_core.documents.blocks import is_contents, read_blocks
+from sire_core.documents.block_reading import read_blocks
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.front_matter import front_matter
+from sire_core.documents.furniture import is_contents
 from sire_core.documents.markdown_cleaning import clean_markdown, without_hyphenation
 from sire_core.documents.markdown_sections import heading_texts, naming_heading, with_comments_as_code
 from sire_core.documents.markdown_writing import undo_escapes, undo_inline

@@ -19,13 +19,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
-from sire_core.documents.blocks import (
-    CODE,
-    FURNITURE,
-    HEADING,
-    Block,
-    block_text,
-)
+from sire_core.documents.blocks import CODE, FURNITURE, HEADING, Block, block_text
 from sire_core.documents.document_names import documents_of
 from sire_core.documents.heading_paths import is_path, title_path
 from sire_core.errors import ConfigurationError, QueryError

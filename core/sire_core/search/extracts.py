@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.documents.blocks import CODE, ITEM, ROW, stored_blocks
+from sire_core.documents.block_reading import stored_blocks
+from sire_core.documents.blocks import CODE, ITEM, ROW
 from sire_core.search.alike_words import AlikeWords
 from sire_core.search.context import Candidates, are_parts, ranked
 from sire_core.search.pieces import line_above

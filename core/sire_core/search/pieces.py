@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from sire_core.documents.block_reading import stored_blocks
 from sire_core.documents.blocks import (
     CODE,
     FIELD,
@@ -19,7 +20,6 @@ from sire_core.documents.blocks import (
     Block,
     block_text,
     headings_above,
-    stored_blocks,
 )
 from sire_core.documents.heading_paths import title_path
 from sire_core.models.word_vectors import text_vectors

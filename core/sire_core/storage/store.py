@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sire_core.documents.blocks import language_of, layout_of, read_blocks
+from sire_core.documents.block_reading import read_blocks
+from sire_core.documents.blocks import language_of, layout_of
 from sire_core.documents.change_plan import CorpusChange
 from sire_core.documents.stored_corpus import StoredCorpus, StoredDocument
 from sire_core.errors import SnapshotExpiredError, StorageError

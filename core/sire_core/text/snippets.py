@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import groupby
 from math import log
 
+from sire_core.documents.block_reading import read_blocks
 from sire_core.documents.blocks import (
     CODE,
     FIELD,
@@ -20,7 +21,6 @@ from sire_core.documents.blocks import (
     ROW,
     Block,
     block_text,
-    read_blocks,
     row_cells,
 )
 from sire_core.text.languages import ENGLISH, Language, find_language, language, script_language

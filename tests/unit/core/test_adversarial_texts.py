@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import sire_core
 from sire_core import Document, Hit
-from sire_core.documents.blocks import block_text, read_blocks
+from sire_core.documents.block_reading import read_blocks
+from sire_core.documents.blocks import block_text
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.markdown_cleaning import clean_markdown
 from sire_core.documents.markdown_writing import undo_escapes

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.documents.blocks import block_text, headings_above, is_contents, read_blocks, row_cells
+from sire_core.documents.block_reading import read_blocks
+from sire_core.documents.blocks import block_text, headings_above, row_cells
+from sire_core.documents.furniture import is_contents
 
 PIECES = st.sampled_from(
     "# |## |- |  - |1. |> |```|~~~|    |\t|===|---|a|Bell: x|From: a|To: b|[x](y)|![x](y)|[x]: y| | b |.|\n|\n\n|\f|\r\n|\r"

@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from sire_core import Document
-from sire_core.documents.blocks import read_blocks
+from sire_core.documents.block_reading import read_blocks
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.markdown_cleaning import clean_markdown, without_blobs
 from sire_core.documents.markdown_sections import paths_of, plain_heading

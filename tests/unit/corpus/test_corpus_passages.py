@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index, Passage
-from sire_core.documents.blocks import HEADING, read_blocks, repeated_of
+from sire_core.documents.block_reading import read_blocks
+from sire_core.documents.blocks import HEADING, repeated_of
 from sire_core.documents.chunker import SentenceChunker, chunk_document, joined
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.extend import count_tokens, split_sentences

@@ -3,7 +3,8 @@
 import pytest
 
 from sire_core import Document, Index, Passage
-from sire_core.documents.blocks import block_text, read_blocks
+from sire_core.documents.block_reading import read_blocks
+from sire_core.documents.blocks import block_text
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.documents.markdown_cleaning import clean_markdown
 from sire_core.documents.markdown_sections import paths_of

@@ -11,7 +11,8 @@ import sqlite3
 import pytest
 
 from sire_core import Document, Index, Passage
-from sire_core.documents.blocks import layout_of, read_blocks, repeated_of, stored_blocks
+from sire_core.documents.block_reading import read_blocks, stored_blocks
+from sire_core.documents.blocks import layout_of, repeated_of
 from sire_core.errors import ConfigurationError
 from sire_core.extend import Flat, PlainDerivation
 from sire_core.papers.indexrag.select import Quota, QuotaRange
