@@ -52,7 +52,7 @@ from sire_core.types import Document, Failure
 
 UNSUPPORTED = "unsupported type"
 """Beginning of the reason for which a file is skipped that holds no text, such as a picture."""
-READING = "files-18"
+READING = "files-19"
 """Version of the readers; changes whenever the same file may give another document."""
 
 CONVERTED = (
