@@ -19,6 +19,7 @@ from sire_core.errors import ConfigurationError, CorpusError, EmbedderMismatchEr
 from sire_core.files.readers import read_documents
 from sire_core.recipes import REGISTRY
 from sire_core.testing.doubles import HashEmbedder
+from support.adapters import ADAPTERS
 from support.command import run, run_python
 
 TEXTS = {
@@ -175,6 +176,7 @@ except StorageError as error:
 """
 
 
+@pytest.mark.quick(adapter=ADAPTERS[:1])  # the other starts a process for the same code
 def test_settings_that_may_not_be_read_are_not_called_damaged(adapter, texts, tmp_path):
     adapter.Retriever.from_documents(texts, path=tmp_path / "i", recipe="flat", k=2).index.close()
     prefix = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []

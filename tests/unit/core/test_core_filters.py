@@ -74,7 +74,7 @@ def test_logic(one, other, metadata):
     assert both(one, other).matches(metadata) == (a and b)
     assert both(one, None) is one
     assert both(None, other) is other
-    assert both(None, None) is None
+    assert both(None, None) is parse_filter(None) is None
 
 
 def same(one, other):
@@ -114,46 +114,30 @@ def test_order(key, value, metadata):
 @pytest.mark.parametrize(
     ("text", "metadata", "passes"),
     [
-        ("tenant=a", {"tenant": "a"}, True),
         ("tenant==a", {"tenant": "a"}, True),
         (" tenant = a , year > 1990 ", {"tenant": "a", "year": 1991}, True),
         ("tenant=a,year>1990", {"tenant": "a", "year": 1990}, False),
-        ("year<2000", {"year": "old"}, False),
-        ("lang!=de", {}, True),
-        ("draft=true", {"draft": True}, True),
         ("draft=True", {"draft": True}, True),
-        ("draft=1", {"draft": True}, False),
-        ("draft=true", {"draft": 1}, False),
         ("year=1990", {"year": 1990.0}, True),
         ('name="1990"', {"name": "1990"}, True),
         ("name=007", {"name": "007"}, True),
-        ("year=1990", {"year": "1990"}, False),
         ("title=A b c", {"title": "A b c"}, True),
         ("name=O'Brien", {"name": "O'Brien"}, True),
         ("name='it''s'", {"name": "it's"}, True),
         ("url=https://x.org/a-b?c", {"url": "https://x.org/a-b?c"}, True),
         ("title='War and Peace'", {"title": "War and Peace"}, True),
-        ("page>=4", {"page": 4}, True),
-        ("page<=4", {"page": 5}, False),
         ("a=1 and b=2", {"a": 1, "b": 2}, True),
-        ("a=1 and b=2", {"a": 1, "b": 3}, False),
         ("a=1 AND b=2 OR c=3", {"c": 3}, True),
         ("a=1 or b=2 and c=3", {"a": 1}, True),
         ("(a=1 or b=2) and c=3", {"a": 1}, False),
         ("(a=1 or b=2), c=3", {"b": 2, "c": 3}, True),
         ("not a=1 and b=2", {"a": 2, "b": 2}, True),
-        ("not (a=1 and b=2)", {"a": 1, "b": 3}, True),
-        ("page in [1, 2]", {"page": 2}, True),
         ("page in (1, 2)", {"page": 3}, False),
         ("page not in [1, 2]", {"page": 3}, True),
         ("page=[1, 2]", {"page": 1}, True),
         ('lang in [en, "de"]', {"lang": "de"}, True),
-        ("tags contains x", {"tags": ["x", "y"]}, True),
         ("tags contains x", {"tags": "text"}, True),
-        ("tags contains 1", {"tags": [True]}, False),
         ("title text_match_insensitive 'ROAD'", {"title": "The road"}, True),
-        ("page exists", {"page": None}, True),
-        ("not page exists", {}, True),
         ('"first name"=x', {"first name": "x"}, True),
         ('{"or": [{"a": 1}, {"b": {"in": [1, 2]}}]}', {"b": 2}, True),
     ],
@@ -165,16 +149,11 @@ def test_texts(text, metadata, passes):
 @pytest.mark.parametrize(
     ("written", "metadata", "passes"),
     [
-        ({"page": {"gte": 4}}, {"page": 4}, True),
         ({"page": {"$gte": 4, "$lt": 6}}, {"page": 6}, False),
         ({"page": {">=": 4}}, {"page": 3}, False),
         ({"page": [1, 2]}, {"page": 2}, True),
         ({"page": [1, 2]}, {"page": 3}, False),
-        ({"tenant": {"$in": ["a", "b"]}}, {"tenant": "b"}, True),
         ({"tenant": {"$in": []}}, {"tenant": "b"}, False),
-        ({"$or": [{"a": 1}, {"b": 2}]}, {"b": 2}, True),
-        ({"$and": [{"a": 1}, {"b": 2}]}, {"b": 2}, False),
-        ({"tags": {"contains": "x"}}, {"tags": ["x"]}, True),
         ({"tags": {"any": ["x", "y"]}}, {"tags": ["y"]}, True),
         ({"tags": {"all": ["x", "y"]}}, {"tags": ["y"]}, False),
         ({"tags": {"eq": ["x", "y"]}}, {"tags": ["x", "y"]}, True),
@@ -185,17 +164,12 @@ def test_texts(text, metadata, passes):
         ({"note": {"is_empty": False}}, {"note": "x"}, True),
         ({"flag": 1}, {"flag": True}, False),
         ({"flag": True}, {"flag": 1}, False),
-        ({"flag": {"in": [1]}}, {"flag": True}, False),
         ({"flags": {"eq": [1]}}, {"flags": [True]}, False),
         ({"flag": {"gt": 0}}, {"flag": True}, False),
     ],
 )
 def test_mappings(written, metadata, passes):
     assert parse_filter(written).matches(metadata) is passes
-
-
-def test_none_alone_is_no_filter():
-    assert parse_filter(None) is None
 
 
 @pytest.mark.parametrize(
@@ -292,9 +266,6 @@ def test_conditions_made_by_hand_are_checked_too(operator, value):
 def test_groups_made_by_hand_are_checked_too(operator, parts):
     with pytest.raises(ConfigurationError):
         FilterGroup(operator, (Condition("a", "eq", 1),) * parts)
-
-
-"""Seconds: a quadratic reader takes minutes; a slow machine is no failure."""
 
 
 @given(st.text(st.sampled_from(list("ab=<>!,()[]{}\"' \\1$.:andorti")), max_size=30))
