@@ -51,6 +51,14 @@ def sire_data():
     return path
 
 
+@pytest.fixture(scope="session")
+def question():
+    """A question to the demo corpus."""
+    from sire_core.data import demo_questions
+
+    return demo_questions()[0].question
+
+
 @pytest.fixture
 def demo_set(tmp_path):
     """The demo corpus and its questions as a data set, in the folder `demo-set`."""

@@ -9,15 +9,8 @@ from sire_core.protocols import Prompt
 from sire_core.reason.prompts import Reading
 from support.adapter_results import gather
 from support.langchain_demo import as_langchain, chats_over_http
+from support.langchain_runs import IRCOT, QUESTION, SELF_ASK
 from support.scripted_server import ScriptedServer
-
-QUESTION = "In which year did the author of the novel The Weather Clerk die?"
-IRCOT = (
-    '{"reasoning": "The novel is by Ilse Marrable.", "search": "In which year did Ilse Marrable die?"}',
-    '{"reasoning": "She died in 1931.", "search": "DONE"}',
-    '{"answer": "In 1931", "citations": [1], "sufficient": true}',
-)
-SELF_ASK = ("Follow up: In which year did Ilse Marrable die?", "1931", "So the final answer is: 1931", IRCOT[2])
 
 
 def _in_order(script):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sire_core.data import demo_documents, demo_questions
+from sire_core.data import demo_documents
 from support.adapters import ADAPTERS
 from support.llama_index_settings import fresh_settings  # noqa: F401 - a fixture
 
@@ -16,11 +16,6 @@ def adapter(request):
 def documents(adapter):
     """The demo corpus, titles in the metadata."""
     return [adapter.document(d.id, d.text, title=d.title, **d.metadata) for d in demo_documents()]
-
-
-@pytest.fixture(scope="session")
-def question():
-    return demo_questions()[0].question
 
 
 @pytest.fixture(scope="session")

@@ -3,18 +3,12 @@
 import pytest
 
 from langchain_sire import SireRetriever
-from sire_core.data import demo_questions
 from support.langchain_demo import as_langchain
 
 
 @pytest.fixture
 def documents():
     return as_langchain()
-
-
-@pytest.fixture(scope="session")
-def question():
-    return demo_questions()[0].question
 
 
 @pytest.fixture(scope="session")

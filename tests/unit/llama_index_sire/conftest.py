@@ -3,7 +3,6 @@
 import pytest
 
 from llama_index_sire import SireRetriever
-from sire_core.data import demo_questions
 from support.llama_index_models import as_llama_index
 from support.llama_index_settings import fresh_settings  # noqa: F401 - a fixture
 
@@ -11,11 +10,6 @@ from support.llama_index_settings import fresh_settings  # noqa: F401 - a fixtur
 @pytest.fixture
 def documents():
     return as_llama_index()
-
-
-@pytest.fixture(scope="session")
-def question():
-    return demo_questions()[0].question
 
 
 @pytest.fixture(scope="session")
