@@ -64,8 +64,8 @@ _CAPTION_REACH = 8
 
 def html_to_markdown(page: str) -> tuple[str, str]:
     """Convert a page to its title and Markdown in linear time, without scripts, controls and navigation."""
-    root = parse_page(page)
-    for left_out in dict.fromkeys((*find_navigation(root), frozenset())):
+    root, elements = parse_page(page)
+    for left_out in dict.fromkeys((*find_navigation(root, elements), frozenset())):
         title, text = _Writer(left_out).written(root)
         if text:
             return title, text
@@ -105,8 +105,8 @@ def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_lis
 
 def _is_box(tag: str, attributes: Mapping[str, str | None]) -> bool:
     """True if an element is a note, an example, a quotation or a figure beside the text."""
-    if tag not in _BOX_TAGS:
-        return tag in ("blockquote", "figure")
+    if tag not in _BOX_TAGS or not attributes:
+        return tag in ("blockquote", "figure", "aside")
     names = f"{attributes.get('class') or ''} {attributes.get('role') or ''}".lower().split()
     return tag == "aside" or not _BOX_NAMES.isdisjoint(names)
 

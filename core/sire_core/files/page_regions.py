@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sire_core.files.formulas import Element
 from sire_core.files.page_tree import BLOCK_TAGS, EDGES, events, place
@@ -110,7 +110,7 @@ def _is_sentence(text: str, own: int, linked: int) -> bool:
     return own >= _LONG_BLOCK or _SENTENCE_END.search(text) is not None
 
 
-def find_navigation(root: Element) -> tuple[frozenset[Element], frozenset[Element]]:
+def find_navigation(root: Element, elements: Iterable[Element]) -> tuple[frozenset[Element], frozenset[Element]]:
     """Find navigation among the elements that look like it by their tag, role, class or id; without classes and ids.
 
     Those with running text are content. Of those that only a class or id marks, the ones with the page's content are
@@ -118,6 +118,8 @@ def find_navigation(root: Element) -> tuple[frozenset[Element], frozenset[Elemen
     articles and headings inside of a better one count as much as that one).
     """
     regions = _Regions()
+    if not any(_is_edge(one) or (one.attributes and is_navigation(one.name, one.attributes)) for one in elements):
+        return frozenset(), frozenset()
     for node, ends in events(root):
         if isinstance(node, str):
             regions.add(node)
@@ -128,6 +130,10 @@ def find_navigation(root: Element) -> tuple[frozenset[Element], frozenset[Elemen
     links = [region for region in regions.found if not region.is_text()]
     by_all = (region for region in links if not (region.by_name and region.rank and region.rank >= regions.best))
     return frozenset(one.element for one in by_all), frozenset(one.element for one in links if not one.by_name)
+
+
+def _is_edge(element: Element) -> bool:
+    return element.name in EDGES or element.attributes.get("role") in _EDGE_ROLES
 
 
 class _Regions:
@@ -151,10 +157,12 @@ class _Regions:
         if tag in BLOCK_TAGS:
             self._end_run()
         in_content = self._around["main"] + self._around["article"] > 0
-        at_edge = attributes.get("role") in _EDGE_ROLES or (
-            tag in EDGES
-            and not (tag == "aside" and in_content)  # in the content it is a note
-            and not (tag == "footer" and self._around["blockquote"])  # there it names who said it
+        at_edge = _is_edge(element) and (
+            attributes.get("role") in _EDGE_ROLES
+            or (
+                not (tag == "aside" and in_content)  # in the content it is a note
+                and not (tag == "footer" and self._around["blockquote"])
+            )  # there it names who said it
         )
         if at_edge or is_navigation(tag, attributes, in_content=in_content):
             self._open.append(_Region(element, by_name=not at_edge))

@@ -16,6 +16,8 @@ BLOCKS = frozenset(
     "p div section article main header ul ol dl dt dd figure figcaption blockquote details summary address body "
     "form fieldset aside nav footer".split()
 )
+_NONE: Mapping[str, str | None] = {}
+_TEXT_BLOCKS = BLOCKS.union(HEADINGS)
 CELLS = ("td", "th")
 EDGES = ("nav", "footer", "aside")
 """Elements that stand at the edges of a page, unless they are a part of its content."""
@@ -66,6 +68,8 @@ _WALLS = {
 }
 """Elements whose inner tags close nothing outside of them."""
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_MAY_HIDE = _SKIPPED | {"label", "rp"}
+"""Elements that may not be shown without an attribute that says so."""
 _NAMED_BY_BUTTONS = (*HEADINGS, "summary", "dt")
 
 
@@ -101,6 +105,10 @@ class LinearParser(HTMLParser):
             self.feed(_UNENDED.sub("&lt;", error.rest))  # all marks of the rest have ends
             self.close()
 
+    def updatepos(self, i: int, j: int) -> int:  # noqa: ARG002 (of the base class)
+        """Count no lines, which takes a tenth of the time."""
+        return j
+
     def parse_starttag(self, i: int) -> int:
         """Read `<p ..>`."""
         return self._count_unended(i, super().parse_starttag(i))
@@ -132,30 +140,36 @@ class LinearParser(HTMLParser):
         return end
 
 
-def parse_page(page: str) -> Element:
-    """Parse a page in linear time; its root has no name."""
+def parse_page(page: str) -> tuple[Element, list[Element]]:
+    """Parse a page in linear time: its root, which has no name, and all elements in order, those not shown, too."""
     tree = _Tree()
     tree.read(_prepared(page))
-    return tree.root
+    return tree.root, tree.elements
 
 
 def place(element: Element) -> str:
     """Name an element as those inside see it: `main` for the content of the page, `link`, or its tag."""
+    if not element.attributes:
+        return element.name
     is_link = element.name == "a" and element.attributes.get("href")
     return "link" if is_link else "main" if element.attributes.get("role") == "main" else element.name
 
 
 def events(root: Element, left_out: Collection[Element] = ()) -> Iterator[tuple[Element | str, bool]]:
     """Yield the texts and elements below a root, elements again with True where they end; some are left out."""
-    stack: list[tuple[Element | str, bool]] = [(root, False)]
+    stack: list[Element | str | None] = [root]  # None for the end of the innermost open one
+    inside: list[Element] = []
     while stack:
-        node, ends = stack.pop()
-        if isinstance(node, str) or ends:
-            yield node, ends
+        node = stack.pop()
+        if node is None:
+            yield inside.pop(), True
+        elif isinstance(node, str):
+            yield node, False
         elif node not in left_out:
             yield node, False
-            stack.append((node, True))
-            stack += ((child, False) for child in reversed(node.children))
+            inside.append(node)
+            stack.append(None)
+            stack += reversed(node.children)
 
 
 def _prepared(page: str) -> str:
@@ -175,6 +189,7 @@ class _Tree(LinearParser):
     def __init__(self) -> None:
         super().__init__()
         self.root = Element("", {}, [])
+        self.elements: list[Element] = []
         self._open = [self.root]
         self._depths: defaultdict[str, list[int]] = defaultdict(list)  # of the open elements, by name
         self._hidden_from = 0  # depth of the open element that is not shown, with what is inside; 0 for none
@@ -183,32 +198,34 @@ class _Tree(LinearParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Add an element, and end those that it ends."""
         is_block = tag in BLOCK_TAGS
-        if is_block:
-            self._end_formula()
-        ended = [depth for name in _CLOSED_BY.get(tag, ()) if (depth := self._open_depth(name))]
+        name = tag if is_block and not self._depths["math"] else self._local_name(tag)
+        ended = [
+            depth for other in _CLOSED_BY.get(tag, ()) if self._depths[other] and (depth := self._open_depth(other))
+        ]
         if ended:
             self._close(min(ended))
-        element = Element(self._local_name(tag), dict(attrs), [])
-        is_shown = tag in _VOID or self._hidden_from > 0 or not self._hides(tag, element.attributes)
+        element = Element(name, dict(attrs) if attrs else _NONE, [])
+        self.elements.append(element)
+        is_void = tag in _VOID
+        may_hide = not is_void and self._hidden_from == 0 and (attrs or tag in _MAY_HIDE)
+        is_shown = not (may_hide and self._hides(tag, element.attributes))
         if is_shown or is_block:
-            self._open[-1].children.append(element if is_shown else Element(_HIDDEN, {}, []))
-        if tag in BLOCKS or tag in HEADINGS:
+            self._open[-1].children.append(element if is_shown else Element(_HIDDEN, _NONE, []))
+        if tag in _TEXT_BLOCKS:
             self._letters.clear()
-        if tag in _VOID:
-            return
-        self._hidden_from = self._hidden_from if is_shown else len(self._open)
-        for name in (element.name, _BLOCK)[: 1 + is_block]:
+        if not is_void:
+            self._hidden_from = self._hidden_from if is_shown else len(self._open)
             self._depths[name].append(len(self._open))
-        self._open.append(element)
+            if is_block:
+                self._depths[_BLOCK].append(len(self._open))
+            self._open.append(element)
 
     def handle_endtag(self, tag: str) -> None:
         """End an element, and unclosed ones inside of it."""
-        if tag in BLOCK_TAGS:
-            self._end_formula()
         if depth := self._open_depth(self._local_name(tag)):
             self._close(depth)
-        elif tag in HEADINGS or tag in BLOCKS:
-            self._open[-1].children.append(Element(STRAY, {}, []))
+        elif tag in _TEXT_BLOCKS:
+            self._open[-1].children.append(Element(STRAY, _NONE, []))
 
     def handle_data(self, data: str) -> None:
         """Add text."""
@@ -222,8 +239,10 @@ class _Tree(LinearParser):
         self._end_formula()
 
     def _local_name(self, tag: str) -> str:
-        """The name of an element; of formulas without what stands for their namespace."""
-        name = tag.rpartition(":")[2]
+        """The name of an element, in a formula without its namespace; a block ends the formula that it stands in."""
+        if self._depths["math"] and tag in BLOCK_TAGS:
+            self._end_formula()
+        name = tag.rpartition(":")[2] if ":" in tag else tag
         return name if name == "math" or self._depths["math"] else tag
 
     def _end_formula(self) -> None:
@@ -243,13 +262,14 @@ class _Tree(LinearParser):
         """Close an open element and all inside of it."""
         while len(self._open) > depth:
             element = self._open.pop()
-            is_block = element.name in BLOCK_TAGS
-            for name in (element.name, _BLOCK)[: 1 + is_block]:
-                self._depths[name].pop()
-            if element.name == "math":
-                self._open[-1].children[-1:] = [mathml(element)]
-            if element.name in BLOCKS or element.name in HEADINGS:
+            name = element.name
+            self._depths[name].pop()
+            if name in BLOCK_TAGS:
+                self._depths[_BLOCK].pop()
+            if name in _TEXT_BLOCKS:
                 self._letters.clear()
+            elif name == "math":
+                self._open[-1].children[-1:] = [mathml(element)]
             if self._hidden_from == len(self._open):
                 self._hidden_from = 0
 
