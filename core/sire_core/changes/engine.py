@@ -226,7 +226,7 @@ def _near_limit(step: Step, table: Table, before: int | None, context: Context) 
     if now == before or now is None or before is None:
         return set()
     several = context.tables[step.merged_by].merged.values() if step.merged_by else ()
-    return {*several, *table.keys_above(min(now, before))}.difference(step.without_output)
+    return {*several, *table.keys_above(min(now, before))}
 
 
 @dataclass(slots=True)
@@ -268,8 +268,9 @@ def _members(merged: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _dirty_groups(step: Step, table: Table, dirty: set[str], context: Context) -> PackedGroups:
-    """Groups of these names, to which it adds, each with the rows of its keys in the order of `Step.keys_of`."""
+    """Groups of these names, which it completes, each with the rows of its keys in the order of `Step.keys_of`."""
     dirty.update(table.failed())
+    dirty.difference_update(step.without_output)
     more = set() if table.is_new else dirty
     while more:
         more = set(step.dependents(more, table, context)) - dirty

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -308,6 +309,9 @@ class Table:
     names: Table | None = None  # What keys were resolved to, where the step does that
     resolved: Mapping[str, str] = field(default_factory=dict)
     resolved_before: Mapping[str, str] = field(default_factory=dict)
+    remembered: Mapping[str, Sequence[Entry]] = field(
+        default_factory=dict
+    )  # Rows that the next change reads again, by key
     _gone: set[str] = field(default_factory=set)
     _rows: PackedRows = field(default_factory=lambda: PackedRows.of(()))
     made: PackedOutputs = field(default_factory=PackedOutputs)  # Outputs that are new, or others than before
@@ -365,9 +369,13 @@ class Table:
     def entries(self, keys: Collection[str]) -> dict[str, list[Entry]]:
         """Rows by their own key, in corpus order; keys without rows are left out."""
         by_key: dict[str, list[Entry]] = {}
-        stored = () if self.is_new else self.store.rows_of_keys(self.name, list(keys))
-        rows = _entries(row for row in stored if row[3] not in self._gone)
-        for entry in (*rows, *self._rows.entries(self._rows.of_keys(keys))):
+        remembered: Mapping[str, Sequence[Entry]] = {} if self.is_new else self.store.remembered.get(self.name) or {}
+        unread = (
+            () if self.is_new else self.store.rows_of_keys(self.name, [key for key in keys if key not in remembered])
+        )
+        rows = chain(_entries(unread), chain.from_iterable(remembered.get(key, ()) for key in keys))
+        kept = (entry for entry in rows if entry.item not in self._gone)
+        for entry in (*kept, *self._rows.entries(self._rows.of_keys(keys))):
             by_key.setdefault(entry.key, []).append(entry)
         for entries in by_key.values():
             entries.sort(key=lambda entry: entry[:3])
@@ -447,6 +455,7 @@ class Table:
             put_rows=self._rows,
             drop_outputs=tuple(self._dropped),
             put_outputs=self.made,
+            remembered=self.remembered,
         )
 
 

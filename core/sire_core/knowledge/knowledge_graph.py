@@ -149,7 +149,7 @@ class Entities(Step):
     def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
         """Return the entity's name, and its edges: id of the passage, document, names, whether it is the title."""
         del context
-        return [None if group.key == CLAIMS else self._output(group) for group in groups]
+        return [self._output(group) for group in groups]
 
     def _output(self, group: Group) -> Output | None:
         titled = {entry.key for entry in group.entries if entry.body[2]}

@@ -102,13 +102,14 @@ class Change:
 class TableChange:
     """Change of a step's table: items that lose rows, new rows, and outputs by key.
 
-    Rows of a key stand together.
+    Rows of a key stand together. `remembered` is not written: see `StepTables.remembered`.
     """
 
     drop_items: tuple[str, ...] = ()
     put_rows: Iterable[StoredRow] = ()
     drop_outputs: tuple[str, ...] = ()
     put_outputs: Iterable[OutputRow] = ()
+    remembered: Any = None
 
 
 @dataclass(frozen=True, slots=True)

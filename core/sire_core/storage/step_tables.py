@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sire_core.storage.checksums import CheckedTable, verified
@@ -40,8 +40,9 @@ STEP_TABLES = (STEPS, STEP_ROWS, STEP_OUTPUTS)
 class StepTables:
     """Tables of the steps of one organizer, as of the last commit. Names are those of steps."""
 
-    def __init__(self, database: Database, owner: str) -> None:
+    def __init__(self, database: Database, owner: str, remembered: Mapping[str, Any]) -> None:
         self._db = database
+        self.remembered = remembered  # By name, what the last commit remembered of a table, if this process made it
         rows = database.read(f"SELECT {STEPS.selected} FROM steps WHERE owner=?", [owner])
         self._ids: dict[str, int] = {row[2]: row[0] for row in rows if verified(row, STEPS)}
 

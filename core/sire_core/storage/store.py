@@ -94,6 +94,7 @@ class Store(Database):
         self._sound = False
         self._verified = 0
         self._corpus = _CorpusCache()
+        self._remembered: tuple[str, dict[str, dict[str, Any]]] = ("", {})  # Of a commit: by owner and table
 
     def close_verified(self) -> Verified | None:
         """Close the file; return its verification if all of it is verified."""
@@ -308,7 +309,8 @@ class Store(Database):
 
     def tables(self, owner: str) -> StepTables:
         """Return rows and outputs of an organizer's steps."""
-        return StepTables(self, owner)
+        name, remembered = self._remembered
+        return StepTables(self, owner, remembered.get(owner, {}) if name and name == self.commits()[0] else {})
 
     def owners(self) -> list[str]:
         """Return all owners of units."""
@@ -364,11 +366,15 @@ class Store(Database):
             )
             for owner, delta in commit.deltas.items():
                 write_delta(db, writes, owner, delta, commit.vectors, passages=owner == CORPUS)
-            meta = [("manifest", to_json(commit.manifest)), ("commit", secrets.token_hex(8))]
+            name = secrets.token_hex(8)
+            meta = [("manifest", to_json(commit.manifest)), ("commit", name)]
             before = db.execute("SELECT value FROM meta WHERE key='commit'").fetchone()
             writes.replace(META, ["key"], [*meta, *([("commit before", before[0])] if before else [])])
             writes.finish()
         self._corpus.follow(self, commit)
+        deltas = commit.deltas.items()
+        remembered = {owner: {table: one.remembered for table, one in delta.tables.items()} for owner, delta in deltas}
+        self._remembered = name, remembered
 
 
 def _read_anew(db: sqlite3.Connection, writes: CheckedWrites) -> None:
