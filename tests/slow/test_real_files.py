@@ -55,9 +55,10 @@ def test_real_files_lose_and_add_few_words(folder, path):
 def test_one_command_indexes_all_in_bounded_memory(folder, tmp_path):
     fetched(folder, real_files.LIST)
     command = [*SIRE, "index", str(folder / "files"), "--to", str(tmp_path / "index")]
-    done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    output = done.stdout.read()
-    _, status, usage = os.wait4(done.pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 0, output[-2000:]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)  # Otherwise it would be waited for again
+    assert process.returncode == 0, output[-2000:]
     assert "holds no text" in output  # why it could not read a picture
     assert usage.ru_maxrss < 700 * 1024  # 631 MB as measured, 723 with its workers; the goal is 600

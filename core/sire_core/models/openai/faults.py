@@ -219,7 +219,7 @@ def explain_fault(fault: Exception) -> str:
     """Describe a fault in the server's own words, if it sent any, with advice."""
     if (broken := unacceptable(fault)) is not None:
         return str(broken)
-    *_, root = _causes(fault)
+    *_, root = (cause for cause in _causes(fault) if isinstance(cause, Exception))  # no cancelled task
     detail = f"{type(root).__name__}: {root}" if str(root) else type(root).__name__
     status = status_of(fault)
     cause = f" ({detail[:200]})" if fault.__cause__ is not None and not status else ""
