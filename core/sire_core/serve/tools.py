@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
 import numpy as np
@@ -298,7 +298,7 @@ class ToolSpec:
     title: str
     description: str
     arguments: type[BaseModel]
-    run: Callable[[Any, Tell], Awaitable[str]]  # Takes these arguments
+    run: Callable[[Any, Tell], Awaitable[str]] = field(repr=False, compare=False)  # Takes these arguments
 
 
 class IndexTools:
