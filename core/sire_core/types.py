@@ -373,6 +373,11 @@ class Hit:
         page = self.metadata.get("page")
         return page if isinstance(page, int) and not isinstance(page, bool) else None
 
+    def page_at(self, start: int) -> int | None:
+        """Page that the text of a passage from a character on begins on; `page` where its parts have no pages."""
+        pages = [block.page for block in self.unit.blocks if block.start <= start]
+        return pages[-1] if pages and pages[0] == self.page else self.page
+
     def snippet(self, question: str, length: int = 240) -> str:
         """The sentences of the text around the one that shares most with a question, on one line, for people.
 

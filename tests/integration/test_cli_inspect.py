@@ -114,7 +114,9 @@ def test_compare_says_what_may_be_chance():
     for _, [mean], milliseconds in result.table():
         assert 0 <= mean.low <= mean.difference <= mean.high <= 100
         assert milliseconds > 0
-    assert re.search(rf"on {len(questions)} questions: R@5: level with .* may be chance\.$", result.verdict())
+    assert re.search(
+        rf"on {len(questions)} questions: R@5: [\d.]+ points (above|below) .* may be chance\.$", result.verdict()
+    )
 
 
 def test_compare_finds_a_real_difference_and_takes_a_reranker(tmp_path):
@@ -137,7 +139,7 @@ def test_compare_finds_a_real_difference_and_takes_a_reranker(tmp_path):
     assert [row["name"] for row in said["rows"]] == ["BM25", "vectors", "hybrid (both)", "sire", "sire, reranked"]
     assert said["against_best"]["R@5"]["significant"]
     assert said["against_best"]["R@5"]["difference"] > 20
-    assert "30 questions: R@5: ahead of" in said["verdict"]
+    assert re.search(r"30 questions: R@5: [\d.]+ points above \w+ \[[\d., ]+\]", said["verdict"])
     assert said["questions"] == 30
     wanted = [("good", "p1", "born in Town1q"), ("bad", "p2", "born in Berlin")]
     needs = [{"id": name, "question": "Born?", "needs": [[{"doc": doc, "quote": text}]]} for name, doc, text in wanted]
@@ -169,8 +171,12 @@ def test_compare_measures_what_is_delivered_where_gold_is_quoted():
         means = {row: values[column].difference for row, values, _ in others}
         assert means[best] == max(means.values())
         assert points.difference == pytest.approx(ours[column].difference - means[best])
-        standing = ("ahead of" if points.low > 0 else "behind") if points.significant else "level with"
-        assert f"{name}: {standing} {best}, {points.difference:+.1f} points" in result.verdict()
+        side = "below" if points.difference < 0 else "above"
+        chance = "" if points.significant else ", which may be chance"
+        said = (
+            f"{name}: {abs(points.difference):.1f} points {side} {best} [{points.low:.1f}, {points.high:.1f}]{chance}"
+        )
+        assert said in result.verdict()
 
 
 def test_a_report_prints_as_a_sentence():

@@ -130,10 +130,11 @@ def compare(
 
     Shows which share of the evidence each finds among its first five passages and, where gold is quoted, within 1,000
     and 2,000 tokens of what is delivered (whole passages or pieces, and the context that `sire` chooses), with 95 %
-    intervals, and says for each whether `sire` is ahead of the best of the others, level or behind. Without
-    --questions, questions are made from the text; these reuse its words, which favours BM25. Calls no language model
-    and changes nothing: searches are built in a temporary folder. An index gives its passages, its vectors (with
-    another --embedder, its documents alone) and its `sire`. Where gold is quoted, small pieces are embedded, too.
+    intervals, and says for each how far `sire` is above or below the best of the others, and whether that may be
+    chance. Without --questions, questions are made from the text; these reuse its words, which favours BM25. Calls no
+    language model and changes nothing: searches are built in a temporary folder. An index gives its passages, its
+    vectors (with another --embedder, its documents alone) and its `sire`. Where gold is quoted, small pieces are
+    embedded, too.
 
     Example: sire compare docs --questions questions.jsonl
 

@@ -13,7 +13,7 @@ from sire_core.cli.model_options import AnswerOptions, LimitOptions, refuse_with
 from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, read_examples
 from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part
-from sire_core.documents.document_names import documents_of
+from sire_core.documents.document_names import documents_of, page_label
 from sire_core.errors import ConfigurationError
 from sire_core.recipes.registry import DEFAULT_RECIPE
 from sire_core.search.validity import superseded_mark
@@ -171,8 +171,8 @@ def say_hit(number: int, hit: Hit, question: str) -> None:
 
 
 def _origin(hit: Hit) -> str:
-    """Documents of a hit, with the page it begins on."""
-    return documents_of(hit) + (f", page {hit.page}" if hit.page else "")
+    """Documents of a hit, with its pages."""
+    return ", ".join(filter(None, (documents_of(hit), page_label(hit))))
 
 
 def say_link(source: int, target: int, step: PathStep) -> None:

@@ -83,3 +83,9 @@ def documents_of(hit: Hit, cite_key: str = "") -> str:
     """Names of the first documents of a hit; see `cited_names`."""
     ids = hit.doc_ids or (hit.unit.id,)
     return citation(cited_names(ids, hit.metadata, hit.differing, hit.unit.title, cite_key))
+
+
+def page_label(hit: Hit) -> str:
+    """The pages of a hit, as `page 3` or `pages 3-4`; empty where there are none."""
+    last = hit.page_at(len(hit.unit.text))
+    return "" if not hit.page else f"page {hit.page}" if last == hit.page else f"pages {hit.page}-{last}"

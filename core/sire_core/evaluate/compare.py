@@ -96,13 +96,13 @@ class ComparedSearches:
         return compared
 
     def verdict(self) -> str:
-        """The conclusion, in a sentence: by measure, whether `sire` is ahead of the best of the others."""
+        """The conclusion, in a sentence: by measure, how far `sire` is above or below the best of the others."""
         parts = []
         for name, (best, points) in self.against_best().items():
-            standing = ("ahead of" if points.low > 0 else "behind") if points.significant else "level with"
+            side = "below" if points.difference < 0 else "above"
             chance = "" if points.significant else ", which may be chance"
-            interval = f"{points.difference:+.1f} points [{points.low:.1f}, {points.high:.1f}]"
-            parts.append(f"{name}: {standing} {best}, {interval}{chance}")
+            interval = f"[{points.low:.1f}, {points.high:.1f}]"
+            parts.append(f"{name}: {abs(points.difference):.1f} points {side} {best} {interval}{chance}")
         return f"sire against the best of the others on {count(self.questions, 'question')}: {'; '.join(parts)}."
 
     def as_json(self) -> dict[str, Any]:

@@ -103,8 +103,8 @@ class Evidence:
 
     @property
     def page(self) -> int | None:
-        """Page that the passage begins on; see `Hit.page`."""
-        return self.hit.page
+        """Page that the first quoted part begins on; see `Hit.page_at`."""
+        return self.hit.page_at(self.spans[0][0])
 
     @property
     def reasons(self) -> tuple[str, ...]:

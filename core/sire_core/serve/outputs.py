@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sire_core.documents.document_names import documents_of
+from sire_core.documents.document_names import documents_of, page_label
 from sire_core.models.usage import estimate_tokens
 from sire_core.reason.citations import named_citations
 from sire_core.reason.steps import AnswerPiece, IntermediateAnswer, Retrieved, SubQuestion, Thought
@@ -41,9 +41,10 @@ def quoted_passages(passages: Iterable[tuple[str, str]], max_tokens: int) -> tup
 
 
 def hit_label(hit: Hit, cite_key: str = "") -> str:
-    """Names of a hit's documents to cite (see `cited_names`), and the id of its passage."""
-    passage = f" (passage {hit.unit.id})" if hit.unit.kind is UnitKind.CHUNK else ""
-    return f"[{documents_of(hit, cite_key)}]{passage}"
+    """Names of a hit's documents to cite (see `cited_names`), the id of its passage, and its pages."""
+    passage = f"passage {hit.unit.id}" if hit.unit.kind is UnitKind.CHUNK else ""
+    notes = ", ".join(filter(None, (passage, page_label(hit))))
+    return f"[{documents_of(hit, cite_key)}]" + (f" ({notes})" if notes else "")
 
 
 def hits_text(hits: Sequence[Hit], cite_key: str = "") -> str:

@@ -56,7 +56,8 @@ sire documents {folder} DOC_ID
 
 ## How to cite
 
-Put the id of the document in brackets behind each statement, as results name it: [DOC_ID]. State nothing that no \
+Put the id of the document in brackets behind each statement, as results name it: [DOC_ID]; where `metadata` of the \
+result has a `page`, the passage begins on it: [DOC_ID, page 3]. State nothing that no \
 result says. If the evidence is insufficient, say what is missing.
 """
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Hit, Index
+from sire_core.documents.document_names import page_label
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.extend import count_tokens
 from sire_core.search.context import Context, ContextOptions, Evidence, ranked, select_context
@@ -270,3 +272,18 @@ def test_an_identifier_is_quoted_by_its_words() -> None:
     option = hit("`SHARE_HISTORY` imports what others typed, and writes at once.", "option")
     context = chosen("How do I share history between sessions?", sessions, option, max_tokens=24)
     assert [one.id for one in context.evidence] == ["option"]
+
+
+def test_evidence_names_the_page_that_it_stands_on():
+    text = "# Boilers\n\nThe pump is primed by hand before it starts, and checked.\n\fThe valve opens at three bars.\n\fThe lid is blue.\n"
+    index = Index()
+    index.build([Document("manual.pdf", text), Document("own", "The hatch opens.", metadata={"page": 7})])
+    [hit] = index.search("At how many bars does the valve open?", 1)
+    assert (hit.page, hit.page_at(hit.unit.text.index("valve")), page_label(hit)) == (1, 2, "pages 1-3")
+    [evidence] = index.context("At how many bars does the valve open?", 20).evidence
+    assert (evidence.text, evidence.page) == ("The valve opens at three bars.", 2)
+    assert evidence.as_dict()["page"] == 2
+    [own] = index.search("What opens? The hatch", 1)
+    assert (own.page, own.page_at(5), page_label(own)) == (7, 7, "page 7")
+    other = replace(own, metadata={})
+    assert (other.page_at(5), page_label(other)) == (None, "")
