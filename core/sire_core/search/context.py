@@ -112,8 +112,9 @@ class Evidence:
         return tuple(step.note for step in self.hit.path)
 
     def cut_hit(self) -> Hit:
-        """The hit with the quoted text in candidate of the whole one."""
-        return replace(self.hit, unit=replace(self.hit.unit, text=self.text))
+        """The hit with the quoted text in place of the whole one, and the page of that."""
+        page = {} if self.page is None else {"page": self.page}
+        return replace(self.hit, unit=replace(self.hit.unit, text=self.text), metadata={**self.hit.metadata, **page})
 
     def as_dict(self) -> dict[str, Any]:
         """The evidence for JSON."""

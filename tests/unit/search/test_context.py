@@ -283,6 +283,7 @@ def test_evidence_names_the_page_that_it_stands_on():
     [evidence] = index.context("At how many bars does the valve open?", 20).evidence
     assert (evidence.text, evidence.page) == ("The valve opens at three bars.", 2)
     assert evidence.as_dict()["page"] == 2
+    assert evidence.cut_hit().metadata["page"] == evidence.cut_hit().page == 2
     [own] = index.search("What opens? The hatch", 1)
     assert (own.page, own.page_at(5), page_label(own)) == (7, 7, "page 7")
     other = replace(own, metadata={})
