@@ -375,6 +375,8 @@ class Hit:
 
     def page_at(self, start: int) -> int | None:
         """Page that the text of a passage from a character on begins on; `page` where its parts have no pages."""
+        if self.page is None:
+            return None
         pages = [block.page for block in self.unit.blocks if block.start <= start]
         return pages[-1] if pages and pages[0] == self.page else self.page
 

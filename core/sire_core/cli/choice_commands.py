@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from sire_core.changes.estimate import Estimate
     from sire_core.evaluate.advise import Advice
+    from sire_core.evaluate.compare import ComparedSearches
     from sire_core.protocols import Recipe
     from sire_core.types import Document
 
@@ -144,7 +145,6 @@ def compare(
     """
     from sire_core.evaluate.compare import compare as compared
     from sire_core.evaluate.datasets import load_questions
-    from sire_core.evaluate.report import unmet_note
 
     documents, spec, index = _documents(sources, embedder)
     of_file = load_questions(questions, documents, "questions").questions if questions is not None else ()
@@ -156,8 +156,14 @@ def compare(
     if as_json:
         say_json(result.as_json())
         return
+    _print_comparison(result, len(documents))
+
+
+def _print_comparison(result: ComparedSearches, documents: int) -> None:
+    from sire_core.evaluate.report import unmet_note
+
     asked_of = "made from the text" if result.is_made else "yours"
-    say(f"{count(result.questions, 'question')} ({asked_of}), {count(len(documents), 'document')}\n")
+    say(f"{count(result.questions, 'question')} ({asked_of}), {count(documents, 'document')}\n")
     say(f"{'':<16}{''.join(f'{name:>14}  95 % interval' for name in result.measures)}  ms/search", "bold")
     for name, means, milliseconds in result.table():
         cells = "".join(f"{mean.difference:>14.1f}  {f'[{mean.low:.1f}, {mean.high:.1f}]':<13}" for mean in means)

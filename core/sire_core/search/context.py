@@ -156,7 +156,7 @@ class RankedPassage:
     Attributes:
         hit: The passage.
         rank: Its rank from 0; of a neighbour that of the hit that it stands beside.
-        position: Its candidate in the corpus; -1 if unknown.
+        position: Its place in the corpus; -1 if unknown.
     """
 
     hit: Hit
@@ -449,7 +449,7 @@ def are_parts(hits: Sequence[Hit]) -> bool:
 
 
 def ranked(hits: Iterable[Hit], starts: Sequence[int | None] = ()) -> list[RankedPassage]:
-    """Hits of any retriever, best first, each once; `starts` are their chosen in their documents, where known."""
+    """Hits of any retriever, best first, each once; `starts` are their places in their documents, where known."""
     passages: dict[str, RankedPassage] = {}
     for rank, (hit, start) in enumerate(zip_longest(hits, starts)):
         passages.setdefault(hit.unit.id, RankedPassage(hit, rank, -1 if start is None else start))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
 import numpy as np
@@ -292,13 +292,61 @@ def _mistake(fault: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool: what agents are told of it, and what it runs; the text that it returns is for the model to read."""
+    """Name, description and arguments of a tool as agents see them; it returns text for the model to read."""
 
     name: str
     title: str
     description: str
     arguments: type[BaseModel]
-    run: Callable[[Any, Tell], Awaitable[str]] = field(repr=False, compare=False)  # Takes these arguments
+
+
+_TOOLS = (
+    ToolSpec(
+        "search",
+        "Search documents",
+        "Finds passages, and summaries and facts drawn from several passages, that help to answer a question, "
+        "best first. Each comes with the ids of its documents in brackets.",
+        SearchArguments,
+    ),
+    ToolSpec(
+        "ask",
+        "Ask documents",
+        "Answers a question from the indexed documents, in few words, with the ids of the documents that it cites "
+        "in brackets, and says whether the evidence is sufficient.",
+        AskArguments,
+    ),
+    ToolSpec(
+        "explain",
+        "Explain a search",
+        "The same search, but with the reasons: for each result its score, the steps that led to it and what "
+        "it stands on.",
+        ExplainArguments,
+    ),
+    ToolSpec(
+        "fetch",
+        "Fetch a document",
+        "Gives a document as it was indexed, whole or in parts, by the id that results name in brackets.",
+        FetchArguments,
+    ),
+    ToolSpec(
+        "open",
+        "Open a document",
+        "Lists the passages of a document in their order, numbered, each with its section and first words: the "
+        "outline of a long document, from which to read on with neighbors.",
+        OpenArguments,
+    ),
+    ToolSpec(
+        "neighbors",
+        "Read around a passage",
+        "Gives a passage whole with the passages before and after it in its document.",
+        NeighborsArguments,
+    ),
+)
+_EXTRACTING = (
+    "Gives the sentences of the indexed documents that answer a question best, word for word, with the ids of "
+    "their documents in brackets. Nothing checks whether they answer it: no language model is configured."
+)
+"""Description of `ask` without a language model."""
 
 
 class IndexTools:
@@ -325,68 +373,26 @@ class IndexTools:
         self._model = language_model
         self._limits = limits_of(limits, ReasoningLimits)
         self._cite_key = check_cite_key(cite_key)
-        asking = (
-            "Answers a question from the indexed documents, in few words, with the ids of the documents that it cites "
-            "in brackets, and says whether the evidence is sufficient."
-        )
-        extracting = (
-            "Gives the sentences of the indexed documents that answer a question best, word for word, with the ids of "
-            "their documents in brackets. Nothing checks whether they answer it: no language model is configured."
-        )
-        specs = (
-            ToolSpec(
-                "search",
-                "Search documents",
-                "Finds passages, and summaries and facts drawn from several passages, that help to answer a question, "
-                "best first. Each comes with the ids of its documents in brackets.",
-                SearchArguments,
-                self._search,
-            ),
-            ToolSpec(
-                "ask", "Ask documents", asking if language_model is not None else extracting, AskArguments, self._ask
-            ),
-            ToolSpec(
-                "explain",
-                "Explain a search",
-                "The same search, but with the reasons: for each result its score, the steps that led to it and what "
-                "it stands on.",
-                ExplainArguments,
-                self._explain,
-            ),
-            ToolSpec(
-                "fetch",
-                "Fetch a document",
-                "Gives a document as it was indexed, whole or in parts, by the id that results name in brackets.",
-                FetchArguments,
-                self._fetch,
-            ),
-            ToolSpec(
-                "open",
-                "Open a document",
-                "Lists the passages of a document in their order, numbered, each with its section and first words: the "
-                "outline of a long document, from which to read on with neighbors.",
-                OpenArguments,
-                self._open,
-            ),
-            ToolSpec(
-                "neighbors",
-                "Read around a passage",
-                "Gives a passage whole with the passages before and after it in its document.",
-                NeighborsArguments,
-                self._neighbors,
-            ),
-        )
-        self._tools = {spec.name: spec for spec in specs}
+        self._runs: Mapping[str, Callable[[Any, Tell], Awaitable[str]]] = {
+            "search": self._search,
+            "ask": self._ask,
+            "explain": self._explain,
+            "fetch": self._fetch,
+            "open": self._open,
+            "neighbors": self._neighbors,
+        }
 
     def specs(self) -> list[ToolSpec]:
         """All tools; filters name the metadata keys that the index has now."""
         metadata = self._index.snapshot().metadata()
-        return [
-            replace(spec, arguments=with_known_keys(spec.arguments, metadata))
-            if issubclass(spec.arguments, QueryArguments)
-            else spec
-            for spec in self._tools.values()
-        ]
+        specs = []
+        for tool in _TOOLS:
+            is_search = issubclass(tool.arguments, QueryArguments)
+            arguments = with_known_keys(tool.arguments, metadata) if is_search else tool.arguments
+            is_extracting = tool.name == "ask" and self._model is None
+            description = _EXTRACTING if is_extracting else tool.description
+            specs.append(replace(tool, description=description, arguments=arguments))
+        return specs
 
     def introduction(self) -> str:
         """Description of the index for the agent's instructions."""
@@ -404,10 +410,10 @@ class IndexTools:
 
     async def call(self, name: str, arguments: Mapping[str, Any], tell: Tell) -> str:
         """Run a tool."""
-        if name not in self._tools:
-            raise QueryError(f"There is no tool {name!r}; there are {', '.join(self._tools)}.")
-        spec = self._tools[name]
-        return await spec.run(read_arguments(spec.arguments, without_blanks(spec.arguments, arguments)), tell)
+        form = next((tool.arguments for tool in _TOOLS if tool.name == name), None)
+        if form is None:
+            raise QueryError(f"There is no tool {name!r}; there are {', '.join(self._runs)}.")
+        return await self._runs[name](read_arguments(form, without_blanks(form, arguments)), tell)
 
     async def _search(self, query: SearchArguments, tell: Tell) -> str:  # noqa: ARG002 - quick; there is nothing to tell
         if query.max_tokens is not None:
