@@ -309,9 +309,8 @@ class SireRetriever(DocumentIndex):
         try:
             check_length(retriever.index.snapshot().view, "langchain:")
         except IndexMissingError as error:
-            raise IndexMissingError(
-                f"There is no index in {path}. Make one: {cls.__name__}.from_documents(documents, path={str(path)!r})."
-            ) from error
+            advice = f"Make one: {cls.__name__}.from_documents(documents, path='{{folder}}')."
+            raise IndexMissingError.of(path, advice) from error
         catch_up(retriever.index.push)
         return retriever
 

@@ -286,10 +286,8 @@ class SireRetriever(BaseRetriever):
             with Index(persist_dir) as index:
                 index.stats()
         except IndexMissingError as error:
-            raise IndexMissingError(
-                f"There is no index in {persist_dir}. Make one: {cls.__name__}.from_documents(documents, "
-                f"persist_dir={str(persist_dir)!r})."
-            ) from error
+            advice = f"Make one: {cls.__name__}.from_documents(documents, persist_dir='{{folder}}')."
+            raise IndexMissingError.of(persist_dir, advice) from error
         settings, fields = read_arguments(f"{cls.__name__}.from_persist_dir", {**options, "persist_dir": persist_dir})
         retriever = cls(open_index(**settings), **{**SETTINGS.search_options(persist_dir, fields), **fields})
         # Another embedder or recipe is said here, not by the first search.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
+
+    from typing_extensions import Self
 
 
 class SireError(Exception):
@@ -46,6 +50,21 @@ class NoSpaceError(StorageError):
 
 class IndexMissingError(StorageError, FileNotFoundError):
     """There is no index at the given place."""
+
+    @classmethod
+    def of(cls, folder: str | os.PathLike[str], advice: str) -> Self:
+        """The error of a folder without an index.
+
+        Args:
+            folder: The folder.
+            advice: How to make an index of `{source}` in `{folder}`. A folder of other files is the source, and the
+                index is made beside it.
+        """
+        path = Path(folder)
+        if path.is_dir() and any(path.iterdir()):
+            beside = f"{path.resolve()}-index"
+            return cls(f"There is no index in {path}, but other files. {advice.format(source=path, folder=beside)}")
+        return cls(f"There is no index in {path}. {advice.format(source='SOURCE', folder=path)}")
 
 
 class IndexClosedError(StorageError):

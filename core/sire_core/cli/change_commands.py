@@ -68,6 +68,9 @@ def run_change(
     reading: dict[str, float] = {}
     gone: list[str] = []
     before, known_files = manifest_of(options.folder), known_files_of(sources, options)
+    notes_embedder = not as_json and not before.embedder and options.embedder in (None, "semantic")
+    if notes_embedder:
+        _note_model()
     corpus = None if sources is not None else LoadedDocuments(())
     if approve is not None:
         with open_index(options) as index:  # before the change: progress bars would hide the question
@@ -99,10 +102,9 @@ def run_change(
             _print_result(report, recipe, before, options.folder)
         if also:
             say(also)
-        if not before.embedder and options.embedder in (None, "semantic"):
-            _note_embedder(list(statistics.get("languages", ())), options.folder)
-    if gone:
-        _say_gone(gone, sources or ())
+    if notes_embedder:
+        _note_embedder(list(statistics.get("languages", ())), options.folder)
+    _say_gone(gone, sources or ())
     say_usage(report)
     list_failures(
         report.failures,
@@ -112,7 +114,9 @@ def run_change(
 
 
 def _say_gone(gone: Sequence[str], sources: Sequence[Path]) -> None:
-    """Say which documents of an index their sources have no more."""
+    """Say which documents of an index their sources have no more, if there are any."""
+    if not gone:
+        return
     are, them = ("document is", "it") if len(gone) == 1 else ("documents are", "them")
     note(
         f"{len(gone):,} {are} no longer in {some(list(map(str, sources)))} ({some(gone, MAX_NAMED_FILES)}); "
@@ -124,9 +128,9 @@ def _say_gone(gone: Sequence[str], sources: Sequence[Path]) -> None:
 def _say_interrupted(folder: Path | None, before: Manifest) -> None:
     """Say what an interrupted change left."""
     state = "is unchanged" if before.generation else "has no documents yet"
-    stored = f"{folder} {state}, and the finished part of the work is stored"
-    done = stored if folder is not None and folder.exists() else "Nothing was written"
-    note(f"Interrupted. {done}. Run the same command again to resume.")
+    stored = f"{folder} {state}, and the finished part of the work is stored. Run the same command again to resume."
+    done = stored if folder is not None and folder.exists() else "Nothing was written. Run the same command again."
+    note(f"Interrupted. {done}")
 
 
 def _print_result(report: BuildReport, recipe: str, before: Manifest, folder: Path | None) -> None:
@@ -166,8 +170,16 @@ def _changed_settings(recipe: str, before: Manifest, after: Manifest) -> str:
     return ", ".join(f"{name}={json.dumps(has[name])} (was {json.dumps(had[name])})" for name in changed)
 
 
+def _note_model() -> None:
+    """Say before a first build which model of this machine embeds, and why."""
+    from sire_core.models.onnx_embedder import semantic_choice
+
+    if choice := semantic_choice():
+        note("Embedder {}: {}. `--embedder lexical` indexes faster, without a model.".format(*choice))
+
+
 def _note_embedder(codes: Sequence[str], folder: Path | None) -> None:
-    """Say after a first build, its main language first, which embedder was taken and why, or what a model would add."""
+    """Say after a first build, its main language first, what another embedder would add."""
     from sire_core.models.model_files import is_installed
     from sire_core.models.onnx_embedder import semantic_choice
 
@@ -178,10 +190,8 @@ def _note_embedder(codes: Sequence[str], folder: Path | None) -> None:
     names = others[0] if len(others) == 1 else "these languages"
     advice = f"For {names} take a multilingual model (120 MB): {model}/multilingual-e5-small."
     if choice := semantic_choice():
-        spec, why = choice
-        is_advised = others and not _MULTILINGUAL.search(spec)
-        faster = "`--embedder lexical` indexes faster, without a model."
-        note(f"Embedder {spec}: {why}. {advice if is_advised else faster}")
+        if others and not _MULTILINGUAL.search(choice[0]):
+            note(advice)
     elif others:
         note(
             f"Embedder lexical, the default: it compares spellings, and knows what words mean in English only. {advice}"
@@ -476,8 +486,9 @@ def existing_index(folder: Path, first: str | Path, spending: SpendingOptions, r
     model = spending.model()
     check_folder(folder, first)
     if not manifest_of(folder).generation:
-        why = f"The index in {folder} was never finished" if is_index(folder) else f"There is no index in {folder}"
-        raise IndexMissingError(f"{why}. Build it: sire index SRC... --to {folder}")
+        if is_index(folder):
+            raise IndexMissingError(f"{folder} was never finished. Build it: sire index SOURCE --to {folder}")
+        raise IndexMissingError.of(folder, "Build one: sire index {source} --to {folder}")
     return _options(folder, model, spending, reading)
 
 

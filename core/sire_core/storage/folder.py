@@ -194,10 +194,8 @@ class Folder:
         """Raise `IndexMissingError` if there is no index here."""
         self.require_plain()
         if not self.exists():
-            raise IndexMissingError(
-                f"There is no index in {self.path}. Build one: sire index SOURCE --to {self.path}, or in Python "
-                f"Index({str(self.path)!r}).build(documents)."
-            )
+            advice = "Build one: sire index {source} --to {folder}, or in Python Index('{folder}').build(documents)."
+            raise IndexMissingError.of(self.path, advice)
 
     def read_manifest(self) -> dict[str, Any]:
         """Return the manifest file; empty if it is absent or damaged (the store has the authoritative copy)."""

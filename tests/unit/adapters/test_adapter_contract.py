@@ -197,6 +197,10 @@ def test_a_folder_remembers_k(adapter, texts, tmp_path):
     assert len(adapter.search(adapter.load(tmp_path / "i", k=1), QUESTION)) == 1
     with pytest.raises(IndexMissingError, match=r"SireRetriever.from_documents\(documents, p"):
         adapter.load(tmp_path / "none")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("A mill.")
+    with pytest.raises(IndexMissingError, match=f"notes, but other files.*'{tmp_path / 'notes'}-index'"):
+        adapter.load(tmp_path / "notes")
 
 
 def test_another_recipe_of_the_folder_for_one_search(adapter, texts, tmp_path):

@@ -209,7 +209,7 @@ def test_set_help_explains_the_settings_of_the_recipe_that_is_meant(source, inde
         (("query", "{ix}", "x", "-r", "nope"), 1, "There is no recipe 'nope'; choose one of"),
         (("query", "{ix}", "x", "-r", "flat"), 1, "it holds: sirerag"),
         (("query", "{ix}", "x", "--embedder", "nope"), 1, "unknown embedder"),
-        (("query", "{docs}", "x"), 1, "There is no index in"),
+        (("query", "{docs}", "x"), 1, "sire index {docs} --to {docs}-index"),
         (("query", "{docs}/nothing", "x"), 1, "There is no index in"),
         (("stats", "{docs}/corpus.jsonl"), 1, "is a file, not an index folder"),
         (("query", "{docs}/corpus.jsonl", "{ix}"), 1, "sire query DIR QUESTION"),
@@ -230,7 +230,7 @@ def test_set_help_explains_the_settings_of_the_recipe_that_is_meant(source, inde
 def test_mistakes_are_explained_in_a_line(searched, words, code, message):
     result = run(*(word.format(ix=searched, docs=searched.parent / "docs") for word in words), code=code)
     assert result.stdout == ""
-    assert message in result.stderr
+    assert message.format(docs=searched.parent / "docs") in result.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -477,4 +477,4 @@ def test_an_index_that_was_never_finished_is_no_place_for_changes(tmp_path, sour
     begun.close()
     said = run("add", tmp_path / "begun", source, code=1).stderr
     assert "never finished" in said
-    assert f"sire index SRC... --to {tmp_path / 'begun'}" in said
+    assert f"sire index SOURCE --to {tmp_path / 'begun'}" in said

@@ -136,7 +136,7 @@ def test_an_interrupted_first_reading_says_that_nothing_was_written(source, tmp_
 
     monkeypatch.setattr("sire_core.files.readers.read_documents", interrupt)
     said = run("index", source, "--to", tmp_path / "new", code=130).stderr
-    assert "Interrupted. Nothing was written." in said
+    assert said.endswith("Interrupted. Nothing was written. Run the same command again.\n")
     assert not (tmp_path / "new").exists()
 
 
