@@ -18,7 +18,7 @@ _TAG = (
     "small|source|span|strike|strong|sub|summary|sup|svg|tt|u|var|wbr"
 )
 _MARKS = re.compile(
-    r"(?P<ticks>`{1,3})(?!`)(?P<code>[^`\n]{1,500})(?P=ticks)(?!`)|\\(?P<escaped>[!-/:-@\[-`{-~])"
+    r"(?P<ticks>`{1,3})(?!`)(?P<code>(?:[^`\n]|(?<!`)`(?!`)){1,500}?)(?P=ticks)(?!`)|\\(?P<escaped>[!-/:-@\[-`{-~])"
     r"|&(?P<entity>#?\w{1,31});|`|\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)"
     rf"|</?(?:{_TAG})(?:\s[^<>]{{0,200}})?/?>|<(?P<address>[a-z]{{3,10}}:[^<>\s]{{1,500}})>"
     r"|!?\[(?P<linked>[^\[\]]{0,200})\]\([^()\s]{0,500}\)",

@@ -26,6 +26,27 @@ LIST_ITEM = re.compile(r"[-*+]\s|\d{1,9}[.)]\s")
 """Beginning of an item of a list."""
 _BEGINS_MARKUP = re.compile(r"!--|a (?:id|name)=")
 
+ELEMENTS = (
+    "a|abbr|article|aside|audio|b|blockquote|br|caption|center|cite|code|col|colgroup|dd|del|details|dfn|div|dl|dt|em|"
+    "figcaption|figure|font|footer|h[1-6]|header|hr|i|iframe|img|ins|kbd|li|main|mark|nav|ol|p|picture|pre|q|s|samp|"
+    "section|small|source|span|strike|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|time|tr|tt|u|ul|var|video|wbr"
+)
+"""Names of the elements of HTML that Markdown holds for its looks, as alternatives of a pattern."""
+_READ_AS_MARKS = (
+    rf"`(?:[^`\n\f]{{0,200}}`)?|</?(?i:{ELEMENTS})(?:[\s/][^<>\n\f]{{0,200}})?>|<!--"
+    r"|\\[!-/:-@\[-`{-~]|&#?\w{1,31};"
+    r"|\[[^\[\]\n\f]{0,200}\](?:\([^()\n\f]{0,200}\)|\[[^\[\]\n\f]{0,200}\])|\{[#:.][^{}\n\f]{1,100}"
+    r"|^\f*(?:#{1,6}(?=\s|$)|>|\+(?=\s)|~{3,}|=+$|-{3,}$|(?:</?[A-Za-z][^<>\n]{0,200}>\s*)+$)"
+)
+_EMPHASIS = re.compile(
+    r"(?:(?<=\w)\*(?=\w)|(?<![\w*])\*+(?=[^\s*]))[^\n]{0,1000}?(?<=[^\s*])\*"
+    r"|(?<!\w)_+(?=[^\s_])[^\n]{0,1000}?(?<=[^\s_])_+(?!\w)"
+)
+_LITERAL_MARKS = re.compile(_READ_AS_MARKS, re.MULTILINE)
+_MARKS_AND_STARS = re.compile(rf"{_READ_AS_MARKS}|\*+(?=\S)|(?<=\S)\*+|(?<!\w)_+(?=\S)|(?<=\S)_+(?!\w)", re.MULTILINE)
+"""Code, tags, escapes, references, links, begins of blocks, and emphasis, which Markdown or `clean_markdown` reads."""
+_MAX_SPAN_CHARS = 400
+
 _FENCE_MARKS = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 _CODE_OR_COMMENT = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)|<!--")
 
@@ -34,6 +55,36 @@ def plain_text(text: str) -> str:
     """A paragraph as Markdown that has the same words."""
     folded = "\n".join(_SPACE.sub(" ", line).strip() for line in text.split("\n")).strip("\n")
     return without_comment_marks(_STRUCTURE.sub(r"\1\\", folded))
+
+
+def literal_text(text: str) -> str:
+    """Text that is no Markdown as Markdown: words that it would change stand in code, which people see verbatim."""
+    spans: list[tuple[int, int]] = []
+    for match in (_MARKS_AND_STARS if _EMPHASIS.search(text) else _LITERAL_MARKS).finditer(text):
+        above, before = spans[-1] if spans else (-1, -1)
+        start, stop = match.span()
+        while start > max(before, stop - _MAX_SPAN_CHARS, 0) and not text[start - 1].isspace():
+            start -= 1
+        while stop < min(len(text), match.end() + _MAX_SPAN_CHARS) and not text[stop].isspace():
+            stop += 1
+        while stop > match.end() and text[stop - 1] in ".,;:":
+            stop -= 1
+        if start <= before or (text[before:start] == " " and stop - above < _MAX_SPAN_CHARS):
+            spans[-1] = above, max(before, stop)
+        else:
+            spans.append((start, stop))
+    written, end = [], 0
+    for start, stop in spans:
+        written += [text[end:start], _code_span(text[start:stop])]
+        end = stop
+    return "".join((*written, text[end:]))
+
+
+def _code_span(words: str) -> str:
+    if "`" not in words:
+        return f"`{words}`" if words.strip() else words
+    fence = "``" if "``" not in words else "```"
+    return f"{fence} {words} {fence}"
 
 
 def without_comment_marks(text: str) -> str:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.documents.block_reading import read_blocks
 from sire_core.documents.blocks import ROW, row_cells
+from sire_core.documents.markdown_writing import ELEMENTS
 from sire_core.explore.highlight import escaped, marked, plain_text, printable
 from sire_core.explore.name_kinds import NAME_KINDS
 from sire_core.explore.templates import markup
-from sire_core.text.snippets import ELEMENTS
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

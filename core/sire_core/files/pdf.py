@@ -15,7 +15,7 @@ from typing import Any
 
 from sire_core.documents.furniture import is_contents
 from sire_core.documents.markdown_cleaning import without_hyphenation
-from sire_core.documents.markdown_writing import plain_text
+from sire_core.documents.markdown_writing import literal_text
 from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
 from sire_core.files.pdf_forms import PageEntry, page_entries
@@ -529,7 +529,8 @@ def _to_markdown(blocks: Sequence[list[_Line]], body: float) -> Iterator[str]:
         yield "\f" * blocks[0][0].page
     for is_list, group in groupby(enumerate(blocks), key=lambda item: bool(_BULLET.match(item[1][0].text))):
         if is_list:
-            yield "\n".join(f"- {_BULLET.sub('', _text(block), count=1)}{feeds[number]}" for number, block in group)
+            items = ((literal_text(_BULLET.sub("", _text(block), count=1)), feeds[number]) for number, block in group)
+            yield "\n".join(f"- {words}{feed}" for words, feed in items)
             continue
         for number, block in group:
             if number in chapters:
@@ -537,10 +538,10 @@ def _to_markdown(blocks: Sequence[list[_Line]], body: float) -> Iterator[str]:
             elif number in headings:
                 level = 1 + next((rank for rank, size in enumerate(sizes) if block[0].size >= size), len(sizes))
                 words = _heading_text(" ".join(_text(block).split()))
-                yield f"{'#' * level} {chapter}{words}{chapter_feeds}{feeds[number]}"
+                yield f"{'#' * level} {literal_text(chapter + words)}{chapter_feeds}{feeds[number]}"
                 chapter = chapter_feeds = ""
             else:
-                yield plain_text(_text(block)) + feeds[number]
+                yield literal_text(_text(block).strip("\n")) + feeds[number]
 
 
 def _is_heading(block: Sequence[_Line], body: float) -> bool:

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 from sire_core.documents.document_names import cited_names
+from sire_core.documents.markdown_writing import ELEMENTS
 from sire_core.text.pluralize import count, some
-from sire_core.text.snippets import ELEMENTS
 from sire_core.types import Document
 
 _LOOKED_AT = 200_000

@@ -23,6 +23,7 @@ from sire_core.documents.blocks import (
     block_text,
     row_cells,
 )
+from sire_core.documents.markdown_writing import ELEMENTS
 from sire_core.text.languages import ENGLISH, Language, find_language, language, script_language
 from sire_core.text.lexicon import FUNCTION_WORDS
 from sire_core.text.words import (
@@ -37,26 +38,22 @@ from sire_core.text.words import (
 
 _PROMPT = re.compile(r"[ \t]*\$ \S")
 _TASK = re.compile(r"\[[ xX]\][ \t]+")
-_LINK = re.compile(rf"!?\[([^\[\]]{{0,1000}})(?:{LINK_TARGET}|\]\[[^\[\]]{{0,200}}\])")
-_CODE = r"(`[^`]{1,500}`)"
-_SPAN = re.compile(r"(?<![\w`])(`{1,2})([^`]{1,500})\1")
-_LONE_MARK = re.compile(r"(?<!\w)`|`(?!\w)|(?<=[.!?,;)\"\u2019\u201d])\[\d{1,3}\]")
-"""Backticks around code, not those of `Makali`i`; and numbers of footnotes behind a sentence."""
+_CODE = r"(`{2}(?!`)(?:[^`]|(?<!`)`(?!`)){1,500}`{2}|`[^`]{1,500}`)"
+_LINK = re.compile(rf"{_CODE}|!?\[([^\[\]]{{0,1000}})(?:{LINK_TARGET}|\]\[[^\[\]]{{0,200}}\])")
+_SPAN_OR_LONE_MARK = re.compile(
+    r"(?<![\w`])(?:`{2}(?!`) ?((?:[^`]|(?<!`)`(?!`)){1,500}?) ?`{2}|`([^`]{1,500})`)"
+    r"|(?<!\w)`|`(?!\w)|(?<=[.!?,;)\"\u2019\u201d])\[\d{1,3}\]"
+)
+"""Code between backticks, other backticks but those of `Makali`i`, and numbers of footnotes behind a sentence."""
 _EMPHASIS = re.compile(
     rf"{_CODE}|(?<!\*)(\*{{2,3}})(?=[^\s*])([^\n]{{0,200}}?[^\s*])\2(?!\*)"
     r"|(?<![\w*])(\*|_{1,3})(?=[^\s*_\u2019\u201d)\]}.,;:!?])([^\n]{0,200}?[^\s*_\u2018\u201c(\[{])\4(?![\w*])"
 )
-ELEMENTS = (
-    "a|abbr|article|aside|audio|b|blockquote|br|caption|center|cite|code|col|colgroup|dd|del|details|dfn|div|dl|dt|em|"
-    "figcaption|figure|font|footer|h[1-6]|header|hr|i|iframe|img|ins|kbd|li|main|mark|nav|ol|p|picture|pre|q|s|samp|"
-    "section|small|source|span|strike|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|time|tr|tt|u|ul|var|video|wbr"
-)
-"""Names of the elements of HTML that Markdown holds for its looks, as alternatives of a pattern."""
 _ELEMENT_TAG = rf"<(?P<end>/?)(?P<name>{ELEMENTS})(?P<rest>[\s/][^<>]{{0,300}})?>"
 _UNCLOSED = frozenset("br hr wbr p li dd dt td th tr div details center".split())
 """Elements whose opening tag is one without its closing tag, or without it in the same passage."""
 _TAG = re.compile(rf"{_CODE}|<!--.{{0,2000}}?-->|{_ELEMENT_TAG}|\{{[:#][^{{}}\n]{{0,100}}\}}", re.IGNORECASE)
-_ADDRESS = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,2000})>")
+_ADDRESS = re.compile(rf"{_CODE}|<((?:https?://|mailto:)[^<>\s]{{1,2000}})>")
 _TERM_WORDS = r"(?:[^\s:.!?\u2013\u2014]|[.!?](?=\S)){1,60}(?: [^\s:.!?\u2013\u2014]{1,40}){0,4}"
 _NOTES = "(?i:note|tip|hint|warning|caution|important|attention|danger|notice|example|see also)"
 _LONE_TERM = re.compile(rf"(?!{_NOTES}s?\W*\Z)(?=[^\W_]|[`$\u201c-]){_TERM_WORDS}\s*\Z")
@@ -192,10 +189,11 @@ def _plain(text: str, closed: frozenset[str]) -> str:
         is_placeholder = match.start() in lone and match["name"].lower() not in closed
         return match[1] or (match[0] if is_placeholder else " ")
 
-    text = _ADDRESS.sub(r"\1", _TAG.sub(without_tag, text))
+    text = _ADDRESS.sub(lambda match: match[1] or match[2], _TAG.sub(without_tag, text))
     for _ in range(2):  # a picture may be a link, and words in a bold sentence may lean
-        text = _EMPHASIS.sub(lambda match: match[1] or match[3] or match[5], _LINK.sub(r"\1", text))
-    return _LONE_MARK.sub("", _SPAN.sub(r"\2", text))
+        text = _LINK.sub(lambda match: match[1] or match[2] or "", text)
+        text = _EMPHASIS.sub(lambda match: match[1] or match[3] or match[5], text)
+    return _SPAN_OR_LONE_MARK.sub(lambda match: match[1] or match[2] or "", text)
 
 
 def _unpaired_tags(text: str) -> tuple[frozenset[int], frozenset[str]]:

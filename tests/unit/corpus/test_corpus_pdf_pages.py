@@ -1,8 +1,14 @@
 """What stands on the pages of a PDF beside plain words: forms, notes, raised letters, contents, what is printed outside."""
 
+import re
+from html import unescape
+
 import pytest
 
+from sire_core.documents.chunker import SentenceChunker, chunk_document
+from sire_core.explore.markdown_html import markdown_html
 from sire_core.files.readers import read_documents
+from sire_core.text.snippets import readable_sentences
 from support.pdf import drawn_pdf, form_pdf, pdf
 
 pytestmark = pytest.mark.usefixtures("one_reading_process")
@@ -81,6 +87,35 @@ def shown(*parts):
 )
 def test_raised_letters_of_a_pdf_stay_apart_from_the_number_or_name(tmp_path, parts, words):
     assert read(tmp_path / "a.pdf", shown(*parts)).text == words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Assigning to *tmp* is wrong, and so is **tmp** twice.",
+        "Then 2*x*y and (1-k)**2 are equal to (*p).",
+        "Leave __init__ and _foo_ where R_HOME is.",
+        "Call `f<-`(x) with a lone ` and `more` of them.",
+        "# of boats in the yard of the harbour",
+        "> x <- mean(c(1, 2)) + 1",
+        "Write <b>bold</b> and <time> or <file>.",
+        "See the boats [1][2] and f[a](b), not {#id}.",
+        r"In c:\_data the path is \* or \\\\server, &lt; is AT&T.",
+        "<HTML> <BODY>",
+    ],
+)
+def test_words_of_a_pdf_that_look_like_marks_are_read_as_they_stand(tmp_path, words):
+    escaped = re.sub(r"[\\()]", r"\\\g<0>", words).replace("`", r"\301")
+    document = read(tmp_path / "a.pdf", pdf([(0, 10, 72, 700, escaped)]))
+    (passage,) = chunk_document(document, SentenceChunker())
+    assert " ".join(readable_sentences(passage.text)) == words
+    shown = re.sub(r"<[^<>]*>", "", markdown_html(passage.text))
+    assert " ".join(unescape(shown).split()) == words
+
+
+def test_words_of_a_pdf_without_marks_get_none(tmp_path):
+    words = "Ann Lee*, Bo Dean* and 3 * 4 of R_LIBS_USER: x[1] <- y & z < 5, a_b."
+    assert read(tmp_path / "a.pdf", pdf([(0, 10, 72, 700, words)])).text == words
 
 
 def test_a_page_of_contents_gives_neither_headings_nor_a_title(tmp_path):
