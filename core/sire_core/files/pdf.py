@@ -15,9 +15,10 @@ from typing import Any
 
 from sire_core.documents.furniture import is_contents
 from sire_core.documents.markdown_cleaning import without_hyphenation
-from sire_core.documents.markdown_writing import literal_text
+from sire_core.documents.markdown_writing import code_block, literal_text
 from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
+from sire_core.files.pdf_code import TypewriterLine, advance_end, font_name, origin, typewriter_line
 from sire_core.files.pdf_forms import PageEntry, page_entries
 from sire_core.files.raised_text import END, RAISED, write_scripts
 
@@ -33,6 +34,10 @@ _EDGE = 3
 """So many lines at the top or bottom of a page may be running ones, if more space than usual is between."""
 _GAP = 0.4
 """Share of the height of a letter: more space than this is between two words."""
+_BLANK = 0.15
+"""Share of the size of a letter: less space than this behind one with its sides is no blank."""
+_MAX_CODE_SHARE = 0.6
+"""A file with more of its letters in a typewriter font is written on a typewriter: they are no code."""
 _RAISED = 0.05
 """Share of the height of a letter: so far from the line is a letter of another size that is set into a word."""
 _SMALLER, _RISE = 0.9, 0.12
@@ -58,6 +63,7 @@ _PAGE_NUMBER = re.compile(
 )
 """Not `3.`, which begins an item of a list."""
 _ENDS_WITH_PAGE = re.compile(r"[\s.](\d{1,4})$")
+_LEADER = re.compile(r"(?:\.\s?){5}")
 _FEWEST_ENTRIES = 4
 """Lines of a page of contents that end with the number of a page."""
 _NOTE_MARK = re.compile(r"(?<=\w)\s?[*\u2217\u2020\u2021\u00a7]+$")
@@ -93,7 +99,8 @@ class _Line:
     """A line of a page: its words, the size of its letters in points, whether all are bold, and its place.
 
     It stands apart if there is more space above it than between the lines of a paragraph. The cells of a row are words
-    with wide spaces between them. A line of contents refers to a page: its last cell is a number.
+    with wide spaces between them. A line of contents refers to a page: its last cell is a number. `typed` is the line
+    in a typewriter font, `code` is true if it is one of code.
     """
 
     text: str
@@ -107,6 +114,9 @@ class _Line:
     cells: int = 1
     refers: bool = False
     page: int = 0
+    font: bytes = b""
+    typed: TypewriterLine | None = None
+    code: bool = False
 
 
 def read_pdf(path: Path) -> tuple[str, str]:
@@ -137,6 +147,7 @@ def pdf_to_markdown(raw: bytes) -> tuple[str, str]:
             line.page = number
             line.refers |= lists_pages and not is_contents(line.text)
     _mark_running(pages)
+    _mark_code(pages)
     _drop_repeated_heads(pages)
     body = _body_size(pages)
     title = first_title(properties.get("Title"), properties.get("Subject")) or _title(pages, body)
@@ -224,6 +235,11 @@ class _Letters:
         if self.letters and self.letters[-1] != _UNKNOWN:
             self.add(_UNKNOWN, position)
 
+    def separate(self, position: int, *, is_apart: bool) -> None:
+        """Add a blank between words or cells that PDFium has none between; not beside narrow typewriter letters."""
+        if not self.letters[-1].isspace() and (is_apart or _is_blank(self._page, self.positions[-1], position)):
+            self.add(" ", position)
+
     def place(self, letter: str, position: int, *, is_wide: bool) -> None:
         """Begin a cell behind a wide space, and begin or end raised letters, before the next letter."""
         if self.anchor >= 0 and not _is_raised(self._page, position, self.anchor):
@@ -253,10 +269,12 @@ class _Letters:
         words = write_scripts(_ACCENTED.sub(_composed, plain))
         if not words:
             return None
-        pairs = zip(self.positions, self.letters, strict=True)
-        line = _measure_line(self._page, words, [position for position, letter in pairs if not letter.isspace()])
+        inked = [pair for pair in zip(self.positions, self.letters, strict=True) if not pair[1].isspace()]
+        line = _measure_line(self._page, words, [position for position, _ in inked])
         last_cell = "".join(self.letters[self._last_cell :]).strip()
         line.cells, line.refers = self.cells, self.cells > 1 and last_cell.isdigit()
+        if line.upright and RAISED not in self.letters:
+            line.typed = typewriter_line(self._page, inked, line.size)
         return line
 
 
@@ -293,8 +311,8 @@ def _lines(page: Any, page_left: float, page_bottom: float, page_right: float, p
             overlaps = overlaps and bool(letters) and letter.isalnum() and letters[-1].isalnum()
             # In a logo the letters are raised or lowered, in a cell that runs over they stand on one line.
             overlaps = overlaps and abs(_rise(handle, position, line.positions[-1])) < _RAISED * tall
-            if letters and (overlaps or x - end > _GAP * tall) and not letters[-1].isspace():
-                line.add(" ", position)  # between the cells of a table there need not be one
+            if letters and (overlaps or x - end > _GAP * tall):
+                line.separate(position, is_apart=overlaps)
             if x - end > tall or line.anchor >= 0 or low - base > _RAISED * tall:
                 line.place(letter, position, is_wide=x - end > tall)
             line.gaps.append((x - end) / tall)
@@ -308,9 +326,14 @@ def _lines(page: Any, page_left: float, page_bottom: float, page_right: float, p
             line.positions.append(position)
 
 
+def _is_blank(page: Any, before: int, position: int) -> bool:
+    """True if there is more between two letters than their sides, which are wide in a typewriter font."""
+    return origin(page, position)[0] - advance_end(page, before) > _BLANK * _letter_size(page, before)
+
+
 def _rise(page: Any, position: int, before: int) -> float:
     """Points that a letter stands above another."""
-    return _origin(page, position)[1] - _origin(page, before)[1]
+    return origin(page, position)[1] - origin(page, before)[1]
 
 
 def _is_raised(page: Any, position: int, before: int) -> bool:
@@ -342,10 +365,11 @@ def _measure_line(page: Any, words: str, positions: Sequence[int]) -> _Line:
 
     samples = [positions[0], positions[len(positions) // 2], positions[-1]]
     sizes = [_letter_size(page, position) for position in samples]
-    weights = [_is_bold(page, position) for position in samples]
-    left, base = _origin(page, positions[0])
+    fonts = [font_name(page, position) for position in samples]
+    bold = all(_is_bold(page, position, font) for position, font in zip(samples, fonts, strict=True))
+    left, base = origin(page, positions[0])
     upright = abs(pdfium.FPDFText_GetCharAngle(page, positions[0])) < 0.1
-    return _Line(words, round(2 * median(sizes)) / 2, all(weights), left, base, upright=upright)
+    return _Line(words, round(2 * median(sizes)) / 2, bold, left, base, upright=upright, font=fonts[1])
 
 
 def _letter_size(page: Any, position: int) -> float:
@@ -358,28 +382,11 @@ def _letter_size(page: Any, position: int) -> float:
     return size * ((matrix.b**2 + matrix.d**2) ** 0.5 or 1.0) if is_scaled else size
 
 
-def _origin(page: Any, position: int) -> tuple[float, float]:
-    """Where a letter begins on its line."""
-    import ctypes
-
+def _is_bold(page: Any, position: int, font: bytes) -> bool:
     import pypdfium2.raw as pdfium
 
-    x, y = ctypes.c_double(), ctypes.c_double()
-    pdfium.FPDFText_GetCharOrigin(page, position, x, y)
-    return x.value, y.value
-
-
-def _is_bold(page: Any, position: int) -> bool:
-    import ctypes
-
-    import pypdfium2.raw as pdfium
-
-    if pdfium.FPDFText_GetFontWeight(page, position) >= 600:
-        return True
-    name = ctypes.create_string_buffer(128)
-    flags = ctypes.c_int()
-    length = pdfium.FPDFText_GetFontInfo(page, position, name, 128, flags)
-    return 0 < length <= 128 and re.search(rb"bold|black|heavy|-bx|bx\d|medi\b", name.value.lower()) is not None
+    is_heavy = bool(pdfium.FPDFText_GetFontWeight(page, position) >= 600)
+    return is_heavy or re.search(rb"bold|black|heavy|-bx|bx\d|medi\b", font.lower()) is not None
 
 
 def _lists_pages(page: Sequence[_Line]) -> bool:
@@ -421,6 +428,39 @@ def _mark_running(pages: Sequence[list[_Line]]) -> None:
                 body.append(line)
             earlier.update([name, line.text] if name else [])
         page[:] = body
+
+
+def _mark_code(pages: Sequence[list[_Line]]) -> None:
+    """Mark lines of code: in a typewriter font, unless most of the file is, and not within a paragraph."""
+    lines = [line for page in pages for line in page if not (line.running or line.refers or _LEADER.search(line.text))]
+    certain = [line for line in lines if line.typed and line.typed.is_certain]
+    if sum(len(line.text) for line in certain) > _MAX_CODE_SHARE * sum(len(line.text) for line in lines):
+        return
+    code, prose = (
+        Counter(line.font for line in part) for part in (certain, [line for line in lines if not line.typed])
+    )
+    fonts = {font for font in code if code[font] * prose.total() > prose[font] * code.total()}
+    typed_lines = {id(line) for line in lines if line.typed and line.font in fonts}
+    for page in pages:
+        usual = _usual_gap(page)
+        runs = [(typed, list(group)) for typed, group in groupby(page, lambda line: id(line) in typed_lines)]
+        for number, (typed, run) in enumerate(runs):
+            above = runs[number - 1][1][-1:] if number else []
+            below = runs[number + 1][1][:1] if number + 1 < len(runs) else []
+            goes_on = any(_is_next(line, run[0], usual) and line.left > run[0].left - 2 for line in above)
+            leads_on = any(_is_next(run[-1], line, usual) and line.left > run[0].left - 2 for line in below)
+            for line in run if typed and not (len(run) == 1 and (goes_on or leads_on)) else ():
+                line.code = True
+
+
+def _usual_gap(page: Sequence[_Line]) -> float:
+    gaps = [above.base - line.base for above, line in pairwise(page) if 0 < above.base - line.base < 60]
+    return median(gaps) if gaps else 0.0
+
+
+def _is_next(above: _Line, line: _Line, usual: float) -> bool:
+    """True if there is no more space between two lines than between those of a paragraph."""
+    return 0 < above.base - line.base < 1.25 * usual
 
 
 def _drop_repeated_heads(pages: Sequence[list[_Line]]) -> None:
@@ -469,8 +509,7 @@ def _title(pages: Sequence[list[_Line]], body: float) -> str:
 
 def _blocks(page: list[_Line]) -> Iterator[list[_Line]]:
     """Lines of one size and weight that stand closely below each other."""
-    gaps = [above.base - line.base for above, line in pairwise(page) if 0 < above.base - line.base < 60]
-    usual = median(gaps) if gaps else 0.0
+    usual = _usual_gap(page)
     block: list[_Line] = []
     above: _Line | None = None
     for line in page:
@@ -487,6 +526,10 @@ def _blocks(page: list[_Line]) -> Iterator[list[_Line]]:
 
 def _begins_block(above: _Line, line: _Line, usual: float) -> bool:
     gap = above.base - line.base
+    if above.code or line.code:
+        return not (
+            above.code and line.code and 0 < gap < 2.5 * line.size and abs(above.size - line.size) < 0.1 * line.size
+        )
     same = abs(above.size - line.size) <= 0.1 * max(above.size, line.size) and above.running == line.running
     if not same or above.bold != line.bold or _BULLET.match(line.text) or _ITEM.match(line.text):
         return True
@@ -502,7 +545,7 @@ def _join_blocks(blocks: list[list[_Line]]) -> list[list[_Line]]:
         last = result[-1][-1] if result else None
         if (
             last
-            and not (last.running or block[0].running or last.bold or block[0].bold)
+            and not any(line.running or line.bold or line.code for line in (last, block[0]))
             and last.size == block[0].size
             and last.base < block[0].base
             and last.text[-1:] not in ".!?:"
@@ -527,7 +570,7 @@ def _to_markdown(blocks: Sequence[list[_Line]], body: float) -> Iterator[str]:
     chapter = chapter_feeds = ""
     if blocks and blocks[0][0].page:
         yield "\f" * blocks[0][0].page
-    for is_list, group in groupby(enumerate(blocks), key=lambda item: bool(_BULLET.match(item[1][0].text))):
+    for is_list, group in groupby(enumerate(blocks), key=lambda item: _is_item(item[1][0])):
         if is_list:
             items = ((literal_text(_BULLET.sub("", _text(block), count=1)), feeds[number]) for number, block in group)
             yield "\n".join(f"- {words}{feed}" for words, feed in items)
@@ -540,8 +583,26 @@ def _to_markdown(blocks: Sequence[list[_Line]], body: float) -> Iterator[str]:
                 words = _heading_text(" ".join(_text(block).split()))
                 yield f"{'#' * level} {literal_text(chapter + words)}{chapter_feeds}{feeds[number]}"
                 chapter = chapter_feeds = ""
+            elif block[0].code:
+                yield _code(block) + feeds[number]
             else:
                 yield literal_text(_text(block).strip("\n")) + feeds[number]
+
+
+def _is_item(line: _Line) -> bool:
+    return not line.code and _BULLET.match(line.text) is not None
+
+
+def _code(block: Sequence[_Line]) -> str:
+    """Lines of code in a fence, with their indentation, and empty ones where the space above is wider."""
+    left = min(line.left for line in block)
+    usual = min((above.base - line.base for above, line in pairwise(block)), default=0.0)
+    text = ""
+    for above, line in zip([None, *block], block, strict=False):
+        blank = "\n" if above and above.base - line.base > 1.5 * usual else ""
+        typed = line.typed
+        text += f"{blank}{' ' * round((line.left - left) / typed.width)}{typed.text}\n" if typed else ""
+    return code_block(text.replace(_CUT, "-"))
 
 
 def _is_heading(block: Sequence[_Line], body: float) -> bool:

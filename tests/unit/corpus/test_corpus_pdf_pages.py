@@ -118,6 +118,53 @@ def test_words_of_a_pdf_without_marks_get_none(tmp_path):
     assert read(tmp_path / "a.pdf", pdf([(0, 10, 72, 700, words)])).text == words
 
 
+TYPED = ("Helvetica", "Helvetica-Bold", "Courier")
+PROSE = "The crane of the yard stands in the harbour all day,"
+
+
+def typed_page(*rows, x=90):
+    """A page of prose around lines in a typewriter font, 12 points below each other."""
+    code = [(2, 10, x, 680 - 12 * n, row.replace("(", "\\(").replace(")", "\\)")) for n, row in enumerate(rows) if row]
+    return [
+        *((0, 10, 72, 740 - 12 * n, PROSE) for n in range(4)),
+        *code,
+        *((0, 10, 72, 680 - 12 * len(rows) - 12 * n, PROSE) for n in range(4)),
+    ]
+
+
+def test_lines_of_code_keep_their_ends_columns_and_marks(tmp_path):
+    code = ["f <- function(x, ...) {", "    c(1, 2)  # two", "", "    x[*tmp*]; y", "}"]
+    document = read(tmp_path / "a.pdf", pdf(typed_page(*code), fonts=TYPED))
+    assert "\n\n```\n" + "\n".join(code) + "\n```\n\n" in document.text
+    assert [block.kind for block in document.blocks] == ["paragraph", "code", "paragraph"]
+
+
+@pytest.mark.parametrize("word", ["$ make", "ls", "}"])
+def test_a_short_line_in_the_font_of_code_is_code(tmp_path, word):
+    first, second = typed_page("f <- c(1, x);"), typed_page(word)
+    assert f"```\n{word}\n```" in read(tmp_path / "a.pdf", pdf(first, second, fonts=TYPED)).text
+
+
+def test_a_paragraph_with_a_line_in_a_typewriter_font_stays_one(tmp_path):
+    page = [(0, 10, 72, 740, PROSE), (2, 10, 72, 728, "make install and, if;"), (0, 10, 72, 716, PROSE)]
+    assert "```" not in read(tmp_path / "a.pdf", pdf(page, fonts=TYPED)).text
+
+
+def test_letters_that_have_one_width_by_chance_and_a_typed_file_are_no_code(tmp_path):
+    chance = [(0, 10, 90, 690, "bad dogs han"), (0, 10, 90, 670, "2000 3000 5000")]
+    assert "```" not in read(tmp_path / "a.pdf", pdf([*typed_page(), *chance], fonts=TYPED)).text
+    typed = [(2, 10, 72, 700 - 12 * n, PROSE) for n in range(9)]
+    assert read(tmp_path / "b.pdf", pdf(typed, fonts=TYPED)).text == " ".join([PROSE] * 9)
+
+
+def test_narrow_letters_of_a_typewriter_font_stand_beside_their_neighbours(tmp_path):
+    shown = r'BT 60 760 Td /F1 12 Tf (Call ) Tj /F2 12 Tf (f\(1,ii,"l"\)) Tj /F1 12 Tf ( for all) Tj ET'
+    content = drawn_pdf(shown).replace(
+        b"<< /F1 5 0 R >>", b"<< /F1 5 0 R /F2 << /Type/Font/Subtype/Type1/BaseFont/Courier >> >>"
+    )
+    assert read(tmp_path / "a.pdf", content).text == 'Call f(1,ii,"l") for all'
+
+
 def test_a_page_of_contents_gives_neither_headings_nor_a_title(tmp_path):
     entries = [f"{n} Chapter on leases {n} . . . . . . {3 * n}" if n % 2 else f"{n} Boats {3 * n}" for n in range(1, 9)]
     contents = [(1, 20, 72, 740, "Contents"), *((1, 14, 72, 700 - 24 * n, entry) for n, entry in enumerate(entries))]

@@ -1,0 +1,90 @@
+"""Lines of a PDF in a typewriter font, by the positions of their letters: each stands in its column, as in code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+_MIN_WIDTH, _MAX_WIDTH = 0.4, 0.7
+"""Widths of a letter of a typewriter font, as shares of its size."""
+_SAME_WIDTH = 0.02
+"""Widths that differ by less than this share of the size are equal."""
+_MAX_OTHER_LETTERS, _MAX_OTHER_SHARE = 1, 0.05
+_MIN_TELLING_LETTERS = 2
+_TELLING_LETTERS = frozenset("iljtfrI.,:;'()[]|!-/mwMW@%")
+"""In other fonts these are narrower or wider than most letters and digits, of which many have one width there, too."""
+_MAX_COLUMNS = 1_000
+
+
+class TypewriterLine(NamedTuple):
+    """A line whose letters have one width.
+
+    Attributes:
+        text: The line, with as many blanks between words as columns are empty.
+        width: Of a letter, in points.
+        is_certain: False if it has too few letters to tell; then its font does.
+    """
+
+    text: str
+    width: float
+    is_certain: bool
+
+
+def typewriter_line(page: Any, letters: Sequence[tuple[int, str]], size: float) -> TypewriterLine | None:
+    """A line of letters with their positions, without blanks; None if their widths differ."""
+    (left, base), offsets, width, others = origin(page, letters[0][0]), [0.0], 0.0, 0
+    telling = set()
+    for (before, letter), (position, _) in pairwise(letters):
+        x, y = origin(page, position)
+        if abs(y - base) > size / 2:
+            return None  # it goes on below
+        offsets.append(x - left)
+        if position == before + 1:
+            advance = offsets[-1] - offsets[-2]
+            width = width or advance
+            if abs(advance - width) <= _SAME_WIDTH * size:
+                telling.add(letter)
+            elif (others := others + 1) > _MAX_OTHER_LETTERS + _MAX_OTHER_SHARE * len(letters):
+                return None
+    width = width or advance_end(page, letters[0][0]) - left
+    if not _MIN_WIDTH * size < width < _MAX_WIDTH * size or offsets[-1] > _MAX_COLUMNS * width:
+        return None
+    text = ""
+    last = letters[0][0]
+    for (position, letter), offset in zip(letters, offsets, strict=True):
+        blanks = max(round(offset / width) - len(text), position - last > 1)  # the least is what PDFium has there
+        text, last = f"{text}{' ' * blanks}{letter}", position
+    is_certain = len(telling & _TELLING_LETTERS) >= _MIN_TELLING_LETTERS and " " in text
+    return TypewriterLine(text, width, is_certain)
+
+
+def origin(page: Any, position: int) -> tuple[float, float]:
+    """Where a letter begins on its line."""
+    import ctypes
+
+    import pypdfium2.raw as pdfium
+
+    x, y = ctypes.c_double(), ctypes.c_double()
+    pdfium.FPDFText_GetCharOrigin(page, position, x, y)
+    return x.value, y.value
+
+
+def advance_end(page: Any, position: int) -> float:
+    """Where the letter behind a letter begins, if there is no space between them."""
+    import pypdfium2.raw as pdfium
+
+    box = pdfium.FS_RECTF()
+    pdfium.FPDFText_GetLooseCharBox(page, position, box)
+    return float(box.right)
+
+
+def font_name(page: Any, position: int) -> bytes:
+    """Name of the font of a letter; empty if it has none, or a long one."""
+    import ctypes
+
+    import pypdfium2.raw as pdfium
+
+    name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
+    length = pdfium.FPDFText_GetFontInfo(page, position, name, 128, flags)
+    return name.value if 0 < length <= 128 else b""
