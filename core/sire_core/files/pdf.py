@@ -85,6 +85,15 @@ _ACCENTED = re.compile(f"([{''.join(_ACCENTS)}]) ?([A-Za-z\u0131])")
 _CUT = "\x02"
 """Stands for a hyphen at the end of a line, behind which PDFium goes on with the next one."""
 _HYPHENS = "\x02\ufffe\u00ad"
+_BEGINS_NAME = r"(?:(?:https?|ftp|file)://|\bwww\.)"
+_IN_ADDRESS = r"[^\s.,;:)\]]*(?:[/=_~%&#?]|\.\w)"
+_BROKEN_NAME = re.compile(
+    r"\w_\n\w|\w\n_\w|\A\W?--?\w[\w-]*-\n[a-z]"
+    rf"|{_BEGINS_NAME}(?:\n\w|\S*(?:-\n\w|[\w/]\n[/._=&?#%~-]\w|[/_=&?#%~+]\n{_IN_ADDRESS}"
+    rf"|\w\.\n(?:{_IN_ADDRESS}|(?:html?|pdf|txt|zip|gz|com|edu|net|org)\b)))"
+)
+"""The last word of a line and the first of the next, where no word ends: in an identifier, an option, an address."""
+_NAME_WITH_CUT = re.compile(rf"(?:{_BEGINS_NAME}|(?<!\S)\W?--?\w)\S*{_CUT}\S*")
 _UNKNOWN = "\ufffd"
 _LIGATURES = dict(zip("\x1b\x1c\x1d\x1e\x1f\x0b\x0e\x0f", "ff fi fl ffi ffl ff ffi ffl".split(), strict=True))
 """As old fonts number them, which PDFium gives as control characters."""
@@ -630,11 +639,13 @@ def _text(block: Sequence[_Line]) -> str:
     text, feeds = block[0].text, ""
     for above, line in pairwise(block):
         feeds += "\f" * (line.page - above.page)
-        if above.text.endswith("-") and above.text[-2:-1].isalpha() and line.text[:1].isalpha():
+        if _BROKEN_NAME.search(f"{above.text.rsplit(None, 1)[-1]}\n{line.text.split(None, 1)[0]}"):
+            text += line.text
+        elif above.text.endswith("-") and above.text[-2:-1].isalpha() and line.text[:1].isalpha():
             text += f"\n{line.text}"
         else:
             text, feeds = f"{text}{feeds or ' '}{line.text}", ""
-    return text.replace(_CUT, "-\n") + feeds
+    return _NAME_WITH_CUT.sub(lambda match: match[0].replace(_CUT, "-"), text).replace(_CUT, "-\n") + feeds
 
 
 def _heading_text(words: str) -> str:

@@ -157,6 +157,29 @@ def test_letters_that_have_one_width_by_chance_and_a_typed_file_are_no_code(tmp_
     assert read(tmp_path / "b.pdf", pdf(typed, fonts=TYPED)).text == " ".join([PROSE] * 9)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ("The yard reads R_", "LIBS_USER first", "reads R_LIBS_USER first"),
+        ("The yard reads R_LIBS", "_USER first", "reads R_LIBS_USER first"),
+        ("Set the option --with-", "blas first", "option --with-blas first"),
+        ("See https://", "example.org/yard first", "See https://example.org/yard first"),
+        ("See https://cran.example.org/", "package=crane first", "See https://cran.example.org/package=crane first"),
+        ("See https://www.", "example.org first", "See https://www.example.org first"),
+        ("See https://cran.r-", "project.org first", "See https://cran.r-project.org first"),
+        ("See https://example.org/yard/crane", "-2.html first", "See https://example.org/yard/crane-2.html first"),
+        ("See https://example.org/yard/", "and the harbour", "See https://example.org/yard/ and the harbour"),
+        ("See https://example.org.", "The harbour is there", "See https://example.org. The harbour is there"),
+        ("See https://example.org", "or the harbour", "See https://example.org or the harbour"),
+        ("The crane of the har-", "bour is tall", "The crane of the harbour is tall"),
+    ],
+)
+def test_names_and_addresses_that_a_line_cuts_are_whole(tmp_path, first, second, words):
+    page = [(0, 10, 72, 700 - 12 * n, line) for n, line in enumerate((PROSE, first, second, PROSE))]
+    text = read(tmp_path / "a.pdf", pdf(page)).text
+    assert words in " ".join(text.split())
+
+
 def test_narrow_letters_of_a_typewriter_font_stand_beside_their_neighbours(tmp_path):
     shown = r'BT 60 760 Td /F1 12 Tf (Call ) Tj /F2 12 Tf (f\(1,ii,"l"\)) Tj /F1 12 Tf ( for all) Tj ET'
     content = drawn_pdf(shown).replace(
