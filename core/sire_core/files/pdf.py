@@ -38,6 +38,8 @@ _BLANK = 0.15
 """Share of the size of a letter: less space than this behind one with its sides is no blank."""
 _MAX_CODE_SHARE = 0.6
 """A file with more of its letters in a typewriter font is written on a typewriter: they are no code."""
+_MIN_CODE_LINES = 3
+"""Lines of a file that are certainly in a typewriter font; fonts of formulas have fewer of one width."""
 _RAISED = 0.05
 """Share of the height of a letter: so far from the line is a letter of another size that is set into a word."""
 _SMALLER, _RISE = 0.9, 0.12
@@ -448,7 +450,8 @@ def _mark_code(pages: Sequence[list[_Line]]) -> None:
     code, prose = (
         Counter(line.font for line in part) for part in (certain, [line for line in lines if not line.typed])
     )
-    fonts = {font for font in code if code[font] * prose.total() > prose[font] * code.total()}
+    usual = {font for font, number in code.items() if number >= _MIN_CODE_LINES}
+    fonts = {font for font in usual if code[font] * prose.total() > prose[font] * code.total()}
     typed_lines = {id(line) for line in lines if line.typed and line.font in fonts}
     for page in pages:
         usual = _usual_gap(page)

@@ -133,7 +133,7 @@ def typed_page(*rows, x=90):
 
 
 def test_lines_of_code_keep_their_ends_columns_and_marks(tmp_path):
-    code = ["f <- function(x, ...) {", "    c(1, 2)  # two", "", "    x[*tmp*]; y", "}"]
+    code = ["f <- function(x, ...) {", "    c(1, 2)  # two", "", "    x[*tmp*]; y", "    f(x, i);", "}"]
     document = read(tmp_path / "a.pdf", pdf(typed_page(*code), fonts=TYPED))
     assert "\n\n```\n" + "\n".join(code) + "\n```\n\n" in document.text
     assert [block.kind for block in document.blocks] == ["paragraph", "code", "paragraph"]
@@ -141,7 +141,7 @@ def test_lines_of_code_keep_their_ends_columns_and_marks(tmp_path):
 
 @pytest.mark.parametrize("word", ["$ make", "ls", "}"])
 def test_a_short_line_in_the_font_of_code_is_code(tmp_path, word):
-    first, second = typed_page("f <- c(1, x);"), typed_page(word)
+    first, second = typed_page(*["f <- c(1, x);"] * 3), typed_page(word)
     assert f"```\n{word}\n```" in read(tmp_path / "a.pdf", pdf(first, second, fonts=TYPED)).text
 
 
@@ -151,7 +151,7 @@ def test_a_paragraph_with_a_line_in_a_typewriter_font_stays_one(tmp_path):
 
 
 def test_letters_that_have_one_width_by_chance_and_a_typed_file_are_no_code(tmp_path):
-    chance = [(0, 10, 90, 690, "bad dogs han"), (0, 10, 90, 670, "2000 3000 5000")]
+    chance = [(0, 10, 90, 690, "bad dogs han"), (0, 10, 90, 670, "2000 3000 5000"), (2, 10, 90, 650, "f(w) = i;")]
     assert "```" not in read(tmp_path / "a.pdf", pdf([*typed_page(), *chance], fonts=TYPED)).text
     typed = [(2, 10, 72, 700 - 12 * n, PROSE) for n in range(9)]
     assert read(tmp_path / "b.pdf", pdf(typed, fonts=TYPED)).text == " ".join([PROSE] * 9)
