@@ -87,6 +87,7 @@ _ACCENTED = re.compile(f"([{''.join(_ACCENTS)}]) ?([A-Za-z\u0131])")
 _CUT = "\x02"
 """Stands for a hyphen at the end of a line, behind which PDFium goes on with the next one."""
 _HYPHENS = "\x02\ufffe\u00ad"
+_NAME_MARKS = "_-/.&=?#%~+"
 _BEGINS_NAME = r"(?:(?:https?|ftp|file)://|\bwww\.)"
 _IN_ADDRESS = r"[^\s.,;:)\]]*(?:[/=_~%&#?]|\.\w)"
 _BROKEN_NAME = re.compile(
@@ -280,11 +281,12 @@ class _Letters:
         words = write_scripts(_ACCENTED.sub(_composed, plain))
         if not words:
             return None
-        inked = [pair for pair in zip(self.positions, self.letters, strict=True) if not pair[1].isspace()]
-        line = _measure_line(self._page, words, [position for position, _ in inked])
+        pairs = zip(self.positions, self.letters, strict=True)
+        line = _measure_line(self._page, words, [position for position, letter in pairs if not letter.isspace()])
         last_cell = "".join(self.letters[self._last_cell :]).strip()
         line.cells, line.refers = self.cells, self.cells > 1 and last_cell.isdigit()
         if line.upright and RAISED not in self.letters:
+            inked = (pair for pair in zip(self.positions, self.letters, strict=True) if not pair[1].isspace())
             line.typed = typewriter_line(self._page, inked, line.size)
         return line
 
@@ -450,8 +452,8 @@ def _mark_code(pages: Sequence[list[_Line]]) -> None:
     code, prose = (
         Counter(line.font for line in part) for part in (certain, [line for line in lines if not line.typed])
     )
-    usual = {font for font, number in code.items() if number >= _MIN_CODE_LINES}
-    fonts = {font for font in usual if code[font] * prose.total() > prose[font] * code.total()}
+    common = {font for font, number in code.items() if number >= _MIN_CODE_LINES}
+    fonts = {font for font in common if code[font] * prose.total() > prose[font] * code.total()}
     typed_lines = {id(line) for line in lines if line.typed and line.font in fonts}
     for page in pages:
         usual = _usual_gap(page)
@@ -642,13 +644,16 @@ def _text(block: Sequence[_Line]) -> str:
     text, feeds = block[0].text, ""
     for above, line in pairwise(block):
         feeds += "\f" * (line.page - above.page)
-        if _BROKEN_NAME.search(f"{above.text.rsplit(None, 1)[-1]}\n{line.text.split(None, 1)[0]}"):
+        is_marked = above.text[-1:] in _NAME_MARKS or line.text[:1] in _NAME_MARKS
+        if is_marked and _BROKEN_NAME.search(f"{above.text.rsplit(None, 1)[-1]}\n{line.text.split(None, 1)[0]}"):
             text += line.text
         elif above.text.endswith("-") and above.text[-2:-1].isalpha() and line.text[:1].isalpha():
             text += f"\n{line.text}"
         else:
             text, feeds = f"{text}{feeds or ' '}{line.text}", ""
-    return _NAME_WITH_CUT.sub(lambda match: match[0].replace(_CUT, "-"), text).replace(_CUT, "-\n") + feeds
+    if _CUT in text:
+        text = _NAME_WITH_CUT.sub(lambda match: match[0].replace(_CUT, "-"), text).replace(_CUT, "-\n")
+    return text + feeds
 
 
 def _heading_text(words: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 _MIN_WIDTH, _MAX_WIDTH = 0.4, 0.7
@@ -31,28 +30,30 @@ class TypewriterLine(NamedTuple):
     is_certain: bool
 
 
-def typewriter_line(page: Any, letters: Sequence[tuple[int, str]], size: float) -> TypewriterLine | None:
+def typewriter_line(page: Any, letters: Iterable[tuple[int, str]], size: float) -> TypewriterLine | None:
     """A line of letters with their positions, without blanks; None if their widths differ."""
-    (left, base), offsets, width, others = origin(page, letters[0][0]), [0.0], 0.0, 0
-    telling = set()
-    for (before, letter), (position, _) in pairwise(letters):
+    seen: list[tuple[int, str, float]] = []
+    left = base = width = 0.0
+    others, telling = 0, set()
+    for position, letter in letters:
         x, y = origin(page, position)
+        left, base = (left, base) if seen else (x, y)
         if abs(y - base) > size / 2:
             return None  # it goes on below
-        offsets.append(x - left)
-        if position == before + 1:
-            advance = offsets[-1] - offsets[-2]
+        if seen and position == seen[-1][0] + 1:
+            advance = x - left - seen[-1][2]
             width = width or advance
             if abs(advance - width) <= _SAME_WIDTH * size:
-                telling.add(letter)
-            elif (others := others + 1) > _MAX_OTHER_LETTERS + _MAX_OTHER_SHARE * len(letters):
+                telling.add(seen[-1][1])
+            elif (others := others + 1) > _MAX_OTHER_LETTERS + _MAX_OTHER_SHARE * len(seen):
                 return None
-    width = width or advance_end(page, letters[0][0]) - left
-    if not _MIN_WIDTH * size < width < _MAX_WIDTH * size or offsets[-1] > _MAX_COLUMNS * width:
+        seen.append((position, letter, x - left))
+    width = width or advance_end(page, seen[0][0]) - left
+    if not _MIN_WIDTH * size < width < _MAX_WIDTH * size or seen[-1][2] > _MAX_COLUMNS * width:
         return None
     text = ""
-    last = letters[0][0]
-    for (position, letter), offset in zip(letters, offsets, strict=True):
+    last = seen[0][0]
+    for position, letter, offset in seen:
         blanks = max(round(offset / width) - len(text), position - last > 1)  # the least is what PDFium has there
         text, last = f"{text}{' ' * blanks}{letter}", position
     is_certain = len(telling & _TELLING_LETTERS) >= _MIN_TELLING_LETTERS and " " in text
