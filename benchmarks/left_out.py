@@ -13,8 +13,9 @@ others.
                                   [--questions odd|test] [SET[@CHUNKS] ...]
 
 A set is a folder of SIRE_DATA; `@langchain` and `@llama-index` cut its files by the framework's splitters. Sets of one
-folder are left out together. `--manuals FOLDER` adds fourteen manuals of newcomers (`tried_manuals.py`): each is judged
-on its part `develop`, and the weights of the others are learned from that of the first eight, too.
+folder are left out together. `--manuals FOLDER` adds fourteen manuals of newcomers, and questions in people's own words
+about twelve (`tried_manuals.py`): each is judged on its part `develop`, and the weights of the others are learned from
+that of the first eight and of the questions in own words, too.
 `--rerank colbert:FOLDER` adds hybrid search and `sire` with their first 20 hits reranked by that model; the gain is
 over the best of all other rows then. `--learn` prints the weights that all sets give, and judges nothing.
 """
@@ -31,7 +32,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from listwise import listwise_weights
-from tried_manuals import LAST, MANUALS, OWN_WORDS, load_manual
+from tried_manuals import EIGHT, HALF_OWN_WORDS, LAST, MANUALS, OWN_WORDS, load_manual
 
 from sire_core import Index
 from sire_core.evaluate import Experiment, load_dataset
@@ -58,12 +59,13 @@ if TYPE_CHECKING:
 DATA = Path(os.environ.get("SIRE_DATA", "../shared/data"))
 DOCUMENTATION = ("ops", "frameworks", "manuals")
 SETS = (*DOCUMENTATION, "web", "cloud")
-JUDGED_ONLY = ("cloud", *LAST, *OWN_WORDS)
+TRIED = (*EIGHT, *LAST, *HALF_OWN_WORDS, *OWN_WORDS)
+JUDGED_ONLY = ("cloud", *LAST, *HALF_OWN_WORDS)
 """Chunks without titles and the last manuals, which the weights that ship were not learned from either."""
 BASELINES, HEADS = ("bm25", "dense", "hybrid"), ("BM25", "vectors", "hybrid")
 LEFT_OUT, SHIPPED = "`sire`, weights of the other sets", "shipped weights"
 CONFIG = EvalConfig(ks=(5,), budget=None, returns="passages")
-FEATURES = ("words", "fused", "coverage", "sentence", "phrases", "heading", "alike", "path", "step")
+FEATURES = ("words", "fused", "coverage", "sentence", "phrases", "heading", "alike", "meaning", "path", "step")
 PENALTY = 0.02
 STEP_SHARE = 2 / 3
 """Of the learned weight of steps: candidates far below the first five teach it, too. See docs/results/documents.md."""
@@ -213,14 +215,14 @@ class JudgedSet:
     def read(cls, name: str, options: argparse.Namespace, work: Path) -> JudgedSet:
         """Build the index of a set and collect what it teaches."""
         family, _, chunks = name.partition("@")
-        is_manual = name in MANUALS
+        is_manual, folder = family in MANUALS, work / (family if family in MANUALS else name)
         dataset = load_manual(options.manuals, name) if is_manual else load_dataset(DATA / family, chunks or None)
         parts = ("develop", "develop") if is_manual and options.questions == "odd" else ("even", options.questions)
         chunker = "sentences" if dataset.whole else None
-        with Index(work / name, recipe="sire", embedder=options.embedder, chunker=chunker) as index:
+        with Index(folder, recipe="sire", embedder=options.embedder, chunker=chunker) as index:
             index.build(dataset.documents)
             found = list(examples(index, dataset.part(parts[0])))
-        return cls(dataset.part(parts[1]), found, family, work / name, options.embedder)
+        return cls(dataset.part(parts[1]), found, family, folder, options.embedder)
 
     def rows(self, recipes: Sequence[Recipe | str], baselines: Sequence[str] = ()) -> list[np.ndarray]:
         """Recalls of recipes, the baselines first."""
@@ -255,21 +257,21 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(options.work or temporary)
-        sets = {
-            name: JudgedSet.read(name, options, work) for name in (*options.sets, *(MANUALS if options.manuals else ()))
-        }
+        names = (*options.sets, *(TRIED if options.manuals else ()))
+        sets = {name: JudgedSet.read(name, options, work) for name in names}
 
         def weights_without(family: str) -> dict[str, float]:
-            return learn([one for s in sets.values() if s.family not in (family, *JUDGED_ONLY) for one in s.examples])
+            learned = (s for name, s in sets.items() if s.family != family and name not in JUDGED_ONLY)
+            return learn([one for s in learned for one in s.examples])
 
         if options.learn:
             print(weights_without(""))
             return
         rows = {name: judged.judge(weights_without(judged.family), options.rerank) for name, judged in sets.items()}
-    eight = [name for name in MANUALS if name not in JUDGED_ONLY]
-    groups = {name: [name] for name in sets if name not in MANUALS}
-    groups |= {"eight manuals of newcomers": eight, "four more, held out": LAST}
-    groups |= {"two more, in people's own words": OWN_WORDS, "documentation": DOCUMENTATION}
+    groups = {name: [name] for name in sets if name not in TRIED}
+    groups |= {"eight manuals of newcomers": EIGHT, "four more, held out": LAST}
+    groups |= {"two more, half in people's own words": HALF_OWN_WORDS}
+    groups |= {"twelve manuals, in people's own words": OWN_WORDS, "documentation": DOCUMENTATION}
     together = {title: [rows[name] for name in names if name in rows] for title, names in groups.items()}
     print_table({title: found for title, found in together.items() if found})
 

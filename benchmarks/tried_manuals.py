@@ -1,9 +1,10 @@
-"""Fourteen manuals that newcomers brought, with twelve questions each, written before any search.
+"""Manuals with questions that were written before any search: fourteen that newcomers brought, with twelve each.
 
-A folder holds the unpacked Debian packages neutron-doc, ganeti-doc, cinder-doc, kicad-doc-en, libvirt-doc,
-lilypond-doc-html, xen-doc, grass-doc, bind9-doc, python-django-doc, keystone-doc, zsh-doc, gimp-help-en and
-postfix-doc (`apt-get download PACKAGE`, then `dpkg-deb -x FILE FOLDER`; those of bookworm were asked). The questions
-with their quotes are in `benchmarks/manuals`. See `left_out.py --manuals`.
+Twelve manuals, most of them the same, have fourteen more, `NAME@own-words`, asked as people ask who do not know the
+manual's words. A folder holds the unpacked Debian packages neutron-doc, ganeti-doc, cinder-doc, kicad-doc-en,
+libvirt-doc, lilypond-doc-html, xen-doc, grass-doc, bind9-doc, python-django-doc, keystone-doc, zsh-doc, gimp-help-en,
+postfix-doc and debian-handbook (`apt-get download PACKAGE`, then `dpkg-deb -x FILE FOLDER`; those of bookworm were
+asked). The questions with their quotes are in `benchmarks/manuals`. See `left_out.py --manuals`.
 """
 
 from __future__ import annotations
@@ -35,19 +36,24 @@ MANUALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "zsh": ("usr/share/doc/zsh-doc/html", ("",)),
     "gimp": ("usr/share/gimp/2.0/help/en", ("",)),
     "postfix": ("usr/share/doc/postfix/html", ("",)),
+    "handbook": ("usr/share/doc/debian-handbook/html/en-US", ("",)),
 }
 LAST = ("bind9", "django", "keystone", "zsh")
 """Those that came after the weights were learned."""
-OWN_WORDS = ("gimp", "postfix")
+HALF_OWN_WORDS = ("gimp", "postfix")
 """Those that were asked about, for one half, as people ask who do not know a manual's words."""
+EIGHT = ("neutron", "ganeti", "cinder", "kicad", "libvirt", "lilypond", "xen", "grass")
+_ASKED_IN_OWN_WORDS = ("ganeti", *EIGHT[3:], "bind9", "django", "zsh", *HALF_OWN_WORDS, "handbook")
+OWN_WORDS = tuple(f"{name}@own-words" for name in _ASKED_IN_OWN_WORDS)
+"""Sets of questions in people's own words."""
 
 
 def load_manual(folder: Path, name: str) -> DataSet:
-    """One of `MANUALS`: its pages, whose ids are paths below its own folder, and its questions."""
-    root, parts = MANUALS[name]
+    """A manual: its pages, whose ids are paths below its own folder, and its questions, or those in own words."""
+    root, parts = MANUALS[name.partition("@")[0]]
     documents = [
         replace(document, id=str(PurePath(part, document.id)))
         for part in parts
         for document in read_documents(folder / root / part).documents
     ]
-    return replace(load_questions(QUESTIONS / f"{name}.jsonl", documents, name), whole=True)
+    return replace(load_questions(QUESTIONS / f"{name.replace('@', '-')}.jsonl", documents, name), whole=True)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sire_core import Document, Index
 from sire_core.recipes import sire
+from sire_core.recipes.sire.evidence_index import EvidenceIndex
+from sire_core.recipes.sire.question import QuestionWords
 from sire_core.text.words import without_link_targets
 from support.command import run
 
@@ -278,3 +281,47 @@ def test_a_page_that_another_names_comes_behind_it() -> None:
 def written(page: Document) -> Document:
     """A longer document that mentions a page in its text, so that the page is no entry of it."""
     return Document(f"log {page.id}", f"# Log {page.id}\n\n## Day\n\nWe did: {page.title}.\n\n## Night\n\nWe slept.")
+
+
+APART = "A row has a number. A number stands for a part. Every part has a page. "
+TALE = ("It was frightened.", "It hid under furniture.", "Animals do.")
+
+
+def meanings(question: str, *texts: str) -> list[float]:
+    """Nearness of texts to a question in meaning, in their order."""
+    with Index(recipe="flat", chunker="sentences") as index:
+        index.build([Document(f"text {number}", text) for number, text in enumerate(texts)])
+        evidence = EvidenceIndex.of(index.snapshot().view)
+        return QuestionWords(question, evidence).meaning(np.arange(len(texts))).tolist()
+
+
+def test_sentences_that_mean_the_question_count_whatever_stands_around_them() -> None:
+    together, spread = APART * 5 + " ".join(TALE), "".join(f"{APART}{sentence} " for sentence in TALE)
+    near, far, other = meanings("Where does a scared cat go?", together, spread, APART * 6)
+    assert near > far + 0.05
+    assert far > other
+
+
+def test_what_a_title_says_counts_for_every_sentence_below_it() -> None:
+    text = f"# Cats\n\n{TALE[0]}"
+    titled, bare = meanings("Why do kittens cry?", text, text.replace("Cats", "Part 9"))
+    assert titled > bare
+
+
+def test_sentences_of_other_languages_and_without_words_mean_nothing() -> None:
+    german = "Die Katze versteckt sich unter dem Tisch, weil sie Angst vor dem großen Hund hat."
+    assert meanings("Where does a scared cat go?", *[f"The cat sat. {n}" for n in range(3)], german, "?!")[3:] == [0, 0]
+    assert meanings("Where does a scared cat go?", german, f"{german} Sie kommt erst am Abend.") == [0, 0]
+
+
+def test_meanings_are_those_of_a_new_index_after_changes() -> None:
+    documents = [Document(name, f"# {name}\n\n{text}") for name, text in CONTENT.items()]
+    with Index(recipe="sire") as changed, Index(recipe="sire") as built:
+        changed.build(documents[:2])
+        changed.search("harbour", 1)
+        changed.add(documents[2:])
+        built.build(documents)
+        rows = [EvidenceIndex.of(index.snapshot().view) for index in (changed, built)]
+    by_passage = [[row.meanings[row.meant.of(n)].tolist() for n in np.argsort(row.chunks)] for row in rows]
+    assert sorted(by_passage[0]) == sorted(by_passage[1])
+    assert any(map(any, by_passage[0][0]))

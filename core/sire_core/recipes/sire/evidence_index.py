@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IdArray, Int32Array, IntArray, View
 
 
-_DERIVED_NAME = "evidence-21"
+_DERIVED_NAME = "evidence-22"
 _K1, _B = 1.5, 0.75
 MIN_RECURRING_DOCUMENTS, MIN_MENU_LINES, MIN_LONE_WORD_DOCUMENTS = 3, 5, 10
 """A short line recurs in so many documents; so many such lines in a row are a menu; a word alone recurs in so many."""
@@ -76,6 +76,8 @@ class EvidenceIndex:
     sentences: Lists  # sentences of a passage; passage by passage, so that list and value ascend together
     sentence_words: Lists  # stems of a sentence, in their order
     sentence_postings: Lists  # sentences that have a stem
+    meant: Lists  # every few sentences of a passage, whose meanings follow
+    meanings: NDArray[np.int8]  # vectors of the words that ship, `[..., MEANING_WIDTH]`; see `text_meaning`
     headings: Lists  # headings of a passage
     heading_words: Lists  # stems of a heading
     source: IntArray  # what each passage was cut from
@@ -272,7 +274,7 @@ def _made(
     stem_numbers = np.where(recurring, np.int32(-1), number[passages.words.values])
     postings, impacts, idf = _bm25(text.passages[stem_numbers >= 0], stem_numbers[stem_numbers >= 0], size, len(words))
     inside = (stem_numbers >= 0) & (text.sentences >= 0)
-    source = sources.source
+    source, meanings = sources.source, passages.parts["meanings"]
     paths = _numbers(sources.path_words, words)
     sentences = len(inflected.mentions)
     shown, graph_pairs = _without_boilerplate(text, recurring, inflected.mentions, graph)
@@ -290,6 +292,8 @@ def _made(
         sentences=Lists.of_lengths(passages.parts["sentences"].counts, np.arange(sentences)),
         sentence_words=Lists.of_runs(text.sentences[inside], stem_numbers[inside], sentences),
         sentence_postings=Lists.of_pairs(stem_numbers[inside], text.sentences[inside], len(words)),
+        meant=Lists.of_lengths(meanings.counts, np.arange(len(meanings["codes"]))),
+        meanings=meanings["codes"],
         headings=Lists.of_lengths(passages.parts["headings"].counts, np.arange(len(passages.headings))),
         heading_words=_known(passages.headings, number),
         source=source,

@@ -16,12 +16,14 @@ import numpy as np
 
 from sire_core.arrays.grouping import positions_in
 from sire_core.arrays.lists import Lists, Ragged, word_keys
+from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.changes.processes import ProcessRunner
 from sire_core.changes.runners import results_of
 from sire_core.documents.blocks import CODE, HEADING, PARAGRAPH, block_text
 from sire_core.documents.heading_paths import is_path, title_path
 from sire_core.documents.markdown_sections import plain_heading, title_line
 from sire_core.extraction.headings import base_title
+from sire_core.models.word_vectors import word_vectors
 from sire_core.protocols import CarriedArrays
 from sire_core.search.passages import opening_name, titled_sentences
 from sire_core.text.languages import ENGLISH, UNDETERMINED, Language, language, plain_key, ranked_languages
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.documents.blocks import Block
-    from sire_core.protocols import BoolArray, HashArray, IdArray, Int32Array, IntArray, Runner, View
+    from sire_core.protocols import BoolArray, FloatArray, HashArray, IdArray, Int32Array, IntArray, Runner, View
     from sire_core.types import Unit
 
 
@@ -49,6 +51,8 @@ _VALUE = re.compile(
 """Lines like `Default: False` that say something of what the heading above them names."""
 MIN_HEADING_CHARS, MAX_HEADING_CHARS = 4, 90
 MAX_HEADING_WORDS = 12
+MEANT_SENTENCES, MEANING_WIDTH, MEANING_SCALE = 3, 64, 127
+"""Sentences whose meaning is one vector; leading numbers of the vectors of words that count for it; its length."""
 
 
 def passage_headings(unit: Unit) -> list[str]:
@@ -246,7 +250,7 @@ class PassageWords:
     @classmethod
     def of(cls, view: View, positions: IntArray) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
-        saved = CarriedArrays("passage-words-14", _arrays, _of_arrays, lambda words: (len(words.ids), words.looked_at))
+        saved = CarriedArrays("passage-words-15", _arrays, _of_arrays, lambda words: (len(words.ids), words.looked_at))
         words = view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), saved)
         return words.settled()
 
@@ -356,6 +360,7 @@ def _spelled(_: None, units: Sequence[Unit]) -> _Spelled:
     arrays = {
         "words": _ragged(lengths, numbers=np.array(words, dtype=np.int32), marks=np.array(marks, dtype=np.int32)),
         "sentences": _ragged(sentences),
+        "meanings": _meanings(list(numbers), words, marks, lengths, np.array(sentences, dtype=np.int64)),
         "headings": _ragged(map(len, headings), lengths=_int32(map(len, chain.from_iterable(headings)))),
         "heading_words": _nested_words(headings),
         "name_words": _nested_words(spelled_names),
@@ -369,10 +374,44 @@ def _spelled(_: None, units: Sequence[Unit]) -> _Spelled:
     return _Spelled(arrays, names, list(numbers))
 
 
-_PART_NAMES = ("words", "sentences", "headings", "heading_words", "name_words", "fragments")
+def text_meaning(text: str, spoken: Language) -> FloatArray:
+    """Meaning of a text, `[MEANING_WIDTH]`, of length 1; zeros in other languages than English."""
+    words = tagged_words(_words(with_parts(text), spoken)[0], spoken)
+    return np.asarray(unit_rows(_meaning_vectors(words).sum(axis=0, keepdims=True))[0])
+
+
+def _meaning_vectors(words: Sequence[str]) -> FloatArray:
+    """Meanings of tagged words, `[words, MEANING_WIDTH]`; zeros in other languages than English."""
+    split = (word.partition(_LANGUAGE_MARK) for word in words)
+    return word_vectors([word if code in ("", UNDETERMINED) else "" for word, _, code in split])[:, :MEANING_WIDTH]
+
+
+def _meanings(
+    words: Sequence[str], numbers: Sequence[int], marks: Sequence[int], lengths: Sequence[int], sentences: IntArray
+) -> Ragged:
+    """Meanings of every `MEANT_SENTENCES` of passages, each with the title, as `codes` `[..., MEANING_WIDTH]`.
+
+    `numbers` are those of the words of all passages, `lengths` of them each; for `marks` see `_PART_NAMES`.
+    """
+    from scipy.sparse import csr_array
+
+    rows = -(-sentences // MEANT_SENTENCES)
+    titles = np.cumsum(rows + 1) - rows - 1  # the title of a passage is its first row
+    owners = titles.repeat(lengths) - (-(np.array(marks, dtype=np.int64) // 2) // MEANT_SENTENCES)
+    counts = np.bincount(owners, minlength=int(rows.sum()) + len(rows))
+    columns = np.array(numbers, dtype=np.int64), np.append(0, np.cumsum(counts))
+    sums = csr_array((np.ones(len(numbers), dtype=np.float32), *columns), shape=(len(counts), len(words)))
+    vectors = np.asarray(sums @ _meaning_vectors(words), dtype=np.float32)
+    titled = (vectors + vectors[titles].repeat(rows + 1, axis=0)) * (counts > 0)[:, None]
+    codes = np.rint(MEANING_SCALE * np.delete(unit_rows(titled), titles, axis=0))
+    return Ragged(rows, {"codes": codes.astype(np.int8)})
+
+
+_PART_NAMES = ("words", "sentences", "meanings", "headings", "heading_words", "name_words", "fragments")
 """`words`, those of the title first: number in the vocabulary, and mark: 2 * (number of its sentence in the passage +
-1), 0 in the title; 1 more where it begins with a capital letter, a digit or a letter without case. `headings`: how many
-words each has. `fragments`: hash and number of words of every sentence, or line of one; a passage's first is its title.
+1), 0 in the title; 1 more where it begins with a capital letter, a digit or a letter without case. `meanings`: see
+`_meanings`. `headings`: how many words each has. `fragments`: hash and number of words of every sentence, or line of
+one; a passage's first is its title.
 """
 _OF_NUMBERS = ("words", "heading_words", "name_words")
 """Parts with numbers of words."""
@@ -449,14 +488,14 @@ def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> PassageWords:
 
 def _part(name: str, arrays: Mapping[str, NDArray[Any]]) -> Ragged:
     part = Ragged.from_arrays(name, arrays)
-    kinds = {"hashes": np.uint64}
+    kinds = {"hashes": np.uint64, "codes": np.int8}
     columns = {key: column.astype(kinds.get(key, np.int32)) for key, column in part.columns.items()}
     return Ragged(part.counts.astype(np.int64), columns)
 
 
 def _small(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Numbers of at least 0 in as few bytes as hold the largest."""
-    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+    """Numbers of at least 0 in as few bytes as hold the largest; those of vectors as they are."""
+    return numbers if numbers.dtype == np.int8 else numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
 class _Units(Sequence["Unit"]):

@@ -10,10 +10,17 @@ import numpy as np
 
 from sire_core.arrays.grouping import ranges, run_starts
 from sire_core.arrays.lists import word_keys
-from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, name_words, phrase_keys
+from sire_core.recipes.sire.passage_arrays import (
+    LONGEST_NAME,
+    MEANING_SCALE,
+    name_words,
+    phrase_keys,
+    text_meaning,
+)
 from sire_core.recipes.sire.question_terms import foreign_stems, question_terms
 from sire_core.recipes.sire.trust import BEST_BY_WORDS
 from sire_core.search.ranking import best_first
+from sire_core.text.languages import language
 from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
 from sire_core.text.words import word_pattern
 
@@ -48,6 +55,7 @@ class QuestionWords:
         self._rarest = float(np.log1p(2.0 * len(index.chunks) + 1.0))
         self._weight = max(1e-9, float(self.idf.sum()))
         self._alike: DoubleArray | None = None
+        self._meant = text_meaning(question, language(index.language_codes[0]))
         shares = np.zeros(-(-len(self.idf) // 8) * 8)
         shares[: len(self.idf)] = self.idf / self._weight
         self._tables = shares.reshape(-1, 8) @ _BITS_OF_BYTES  # shares of the sets of eight words that a byte can hold
@@ -115,6 +123,13 @@ class QuestionWords:
                     best[index.passages.of(int(self.stems[position]))] = 0.0
                 self._alike += weights[position] * best
         return self._alike[passages]
+
+    def meaning(self, passages: IntArray) -> DoubleArray:
+        """Cosine of the question and the sentences of each passage that are nearest to it in meaning."""
+        index = self.index
+        rows = index.meant.take(passages)[1]
+        cosines = index.meanings[rows].astype(np.float32) @ self._meant / MEANING_SCALE
+        return largest(cosines.astype(np.float64), index.meant.lengths(passages))
 
     def best_sentence(self, passages: IntArray, wanted: Bits | None = None) -> DoubleArray:
         """Share of the question in the best sentence of each passage."""
@@ -276,7 +291,7 @@ NO_HOPS = Hops(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros(0), np.zeros((0,
 
 _ALONE = (
     *("vector", "words", "coverage", "sentence", "titled", "names", "rarest name", "title words", "fused"),
-    *("heading words", "heading", "phrases", "alike"),
+    *("heading words", "heading", "phrases", "alike", "meaning"),
 )
 OWN = (*_ALONE, *(f"unsure {name}" for name in _ALONE))
 """Evidence of a passage by itself: cosine and BM25 (standard scores among the candidates), share of the question that
@@ -285,7 +300,8 @@ is about, rarity of the named entities it mentions (sum, and largest), share of 
 reciprocal ranks by cosine and by BM25; the largest share of a heading's words that the question has, and that times
 the share of the question which the heading has; share of the question in words that stand side by side in both; share
 of the question in words that it lacks and has others for that mean nearly the same (0 where
-no document has several passages). Then all of these once more, times how unsure it is that the question names what a
+no document has several passages); cosine of the question and the sentences nearest to it in meaning (a standard score;
+0 there, too). Then all of these once more, times how unsure it is that the question names what a
 passage is about: where names say little, similarity decides."""
 _CONSTANT, _DEPTH = 61.0, 50  # of reciprocal ranks
 _LEAST_SHARE, _LEAST_SPREAD = -8.0, 1e-6
@@ -340,6 +356,9 @@ class QueryFeatures:
         self.known = max(known_share, min(1.0, float(self._rarest[self.candidates].max(initial=0.0))))
         self._mean, self._spread = _moments(self._cosine(self.candidates))
         self._mean_words, self._spread_words = _moments(self._words[self.candidates])
+        self._mean_meaning, self._spread_meaning = (
+            _moments(self.texts.meaning(self.candidates)) if self.part_share else (0.0, 1.0)
+        )
         shared = self.texts.share(self.texts.passages[by_words[:BEST_BY_WORDS]])
         shared_mean = known_share * float(shared.mean()) if len(shared) else 0.0
         self.gates = np.array([np.log1p(len(name_words(question))), shared_mean, self.unsure, 1.0])  # `trust.GATES`
@@ -358,6 +377,11 @@ class QueryFeatures:
     def _bm25(self, passages: IntArray) -> DoubleArray:
         return np.asarray((self._words[passages] - self._mean_words) / self._spread_words)
 
+    def _meaning(self, passages: IntArray) -> DoubleArray:
+        if not self.part_share:
+            return np.zeros(len(passages))
+        return (self.texts.meaning(passages) - self._mean_meaning) / self._spread_meaning
+
     def own(self, passages: IntArray) -> DoubleArray:
         """Evidence of passages by themselves, `[len(passages), len(OWN)]`; see `OWN`."""
         texts = self.texts
@@ -374,6 +398,7 @@ class QueryFeatures:
             *texts.headed(passages),
             texts.phrases(passages),
             texts.alike(passages) if self.part_share else np.zeros(len(passages)),
+            self._meaning(passages),
         )
         alone = np.array(columns).T
         return np.concatenate([alone, self.unsure * alone], axis=1)

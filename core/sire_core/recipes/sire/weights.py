@@ -32,9 +32,9 @@ class DocumentWeights:
     """Weights of passages that longer documents were cut into; learned by `benchmarks/left_out.py --learn`."""
 
     own: DoubleArray  # of their evidence by themselves, `[len(OWN)]`
-    path: float = 6.4  # of the share of the question in the path, file name or address of the document
-    step: float = 1.9  # of new words in the best sentence of a step, and of the rarity of its name
-    repeat: float = 0.5  # subtracted for every passage of the same document that ranks before
+    path: float  # of the share of the question in the path, file name or address of the document
+    step: float  # of new words in the best sentence of a step, and of the rarity of its name
+    repeat: float  # subtracted for every passage of the same document that ranks before
 
     def lift(self, features: DoubleArray) -> DoubleArray:
         """Score that steps add to the passages they lead to, `[steps]`."""
@@ -78,5 +78,5 @@ def weights_for(reliability: float) -> Weights:
         return np.array([tables[name].get(each, 0.0) + reliability * added.get(each, 0.0) for each in features])
 
     trust = Trust(table("trust_vectors", GATES), table("trust_words", GATES), reliability)
-    document = DocumentWeights(table("document", OWN))
+    document = DocumentWeights(table("document", OWN), *table("document", ("path", "step", "repeat")).tolist())
     return Weights(table("own", OWN), table("step", STEP), table("target", OWN), document, trust)
