@@ -228,7 +228,9 @@ def test_a_session_may_end_in_any_way(folder, end):
             assert answer(2)["content"][0]["text"].startswith("[m-1]")
             if end in ("interrupt in a call", "cancel", "terminate"):
                 send({"id": 3, "method": "tools/call", "params": ask})
+                until = time.monotonic() + 20
                 while not model.received:
+                    assert time.monotonic() < until, "the model was never asked"
                     time.sleep(0.01)
             if end == "cancel":
                 send({"method": "notifications/cancelled", "params": {"requestId": 3}})

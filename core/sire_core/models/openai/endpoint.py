@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -204,10 +205,12 @@ def _http_client(timeout: float) -> Any:
 
 @lru_cache(maxsize=1)
 def _trusted_certificates(*_places: str | None) -> ssl.SSLContext:
-    """Certificates that httpx trusts by default; each client would read them anew."""
-    import httpx
+    """Certificates that clients trust by default; each would read them anew. From openai 3 on httpx is httpx2."""
+    import openai
 
-    return httpx.create_ssl_context()
+    httpx = import_module(openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
+    certificates: ssl.SSLContext = httpx.create_ssl_context()
+    return certificates
 
 
 async def _closed(client: Any) -> None:
