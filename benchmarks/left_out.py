@@ -173,7 +173,7 @@ def over_best(rows: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     return [
         differences[~np.isnan(differences)]
         for part in (0, 2)
-        for differences in [ours[part] - max((row[part] for row in others), key=np.nanmean)]
+        for differences in [ours[part] - max((row[part] for row in others), key=np.nansum)]
     ]
 
 

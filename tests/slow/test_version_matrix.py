@@ -37,7 +37,7 @@ def lowest(extras):
     found = []
     for extra in extras:
         (listed,) = re.findall(rf"^{extra} = \[(.*?)\]\s*(?:#.*)?$", text, re.MULTILINE)
-        found += re.findall(r'"([a-z][a-z-]*)>=([0-9.]+)', listed)
+        found += re.findall(r'"([a-z][a-z-]*(?:\[\w+\])?)>=([0-9.]+)', listed)
     return [f"{name}=={version}" for name, version in found]
 
 
@@ -58,6 +58,7 @@ def test_the_lower_bounds_are_read():
         "langgraph",
     ]
     assert [found.split("==")[0] for found in lowest(("llama-index",))] == ["llama-index-core"]
+    assert [found.split("==")[0] for found in lowest(("openai",))] == ["openai[aiohttp]"]
 
 
 @pytest.mark.parametrize("versions", ["lowest", "latest"])
