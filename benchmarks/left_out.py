@@ -141,7 +141,7 @@ def with_weights(found: Mapping[str, float]) -> Iterator[None]:
     own = np.array([found.get(name, 0.0) for name in OWN])
     others = {name: found[name] for name in ("path", "step")}
     learned = replace(before(float("vector" in found)).document, own=own, **others)
-    shipped.weights_for = lambda reliability: replace(before(reliability), document=learned)
+    shipped.weights_for = lambda *shares: replace(before(*shares), document=learned)
     try:
         yield
     finally:

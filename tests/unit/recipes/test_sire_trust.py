@@ -10,6 +10,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
+from sire_core.recipes.sire.question import OWN
 from sire_core.recipes.sire.trust import GATES, Trust, vector_reliability
 from sire_core.recipes.sire.weights import Weights, weights_for
 
@@ -176,3 +177,20 @@ def test_vectors_have_a_voice_in_any_question_about_parts_of_documents() -> None
 def test_gates_are_as_many_as_their_weights() -> None:
     trust = weights_for(1.0).trust
     assert all(len(table) == len(GATES) for table in (trust.vectors, trust.words))
+
+
+def test_meaning_counts_in_parts_of_documents_where_most_passages_are_english() -> None:
+    texts = {
+        "English": "The lamp of the lighthouse burns oil, and a keeper fills it every evening.",
+        "German": "Die Lampe des Leuchtturms brennt mit Öl, und ein Wärter füllt sie jeden Abend.",
+    }
+    share = {}
+    for name, text in texts.items():
+        with Index() as index:
+            index.build([Document(name, text)])
+            view = index.snapshot().view
+            share[name] = Weights.of(view, EvidenceIndex.of(view)).document
+    meaning = OWN.index("meaning")
+    assert share["English"].own[meaning] > 0
+    assert share["German"].own.tolist() == weights_for(0.0).document.own.tolist()
+    assert share["German"].own[meaning] == 0

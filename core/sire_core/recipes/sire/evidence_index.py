@@ -141,6 +141,11 @@ class EvidenceIndex:
         """Codes of the languages of the passages, those of most first."""
         return [code.decode() for code in self.languages.tolist()]
 
+    @property
+    def is_english(self) -> bool:
+        """True if most passages are in English."""
+        return self.language_codes[:1] == [ENGLISH]
+
     def words_holding(self, part: str, spoken: Language) -> list[str]:
         """Compounds of a language that a word or its stem is a part of."""
         if not self._compounds:

@@ -17,7 +17,7 @@ from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.passage_arrays import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_HOPS, OWN, Hops, QueryFeatures
 from sire_core.recipes.sire.trust import DefaultVectors
-from sire_core.recipes.sire.weights import Weights, weights_for
+from sire_core.recipes.sire.weights import Weights
 from sire_core.search.passages import titled_sentences
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first, cosine_step
 from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex
@@ -317,7 +317,7 @@ class EvidencePaths:
         weights, vectors = Weights.of(view, index), view.matrix
         if not weights.vector_share:
             default = DefaultVectors.of(view)
-            weights, vectors = weights_for(0.0), default.vectors
+            weights, vectors = Weights.of_words(index), default.vectors
             among = KnownSimilarities(default.similarities(query)[index.chunks])
         evidence = QueryFeatures(query, index, among, vectors, inside, self.pool, weights.vector_share)
         passages, features, hops = self.evidence(evidence, weights)

@@ -12,7 +12,6 @@ from sire_core.models.lexical_embedder import is_lexical
 from sire_core.recipes.sire.question import OWN, STEP
 from sire_core.recipes.sire.trust import GATES, Trust, embedder_reliability, vector_reliability
 from sire_core.settings import read_toml
-from sire_core.text.languages import ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,22 +59,32 @@ class Weights:
     def of(cls, view: View, index: EvidenceIndex) -> Weights:
         """Weights for the vectors of an index: those of words alone say less beside the words than neural ones."""
         if is_lexical(view.embedder_fingerprint):
-            return weights_for(0.0)
-        if view.paraphrase_score is not None and index.language_codes[:1] == [ENGLISH]:
+            return cls.of_words(index)
+        if view.paraphrase_score is not None and index.is_english:
             reliability = embedder_reliability(view.paraphrase_score)
         else:
             reliability = view.derived("vector reliability", lambda: vector_reliability(index, view.matrix))
-        return replace(weights_for(reliability), vector_share=reliability)
+        weights = weights_for(reliability, (1.0 - reliability) * index.is_english)
+        return replace(weights, vector_share=reliability)
+
+    @classmethod
+    def of_words(cls, index: EvidenceIndex) -> Weights:
+        """Weights for vectors of words alone."""
+        return weights_for(0.0, float(index.is_english))
 
 
 @cache
-def weights_for(reliability: float) -> Weights:
-    """Return the weights for vectors between those of words alone (0) and those of a reliable neural embedder (1)."""
+def weights_for(reliability: float, meaning: float = 0.0) -> Weights:
+    """Return the weights for vectors between those of words alone (0) and those of a reliable neural embedder (1).
+
+    `meaning`, 0 to 1, of what English sentences mean by their words counts for parts of documents.
+    """
     tables = learned_weights()
 
     def table(name: str, features: Sequence[str]) -> DoubleArray:
-        added = tables.get(f"neural_{name}", {})
-        return np.array([tables[name].get(each, 0.0) + reliability * added.get(each, 0.0) for each in features])
+        shares = {name: 1.0, f"neural_{name}": reliability, f"meaning_{name}": meaning}
+        values = [[tables.get(table, {}).get(each, 0.0) for each in features] for table in shares]
+        return np.asarray(np.array(list(shares.values())) @ values)
 
     trust = Trust(table("trust_vectors", GATES), table("trust_words", GATES), reliability)
     document = DocumentWeights(table("document", OWN), *table("document", ("path", "step", "repeat")).tolist())
