@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from sire_core.documents.front_matter import front_matter_end
 from sire_core.documents.markdown_lines import block_runs, code_end
 from sire_core.documents.markdown_sections import ATTRIBUTES, LONGEST_LINE
-from sire_core.documents.markdown_writing import LIST_ITEM
+from sire_core.documents.markdown_writing import ELEMENTS, LIST_ITEM
 
 _BASE64 = "[A-Za-z0-9+/]"
 _PAYLOAD = re.compile(
@@ -69,7 +69,13 @@ _MOST_NESTED = 8
 _TAG = re.compile(r"</?[A-Za-z][\w.:-]{0,60}(?:\s(?:[^<>\"'{}]|\"[^\"<>]*\"|'[^'<>]*'|\{[^{}<>]*\}){0,100})?/?>")
 _COMPONENT = re.compile(r"\s*(<([A-Z][A-Za-z]{0,40})(?:\s[^<>]{0,300})?>)([^<>]*)</\2>\s*")
 """A line of MDX: `<TabItem value="a">words</TabItem>`."""
-_TAGS_ALONE = re.compile(rf"\s*(?:{_TAG.pattern}\s*)+")
+_OF_PAGES = (
+    "body|button|dialog|fieldset|form|g|head|html|input|label|legend|link|meta|noscript|object|optgroup|option|param|"
+    "path|script|select|style|svg|template|textarea|title"
+)
+_HTML_OR_COMPONENT = rf"</?(?:(?i:{ELEMENTS}|{_OF_PAGES})(?![\w.:-])|[a-z]*[A-Z]|\w+[.:-])"
+_TAGS_ALONE = re.compile(rf"\s*(?:(?={_HTML_OR_COMPONENT}){_TAG.pattern}\s*)+")
+"""A line of elements of HTML or of components; `<order>` in a mail is text."""
 _MODULE = re.compile(
     r"(?:import\s[^;]{1,200}\sfrom\s+|import\s+)[\"'][^\"']{1,200}[\"'];?|export\s+(?:const|default|let)\s[^\n]{0,500}[;}]"
 )

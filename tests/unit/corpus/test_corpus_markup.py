@@ -477,6 +477,8 @@ def test_runs_that_are_no_words_are_no_passages(text, kept):
         ("{% comment %}It broke. -NF{% endcomment %}\nText.", "Text."),
         ("We import goods from 'Nordvik' and export them.", None),
         ("If x <T> holds, `{{< kept >}}`", None),
+        ("An order:\n\n<order>\n<item>\n<name>Blue</name>\n</item>\n</order>\n\nCall <prospect>\n  <prospect>", None),
+        ("<div>\n<my-card title='Hot'>\nText.\n</my-card>\n</div>", "Hot\nText."),
     ],
 )
 def test_marks_of_site_generators_are_no_text(text, kept):
