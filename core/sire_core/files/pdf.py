@@ -38,6 +38,7 @@ _BLANK = 0.15
 """Share of the size of a letter: less space than this behind one with its sides is no blank."""
 _MAX_CODE_SHARE = 0.6
 """A file with more of its letters in a typewriter font is written on a typewriter: they are no code."""
+_COMMENT = re.compile(r"(?:^|\s)(?:#+|//|/\*|%+) \S")
 _MIN_CODE_LINES = 3
 """Lines of a file that are certainly in a typewriter font; fonts of formulas have fewer of one width."""
 _RAISED = 0.05
@@ -127,6 +128,7 @@ class _Line:
     refers: bool = False
     page: int = 0
     font: bytes = b""
+    first_font: bytes = b""
     typed: TypewriterLine | None = None
     code: bool = False
 
@@ -158,6 +160,7 @@ def pdf_to_markdown(raw: bytes) -> tuple[str, str]:
         for line in page:
             line.page = number
             line.refers |= lists_pages and not is_contents(line.text)
+            line.typed = None if lists_pages else line.typed
     _mark_running(pages)
     _mark_code(pages)
     _drop_repeated_heads(pages)
@@ -382,7 +385,8 @@ def _measure_line(page: Any, words: str, positions: Sequence[int]) -> _Line:
     bold = all(_is_bold(page, position, font) for position, font in zip(samples, fonts, strict=True))
     left, base = origin(page, positions[0])
     upright = abs(pdfium.FPDFText_GetCharAngle(page, positions[0])) < 0.1
-    return _Line(words, round(2 * median(sizes)) / 2, bold, left, base, upright=upright, font=fonts[1])
+    size, (first_font, font, _) = round(2 * median(sizes)) / 2, fonts
+    return _Line(words, size, bold, left, base, upright=upright, font=font, first_font=first_font)
 
 
 def _letter_size(page: Any, position: int) -> float:
@@ -445,7 +449,7 @@ def _mark_running(pages: Sequence[list[_Line]]) -> None:
 
 def _mark_code(pages: Sequence[list[_Line]]) -> None:
     """Mark lines of code: in a typewriter font, unless most of the file is, and not within a paragraph."""
-    lines = [line for page in pages for line in page if not (line.running or line.refers or _LEADER.search(line.text))]
+    lines = [line for page in pages for line in page if not (line.running or _LEADER.search(line.text))]
     certain = [line for line in lines if line.typed and line.typed.is_certain]
     if sum(len(line.text) for line in certain) > _MAX_CODE_SHARE * sum(len(line.text) for line in lines):
         return
@@ -457,6 +461,7 @@ def _mark_code(pages: Sequence[list[_Line]]) -> None:
     typed_lines = {id(line) for line in lines if line.typed and line.font in fonts}
     for page in pages:
         usual = _usual_gap(page)
+        typed_lines.update(_commented(page, typed_lines, fonts, usual))
         runs = [(typed, list(group)) for typed, group in groupby(page, lambda line: id(line) in typed_lines)]
         for number, (typed, run) in enumerate(runs):
             above = runs[number - 1][1][-1:] if number else []
@@ -465,6 +470,19 @@ def _mark_code(pages: Sequence[list[_Line]]) -> None:
             leads_on = any(_is_next(run[-1], line, usual) and line.left > run[0].left - 2 for line in below)
             for line in run if typed and not (len(run) == 1 and (goes_on or leads_on)) else ():
                 line.code = True
+
+
+def _commented(page: Sequence[_Line], typed: set[int], fonts: set[bytes], usual: float) -> set[int]:
+    """Lines next to a line of code that begin in its font and end with a comment in another one."""
+    commented: set[int] = set()
+    for lines in (page, page[::-1]):
+        for beside, line in pairwise(lines):
+            above, below = (beside, line) if lines is page else (line, beside)
+            is_next = _is_next(above, below, usual) and line.left > beside.left - 2
+            is_code = line.first_font in fonts and _COMMENT.search(line.text) is not None
+            if is_next and is_code and id(beside) in commented | typed:
+                commented.add(id(line))
+    return commented
 
 
 def _usual_gap(page: Sequence[_Line]) -> float:
@@ -610,12 +628,13 @@ def _is_item(line: _Line) -> bool:
 def _code(block: Sequence[_Line]) -> str:
     """Lines of code in a fence, with their indentation, and empty ones where the space above is wider."""
     left = min(line.left for line in block)
+    width = next((line.typed.width for line in block if line.typed), block[0].size / 2)
     usual = min((above.base - line.base for above, line in pairwise(block)), default=0.0)
     text = ""
     for above, line in zip([None, *block], block, strict=False):
         blank = "\n" if above and above.base - line.base > 1.5 * usual else ""
-        typed = line.typed
-        text += f"{blank}{' ' * round((line.left - left) / typed.width)}{typed.text}\n" if typed else ""
+        words = line.typed.text if line.typed else line.text
+        text += f"{blank}{' ' * round((line.left - left) / width)}{words}\n"
     return code_block(text.replace(_CUT, "-"))
 
 

@@ -139,6 +139,21 @@ def test_lines_of_code_keep_their_ends_columns_and_marks(tmp_path):
     assert [block.kind for block in document.blocks] == ["paragraph", "code", "paragraph"]
 
 
+def test_comments_in_another_font_and_columns_of_numbers_are_code(tmp_path):
+    rows = ["> f <- c(1, x);", "", "     [,1]  [,2]", "[1,]   10    17", "[2,]   11    18", "> f[i]"]
+    page = typed_page(*rows)
+    page[5:5] = (2, 10, 90, 668, "> f[1];"), (0, 10, 140, 668, "# Take the first.")
+    rows[1] = "> f[1]; # Take the first."
+    document = read(tmp_path / "a.pdf", pdf(page, fonts=TYPED))
+    assert "\n\n```\n" + "\n".join(rows) + "\n```\n\n" in document.text
+
+
+def test_a_line_of_prose_that_begins_with_code_is_no_code(tmp_path):
+    page = typed_page("f <- c(1, x);", "")
+    page[5:5] = (2, 10, 90, 668, "f[1]"), (0, 10, 120, 668, "takes the first of a list.")
+    assert "f[1] takes the first of a list." in read(tmp_path / "a.pdf", pdf(page, fonts=TYPED)).text
+
+
 @pytest.mark.parametrize("word", ["$ make", "ls", "}"])
 def test_a_short_line_in_the_font_of_code_is_code(tmp_path, word):
     first, second = typed_page(*["f <- c(1, x);"] * 3), typed_page(word)
