@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,10 @@ class IndexMissingError(StorageError, FileNotFoundError):
                 index is made beside it.
         """
         path = Path(folder)
-        if path.is_dir() and any(path.iterdir()):
+        holds_others = False
+        with suppress(OSError):  # one may not look
+            holds_others = path.is_dir() and any(path.iterdir())
+        if holds_others:
             beside = f"{path.resolve()}-index"
             return cls(f"There is no index in {path}, but other files. {advice.format(source=path, folder=beside)}")
         return cls(f"There is no index in {path}. {advice.format(source='SOURCE', folder=path)}")

@@ -356,9 +356,7 @@ class QueryFeatures:
         self.known = max(known_share, min(1.0, float(self._rarest[self.candidates].max(initial=0.0))))
         self._mean, self._spread = _moments(self._cosine(self.candidates))
         self._mean_words, self._spread_words = _moments(self._words[self.candidates])
-        self._mean_meaning, self._spread_meaning = (
-            _moments(self.texts.meaning(self.candidates)) if self.part_share else (0.0, 1.0)
-        )
+        self._moments_of_meaning: tuple[float, float] | None = None  # of the candidates, which `own` sees first
         shared = self.texts.share(self.texts.passages[by_words[:BEST_BY_WORDS]])
         shared_mean = known_share * float(shared.mean()) if len(shared) else 0.0
         self.gates = np.array([np.log1p(len(name_words(question))), shared_mean, self.unsure, 1.0])  # `trust.GATES`
@@ -380,7 +378,11 @@ class QueryFeatures:
     def _meaning(self, passages: IntArray) -> DoubleArray:
         if not self.part_share:
             return np.zeros(len(passages))
-        return (self.texts.meaning(passages) - self._mean_meaning) / self._spread_meaning
+        cosines = self.texts.meaning(passages)
+        if self._moments_of_meaning is None:
+            self._moments_of_meaning = _moments(cosines)
+        mean, spread = self._moments_of_meaning
+        return (cosines - mean) / spread
 
     def own(self, passages: IntArray) -> DoubleArray:
         """Evidence of passages by themselves, `[len(passages), len(OWN)]`; see `OWN`."""
