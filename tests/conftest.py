@@ -24,6 +24,7 @@ def pytest_configure() -> None:
     main = threading.current_thread() is threading.main_thread()
     if main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()  # until all tests are collected: what is imported stays
 
 
 @pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
@@ -40,6 +41,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

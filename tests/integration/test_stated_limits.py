@@ -33,10 +33,10 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    "question", ["Who met Alma 3 at the mill of Drava? " * 30_000, "x" * 1_000_000], ids=["words", "one"]
-)
+LONG_WORDS, ONE_WORD = "Who met Alma 3 at the mill of Drava? " * 30_000, "x" * 1_000_000
+
+
+@pytest.mark.parametrize(("way", "question"), [*((way, LONG_WORDS) for way in WAYS), ("search", ONE_WORD)])
 def test_a_question_is_cut_at_a_stated_length_with_a_note(index, way, question, caplog):
     short = question[:MAX_QUESTION].rsplit(None, 1)[0]
     begun = time.process_time()

@@ -100,11 +100,20 @@ class SampledRecipe:
 
     def __init__(self, make: RecipeFactory) -> None:
         self.make = make
+        self._directory = tempfile.TemporaryDirectory()
+
+    @cached_property
+    def folder(self) -> Path:
+        """Folder with an index of the sample corpus, only to be read."""
+        path = Path(self._directory.name, "built")
+        with index_for(self.make, path, workers=8) as index:
+            index.build(sample_corpus())
+        return path
 
     @cached_property
     def contents(self) -> IndexContents:
-        """Contents of a folder with the sample corpus."""
-        return _build(self.make, sample_corpus(), workers=8)
+        """Contents of the folder."""
+        return read_contents(self.folder)
 
     @cached_property
     def index(self) -> Index:
@@ -114,9 +123,10 @@ class SampledRecipe:
         return index
 
     def close(self) -> None:
-        """Close the index, if a check read it."""
+        """Close the index, if a check read it, and delete the folder."""
         if "index" in self.__dict__:
             self.index.close()
+        self._directory.cleanup()
 
 
 def check_description(sampled: SampledRecipe) -> None:
@@ -168,17 +178,15 @@ def check_determinism(sampled: SampledRecipe) -> None:
 
 def check_saved_equals_loaded(sampled: SampledRecipe) -> None:
     """A reopened folder and a saved copy answer as the index that was built."""
+    expected = [sampled.index.search(question, 7) for question in QUESTIONS]
     with tempfile.TemporaryDirectory() as directory:
-        built, copied = Path(directory, "built"), Path(directory, "copied")
-        with index_for(sampled.make, built) as index:
-            index.build(sample_corpus())
-            expected = [index.search(question, 7) for question in QUESTIONS]
-            index.save(copied)
-        assert [sampled.index.search(question, 7) for question in QUESTIONS] == expected
-        for path in (built, copied):
+        copied = Path(directory, "copied")
+        for path in (sampled.folder, copied):
             with Index(path, embedder=HashEmbedder()) as again:
                 assert [again.search(question, 7) for question in QUESTIONS] == expected
-        assert read_contents(built) == read_contents(copied)
+                if path != copied:
+                    again.save(copied)
+        assert read_contents(copied) == sampled.contents
 
 
 def check_changes(sampled: SampledRecipe) -> None:
@@ -303,8 +311,7 @@ def check_passages(sampled: SampledRecipe) -> None:
 def check_concurrency(sampled: SampledRecipe) -> None:
     """Fifty questions at once, the first that an index is asked, get the answers they get one by one."""
     questions = [f"{question} {number}" for number in range(17) for question in QUESTIONS]
-    with index_for(sampled.make) as index:
-        index.build(sample_corpus())
+    with index_for(sampled.make, sampled.folder) as index:
 
         async def together() -> list[list[Hit]]:
             return await asyncio.gather(*(index.asearch(question, 6) for question in questions))

@@ -27,7 +27,7 @@ QUESTIONS = (
 )
 
 
-@pytest.mark.quick(base=["hybrid", "pagerank", "iier"])
+@pytest.mark.quick(base=["hybrid", "iier"])
 @pytest.mark.parametrize("base", ["bm25", "hybrid", "pagerank", "mix_recall", "sire", "iier"])
 @pytest.mark.parametrize("check", [check_order, check_filters], ids=lambda check: check.__name__)
 def test_any_base_keeps_the_promises(base, check):
@@ -53,7 +53,7 @@ def test_the_passages_of_a_context_are_those_of_the_base_in_its_order(base):
                 assert re.search(rf"above {len(hit.path[0].ids)} of the \d+ entities", hit.path[0].note)
             scores = [hit.score for hit in hits if hit.path[-1].step != "top_up"]
             assert scores == sorted(scores, reverse=True)
-            for k in range(1, 24):
+            for k in (1, 2, 3, 4, 6, 11, 12, 23):
                 first = with_reports.search(question.question, k, returns="units")
                 assert first == hits[:k]
                 assert sum(hit in reports for hit in first) <= k // 3
