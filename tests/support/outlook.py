@@ -113,10 +113,12 @@ def outlook_mail(
     to: Sequence[tuple[str, str]] = (),
     attachments: Mapping[str, bytes] | None = None,
     html: bytes = b"",
+    headers: str = "",
 ) -> bytes:
-    """A mail of 2 January 2026, 13:30 UTC; people are names and addresses."""
+    """A mail of 2 January 2026, 13:30 UTC; people are names and addresses, headers those with which it came."""
     held = attachments or {}
     texts = {0x001A: "IPM.Note", 0x0037: subject, 0x0C1A: sender[0], 0x0C1E: "SMTP", 0x0C1F: sender[1], 0x1000: body}
+    texts[0x007D] = headers
     texts = {number: text for number, text in texts.items() if text}
     counts = struct.pack("<8x4I8x", len(to), len(held), len(to), len(held))
     tree: dict[str, bytes | Tree] = {**_properties(counts, texts, {0x0E06: 134118342000000000})}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from html import unescape
 from html.entities import html5
+from itertools import chain, zip_longest
 
 from sire_core.documents.markdown_lines import block_runs
 
@@ -47,6 +48,8 @@ _MARKS_AND_STARS = re.compile(rf"{_READ_AS_MARKS}|\*+(?=\S)|(?<=\S)\*+|(?<!\w)_+
 """Code, tags, escapes, references, links, begins of blocks, and emphasis, which Markdown or `clean_markdown` reads."""
 _MAX_SPAN_CHARS = 400
 
+_MIN_FULL_CELLS = 2
+_ENDS_SENTENCE = ".!?:;,\u3002\uff01\uff1f"
 _FENCE_MARKS = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 _CODE_OR_COMMENT = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)|<!--")
 
@@ -112,11 +115,16 @@ def code_block(code: str, language: str = "") -> str:
     return f"{fence}{language}\n{code}\n{fence}"
 
 
-def cell_text(block: str) -> str:
-    """A block for a cell: without marks of a heading, and a table within it as words."""
+def cell_text(blocks: Iterable[str]) -> str:
+    """Blocks as the text of a cell, with an empty line between paragraphs and between the rows of a table within."""
+    text = "\n\n".join(map(_block_in_cell, blocks))
+    return text if text.strip() else ""
+
+
+def _block_in_cell(block: str) -> str:
     if block.startswith("|"):
         lines = [line for line in block.split("\n") if line.strip("|- ")]
-        return "\n".join(" ".join(line.replace("\\|", "\0").replace("|", " ").split()) for line in lines).replace(
+        return "\n\n".join(" ".join(line.replace("\\|", "\0").replace("|", " ").split()) for line in lines).replace(
             "\0", "|"
         )
     return block.lstrip("#").lstrip() if block.startswith("#") else block
@@ -133,7 +141,7 @@ def table_lines(rows: Iterable[Sequence[str]], columns: int, *, header: bool = T
     """The lines of a table of some columns; none for rows in which nothing stands."""
     rule = f"|{' --- |' * columns}"
     begun = False
-    for row in rows:
+    for row in chain.from_iterable(map(_rows_within, rows)):
         cells = list(map(_cell, row))
         if not any(cells):
             continue
@@ -145,9 +153,22 @@ def table_lines(rows: Iterable[Sequence[str]], columns: int, *, header: bool = T
         begun = True
 
 
+def _rows_within(row: Sequence[str]) -> Iterable[Sequence[str]]:
+    """The rows of a row: one, or one for each paragraph if all cells have as many, and two cells no empty one."""
+    cells = [cell.split("\n\n") for cell in row] if any("\n\n" in cell for cell in row) else []
+    paragraphs = [cell for cell in cells if any(cell)]
+    if len({len(cell) for cell in paragraphs}) != 1 or sum(map(all, paragraphs)) < _MIN_FULL_CELLS:
+        return [row]
+    return list(zip_longest(*(cell if any(cell) else [] for cell in cells), fillvalue=""))
+
+
 @lru_cache(maxsize=8192)
 def _cell(text: str) -> str:
-    return text if text.isalnum() else " ".join(plain_text(text).split()).replace("|", "\\|")
+    if text.isalnum():
+        return text
+    paragraphs = [" ".join(plain_text(part).split()) for part in text.split("\n\n")]
+    filled = [part if part[-1] in _ENDS_SENTENCE else f"{part} /" for part in paragraphs if part]
+    return " ".join(filled).removesuffix(" /").replace("|", "\\|")
 
 
 def undo_escapes(text: str) -> str:

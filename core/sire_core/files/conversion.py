@@ -26,7 +26,7 @@ class Converted:
         title: Its title, of a mail its subject; empty if it has none.
         text: Markdown. Of a mail sender, recipients and date, a line each; the text; then attachments under headings.
         notes: What people should know of the text.
-        fields: Of a mail `from`, `to`, `cc` and `date` (ISO 8601), those that it has.
+        fields: Of a mail `from`, `reply_to`, `to`, `cc`, `bcc` and `date` (ISO 8601), those that it has.
         unread: Names of what else it holds, and why that is not read.
     """
 

@@ -21,12 +21,13 @@ from sire_core.files.html import html_to_markdown
 from sire_core.files.source_files import VALUE_SHARE, check_readable, declared_encoding, decode_any
 from sire_core.text.words import clean_text
 
-_SHOWN_HEADERS = ("from", "to", "cc", "date")
+_SHOWN_HEADERS = ("from", "reply-to", "to", "cc", "bcc", "date")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MAX_HEADER_LETTERS = 10_000
 """Longest header that is parsed; parsing is not linear."""
 _OUTLOOK_PAGES = ("__substg1.0_1013001F", "__substg1.0_10130102")
 """Streams with the body as HTML, in UTF-16 and as bytes."""
+_OUTLOOK_HEADERS = "__substg1.0_007D001F"
 _NOT_READ = "an attachment of type {} is not read; save it as a file"
 _LOOKS = ("text/css", "text/javascript", "text/x-amp-html")
 """Types of parts that hold no text of a mail, or the same once more."""
@@ -92,7 +93,8 @@ def read_outlook_mail(path: Path) -> Converted:
     headers = {
         "subject": metadata.get("subject"),
         "from": metadata.get("from_email"),
-        **{name: ", ".join(metadata.get(f"{name}_emails") or ()) for name in ("to", "cc")},
+        "reply-to": _outlook_headers(path).get("reply-to"),
+        **{name: ", ".join(metadata.get(f"{name}_emails") or ()) for name in ("to", "cc", "bcc")},
         "date": metadata.get("created_at"),
     }
     body = clean_lines(extracted.content.partition("\n\n")[2])
@@ -103,6 +105,17 @@ def read_outlook_mail(path: Path) -> Converted:
         unread.append(("its text", "it has none, or only one in RTF; save it as .eml to read that"))
     lines = {name: " ".join(clean_text(words).split()) for name, words in headers.items() if words}
     return _mail(lines, [body], unread)
+
+
+def _outlook_headers(path: Path) -> dict[str, str]:
+    """Headers with which a mail came, as Outlook keeps them."""
+    import olefile
+
+    with olefile.OleFileIO(str(path)) as container:
+        raw = container.openstream(_OUTLOOK_HEADERS).read() if container.exists(_OUTLOOK_HEADERS) else b""
+    with suppress(MessageError, ValueError, RecursionError):
+        return _headers(message_from_bytes(raw.decode("utf-16-le", "replace").encode()))
+    return {}
 
 
 def _outlook_page(path: Path) -> str:
@@ -122,7 +135,7 @@ def _mail(headers: Mapping[str, str], sections: Sequence[str], unread: Sequence[
         title=headers.get("subject", ""),
         text="\n\n".join(text.strip("\n") for text in (_header_lines(headers), *sections) if text),
         fields={
-            name: _date(headers[name]) if name == "date" else headers[name]
+            name.replace("-", "_"): _date(headers[name]) if name == "date" else headers[name]
             for name in _SHOWN_HEADERS
             if name in headers
         },
@@ -134,13 +147,14 @@ def _headers(message: Message[Any, Any]) -> dict[str, str]:
     """The first non-empty header of each name, names in lower case."""
     headers: dict[str, str] = {}
     for name, value in message.raw_items():
-        if name.lower() in ("subject", *_SHOWN_HEADERS) and (words := _words(str(value))):
+        is_short = len(value) <= _MAX_HEADER_LETTERS
+        if is_short and name.lower() in ("subject", *_SHOWN_HEADERS) and (words := _words(str(value))):
             headers.setdefault(name.lower(), words)
     return {name: headers[name] for name in ("subject", *_SHOWN_HEADERS) if name in headers}
 
 
 def _header_lines(headers: Mapping[str, str]) -> str:
-    return "\n".join(f"{name.capitalize()}: {headers[name]}" for name in _SHOWN_HEADERS if name in headers)
+    return "\n".join(f"{name.title()}: {headers[name]}" for name in _SHOWN_HEADERS if name in headers)
 
 
 def _words(value: str) -> str:

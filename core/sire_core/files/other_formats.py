@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ from sire_core.documents.markdown_writing import table, undo_escapes
 from sire_core.documents.titles import first_title
 from sire_core.files.conversion import note
 from sire_core.files.raised_text import write_scripts
-from sire_core.files.rich_text import GAP, prepare_rtf
+from sire_core.files.rich_text import CELL_PARAGRAPH, GAP, prepare_rtf
 
 _CODE_PAGE, _CODE_PAGE_1252 = re.compile(rb"\x42\0\x02\0..", re.DOTALL), b"\x42\0\x02\0\xe4\x04"
 """Record of a workbook that names its encoding."""
 _MIDNIGHT = re.compile(r"(?<=^\d{4}-\d\d-\d\d) 00:00:00$")
+_BAR = re.compile(r"(?<!\\)\|")
 _PICTURE = re.compile(r"!\[image\]\(image_\d+\.\w+\)")
 _KINDS = {
     ".doc": "application/msword",
@@ -91,7 +93,21 @@ def rtf_text(raw: bytes) -> str:
 
 def _written(content: str) -> str:
     """Markdown without names of pictures and marks of our own."""
-    return undo_escapes(write_scripts(_PICTURE.sub("", content.replace(GAP, ""))))
+    text = undo_escapes(write_scripts(_PICTURE.sub("", content.replace(GAP, ""))))
+    return _with_rows_of_cells(text) if CELL_PARAGRAPH in text else text
+
+
+def _with_rows_of_cells(text: str) -> str:
+    """Markdown whose cells have paragraphs, in the rows for which these stand."""
+    lines: list[str] = []
+    for is_table, group in groupby(text.split("\n"), lambda line: line.startswith("|")):
+        if is_table:
+            rows = [[cell.strip().replace("\\|", "|") for cell in _BAR.split(line)[1:-1]] for line in group]
+            paragraphs = [[cell.replace(CELL_PARAGRAPH, "\n\n") for cell in row] for row in (rows[0], *rows[2:])]
+            lines.append(table(paragraphs))
+        else:
+            lines += (line.replace(CELL_PARAGRAPH, "\n\n") for line in group)
+    return "\n".join(lines)
 
 
 def _sheets(names: Sequence[str], tables: Sequence[Any]) -> str:

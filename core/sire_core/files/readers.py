@@ -165,9 +165,10 @@ def read_documents(
     In text files words that a hyphen cuts at the end of a line are put together again, and lines with `#` that are
     comments of configuration or code stand behind four blanks, so that they are no headings. Markdown loses comments,
     front matter, anchors, escapes and lines of navigation, HTML whatever is not content; definitions of source code
-    become headings. Mails (EML, MSG) bring `from`, `to`, `cc` and `date` as metadata and attachments that are text;
-    others are named in `failures`. PDF, DOCX, PPTX, XLSX, RST, EPUB and others need the extra `files`
-    (`sire_core.files.readers.CONVERTED`); further formats are read by installed packages that offer readers of them.
+    become headings. Mails (EML, MSG) bring `from`, `reply_to`, `to`, `cc`, `bcc` and `date` as metadata and
+    attachments that are text; others are named in `failures`. PDF, DOCX, PPTX, XLSX, RST, EPUB and others need the
+    extra `files` (`sire_core.files.readers.CONVERTED`); further formats are read by installed packages that offer
+    readers of them.
     Page numbers are left out (passages of a PDF have `page` in their metadata), headers and footers of pages stand in
     the text once. Lines of a JSON Lines file (items of a JSON list) are documents
     `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys and flat lists become metadata; without an id

@@ -341,11 +341,15 @@ class _Reader:
         return text
 
     def _cell(self, cell: Any) -> str:
-        """Text of a cell; what stands in it, tables too, becomes one line."""
+        """Text of a cell: its paragraphs, empty ones too, which stand beside those of other cells."""
         outer, self._blocks = self._blocks, []
-        self._read(cell)
+        for element in cell:
+            before = len(self._blocks)
+            self._read([element])
+            if element.tag == f"{WORDPROCESSING}p" and len(self._blocks) == before:
+                self._blocks.append((False, ""))
         inner, self._blocks = self._blocks, outer
-        return "\n".join(cell_text(block) for _, block in inner)
+        return cell_text(block for _, block in inner)
 
 
 def _children(parent: Any, tag: str) -> Iterator[Any]:

@@ -203,7 +203,8 @@ def compact_table(rows: Callable[[], Iterable[Mapping[int, str]]]) -> str:
         number, cells = number + 1, cells + len(row)
     columns = sorted(held)
     if len(columns) * number > _PADDING * cells + 100:
-        return "\n".join(plain_text(" ; ".join(row[column] for column in sorted(row))) for row in rows())
+        lines = (" ; ".join(row[column] for column in sorted(row)) for row in rows())
+        return "\n".join(plain_text(line.replace("\n\n", " / ")) for line in lines)
     return "\n".join(table_lines(([row.get(column, "") for column in columns] for row in rows()), len(columns)))
 
 

@@ -344,7 +344,7 @@ class _OpenDocument:
         cells: dict[int, str] = {}
         column = 0
         for cell in row:
-            words = " ".join(map(cell_text, filter(None, self._blocks(cell, 0))))
+            words = cell_text(self._blocks(cell, 0))
             repeated, below = (
                 max(1, whole_number(_attribute(cell, f"number-{name}")))
                 for name in ("columns-repeated", "rows-spanned")

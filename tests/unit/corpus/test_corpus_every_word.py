@@ -321,6 +321,65 @@ def test_a_merged_cell_is_read_once_in_each_of_its_rows(tmp_path):
     assert words(read(tmp_path / "a.docx").text) == "wide high last high"
 
 
+def write_docx_table(path, rows):
+    made = docx.Document()
+    table = made.add_table(len(rows), len(rows[0]))
+    fill_cells(table, rows)
+    made.save(path)
+
+
+def write_pptx_table(path, rows):
+    made = pptx.Presentation()
+    slide = made.slides.add_slide(made.slide_layouts[6])
+    fill_cells(slide.shapes.add_table(len(rows), len(rows[0]), 0, 0, 9, 9).table, rows)
+    made.save(path)
+
+
+def fill_cells(table, rows):
+    for number, row in enumerate(rows):
+        for column, paragraphs in enumerate(row):
+            cell = table.cell(number, column)
+            cell.text = paragraphs[0]
+            for words in paragraphs[1:]:
+                getattr(cell, "text_frame", cell).add_paragraph().text = words
+
+
+def write_odt_table(path, rows):
+    cells = [
+        ["".join(f"<text:p>{words}</text:p>" for words in paragraphs) for paragraphs in row] for row in rows
+    ]  # fmt: skip
+    body = "".join(
+        "<table:table-row>"
+        + "".join(f"<table:table-cell>{cell}</table:table-cell>" for cell in row)
+        + "</table:table-row>"
+        for row in cells
+    )
+    names = "".join(f' xmlns:{n}="urn:oasis:names:tc:opendocument:xmlns:{n}:1.0"' for n in ("office", "text", "table"))
+    content = f"<office:document-content{names}><office:body><office:text><table:table>{body}</table:table></office:text></office:body></office:document-content>"
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        made.writestr("content.xml", content)
+
+
+@pytest.mark.parametrize(("suffix", "nothing"), [("docx", ""), ("odt", ""), ("pptx", "0")])
+def test_paragraphs_of_cells_are_rows_or_stay_apart(tmp_path, suffix, nothing):
+    rows = [
+        [["Day"], ["Text"], ["Out"], ["In"]],
+        [["1 May", "2 May", "3 May"], ["Rent", "Crane", "Fuel"], ["70", nothing, "12"], [""]],
+        [["4 May"], ["Boat", "It is sold.", "Hull", "new"], [""], ["9"]],
+        [["5 May"], ["Berth", "North"], [""], ["8"]],
+    ]
+    {"docx": write_docx_table, "pptx": write_pptx_table, "odt": write_odt_table}[suffix](tmp_path / f"a.{suffix}", rows)
+    lines = [line for line in read(tmp_path / f"a.{suffix}").text.split("\n") if line.startswith("|")]
+    assert lines[2:] == [
+        "| 1 May | Rent | 70 |  |",
+        f"| 2 May | Crane | {nothing} |  |",
+        "| 3 May | Fuel | 12 |  |",
+        "| 4 May | Boat / It is sold. Hull / new |  | 9 |",
+        "| 5 May | Berth / North |  | 8 |",
+    ]
+
+
 def test_slides_keep_every_character_their_notes_and_their_tables(tmp_path):
     made = pptx.Presentation()
     for number, text in enumerate(MARKED):

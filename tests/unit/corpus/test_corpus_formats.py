@@ -480,6 +480,30 @@ CASES = {
 }
 
 
+INNER_TABLE = (
+    r"{\pard\intbl\itap2 Bow\nestcell 3 m\nestcell{\*\nesttableprops\trowd\cellx1000\cellx2000\nestrow}{\nonesttables\par}}"
+    r"{\pard\intbl\itap2 Aft\nestcell 4 m\nestcell{\*\nesttableprops\trowd\cellx1000\cellx2000\nestrow}{\nonesttables\par}}"
+)
+TABLES = {
+    r"\pard\intbl Ann\par Bo\cell North\par South\cell": "| Ann | North |\n| Bo | South |",
+    r"\pard\intbl Ann\cell North berth\par Pier 3\par It is long.\par Aft\cell": (
+        "| Ann | North berth / Pier 3 / It is long. Aft |"
+    ),
+    r"\pard\intbl Swift\par" + INNER_TABLE + r"\pard\intbl Hull\cell\trowd\cellx2000\cellx4000\pard\intbl a \'7c b\cell": (
+        "| Swift / Bow 3 m / Aft 4 m / Hull | a \\| b |"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", TABLES)
+def test_cells_of_rich_text_with_paragraphs_and_tables_within(tmp_path, row):
+    pytest.importorskip("kreuzberg")
+    head = r"\trowd\cellx2000\cellx4000\pard\intbl Name\cell Place\cell\row\trowd\cellx2000\cellx4000"
+    (tmp_path / "a.rtf").write_text(rf"{{\rtf1\ansi Above.\par {head}{row}\row\pard Below.\par Last.\par}}")
+    (document,) = read_documents(tmp_path).documents
+    assert document.text == f"Above.\n\n| Name | Place |\n| --- | --- |\n{TABLES[row]}\n\nBelow.\n\nLast."
+
+
 @pytest.mark.parametrize("content", CASES)
 def test_words_of_rich_text(tmp_path, content):
     pytest.importorskip("kreuzberg")

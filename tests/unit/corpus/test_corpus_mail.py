@@ -66,6 +66,14 @@ def test_attachments_of_text_are_read_and_others_are_named(tmp_path):
     assert "application/pdf" in failure.reason
 
 
+def test_where_to_answer_and_who_got_a_hidden_copy_are_read(tmp_path):
+    document, _ = read(tmp_path, bytes(mail(**{"Bcc": "audit@ex.com", "Reply-To": "Lager <lager@ex.com>"})))
+    head = "From: Petra Holm <petra@ex.com>\nReply-To: Lager <lager@ex.com>\nTo: ops@ex.com\nBcc: audit@ex.com\n\n"
+    assert document.text.startswith(head)
+    assert (document.metadata["reply_to"], document.metadata["bcc"]) == ("Lager <lager@ex.com>", "audit@ex.com")
+    assert [block.kind for block in document.blocks][:4] == ["field"] * 4
+
+
 @pytest.mark.parametrize(
     ("raw", "title", "text"),
     [
@@ -154,9 +162,12 @@ def test_mails_of_outlook_are_read_in_text_or_html_and_name_what_is_not_read(tmp
     (tmp_path / "a.msg").write_bytes(outlook_mail("Umzüge", body, sender=("Petra", "p@ex.com"), attachments=held))
     (tmp_path / "b.msg").write_bytes(outlook_mail("Umzüge", "", sender=("Petra", "p@ex.com"), html=b"<p>Words.</p>"))
     (tmp_path / "c.msg").write_bytes(outlook_mail("Umzüge", "", sender=("Petra", "p@ex.com")))
+    came_with = "Received: by ex.com\nReply-To: =?utf-8?q?B=C3=BCro?= <b@ex.com>\nBcc: x@ex.com\n\n"
+    (tmp_path / "d.msg").write_bytes(outlook_mail("Umzüge", "Ja.", sender=("Petra", "p@ex.com"), headers=came_with))
     found = read_documents(tmp_path)
     head = 'From: "Petra" <p@ex.com>\nDate: 2026-01-02T13:30:00+00:00'
     texts = [f"{head}\n\nHallo,\ndas Lager zieht um.", f"{head}\n\nWords.", head]
+    texts.append(f"{head}\n\nJa.".replace("\n", "\nReply-To: Büro <b@ex.com>\n", 1))
     assert [document.text for document in found.documents] == texts
     assert found.documents[0].metadata["date"] == "2026-01-02T13:30:00+00:00"
     assert [failure.where.rpartition("/")[2] for failure in found.failures] == ["a.msg: plan.pdf", "c.msg: its text"]
