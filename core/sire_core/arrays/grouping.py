@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from sire_core.protocols.models import BoolArray, HashArray, IdArray, IntArray
 
 _SMALL_RANGE = 1 << 16
+_FEW = 8
+"""Values of which another array has so many times as many are the ones to sort."""
 Number = TypeVar("Number", np.int64, np.uint64)
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -49,20 +51,39 @@ def distinct(values: NDArray[Number]) -> NDArray[Number]:
 
 def by_appearance(values: NDArray[Number]) -> tuple[IntArray, IntArray]:
     """Number values in the order in which they come up."""
-    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    different, inverse = np.unique(values, return_inverse=True)
+    inverse = inverse.ravel()
+    first = np.empty(len(different), dtype=np.int64)
+    first[inverse[::-1]] = np.arange(len(values))[::-1]  # the last one that is written is the first
     order = np.argsort(first)
     rank = np.empty(len(first), dtype=np.int64)
     rank[order] = np.arange(len(first))
-    return rank[inverse.ravel()], first[order]
+    return rank[inverse], first[order]
 
 
 def positions_in(keys: NDArray[Any], wanted: NDArray[Any]) -> IntArray:
-    """Return the position of every wanted value among distinct known ones, -1 where it is unknown."""
-    if not len(keys):
-        return np.full(len(wanted), -1, dtype=np.int64)
+    """Return the position of every wanted value among distinct known ones, -1 where it is unknown.
+
+    Most are where they were after a small change: only the others are looked for, and the fewer are sorted.
+    """
+    shared = min(len(keys), len(wanted))
+    positions = np.full(len(wanted), -1, dtype=np.int64)
+    positions[:shared] = np.where(keys[:shared] == wanted[:shared], np.arange(shared), -1)
+    rest = np.flatnonzero(positions < 0)
+    if not len(rest) or not len(keys):
+        return positions
+    if len(rest) < len(keys) // _FEW:
+        different, inverse = np.unique(wanted[rest], return_inverse=True)
+        number = np.minimum(np.searchsorted(different, keys), len(different) - 1)
+        matched = np.flatnonzero(different[number] == keys)
+        of_different = np.full(len(different), -1, dtype=np.int64)
+        of_different[number[matched][::-1]] = matched[::-1]  # of equal ones the first
+        positions[rest] = of_different[inverse.ravel()]
+        return positions
     order = np.argsort(keys)
-    positions = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
-    return np.where(keys[positions] == wanted, positions, -1).astype(np.int64)
+    nearest = order[np.minimum(np.searchsorted(keys[order], wanted[rest]), len(keys) - 1)]
+    positions[rest] = np.where(keys[nearest] == wanted[rest], nearest, -1)
+    return positions
 
 
 def ranges(starts: IntArray, lengths: IntArray) -> IntArray:

@@ -44,7 +44,7 @@ class Lists:
     @classmethod
     def of_runs(cls, lists: Whole, values: Whole, size: int) -> Lists:
         """From pairs of a list and a value of it, lists ascending: values keep their order, repeated ones stay."""
-        starts = np.searchsorted(lists, np.arange(size + 1, dtype=np.int64)).astype(np.int64)
+        starts = np.searchsorted(lists, np.arange(size + 1, dtype=lists.dtype)).astype(np.int64)
         return cls(starts, values.astype(np.int32))
 
     @classmethod

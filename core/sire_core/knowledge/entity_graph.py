@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IntArray, Ranking, Similarities, View
+    from sire_core.protocols import (
+        BoolArray,
+        DoubleArray,
+        FloatArray,
+        HashArray,
+        IdArray,
+        IntArray,
+        Ranking,
+        Similarities,
+        View,
+    )
 
 
 _BACK = 3
@@ -183,7 +193,7 @@ class WalkPaths:
         return str(self.view.ids[self.graph.chunk_positions[node]].decode())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class EntityGraph:
     """Mentions of entities in the passages of a pool, with the names that the passages use.
 
@@ -193,7 +203,7 @@ class EntityGraph:
         entities: Entity number of every mention, `[m]`.
         titles: Whether the passage is titled by the entity, `[m]`.
         names: Names that the passages spell out.
-        entity_ids: Ids of the entities by number.
+        ids: Ids of the entities by number.
     """
 
     chunk_positions: IntArray
@@ -201,7 +211,12 @@ class EntityGraph:
     entities: IntArray
     titles: BoolArray
     names: SpelledNames
-    entity_ids: Sequence[str]
+    ids: IdArray
+
+    @cached_property
+    def entity_ids(self) -> Sequence[str]:
+        """Ids of the entities by number."""
+        return [name.decode() for name in self.ids.tolist()]
 
     @classmethod
     def of(cls, view: View) -> EntityGraph:
@@ -213,10 +228,10 @@ class EntityGraph:
         positions = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).astype(np.int64)
         columns = EdgeColumns.of_blocks(view.notes(f"{MENTIONS}/"))
         passages = positions_in(id_codes(view.ids[positions]), id_codes(columns.sources))
-        codes = id_codes(columns.targets)
-        rows = np.lexsort((codes, passages))
+        _, targets = np.unique(id_codes(columns.targets), return_inverse=True)
+        rows = np.argsort(passages * len(targets) + targets, kind="stable")
         rows = rows[passages[rows] >= 0]  # another process may have changed the index meanwhile
-        entities, first = by_appearance(codes[rows])
+        entities, first = by_appearance(targets[rows])
         titles = columns.titles[rows]
         return cls(
             chunk_positions=positions,
@@ -224,14 +239,14 @@ class EntityGraph:
             entities=entities,
             titles=titles,
             names=SpelledNames(columns.lists, columns.numbers[rows], titles),
-            entity_ids=columns.targets[rows[first]].astype(str).tolist(),
+            ids=columns.targets[rows[first]],
         )
 
     @classmethod
     def shown(cls, view: View) -> EntityGraph:
         """The graph with ids of entities as paths have them."""
         graph = cls.of(view)
-        return replace(graph, entity_ids=[*map(view.shown_entity, graph.entity_ids)])
+        return replace(graph, ids=np.array([*map(view.shown_entity, graph.entity_ids)], dtype=bytes))
 
     def link(self, question: str, allowed: BoolArray | None = None) -> Mapping[int, str]:
         """Find the entities that a question names, each with its name as the question spells it.
@@ -279,11 +294,11 @@ class EntityGraph:
         keep = np.ones(len(self.passages), dtype=bool) if allowed is None else allowed[self.passages]
         passages, entities, titles = self.passages[keep], self.entities[keep], self.titles[keep]
         size = len(self.chunk_positions)
-        mentions = np.bincount(entities, minlength=len(self.entity_ids)).astype(np.int64)
+        mentions = np.bincount(entities, minlength=len(self.ids)).astype(np.int64)
         alive = size if allowed is None else int(allowed.sum())
         inverse = np.log1p(alive / np.maximum(mentions, 1)) ** rarity
         graph = CSRGraph.from_edges(
-            size + len(self.entity_ids),
+            size + len(self.ids),
             np.concatenate((passages, size + entities)),
             np.concatenate((size + entities, passages)),
             np.concatenate((inverse[entities], np.where(titles, title_weight, 1.0))),

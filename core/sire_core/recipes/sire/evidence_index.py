@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IdArray, Int32Array, IntArray, View
 
 
-_DERIVED_NAME = "evidence-22"
+_DERIVED_NAME = "evidence-23"
 _K1, _B = 1.5, 0.75
 MIN_RECURRING_DOCUMENTS, MIN_MENU_LINES, MIN_LONE_WORD_DOCUMENTS = 3, 5, 10
 """A short line recurs in so many documents; so many such lines in a row are a menu; a word alone recurs in so many."""
@@ -94,7 +94,8 @@ class EvidenceIndex:
     holders: Lists  # passages of an entity
     owners: Lists  # passages that are about an entity
     recorded: Lists  # entities that the record of a passage names
-    recorded_names: PackedTexts  # lists of names as JSON under which each of `recorded.values` is known
+    recorded_names: IntArray  # number of the list of names in `name_lists` under which each of them is known
+    name_lists: PackedTexts  # lists of names as JSON
     labels: PackedTexts  # names of the entities that only texts open with, the last ones
     entity_ids: IdArray  # ids of the entities
     languages: IdArray  # codes of the languages of the passages, those of most first
@@ -191,7 +192,7 @@ class EvidenceIndex:
         start, end = self.recorded.starts[passage : passage + 2].tolist()
         for position in (start + np.flatnonzero(self.recorded.values[start:end] == entity)).tolist():
             with stored_values("The index of names"):
-                text = self.recorded_names[position]
+                text = self.name_lists[int(self.recorded_names[position])]
             names = stored_texts(text, "a list of names")
             if names:
                 return names[0]
@@ -276,9 +277,14 @@ def _made(
     stems = passages.vocabulary.stems
     words = distinct(stems[stems != 0])
     number = np.where(stems == 0, -1, np.searchsorted(words, stems)).astype(np.int32)
-    stem_numbers = np.where(recurring, np.int32(-1), number[passages.words.values])
-    postings, impacts, idf = _bm25(text.passages[stem_numbers >= 0], stem_numbers[stem_numbers >= 0], size, len(words))
-    inside = (stem_numbers >= 0) & (text.sentences >= 0)
+    english = np.zeros(len(words), dtype=bool)
+    english[number[(stems != 0) & (passages.vocabulary.languages == ENGLISH)]] = True
+    stem_numbers = number[passages.words.values]
+    searched = np.flatnonzero((stem_numbers >= 0) & ~recurring)
+    stem_numbers, in_sentences = stem_numbers[searched], text.sentences[searched]
+    postings, impacts, idf = _bm25(text.passages[searched], stem_numbers, size, len(words))
+    inside = np.flatnonzero(in_sentences >= 0)
+    stem_numbers, in_sentences = stem_numbers[inside], in_sentences[inside]
     source, meanings = sources.source, passages.parts["meanings"]
     paths = _numbers(sources.path_words, words)
     sentences = len(inflected.mentions)
@@ -295,8 +301,8 @@ def _made(
         passages=postings,
         impacts=impacts,
         sentences=Lists.of_lengths(passages.parts["sentences"].counts, np.arange(sentences)),
-        sentence_words=Lists.of_runs(text.sentences[inside], stem_numbers[inside], sentences),
-        sentence_postings=Lists.of_pairs(stem_numbers[inside], text.sentences[inside], len(words)),
+        sentence_words=Lists.of_runs(in_sentences, stem_numbers, sentences),
+        sentence_postings=Lists.of_pairs(stem_numbers, in_sentences, len(words)),
         meant=Lists.of_lengths(meanings.counts, np.arange(len(meanings["codes"]))),
         meanings=meanings["codes"],
         headings=Lists.of_lengths(passages.parts["headings"].counts, np.arange(len(passages.headings))),
@@ -315,11 +321,12 @@ def _made(
         holders=holders,
         owners=Lists.of_pairs(names.own[names.own >= 0], np.flatnonzero(names.own >= 0), len(names.ids)),
         recorded=Lists.of_runs(graph.passages, graph.entities, size),
-        recorded_names=graph.names.lists.texts.chosen(graph.names.numbers).narrow(),
+        recorded_names=graph.names.numbers.astype(np.int32),
+        name_lists=graph.names.lists.texts.narrow(),
         labels=PackedTexts.of(names.labels).narrow(),
         entity_ids=names.ids,
         languages=np.array([code for code, _ in Counter(passages.languages.tolist()).most_common()] or [ENGLISH], "S3"),
-        english=np.isin(words, stems[passages.vocabulary.languages == ENGLISH]),
+        english=english,
         long_words=_long_words(passages.vocabulary),
     )
 

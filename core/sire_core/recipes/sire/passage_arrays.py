@@ -230,9 +230,11 @@ class PassageWords:
     @property
     def languages(self) -> NDArray[np.str_]:
         """Code of the language of every passage, that of its first word; English without any."""
-        codes = np.append(self.vocabulary.languages, ENGLISH)
-        first = np.append(self.words.values, len(codes) - 1)[self.words.starts[:-1]]
-        return np.where(self.words.sizes() > 0, codes[first], ENGLISH)
+        words = self.words
+        rows = np.flatnonzero(words.sizes())
+        languages = np.full(len(words), ENGLISH, dtype="U3")
+        languages[rows] = self.vocabulary.languages[words.values[words.starts[rows]]]
+        return languages
 
     @property
     def name_words(self) -> Lists:

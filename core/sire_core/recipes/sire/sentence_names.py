@@ -91,8 +91,8 @@ def _parsed(lists: Sequence[Sequence[str]]) -> Ragged:
     )
 
 
-_TABLE = 1 << 22
-_LOW = np.uint64(_TABLE - 1)
+_MIN_TABLE, _MAX_TABLE, _BITS_PER_NAME = 1 << 12, 1 << 22, 16
+"""Sizes of the smallest and the largest table of `Spelling`, and entries for each name."""
 _PASSAGES_AT_ONCE = 2000
 """Passages in which names are looked for at once."""
 _OF_WORDS = ("words", "capital", "passages", "sentences")
@@ -188,16 +188,17 @@ class Spelling:
         vocabulary: Vocabulary,
     ) -> Spelling:
         """Build it from the names of `EvidenceNames`, for texts of a vocabulary."""
-        bits = np.zeros(_TABLE, dtype=np.uint16)
         names = []
         beginnings, words_begun = begun
+        size = 1 << (_BITS_PER_NAME * (len(keys) + len(beginnings))).bit_length()
+        bits = np.zeros(min(max(size, _MIN_TABLE), _MAX_TABLE), dtype=np.uint16)
         for length in range(1, LONGEST_NAME + 1):
             mine = lengths == length
             names.append(_SortedNames.of(keys[mine], owners[mine]))
-            bits[_low(keys[mine])] |= np.uint16(1 << (length - 1))
-            bits[_low(beginnings[words_begun == length])] |= np.uint16(1 << (LONGEST_NAME + length - 1))
+            bits[_low(keys[mine], bits)] |= np.uint16(1 << (length - 1))
+            bits[_low(beginnings[words_begun == length], bits)] |= np.uint16(1 << (LONGEST_NAME + length - 1))
         words = longer_keys(np.zeros(len(vocabulary), dtype=np.uint64), vocabulary.keys)
-        return cls(names, bits, words, bits[_low(words)], names[0].places(words))
+        return cls(names, bits, words, bits[_low(words, bits)], names[0].places(words))
 
     def places(self, texts: SpelledText) -> Iterator[tuple[IntArray, IntArray]]:
         """Where sentences spell names of one word, of two and so on: the first word and the entity."""
@@ -207,7 +208,7 @@ class Spelling:
         for length, names in enumerate(self.names, start=1):
             # There are far fewer different words than words.
             words = texts.words[starts] if length == 1 else None
-            bits = self.bits[_low(spelled)] if words is None else self.word_bits[words]
+            bits = self.bits[_low(spelled, self.bits)] if words is None else self.word_bits[words]
             named = np.flatnonzero(bits & np.uint16(1 << (length - 1)))
             if words is None:
                 first, counts = names.places(spelled[named])
@@ -220,8 +221,8 @@ class Spelling:
             starts, spelled = starts[longer], longer_keys(spelled[longer], keys[texts.words[last[longer]]])
 
 
-def _low(keys: HashArray) -> IntArray:
-    return np.asarray(keys & _LOW, dtype=np.int64)
+def _low(keys: HashArray, table: NDArray[np.uint16]) -> IntArray:
+    return np.asarray(keys & np.uint64(len(table) - 1), dtype=np.int64)
 
 
 def stands_alone(texts: SpelledText, starts: IntArray) -> BoolArray:
@@ -270,7 +271,7 @@ class EvidenceNames:
         ends = np.concatenate([whole, len(rows["keys"]) + opened.ends])
         columns = (keys, opened.keys), (lengths, opened.lengths), (owners, opened.owners)
         keys, lengths, owners = map(np.concatenate, columns)
-        order = np.lexsort((owners, keys))
+        order = np.argsort(keys, kind="stable")  # owners ascend
         order = order[lengths[order] <= LONGEST_NAME]
         keys, lengths, owners, ends = keys[order], lengths[order], owners[order], ends[order]
         first = run_starts(keys, owners)
@@ -286,7 +287,7 @@ class EvidenceNames:
             ends=ends[first],
             own=opened.own,
             labels=opened.labels,
-            ids=np.concatenate([np.array(graph.entity_ids, dtype="S24"), opened.ids]),
+            ids=np.concatenate([graph.ids, opened.ids]),
         )
 
     def chosen(self, names: IntArray) -> EvidenceNames:
@@ -303,9 +304,25 @@ class EvidenceNames:
             ends=ends,
         )
 
-    def spelling(self, texts: SpelledText) -> Spelling:
-        """Finder of the names in texts."""
+    def spelling(self, texts: SpelledText) -> Spelling | EvidenceNames:
+        """Finder of the names in texts; few texts are not worth a table of all names."""
+        if len(texts) * LONGEST_NAME < len(self.keys):
+            return self
         return Spelling.of(self.keys, self.owners, self.lengths, self.begun, texts.vocabulary)
+
+    def places(self, texts: SpelledText) -> Iterator[tuple[IntArray, IntArray]]:
+        """As `Spelling.places`, by looking up all phrases of the texts."""
+        starts = np.flatnonzero(texts.sentences >= 0)
+        spelled = np.zeros(len(starts), dtype=np.uint64)
+        for length in range(1, LONGEST_NAME + 1):
+            last = starts + length - 1
+            same = last < len(texts)
+            same[same] = texts.sentences[last[same]] == texts.sentences[starts[same]]
+            starts, last = starts[same], last[same]
+            spelled = longer_keys(spelled[same], texts.vocabulary.keys[texts.words[last]])
+            first = np.searchsorted(self.keys, spelled)
+            counts = np.searchsorted(self.keys, spelled, side="right") - first
+            yield starts.repeat(counts), self.owners[ranges(first, counts)]
 
     def entities(self, texts: SpelledText, graph: tuple[IntArray, IntArray], mentions: Lists) -> Lists:
         """Entities of every passage."""
@@ -327,12 +344,12 @@ def _opened(passages: PassageWords, graph: EntityGraph, keys: HashArray, owners:
     lengths = words.sizes()
     begun = beginnings(passages.vocabulary.keys[words.values], lengths)
     named, first, inverse = np.unique(begun[0][words.starts[1:] - 1], return_index=True, return_inverse=True)
-    order = np.lexsort((owners, keys))
+    order = np.argsort(keys, kind="stable")  # owners ascend
     positions = np.searchsorted(keys[order], named)
     entities = np.append(owners[order], -1)[positions]
     new = np.flatnonzero((np.append(keys[order], np.uint64(0))[positions] != named) | (entities < 0))
     new = new[np.argsort(first[new])]
-    entities[new] = len(graph.entity_ids) + np.arange(len(new))
+    entities[new] = len(graph.ids) + np.arange(len(new))
     subjects[rows] = entities[inverse.ravel()]
     at = first[new]
     own_words = passages.vocabulary.words
@@ -521,6 +538,8 @@ class InflectedNames:
         inflected = replace(names, keys=keys[order], owners=owners[order], lengths=lengths[order], begun=begun)
         nothing = np.zeros(0, dtype=np.int64)  # in another form a name needs its capital letter
         sentences, entities = _spelled(stemmed, (nothing, nothing), inflected, about)
+        if not len(sentences):
+            return cls(keys[order], owners[order], mentions)
         before = mentions.owners()
         both = np.concatenate([before, sentences]), np.concatenate([mentions.values.astype(np.int64), entities])
         return cls(keys[order], owners[order], Lists.of_pairs(*both, len(mentions)))

@@ -1,0 +1,29 @@
+"""Positions of values in arrays, and their numbers by appearance, against dictionaries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sire_core.arrays.grouping import by_appearance, positions_in
+
+
+@pytest.mark.parametrize("size", [0, 1, 40])
+@pytest.mark.parametrize("wanted_size", [0, 1, 3, 60])
+@pytest.mark.parametrize("kept", [0, 1, 30])
+def test_positions_are_those_of_a_dictionary(size: int, wanted_size: int, kept: int) -> None:
+    """Most values where they were, or none; fewer wanted than known, or more; some twice, some unknown."""
+    rng = np.random.default_rng(size + wanted_size + kept)
+    keys = rng.permutation(100)[:size]
+    wanted = np.concatenate([keys[:kept], rng.integers(0, 100, wanted_size)])
+    positions = {key: position for position, key in enumerate(keys.tolist())}
+    assert positions_in(keys, wanted).tolist() == [positions.get(value, -1) for value in wanted.tolist()]
+    names, wanted_names = (np.array([f"{value:03}" for value in values], dtype="S3") for values in (keys, wanted))
+    assert positions_in(names, wanted_names).tolist() == positions_in(keys, wanted).tolist()
+
+
+def test_numbers_follow_the_first_appearance() -> None:
+    values = np.array([7, 3, 7, 9, 3, 1], dtype=np.int64)
+    numbers, first = by_appearance(values)
+    assert numbers.tolist() == [0, 1, 0, 2, 1, 3]
+    assert first.tolist() == [0, 1, 3, 5]
