@@ -16,11 +16,11 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)  ## index our sample corpus, ask three two-document questions, show evidence and reasons
 	$(BIN)/sire demo
 
-# Two workers use both cores, threads of libraries would only wait for one another; a file's fixtures are made once;
-# processes that tests start read compiled code.
+# Three workers use two cores: one of them often waits for a process, a server or a clock. Threads of libraries would only
+# wait for one another; a file's fixtures are made once; processes that tests start read compiled code.
 test: $(STAMP)  ## everything that is quick, on two cores
 	$(ROOM) OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
-	  $(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder -q
+	  $(BIN)/python -m pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder -q
 
 test-slow: $(STAMP)  ## stress, kill loops, version matrix
 	$(BIN)/python -m pytest -m slow -q

@@ -207,6 +207,7 @@ class Counting(HashEmbedder):
         return await super().embed(texts, kind)
 
 
+@pytest.mark.quick(recipe=["sire"])
 @pytest.mark.parametrize("recipe", ["sire", "flat"])
 def test_compare_takes_passages_and_vectors_of_an_index(tmp_path, recipe):
     documents = demo_documents()[:16]
