@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.arrays.grouping import GOLDEN, mixed
+from sire_core.arrays.lists import weighted_sums
 from sire_core.errors import ConfigurationError
 from sire_core.models.word_vectors import WIDTH, are_english, word_vectors
 from sire_core.text.words import SOUTH_EAST, packed, split_words
@@ -68,17 +68,6 @@ def count_words(texts: Sequence[str], *, whole_letters: bool = False) -> tuple[C
         indptr.append(len(indices))
     data = np.asarray(counts, dtype=np.float32)
     return (data, np.asarray(indices, dtype=np.int32), np.asarray(indptr)), list(vocabulary)
-
-
-def _sums(rows: Counts, table: FloatArray) -> FloatArray:
-    """Weighted sums of rows of a table, `[rows, table.shape[1]]`; to import scipy takes longer than to add a few."""
-    data, columns, ends = rows
-    if len(ends) - 1 > _SMALL_BATCH:
-        from scipy import sparse
-
-        return np.asarray(sparse.csr_matrix(rows, shape=(len(ends) - 1, len(table))) @ table)
-    parts = (slice(*pair) for pair in pairwise(ends.tolist()))
-    return np.stack([np.add.reduce(data[part, None] * table[columns[part]], axis=0) for part in parts])
 
 
 def stem_keys(words: Sequence[str]) -> NDArray[np.uint64]:
@@ -277,13 +266,14 @@ def _embed_counts(fitted: LexicalState, counts: Counts, words: list[str]) -> Flo
     damped = _damped(data).astype(np.float32), columns, ends
     if fitted.by_meaning:
         sketches = sketches[:, : DIMENSION - WIDTH]  # all vectors are of one width
-        share, meant = _MEANING_SHARE, _sums(counts, word_vectors(words) * rarity[:, None] ** _MEANING_IDF_POWER)
+        weighted = word_vectors(words) * rarity[:, None] ** _MEANING_IDF_POWER
+        share, meant = _MEANING_SHARE, weighted_sums(*counts, weighted)
     else:
         topics = np.zeros((len(words), TOPICS), dtype=np.float32)
         topics[is_fitted] = fitted.topics[position[is_fitted]] * rarity[is_fitted, None] ** _IDF_POWER
-        share, meant = _TOPIC_SHARE, _sums(damped, topics)
-    parts = _unit(_sums(damped, sketches)) * np.float32((1 - share) ** 0.5), _unit(meant) * np.float32(share**0.5)
-    return _unit(np.concatenate(parts, axis=1))
+        share, meant = _TOPIC_SHARE, weighted_sums(*damped, topics)
+    parts = (weighted_sums(*damped, sketches), 1 - share), (meant, share)
+    return _unit(np.concatenate([_unit(part) * np.float32(weight**0.5) for part, weight in parts], axis=1))
 
 
 def _write_sketches(words: list[str], keys: NDArray[np.uint64], into: FloatArray) -> None:
@@ -313,7 +303,7 @@ def _make_sketches(words: list[str], keys: NDArray[np.uint64], into: FloatArray)
         sketches *= np.float32(((1 - _GRAM_SHARE) / SKETCH) ** 0.5)
         distinct, columns = np.unique(grams[of_words[0] : of_words[-1]], return_inverse=True)
         rows = np.ones(len(columns), dtype=np.float32), columns, of_words - of_words[0]
-        sketches += _unit(_sums(rows, random_signs(distinct, SKETCH))) * np.float32(_GRAM_SHARE**0.5)
+        sketches += _unit(weighted_sums(*rows, random_signs(distinct, SKETCH))) * np.float32(_GRAM_SHARE**0.5)
 
 
 def _unit(rows: FloatArray) -> FloatArray:

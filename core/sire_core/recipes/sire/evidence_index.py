@@ -279,12 +279,7 @@ def _made(
     number = np.where(stems == 0, -1, np.searchsorted(words, stems)).astype(np.int32)
     english = np.zeros(len(words), dtype=bool)
     english[number[(stems != 0) & (passages.vocabulary.languages == ENGLISH)]] = True
-    stem_numbers = number[passages.words.values]
-    searched = np.flatnonzero((stem_numbers >= 0) & ~recurring)
-    stem_numbers, in_sentences = stem_numbers[searched], text.sentences[searched]
-    postings, impacts, idf = _bm25(text.passages[searched], stem_numbers, size, len(words))
-    inside = np.flatnonzero(in_sentences >= 0)
-    stem_numbers, in_sentences = stem_numbers[inside], in_sentences[inside]
+    lists_of_words = _lists_of_words(text, np.where(recurring, np.int32(-1), number[text.words]), size, len(words))
     source, meanings = sources.source, passages.parts["meanings"]
     paths = _numbers(sources.path_words, words)
     sentences = len(inflected.mentions)
@@ -297,12 +292,8 @@ def _made(
     return EvidenceIndex(
         chunks=graph.chunk_positions,
         words=words,
-        idf=idf,
-        passages=postings,
-        impacts=impacts,
+        **lists_of_words,
         sentences=Lists.of_lengths(passages.parts["sentences"].counts, np.arange(sentences)),
-        sentence_words=Lists.of_runs(in_sentences, stem_numbers, sentences),
-        sentence_postings=Lists.of_pairs(stem_numbers, in_sentences, len(words)),
         meant=Lists.of_lengths(meanings.counts, np.arange(len(meanings["codes"]))),
         meanings=meanings["codes"],
         headings=Lists.of_lengths(passages.parts["headings"].counts, np.arange(len(passages.headings))),
@@ -329,6 +320,21 @@ def _made(
         english=english,
         long_words=_long_words(passages.vocabulary),
     )
+
+
+def _lists_of_words(text: SpelledText, stem_numbers: Int32Array, size: int, count: int) -> dict[str, Any]:
+    """Fields of `EvidenceIndex` with the stems of passages and sentences; here, so that large arrays are freed."""
+    inside = stem_numbers >= 0
+    postings, impacts, idf = _bm25(text.passages[inside], stem_numbers[inside], size, count)
+    inside &= text.sentences >= 0
+    stems, sentences = stem_numbers[inside], text.sentences[inside]
+    return {
+        "idf": idf,
+        "passages": postings,
+        "impacts": impacts,
+        "sentence_words": Lists.of_runs(sentences, stems, len(text.sentence_passages)),
+        "sentence_postings": Lists.of_pairs(stems, sentences, count),
+    }
 
 
 def _long_words(vocabulary: Vocabulary) -> NDArray[np.uint8]:
@@ -516,14 +522,10 @@ def _known(lists: Lists, number: Int32Array) -> Lists:
 
 def _bm25(passages: Int32Array, words: Int32Array, size: int, count: int) -> tuple[Lists, FloatArray, FloatArray]:
     """Postings of stems, with BM25 (Lucene's form) of each stem in each passage, and idf of the stems."""
-    from scipy.sparse import coo_array
-
-    width = max(1, size)
-    rows = coo_array((np.ones(len(words), dtype=np.int32), (words, passages)), shape=(count, width)).tocsr()
-    lists, frequencies = Lists(rows.indptr.astype(np.int64), rows.indices.astype(np.int32)), rows.data
+    lists, frequencies = Lists.counted(words, passages, count)
     df = lists.sizes()
     idf = np.log1p((size - df + 0.5) / (df + 0.5))
-    lengths = np.bincount(passages, minlength=size) / max(1.0, len(passages) / width)
+    lengths = np.bincount(passages, minlength=size) / max(1.0, len(passages) / max(1, size))
     norm = (_K1 * (1 - _B + _B * lengths))[lists.values]
     norm += frequencies
     impacts = idf.repeat(df)  # in place: the arrays are large

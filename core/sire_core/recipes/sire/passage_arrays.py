@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sire_core.arrays.grouping import positions_in
-from sire_core.arrays.lists import Lists, Ragged, word_keys
+from sire_core.arrays.lists import Lists, Ragged, weighted_sums, word_keys
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.changes.processes import ProcessRunner
 from sire_core.changes.runners import results_of
@@ -395,15 +395,12 @@ def _meanings(
 
     `numbers` are those of the words of all passages, `lengths` of them each; for `marks` see `_PART_NAMES`.
     """
-    from scipy.sparse import csr_array
-
     rows = -(-sentences // MEANT_SENTENCES)
     titles = np.cumsum(rows + 1) - rows - 1  # the title of a passage is its first row
     owners = titles.repeat(lengths) - (-(np.array(marks, dtype=np.int64) // 2) // MEANT_SENTENCES)
     counts = np.bincount(owners, minlength=int(rows.sum()) + len(rows))
     columns = np.array(numbers, dtype=np.int64), np.append(0, np.cumsum(counts))
-    sums = csr_array((np.ones(len(numbers), dtype=np.float32), *columns), shape=(len(counts), len(words)))
-    vectors = np.asarray(sums @ _meaning_vectors(words), dtype=np.float32)
+    vectors = weighted_sums(np.ones(len(numbers), dtype=np.float32), *columns, _meaning_vectors(words))
     titled = (vectors + vectors[titles].repeat(rows + 1, axis=0)) * (counts > 0)[:, None]
     codes = np.rint(MEANING_SCALE * np.delete(unit_rows(titled), titles, axis=0))
     return Ragged(rows, {"codes": codes.astype(np.int8)})
