@@ -10,9 +10,10 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.llms import ChatMessage, ChatResponse
-from llama_index.core.llms.mock import MockFunctionCallingLLM, MockLLM
+from llama_index.core.llms.mock import MockLLM
 from llama_index.core.schema import NodeWithScore
+
+from support.llama_index_models import ListeningLLM
 
 pytest.importorskip("langchain.agents", reason="langchain is a development dependency")
 pytest.importorskip("langchain_classic", reason="langchain-classic is a development dependency")
@@ -83,18 +84,6 @@ class Reversed(BaseRetriever):
         return [NodeWithScore(node=node, score=1.0) for node in reversed(self._nodes)]
 
 
-class Agent(MockFunctionCallingLLM):
-    seen: list
-
-    async def astream_chat_with_tools(self, tools, chat_history=None, **kwargs):
-        self.seen.append("\n".join(str(message.content) for message in chat_history))
-
-        async def pieces():
-            yield ChatResponse(message=ChatMessage(role="assistant", content="Varn Harbour."), delta="Varn Harbour.")
-
-        return pieces()
-
-
 async def test_llama_index(folder, tmp_path_factory):
     make = app("llama_index_library")["Library"]
     store = tmp_path_factory.mktemp("store") / "i"
@@ -108,7 +97,7 @@ async def test_llama_index(folder, tmp_path_factory):
     )
     assert library.router(Reversed(nodes), MockLLM()) is not None
     assert len(library.chat(MockLLM(max_tokens=8)).chat(QUESTION).source_nodes) > 0
-    llm = Agent(seen=[])
+    llm = ListeningLLM(seen=[])
     assert "Varn Harbour" in await library.answer(llm, QUESTION)
     assert '"document": "petra.md"' in llm.seen[0]
     (folder / "petra.md").write_text("# Petra Quillon\n\nNothing is known.")

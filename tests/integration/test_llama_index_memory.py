@@ -5,12 +5,12 @@ import json
 
 import pytest
 from llama_index.core.agent.workflow import FunctionAgent
-from llama_index.core.llms import ChatMessage, ChatResponse
-from llama_index.core.llms.mock import MockFunctionCallingLLM
+from llama_index.core.llms import ChatMessage
 from llama_index.core.memory import Memory
 from llama_index.core.schema import TextNode
 
 from llama_index_sire import SireMemoryBlock, SireRetriever
+from support.llama_index_models import ListeningLLM
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20"),
@@ -33,31 +33,18 @@ def retriever():
     return SireRetriever.from_documents(nodes, recipe="flat", similarity_top_k=1)
 
 
-class Listening(MockFunctionCallingLLM):
-    seen: list
-
-    async def astream_chat_with_tools(self, tools, chat_history=None, **kwargs):
-        self.seen.append(list(chat_history))
-
-        async def pieces():
-            yield ChatResponse(message=ChatMessage(role="assistant", content="Varn Harbour."), delta="Varn Harbour.")
-
-        return pieces()
-
-
 def passages(text):
     block = text.split("<passages>\n")[1].split("\n</passages>")[0]
     return [json.loads(line)["document"] for line in block.splitlines()]
 
 
 async def test_an_agent_reads_cited_passages_that_are_not_kept(retriever):
-    llm = Listening(seen=[])
+    llm = ListeningLLM(seen=[])
     memory = Memory.from_defaults(memory_blocks=[SireMemoryBlock(retriever=retriever)])
     agent = FunctionAgent(tools=[], llm=llm, system_prompt="Be brief.")
     assert "Varn Harbour" in str(await agent.run("Where was Petra Quillon born?", memory=memory))
     assert "Varn Harbour" in str(await agent.run("What did Otto Brack command?", memory=memory))
-    shown = ["\n".join(str(message.content) for message in messages) for messages in llm.seen]
-    assert [passages(text) for text in shown] == [["petra.md"], ["otto.md"]]
+    assert [passages(text) for text in llm.seen] == [["petra.md"], ["otto.md"]]
     assert not any("<passages>" in str(message.content) for message in memory.get_all())
 
 

@@ -1,6 +1,9 @@
 """What searches and reasoning of either adapter gave, in one form."""
 
+import asyncio
+import time
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from sire_core.protocols import Completion
@@ -40,3 +43,21 @@ async def gather(parts):
     came = [part async for part in parts]
     assert isinstance(came[-1], Completion)
     return came[:-1], came[-1]
+
+
+async def longest_pause(work):
+    """Await something while a task ticks; seconds of the longest time between two ticks."""
+    beats = []
+
+    async def tick():
+        while True:
+            beats.append(time.perf_counter())
+            await asyncio.sleep(0.02)
+
+    ticking = asyncio.create_task(tick())
+    await asyncio.sleep(0)
+    await work
+    await asyncio.sleep(0)
+    beats.append(time.perf_counter())
+    ticking.cancel()
+    return max(after - before for before, after in pairwise(beats))

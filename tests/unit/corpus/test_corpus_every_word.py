@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from sire_core.files.readers import read_documents
+from support.one_file import read_file
 from support.outlook import outlook_mail
 
 pytestmark = pytest.mark.usefixtures("one_reading_process")
@@ -33,13 +33,6 @@ MARKS = [
 ]
 WORDS = [" ".join(text.split()) for text in MARKS]
 MARKED = [*MARKS[:-1], "`d` A|B || C\\|D"]
-
-
-def read(path, content=None):
-    if content is not None:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    (document,) = read_documents(path).documents
-    return document
 
 
 def words(text):
@@ -206,7 +199,7 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_every_word_is_read_once_and_in_order(tmp_path, name):
     make, title, expected = FILES[name]
-    document = read(tmp_path / name, make())
+    document = read_file(tmp_path / name, make())
     text = document.text or "\n\n".join(passage.text for passage in document.passages)
     assert words(text) == " ".join(expected)
     assert document.title == title
@@ -241,7 +234,7 @@ def test_word_keeps_every_character_once_and_in_order(tmp_path):
         ),
         *("Name", *MARKED[:3], "e|f", "g", "A remark follows.", "Is it <5?", "Bottom"),
     ]
-    document = read(tmp_path / "a.docx")
+    document = read_file(tmp_path / "a.docx")
     assert words(document.text) == " ".join(expected)
     assert document.title == "Trial & error <1>"
     assert "\n- of bullet\n  - of bullet\n".replace("  -", "-") in document.text.replace("  -", "-")
@@ -254,7 +247,7 @@ def test_word_counts_the_numbers_of_lists_as_word_does(tmp_path):
     made.add_paragraph("Between.")
     made.add_paragraph("three", style="List Number")
     made.save(tmp_path / "a.docx")
-    assert read(tmp_path / "a.docx").text == "1. one\n2. two\n\nBetween.\n\n3. three"
+    assert read_file(tmp_path / "a.docx").text == "1. one\n2. two\n\nBetween.\n\n3. three"
 
 
 def run(text, tag="t"):
@@ -308,7 +301,7 @@ def test_word_reads_what_stands_between_the_runs_of_a_paragraph(tmp_path, name):
             if member == "word/document.xml":
                 content = f'<w:document xmlns:w="{WORD}"><w:body><w:p>{body}</w:p></w:body></w:document>'.encode()
             made.writestr(member, content)
-    assert words(read(tmp_path / "a.docx").text) == expected
+    assert words(read_file(tmp_path / "a.docx").text) == expected
 
 
 def test_a_merged_cell_is_read_once_in_each_of_its_rows(tmp_path):
@@ -318,7 +311,7 @@ def test_a_merged_cell_is_read_once_in_each_of_its_rows(tmp_path):
     table.cell(0, 2).merge(table.cell(1, 2)).text = "high"
     table.cell(1, 0).text = "last"
     made.save(tmp_path / "a.docx")
-    assert words(read(tmp_path / "a.docx").text) == "wide high last high"
+    assert words(read_file(tmp_path / "a.docx").text) == "wide high last high"
 
 
 def write_docx_table(path, rows):
@@ -370,7 +363,7 @@ def test_paragraphs_of_cells_are_rows_or_stay_apart(tmp_path, suffix, nothing):
         [["5 May"], ["Berth", "North"], [""], ["8"]],
     ]
     {"docx": write_docx_table, "pptx": write_pptx_table, "odt": write_odt_table}[suffix](tmp_path / f"a.{suffix}", rows)
-    lines = [line for line in read(tmp_path / f"a.{suffix}").text.split("\n") if line.startswith("|")]
+    lines = [line for line in read_file(tmp_path / f"a.{suffix}").text.split("\n") if line.startswith("|")]
     assert lines[2:] == [
         "| 1 May | Rent | 70 |  |",
         f"| 2 May | Crane | {nothing} |  |",
@@ -392,7 +385,7 @@ def test_slides_keep_every_character_their_notes_and_their_tables(tmp_path):
     made.save(tmp_path / "a.pptx")
     expected = [f"Slide {n} & | more {text} second {n} Spoken <{n}>" for n, text in enumerate(MARKED)]
     expected[-1] = expected[-1].replace(" Spoken", " h|1 R&D Spoken")
-    document = read(tmp_path / "a.pptx")
+    document = read_file(tmp_path / "a.pptx")
     assert words(document.text) == " ".join(expected)
     assert document.title == "Slide 0 & | more"
 
@@ -406,7 +399,7 @@ def test_sheets_keep_every_character_and_no_empty_columns(tmp_path):
     sheet["Z1"], sheet["A3000"], sheet["XFD1048576"] = "right", 4.5, True
     sheet["Z2"] = dt.timedelta(days=10, minutes=5)
     made.save(tmp_path / "a.xlsx")
-    text = read(tmp_path / "a.xlsx").text
+    text = read_file(tmp_path / "a.xlsx").text
     assert words(text) == " ".join(["R&D", MARKED[0], "right", MARKED[1], "240:05:00", *MARKED[2:], "4.5", "TRUE"])
     assert len(text) < 1_000
 
@@ -426,7 +419,7 @@ def test_bold_lines_of_slides_are_headings_and_numbers_begin_again_behind_them(t
         paragraph._p.get_or_add_pPr().append(element)
         paragraph.runs[0].font.bold = not numbered
     made.save(tmp_path / "a.pptx")
-    assert read(tmp_path / "a.pptx").text.split("\n") == [
+    assert read_file(tmp_path / "a.pptx").text.split("\n") == [
         *("## How to apply", "", "### Online", "", "1. Fill in the form", "2. Send it", "", "### At a branch"),
         *("", "1. Ask for the form", "", "Bold words that end a sentence."),
     ]

@@ -16,6 +16,7 @@ from sire_core.documents.markdown_sections import paths_of
 from sire_core.errors import CorpusError
 from sire_core.files.readers import read_documents
 from sire_core.text.snippets import readable_sentences
+from support.one_file import read_file
 from support.pdf import one_line_pdf, pdf
 
 pytestmark = pytest.mark.usefixtures("one_reading_process")
@@ -24,12 +25,6 @@ pytest.importorskip("docutils")
 pytest.importorskip("pypdfium2")
 
 DATA = Path(os.environ.get("SIRE_DATA", Path(__file__).parents[3] / ".." / "shared" / "data"))
-
-
-def read(path, content):
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    (document,) = read_documents(path).documents
-    return document
 
 
 def headings(text):
@@ -115,7 +110,7 @@ RST_WORDS = (
 
 
 def test_rst_is_read_as_its_readers_see_it(tmp_path):
-    document = read(tmp_path / "a.rst", RST)
+    document = read_file(tmp_path / "a.rst", RST)
     assert document.title == "Lease & pool"
     assert " ".join(re.sub(r"^#+ ", "", document.text, flags=re.MULTILINE).split()) == RST_WORDS
     assert headings(document.text) == ["Lease & pool", "Wrong level", "Deeper", "A title that is longer than its line"]
@@ -123,7 +118,7 @@ def test_rst_is_read_as_its_readers_see_it(tmp_path):
 
 def test_a_very_long_paragraph_of_rst_is_read_as_it_is_written(tmp_path):
     items = [f"- item {number} of *many*" for number in range(2_000)]
-    document = read(tmp_path / "a.rst", "\n".join(["Long", "====", "", *items, "", "Then", "====", "", "*End*."]))
+    document = read_file(tmp_path / "a.rst", "\n".join(["Long", "====", "", *items, "", "Then", "====", "", "*End*."]))
     assert document.title == "Long"
     assert headings(document.text) == ["Long", "Then"]
     assert all(document.text.count(f"{item}\n") == 1 for item in items)
@@ -135,7 +130,7 @@ def test_a_very_long_paragraph_of_rst_is_read_as_it_is_written(tmp_path):
     ["PEP: 12\nTitle: Sample & more\nAuthor: Ann <a@b.c>\n", ":Title: Sample & more\n:Author: Ann\n", ":PEP: 1\n:Title: Sample & more\n", "PEP: 1\nTitle: Sample & :ref:`more`\n"],
 )  # fmt: skip
 def test_the_title_of_a_header_is_that_of_the_document(tmp_path, head):
-    document = read(tmp_path / "a.rst", f"{head}\nAbstract\n========\n\nText.\n")
+    document = read_file(tmp_path / "a.rst", f"{head}\nAbstract\n========\n\nText.\n")
     assert document.title == "Sample & more"
     assert "Ann" in document.text or "PEP" in document.text
 
@@ -166,7 +161,7 @@ def test_real_rst_has_the_titles_that_people_gave():
 def test_hostile_rst_ends(tmp_path, piece):
     start = time.process_time()
     try:
-        read(tmp_path / "a.rst", piece * (60_000 // len(piece)) + "\n\nEnd.")
+        read_file(tmp_path / "a.rst", piece * (60_000 // len(piece)) + "\n\nEnd.")
     except CorpusError as error:
         assert "cannot be converted" in str(error) or "no text" in str(error)  # noqa: PT017
     assert time.process_time() - start < 20
@@ -195,7 +190,7 @@ def paper():
 
 
 def test_headings_of_a_pdf_are_its_headings(tmp_path):
-    document = read(tmp_path / "a.pdf", paper())
+    document = read_file(tmp_path / "a.pdf", paper())
     assert document.title == "Commit without a coordinator"
     assert headings(document.text) == ["Commit without a coordinator", "4.7 Coordinator Availability"]
     assert document.text.count("To appear in OSDI") == 1
@@ -205,7 +200,7 @@ def test_headings_of_a_pdf_are_its_headings(tmp_path):
 @pytest.mark.parametrize("sample", [r"\(the 60pt HUGE", r"Set \\\\HUGE here", "* Widths"])
 def test_large_samples_of_a_pdf_are_no_headings(tmp_path, sample):
     page = [(1, 18, 72, 720, "Letters"), *column(660, PROSE), (0, 60, 72, 540, sample), *column(460, PROSE)]
-    document = read(tmp_path / "a.pdf", pdf(page))
+    document = read_file(tmp_path / "a.pdf", pdf(page))
     assert headings(document.text) == ["Letters"]
     assert sample.replace("\\(", "(").replace("\\\\", "\\") in document.text.replace("`", "")
 
@@ -215,7 +210,7 @@ def test_a_pdf_keeps_every_letter_and_puts_words_together_that_a_hyphen_cuts(tmp
         "Yahoo! Research & others <50 | a_b *c* #1 [d] of the depart-",
         "ment wrote a well-known text; p<0.05 for R&D.",
     ]
-    document = read(tmp_path / "a.pdf", pdf(column(700, lines)))
+    document = read_file(tmp_path / "a.pdf", pdf(column(700, lines)))
     assert " ".join(readable_sentences(document.text)) == " ".join(lines).replace("- ", "")
 
 
@@ -234,7 +229,7 @@ def test_a_table_of_a_pdf_that_goes_on_has_its_head_once_and_items_keep_their_nu
     ]
     second = [*table(700, [("High street", "B2")]), *column(600, PROSE)]
     third = [*column(700, ["3."]), (0, 10, 100, 600, "Hand it in"), *column(500, PROSE)]
-    words = " ".join(read(tmp_path / "a.pdf", pdf(first, second, third)).text.split())
+    words = " ".join(read_file(tmp_path / "a.pdf", pdf(first, second, third)).text.split())
     assert words.count("Branch Code") == 1
     assert words.index("Main street A1") < words.index("High street B2") < words.index("3. Hand it in")
 
@@ -253,7 +248,7 @@ def test_passages_of_a_pdf_know_their_page(tmp_path):
         [(1, 16, 72, 740, "Pools"), *prose(700, "Pool")],
         [(1, 16, 72, 740, "Drains"), *prose(700, "Drain")],
     ]
-    document = read(tmp_path / "a.pdf", pdf(*pages, title="Manual"))
+    document = read_file(tmp_path / "a.pdf", pdf(*pages, title="Manual"))
     chunks = chunk_document(document, SentenceChunker(60, 0))
     of_word = {"Leases": 1, "Lease": 1, "Renewal": 2, "Pool": 4, "Pools": 4, "Drains": 5, "Drain": 5}
     assert {chunk.metadata["page"] for chunk in chunks} == {1, 2, 4, 5}
@@ -282,7 +277,7 @@ def test_passages_of_a_pdf_know_their_page(tmp_path):
 def test_contents_name_no_pdf(tmp_path, named, after, title):
     contents = [(1, 18, 72, 720, "Contents"), (0, 10, 72, 700, "1 Pumps"), (0, 10, 400, 700, "2")]
     chapters = [[(1, 18, 72, 720, chapter), *column(640, PROSE)] for chapter in after]
-    assert read(tmp_path / "manual.pdf", pdf([], contents, *chapters, title=named)).title == title
+    assert read_file(tmp_path / "manual.pdf", pdf([], contents, *chapters, title=named)).title == title
 
 
 def test_chapters_contents_and_notes_of_a_pdf(tmp_path):
@@ -295,7 +290,7 @@ def test_chapters_contents_and_notes_of_a_pdf(tmp_path):
         *column(600, PROSE),
     ]
     second = [(1, 30, 72, 720, "Eleven"), (1, 18, 72, 680, "Hulls"), *column(640, PROSE)]
-    document = read(tmp_path / "a.pdf", pdf(first, second))
+    document = read_file(tmp_path / "a.pdf", pdf(first, second))
     assert document.title == "Boats and their repair"
     assert headings(document.text) == ["Boats and their repair", "Version 2", "Eleven Hulls"]
     assert "1 Hulls 2" in document.text
@@ -432,7 +427,7 @@ SOURCES = {
 @pytest.mark.parametrize("name", SOURCES)
 def test_source_code_is_read_line_by_line_under_its_definitions(tmp_path, name):
     code, expected = SOURCES[name]
-    document = read(tmp_path / name, code)
+    document = read_file(tmp_path / name, code)
     assert (document.title, headings(document.text)) == (name, expected)
     lines = [line for line in document.text.split("\n") if line.strip() and not line.startswith(("```", "## ", "### "))]
     assert lines == [line for line in code.split("\n") if line.strip()]
@@ -453,7 +448,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_files_keep_their_words(tmp_path, name):
     content, title, words = OTHERS[name]
-    document = read(tmp_path / name, content)
+    document = read_file(tmp_path / name, content)
     assert (document.title, " ".join(document.text.split())) == (title, words)
 
 

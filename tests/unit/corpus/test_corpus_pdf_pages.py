@@ -7,19 +7,13 @@ import pytest
 
 from sire_core.documents.chunker import SentenceChunker, chunk_document
 from sire_core.explore.markdown_html import markdown_html
-from sire_core.files.readers import read_documents
 from sire_core.text.snippets import readable_sentences
+from support.one_file import read_file
 from support.pdf import drawn_pdf, form_pdf, pdf
 
 pytestmark = pytest.mark.usefixtures("one_reading_process")
 
 pytest.importorskip("pypdfium2")
-
-
-def read(path, content):
-    path.write_bytes(content)
-    (document,) = read_documents(path).documents
-    return document
 
 
 LABELS = [
@@ -45,7 +39,7 @@ LABELS = [
     ],
 )  # fmt: skip
 def test_a_filled_field_stands_beside_its_label(tmp_path, field, words):
-    text = " ".join(read(tmp_path / "a.pdf", form_pdf(LABELS, b"/Subtype/Widget" + field)).text.split())
+    text = " ".join(read_file(tmp_path / "a.pdf", form_pdf(LABELS, b"/Subtype/Widget" + field)).text.split())
     if words is None:
         assert "Orla" not in text
     else:
@@ -58,7 +52,7 @@ def test_a_filled_field_stands_beside_its_label(tmp_path, field, words):
 )
 def test_notes_on_a_page_stand_below_it(tmp_path, kind, shown):
     note = b"/Subtype/%s/Contents(Ask Ines first)/Rect[300 690 320 710]" % kind
-    text = read(tmp_path / "a.pdf", form_pdf(LABELS, note)).text
+    text = read_file(tmp_path / "a.pdf", form_pdf(LABELS, note)).text
     assert ("Ask Ines first" in text) == shown
     assert "Ask Ines first" not in text[: text.index("Boats")]
 
@@ -86,7 +80,7 @@ def shown(*parts):
     ],
 )
 def test_raised_letters_of_a_pdf_stay_apart_from_the_number_or_name(tmp_path, parts, words):
-    assert read(tmp_path / "a.pdf", shown(*parts)).text == words
+    assert read_file(tmp_path / "a.pdf", shown(*parts)).text == words
 
 
 @pytest.mark.parametrize(
@@ -106,7 +100,7 @@ def test_raised_letters_of_a_pdf_stay_apart_from_the_number_or_name(tmp_path, pa
 )
 def test_words_of_a_pdf_that_look_like_marks_are_read_as_they_stand(tmp_path, words):
     escaped = re.sub(r"[\\()]", r"\\\g<0>", words).replace("`", r"\301")
-    document = read(tmp_path / "a.pdf", pdf([(0, 10, 72, 700, escaped)]))
+    document = read_file(tmp_path / "a.pdf", pdf([(0, 10, 72, 700, escaped)]))
     (passage,) = chunk_document(document, SentenceChunker())
     assert " ".join(readable_sentences(passage.text)) == words
     shown = re.sub(r"<[^<>]*>", "", markdown_html(passage.text))
@@ -115,7 +109,7 @@ def test_words_of_a_pdf_that_look_like_marks_are_read_as_they_stand(tmp_path, wo
 
 def test_words_of_a_pdf_without_marks_get_none(tmp_path):
     words = "Ann Lee*, Bo Dean* and 3 * 4 of R_LIBS_USER: x[1] <- y & z < 5, a_b."
-    assert read(tmp_path / "a.pdf", pdf([(0, 10, 72, 700, words)])).text == words
+    assert read_file(tmp_path / "a.pdf", pdf([(0, 10, 72, 700, words)])).text == words
 
 
 TYPED = ("Helvetica", "Helvetica-Bold", "Courier")
@@ -134,7 +128,7 @@ def typed_page(*rows, x=90):
 
 def test_lines_of_code_keep_their_ends_columns_and_marks(tmp_path):
     code = ["f <- function(x, ...) {", "    c(1, 2)  # two", "", "    x[*tmp*]; y", "    f(x, i);", "}"]
-    document = read(tmp_path / "a.pdf", pdf(typed_page(*code), fonts=TYPED))
+    document = read_file(tmp_path / "a.pdf", pdf(typed_page(*code), fonts=TYPED))
     assert "\n\n```\n" + "\n".join(code) + "\n```\n\n" in document.text
     assert [block.kind for block in document.blocks] == ["paragraph", "code", "paragraph"]
 
@@ -144,32 +138,32 @@ def test_comments_in_another_font_and_columns_of_numbers_are_code(tmp_path):
     page = typed_page(*rows)
     page[5:5] = (2, 10, 90, 668, "> f[1];"), (0, 10, 140, 668, "# Take the first.")
     rows[1] = "> f[1]; # Take the first."
-    document = read(tmp_path / "a.pdf", pdf(page, fonts=TYPED))
+    document = read_file(tmp_path / "a.pdf", pdf(page, fonts=TYPED))
     assert "\n\n```\n" + "\n".join(rows) + "\n```\n\n" in document.text
 
 
 def test_a_line_of_prose_that_begins_with_code_is_no_code(tmp_path):
     page = typed_page("f <- c(1, x);", "")
     page[5:5] = (2, 10, 90, 668, "f[1]"), (0, 10, 120, 668, "takes the first of a list.")
-    assert "f[1] takes the first of a list." in read(tmp_path / "a.pdf", pdf(page, fonts=TYPED)).text
+    assert "f[1] takes the first of a list." in read_file(tmp_path / "a.pdf", pdf(page, fonts=TYPED)).text
 
 
 @pytest.mark.parametrize("word", ["$ make", "ls", "}"])
 def test_a_short_line_in_the_font_of_code_is_code(tmp_path, word):
     first, second = typed_page(*["f <- c(1, x);"] * 3), typed_page(word)
-    assert f"```\n{word}\n```" in read(tmp_path / "a.pdf", pdf(first, second, fonts=TYPED)).text
+    assert f"```\n{word}\n```" in read_file(tmp_path / "a.pdf", pdf(first, second, fonts=TYPED)).text
 
 
 def test_a_paragraph_with_a_line_in_a_typewriter_font_stays_one(tmp_path):
     page = [(0, 10, 72, 740, PROSE), (2, 10, 72, 728, "make install and, if;"), (0, 10, 72, 716, PROSE)]
-    assert "```" not in read(tmp_path / "a.pdf", pdf(page, fonts=TYPED)).text
+    assert "```" not in read_file(tmp_path / "a.pdf", pdf(page, fonts=TYPED)).text
 
 
 def test_letters_that_have_one_width_by_chance_and_a_typed_file_are_no_code(tmp_path):
     chance = [(0, 10, 90, 690, "bad dogs han"), (0, 10, 90, 670, "2000 3000 5000"), (2, 10, 90, 650, "f(w) = i;")]
-    assert "```" not in read(tmp_path / "a.pdf", pdf([*typed_page(), *chance], fonts=TYPED)).text
+    assert "```" not in read_file(tmp_path / "a.pdf", pdf([*typed_page(), *chance], fonts=TYPED)).text
     typed = [(2, 10, 72, 700 - 12 * n, PROSE) for n in range(9)]
-    assert read(tmp_path / "b.pdf", pdf(typed, fonts=TYPED)).text == " ".join([PROSE] * 9)
+    assert read_file(tmp_path / "b.pdf", pdf(typed, fonts=TYPED)).text == " ".join([PROSE] * 9)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +185,7 @@ def test_letters_that_have_one_width_by_chance_and_a_typed_file_are_no_code(tmp_
 )
 def test_names_and_addresses_that_a_line_cuts_are_whole(tmp_path, first, second, words):
     page = [(0, 10, 72, 700 - 12 * n, line) for n, line in enumerate((PROSE, first, second, PROSE))]
-    text = read(tmp_path / "a.pdf", pdf(page)).text
+    text = read_file(tmp_path / "a.pdf", pdf(page)).text
     assert words in " ".join(text.split())
 
 
@@ -200,14 +194,14 @@ def test_narrow_letters_of_a_typewriter_font_stand_beside_their_neighbours(tmp_p
     content = drawn_pdf(shown).replace(
         b"<< /F1 5 0 R >>", b"<< /F1 5 0 R /F2 << /Type/Font/Subtype/Type1/BaseFont/Courier >> >>"
     )
-    assert read(tmp_path / "a.pdf", content).text == 'Call f(1,ii,"l") for all'
+    assert read_file(tmp_path / "a.pdf", content).text == 'Call f(1,ii,"l") for all'
 
 
 def test_a_page_of_contents_gives_neither_headings_nor_a_title(tmp_path):
     entries = [f"{n} Chapter on leases {n} . . . . . . {3 * n}" if n % 2 else f"{n} Boats {3 * n}" for n in range(1, 9)]
     contents = [(1, 20, 72, 740, "Contents"), *((1, 14, 72, 700 - 24 * n, entry) for n, entry in enumerate(entries))]
     prose = [(0, 10, 72, 700 - 14 * n, "The crane of the yard stands in the harbour all day.") for n in range(30)]
-    document = read(tmp_path / "yard.pdf", pdf(contents, [(1, 20, 72, 740, "1 Chapter on leases"), *prose]))
+    document = read_file(tmp_path / "yard.pdf", pdf(contents, [(1, 20, 72, 740, "1 Chapter on leases"), *prose]))
     headings = [line for line in document.text.split("\n") if line.startswith("#")]
     assert [line.strip("# \f") for line in headings] == ["Contents", "1 Chapter on leases"]
     assert "2 Boats 6" in document.text
@@ -217,13 +211,13 @@ def test_a_page_of_contents_gives_neither_headings_nor_a_title(tmp_path):
 def test_a_page_of_a_table_keeps_its_heading(tmp_path):
     rows = [(0, 10, 72, 660 - 20 * n, f"Boat {name} {size}") for n, (name, size) in enumerate([("A", 9), ("B", 3), ("C", 7), ("D", 1), ("E", 5)])]  # fmt: skip
     prose = [(0, 10, 72, 500 - 14 * n, "The crane of the yard stands in the harbour all day.") for n in range(3)]
-    document = read(tmp_path / "a.pdf", pdf([(1, 20, 72, 740, "Sizes of boats"), *rows, *prose]))
+    document = read_file(tmp_path / "a.pdf", pdf([(1, 20, 72, 740, "Sizes of boats"), *rows, *prose]))
     assert document.text.startswith("# Sizes of boats")
 
 
 def test_what_is_printed_beside_the_page_is_left_out(tmp_path):
     lines = [(0, 12, 72, 700, "Leases end at noon."), (0, 12, 800, 700, "Printer's mark"), (0, 12, 72, -40, "Fileid 7")]
-    assert read(tmp_path / "a.pdf", pdf(lines)).text.strip() == "Leases end at noon."
+    assert read_file(tmp_path / "a.pdf", pdf(lines)).text.strip() == "Leases end at noon."
 
 
 def test_the_head_of_a_table_that_goes_on_is_read_once_and_a_form_each_time(tmp_path):
@@ -236,6 +230,6 @@ def test_the_head_of_a_table_that_goes_on_is_read_once_and_a_form_each_time(tmp_
 
     head = ("Berth", "Keeper")
     table = pdf(page(head, ("North", "Ann"), ("South", "Bo")), page(head, ("East", "Cy"), ("West", "Di")))
-    assert read(tmp_path / "a.pdf", table).text.count("Keeper") == 1
+    assert read_file(tmp_path / "a.pdf", table).text.count("Keeper") == 1
     form = pdf(page(("Name", "Date"), ("Boat", "Port"), ("Crew", "Load")), repeat=2)
-    assert read(tmp_path / "b.pdf", form).text.count("Crew") == 2
+    assert read_file(tmp_path / "b.pdf", form).text.count("Crew") == 2

@@ -10,7 +10,9 @@ import pytest
 
 from sire_core.errors import CorpusError
 from sire_core.files.readers import read_documents
+from support import plugins
 from support.growth import growth
+from support.one_file import read_file
 
 EXAMPLE = Path(__file__).parents[3] / "examples/manual_pages"
 
@@ -21,11 +23,7 @@ def install(tmp_path_factory, monkeypatch):
 
     def put(module, source, entries, site=None):
         site = site or tmp_path_factory.mktemp("site")
-        (site / f"{module}.py").write_text(source)
-        about = site / f"{module}-1.0.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-        (about / "entry_points.txt").write_text("\n".join(["[sire_core.files]", *entries, ""]))
+        plugins.install(site, module, source, "sire_core.files", entries)
         monkeypatch.syspath_prepend(str(site))
 
     return put
@@ -118,12 +116,6 @@ MDOC_WORDS = (
 )
 
 
-def read_page(path, content):
-    path.write_bytes(content)
-    (document,) = read_documents(path).documents
-    return document
-
-
 @pytest.mark.parametrize(
     ("name", "page", "title", "words"),
     [("tar.1", MAN, "tar(1)", MAN_WORDS), ("lease.8", MDOC, "lease(8)", MDOC_WORDS), ("lease.mdoc", MDOC, "lease(8)", MDOC_WORDS)],
@@ -131,7 +123,7 @@ def read_page(path, content):
 @pytest.mark.parametrize("packed", [False, True])
 def test_every_word_of_a_manual_page_is_read_once(manual_pages, tmp_path, name, page, title, words, packed):
     content = gzip.compress(page.encode()) if packed else page.encode()
-    document = read_page(tmp_path / (f"{name}.gz" if packed else name), content)
+    document = read_file(tmp_path / (f"{name}.gz" if packed else name), content)
     assert document.title == title
     assert " ".join(re.sub(r"^#+ ", "", document.text, flags=re.MULTILINE).split()) == words
     assert "\n## SYNOPSIS\n" in document.text

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-from itertools import pairwise
 
 import pytest
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -22,6 +21,7 @@ from llama_index_sire import (
     create_sire_tool,
 )
 from sire_core.testing.doubles import ScriptedModel
+from support.adapter_results import longest_pause
 from support.llama_index_models import ChatLLM, WordEmbedding, as_llama_index
 
 THINK = json.dumps({"reasoning": "All is known.", "search": "DONE"})
@@ -34,24 +34,6 @@ class SlowLLM(ChatLLM):
     def chat(self, messages, **kwargs):
         time.sleep(0.4)
         return super().chat(messages, **kwargs)
-
-
-async def longest_pause(work):
-    """Await something while a task ticks; seconds of the longest time between two ticks."""
-    beats = []
-
-    async def tick():
-        while True:
-            beats.append(time.perf_counter())
-            await asyncio.sleep(0.02)
-
-    ticking = asyncio.create_task(tick())
-    await asyncio.sleep(0)
-    await work
-    await asyncio.sleep(0)
-    beats.append(time.perf_counter())
-    ticking.cancel()
-    return max(after - before for before, after in pairwise(beats))
 
 
 @pytest.mark.parametrize("component", ["parser", "engine", "workflow", "tool"])

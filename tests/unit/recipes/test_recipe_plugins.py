@@ -14,6 +14,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.recipes import REGISTRY, published, recipe_by_name, recipe_names, recipe_of
 from sire_core.recipes.published import ablations_of, presets_of, recipes_with_ablations
 from sire_core.recipes.registry import factory_of, recipe_with, split_settings
+from support import plugins
 from support.command import run
 
 SOURCE = """
@@ -47,12 +48,8 @@ def install(tmp_path, monkeypatch):
     before = set(REGISTRY)
 
     def put(name, source, **recipes):
-        (site / f"{name}.py").write_text(source)
-        about = site / f"{name}-1.0.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         lines = [f"{recipe} = {name}:{function}" for recipe, function in recipes.items()]
-        (about / "entry_points.txt").write_text("\n".join(["[sire_core.recipes]", *lines, ""]))
+        plugins.install(site, name, source, "sire_core.recipes", lines)
 
     yield put
     for name in set(REGISTRY) - before:

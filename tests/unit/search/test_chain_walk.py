@@ -2,45 +2,19 @@
 
 import asyncio
 import itertools
-import json
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
-import pytest
 
 from sire_core import Index
-from sire_core.data import demo_documents
 from sire_core.documents.media import split_media
-from sire_core.errors import SnapshotExpiredError
 from sire_core.extend import KnownSimilarities, Lists
 from sire_core.files.readers import read_documents
-from sire_core.papers.iier.chain_graph import ChainGraph, PassageKeywords
+from sire_core.papers.iier.chain_graph import ChainGraph
 from sire_core.papers.iier.rank import walk_chains
 from sire_core.papers.iier.scorers import ChainQuestion
 from sire_core.recipes import iier
 from sire_core.testing.doubles import HashEmbedder
-
-
-def shown(view):
-    graph = ChainGraph.of(view)
-    words = PassageKeywords(view, graph.positions)
-    arrays = {name: getattr(graph, name) for name in ChainGraph.__slots__}
-    arrays |= {name: astuple(arrays[name]) for name in ("keywords", "postings")}
-    arrays = {name: json.dumps(found, default=np.ndarray.tolist) for name, found in arrays.items()}
-    return arrays, words.titled("The Salt Lantern").tolist(), words.with_phrase("was born").tolist()
-
-
-def test_a_snapshot_reads_the_graph_of_its_own_generation(tmp_path):
-    documents = demo_documents()
-    first, second = (Index(tmp_path / "i", recipe=iier(), embedder=HashEmbedder()) for _ in range(2))
-    with first as index, second as reader:
-        index.build(documents[1:])
-        wanted = shown(index.view())
-        held, passing = index.snapshot(), reader.view()
-        index.add(documents[:1])
-        assert shown(held.view) == wanted
-        with pytest.raises(SnapshotExpiredError, match="snapshot"):
-            shown(passing)
 
 
 def test_tables_and_images_of_a_page_are_nodes_between_their_neighbours(tmp_path):

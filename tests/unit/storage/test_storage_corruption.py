@@ -289,7 +289,7 @@ def test_documents_of_a_damaged_database_are_all_there_or_refused(template, tmp_
 
 
 @pytest.mark.quick(recipe=["sirerag", "sire"])
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", sorted(recipes.REGISTRY))
 @cases(7, 1000, CASES // 4)
 def test_damaged_derived_files(templates, tmp_path, recipe, numbers):
     for case in numbers:
