@@ -196,6 +196,7 @@ def test_files_that_hold_no_documents_do_not_keep_sync_from_removing(source, fol
     (source / "press.md.bak").write_text("old")
     (source / "new.md").write_text("")
     (source / "deep" / "press.txt").write_bytes(b"caf\0\xe9")
+    (source / "package.json").write_text('{"name": "docs", "version": "1.0.0"}')
     (source / "press.md").unlink()
     result = run("sync", source, "--to", folder, "--yes")
     assert "1 document removed" in result.stdout
@@ -208,14 +209,6 @@ def test_sync_removes_nothing_where_records_cannot_be_read(source, folder):
     (source / "more.jsonl").write_text('{"id": "Aren", "text": ')
     assert "Aren (in more.jsonl)" in run("sync", source, "--to", folder, "--yes", code=1).stderr
     assert len(ids(folder)) == 4
-
-
-def test_json_that_holds_no_documents_does_not_keep_sync_from_removing_files(source, folder):
-    """Nearly every folder of documentation has a package.json."""
-    (source / "package.json").write_text('{"name": "docs", "version": "1.0.0"}')
-    (source / "press.md").unlink()
-    assert "1 document removed" in run("sync", source, "--to", folder, "--yes").stdout
-    assert ids(folder) == ["ada.md", "deep/lindle.md"]
 
 
 def test_documents_are_listed_and_files_filtered_by_their_path(source, folder):
