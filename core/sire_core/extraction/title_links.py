@@ -240,7 +240,9 @@ class PassageTexts:
     def updated(self, update: CorpusUpdate) -> Self:
         """Update after a change."""
         after = update.after
-        texts = {name: text for name, text in self.texts.items() if name in after.units_by_hash}
+        texts = dict(self.texts)
+        for name in {update.before.hashes[chunk.id] for chunk in update.old_chunks} - after.units_by_hash.keys():
+            del texts[name]
         new = {after.hashes[chunk.id] for chunk in update.new_chunks}
         return type(self)(texts | _folded_passages(after, new - texts.keys()))
 

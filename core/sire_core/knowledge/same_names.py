@@ -179,11 +179,13 @@ class NameMerging:
         """Return the key of the entity by the key of a name, if they differ; see `Step.resolve`."""
         claimed = table.entries([CLAIMS])
         claims = [row.body for row in claimed.get(CLAIMS, ())]
-        sizes = table.sizes({alias for _, *aliases in claims for alias in aliases})
-        named = ((key, *(alias for alias in aliases if alias in sizes)) for key, *aliases in claims)
+        all_aliases = dict.fromkeys(alias for _, *aliases in claims for alias in aliases)
+        rows = table.entries(all_aliases)
+        named = ((key, *(alias for alias in aliases if alias in rows)) for key, *aliases in claims)
         groups = [*(group for group in named if len(group) > 1), *await self._synonyms(table, context)]
-        rows = table.entries(dict.fromkeys(chain.from_iterable(groups)))
-        table.remembered = {} if table.is_new else claimed | rows  # A first build may be the only one
+        rows |= table.entries([name for name in dict.fromkeys(chain.from_iterable(groups)) if name not in rows])
+        if not table.is_new:  # A first build may be the only one
+            table.remembered = {**{alias: [] for alias in all_aliases}, **claimed, **rows}
         first = {name: next((row.body[1] for row in uses if not row.body[2]), "") for name, uses in rows.items()}
         types = {name: kind for name, kind in first.items() if kind not in _VAGUE}
         merged = {name: key for name, key in merge_aliases(groups, types, self.max_names).items() if name != key}
