@@ -98,7 +98,7 @@ def page(browser, address):
     """A page that notes what it asks for, and what goes wrong in it."""
     context = browser.new_context(accept_downloads=True, bypass_csp=True, viewport={"width": 1280, "height": 900})
     page = context.new_page()
-    page.set_default_timeout(8000)
+    page.set_default_timeout(30_000)  # of use only on a busy machine
     page.requested, page.wrong = [], []
     page.on("request", lambda request: page.requested.append(request.url))
     page.on("pageerror", lambda error: page.wrong.append(str(error)))

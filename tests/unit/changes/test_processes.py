@@ -110,8 +110,8 @@ def test_part_of_a_lost_worker_is_done_again(runner, tmp_path):
     assert marker.exists()
 
 
-@pytest.mark.quick(runner=["processes"])  # Ray waits several times for a new worker
-def test_part_that_ends_every_worker_is_an_error(runner):
+def test_part_that_ends_every_worker_is_an_error(runner, monkeypatch):
+    monkeypatch.setattr("sire_core.changes.runners._TRIES", 0)  # each takes Ray seconds for another worker
     with pytest.raises(BuildError, match=r"SIRE_JOBS=1|build again"):
         results(runner, *evaluated("n if n != 3 else __import__('os')._exit(9)"))
     assert results(runner, operator.mul, 2, [4]) == [(0, 8)]
