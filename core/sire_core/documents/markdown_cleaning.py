@@ -93,7 +93,7 @@ _SET_CUT = re.compile(r"(?P<word>(?:\u2010\n[ \t]*[^\s\u2010]+)+)(?P<end>[ \t]*\
 _SET_HYPHEN = re.compile(r"\u2010(?!\n)")
 _TYPED_HYPHEN = re.compile(rf"{_LETTERS}-{_LETTERS}")
 _WHOLE = re.compile(rf"(?<![^\W\d_]){_LETTERS}+(?:[\u2010-]{_LETTERS}+)*")
-_JOINING = frozenset(
+JOINING = frozenset(
     "and or to und oder bis bzw sowie et ou y o e ed og och eller en of i lub \u0438 \u0438\u043b\u0438".split()
 )
 """Behind a hyphen they leave out the second half of a word: "Vor- und Nachteile"."""
@@ -362,7 +362,7 @@ def _is_below(line: str, indent: str) -> bool:
 
 def _is_cut(parts: list[str], vocabulary: set[str]) -> bool:
     halves = [part.lower() for part in parts]
-    if any(not part.islower() or part in _JOINING for part in parts[1:]) or "-".join(halves) in vocabulary:
+    if any(not part.islower() or part in JOINING for part in parts[1:]) or "-".join(halves) in vocabulary:
         return False
     whole = "".join(halves)
     from sire_core.models.word_vectors import is_english

@@ -1,6 +1,7 @@
 """What stands on the pages of a PDF beside plain words: forms, notes, raised letters, contents, what is printed outside."""
 
 import re
+import time
 from html import unescape
 
 import pytest
@@ -233,3 +234,149 @@ def test_the_head_of_a_table_that_goes_on_is_read_once_and_a_form_each_time(tmp_
     assert read_file(tmp_path / "a.pdf", table).text.count("Keeper") == 1
     form = pdf(page(("Name", "Date"), ("Boat", "Port"), ("Crew", "Load")), repeat=2)
     assert read_file(tmp_path / "b.pdf", form).text.count("Crew") == 2
+
+
+def rows_at(columns, *rows, top=700, gap=14):
+    """Lines of a page with words at some x positions."""
+    return [
+        (0, 10, x, top - gap * number, words)
+        for number, row in enumerate(rows)
+        for x, words in zip(columns, row, strict=True)
+        if words
+    ]
+
+
+OPERATORS = [
+    ("Symbol", "Example", "Explanation"),
+    ("**", "a**b", "exponentiation"),
+    ("-", "- a", "minus"),
+    ("|", "", "or"),
+]
+
+
+def test_columns_without_rules_are_a_table(tmp_path):
+    above = [(0, 10, 72, 760, PROSE), (0, 10, 200, 730, "Operators")]
+    below = [(0, 10, 72, 630, "Stars need an integer."), (0, 10, 72, 618, PROSE)]
+    document = read_file(tmp_path / "a.pdf", pdf([*above, *rows_at((72, 150, 240), *OPERATORS), *below]))
+    table = (
+        "| Symbol | Example | Explanation |\n| --- | --- | --- |\n| ** | a**b | exponentiation |\n| - | - a | minus |"
+    )
+    assert f"Operators\n\n{table}\n| \\| |  | or |\n\nStars need" in document.text
+    assert [block.kind for block in document.blocks] == ["paragraph"] * 2 + ["row"] * 4 + ["paragraph"]
+
+
+def test_a_cell_that_goes_on_below_stays_one_and_a_table_without_a_header_has_none(tmp_path):
+    rows = [("pdf()", "makes a file for"), ("", "printers, and for"), ("", "screens."), ("png()", "makes a picture."), ("jpeg()", "is for photos.")]  # fmt: skip
+    text = read_file(tmp_path / "a.pdf", pdf(rows_at((72, 150), *rows, gap=12))).text
+    made = "| pdf() | makes a file for printers, and for screens. |\n| png() | makes a picture. |\n| jpeg() | is for photos. |"
+    assert text == f"|  |  |\n| --- | --- |\n{made}"
+
+
+def test_cells_that_are_drawn_one_after_another_are_rows(tmp_path):
+    cells = [(72, 700, "Berth"), (200, 700, "Keeper"), (72, 680, "North pier behind"), (72, 668, "the crane"), (200, 680, "Ann"), (72, 648, "south"), (200, 648, "Bo")]  # fmt: skip
+    text = read_file(tmp_path / "a.pdf", pdf([(0, 10, x, y, words) for x, y, words in cells])).text
+    assert text.endswith("| Berth | Keeper |\n| --- | --- |\n| North pier behind the crane | Ann |\n| south | Bo |")
+
+
+def test_a_table_goes_on_on_the_next_page(tmp_path):
+    head, *rows = [("Berth", "Who"), *((f"north {name}", f"Ann {name}") for name in "abcdefgh")]
+    pages = [rows_at((72, 200), head, *rows[:4]), rows_at((72, 200), *rows[4:])]
+    document = read_file(tmp_path / "a.pdf", pdf(*pages))
+    assert document.text.startswith("| Berth | Who |\n| --- | --- |\n| north a | Ann a |")
+    assert "|  |  |\n| --- | --- |\n| north e | Ann e |\n" in document.text
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        ((72, 330), [(PROSE[:40], PROSE[:38]), ("and its driver sleeps in a small house", "while the boats come and go at noon")] * 3),
+        ((72, 250, 430), [("the crane of the yard", "stands in the harbour", "and the driver is gone")] * 5),
+        ((72, 100), [("1.", "Lift the boat."), ("2.", "Wash it."), ("3.", "Set it down.")]),
+        ((72, 100), [("(a)", "Lift the boat."), ("(b)", "Wash it."), ("(c)", "Set it down.")]),
+        ((72, 200), [("Ann Lee", "Bo Dean"), ("North", "South")]),
+    ],
+    ids=["two columns", "three columns", "numbers", "letters", "two lines"],
+)  # fmt: skip
+def test_text_in_columns_and_lists_are_no_table(tmp_path, columns, rows):
+    document = read_file(tmp_path / "a.pdf", pdf(rows_at(columns, *rows)))
+    assert "row" not in {block.kind for block in document.blocks}
+
+
+def test_many_lines_with_many_cells_are_read_in_linear_time(tmp_path):
+    rows = [tuple(f"c{n}" for n in range(40))] * 50
+    columns = [20 + 28 * n for n in range(40)]
+    rows_apart = [tuple(columns[n] + 13 * (line % 2) for n in range(40)) for line in range(50)]
+    page = [row for number, xs in enumerate(rows_apart) for row in rows_at(xs, rows[number], top=780 - 14 * number)]
+    start = time.process_time()
+    read_file(tmp_path / "a.pdf", pdf(page, repeat=20))
+    assert time.process_time() - start < 10
+
+
+def test_the_words_of_a_head_that_counts_pages_are_read_once(tmp_path):
+    chapters = [("Leases", 3), ("Boats of the yard", 4)]
+    pages, number = [], 4
+    for chapter, (name, length) in enumerate(chapters, start=1):
+        for page in range(length):
+            number += 1
+            head = (
+                [(0, 10, 72, 770, f"Chapter {chapter}: {name} {number}")]
+                if page
+                else [(1, 16, 72, 740, f"{chapter} {name}")]
+            )
+            prose = [(0, 10, 72, 700 - 14 * n, f"{PROSE} at {number + n} o'clock") for n in range(20)]
+            pages.append([*head, *prose, *([(0, 10, 72, 400, "12 boats are there in year 12")] if number == 6 else [])])
+    text = read_file(tmp_path / "a.pdf", pdf(*pages)).text
+    assert "Chapter" not in text
+    assert text.count("Leases") == text.count("Boats of the yard") == 1
+    assert "12 boats are there in year 12" in text
+
+
+def test_a_head_that_names_nothing_else_stays_once(tmp_path):
+    pages = [
+        [(0, 10, 72, 770, f"{n} Nordvik handbook"), (0, 10, 72, 700, f"{PROSE} {n}{n}."), (0, 10, 72, 600, "x")]
+        for n in range(3, 9)
+    ]
+    assert read_file(tmp_path / "a.pdf", pdf(*pages)).text.count("Nordvik handbook") == 1
+
+
+def test_code_that_goes_on_on_the_next_page_is_one(tmp_path):
+    first, second = typed_page("f <- c(1, x);", "    f(w, i);")[:-4], typed_page("}", "f(i) # last;")[4:]
+    document = read_file(tmp_path / "a.pdf", pdf(first, second, fonts=TYPED))
+    (code,) = (block for block in document.blocks if block.kind == "code")
+    assert (
+        document.text[code.start : code.end].replace("\f", "")
+        == "```\nf <- c(1, x);\n    f(w, i);\n}\nf(i) # last;\n```"
+    )
+    assert document.text.count("\f") == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "heading"),
+    [
+        ("One-", "and two-sample tests", "One- and two-sample tests"),
+        ("Tests of the har-", "bour crane", "Tests of the harbour crane"),
+        ("Tests of two-", "sample sets", "Tests of two-sample sets"),
+    ],
+)
+def test_a_hyphen_in_a_heading_is_read_as_in_a_paragraph(tmp_path, first, second, heading):
+    prose = [(0, 10, 72, 600 - 14 * n, f"{PROSE} in a two-sample test of the harbour") for n in range(9)]
+    text = read_file(tmp_path / "a.pdf", pdf([(1, 16, 72, 740, first), (1, 16, 72, 722, second), *prose])).text
+    assert text.startswith(f"# {heading}\n")
+
+
+def test_a_sign_that_a_font_does_not_name_begins_an_item(tmp_path):
+    shown = r"BT /F1 12 Tf 60 760 Td (\210 The crane lifts.) Tj 0 -14 Td (\210 It is old.) Tj ET"
+    assert read_file(tmp_path / "a.pdf", drawn_pdf(shown)).text == "- The crane lifts.\n- It is old."
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (r"(see \304a and \303b) Tj", "see ~a and ^b"),
+        (r"(in \304/yard) Tj", "in ~/yard"),
+        (r"[(ma\304) 450 (nana)] TJ", "mañana"),
+        (r"[(for\303) 400 (et)] TJ", "forêt"),
+    ],
+)
+def test_accents_beside_letters_are_signs(tmp_path, shown, words):
+    assert read_file(tmp_path / "a.pdf", drawn_pdf(f"BT /F1 12 Tf 60 760 Td {shown} ET")).text == words
