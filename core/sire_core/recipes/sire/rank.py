@@ -378,7 +378,7 @@ class ScoredPassages:
     target: IntArray  # row in `passages` of the target of each step, `[steps]`
     steps: DoubleArray  # scores of the steps, `[steps]`; those to parts of documents include the passage's own
     trusted: DoubleArray  # scores added by trusted vectors or words, `[passages]`
-    repeat: float  # subtracted for every passage of the same document that ranks before
+    repeat: float  # subtracted where one passage of the same document ranks before, twice that where three do
     shown: float  # least gain of a step to a part of a document that is named as the reason
 
     @classmethod
@@ -407,17 +407,17 @@ class ScoredPassages:
 
     def scores(self) -> DoubleArray:
         """Scores of all passages, `[passages]`; see `_totals`."""
-        totals, of_document, is_less = self._totals()
-        return totals - self.repeat * of_document - self.evidence.unit * COPY_PENALTY * is_less
+        totals, repeats, is_less = self._totals()
+        return totals - self.repeat * repeats - self.evidence.unit * COPY_PENALTY * is_less
 
     def parts(self, positions: IntArray) -> dict[str, DoubleArray]:
         """Parts of the scores of positions that were candidates, in plain words, `[positions]` each."""
-        totals, of_document, is_less = self._totals()
+        totals, repeats, is_less = self._totals()
         rows = np.searchsorted(self.evidence.index.chunks[self.passages], positions)
         parts: dict[str, DoubleArray] = {
             "its own words, names and similarity": self.alone + self.trusted,
             "sentences that lead to it": totals - self.alone - self.trusted,
-            "passages of its document that come before it": -self.repeat * of_document,
+            "passages of its document that come before it": -self.repeat * repeats,
             "a text that stands elsewhere, or lists others": -self.evidence.unit
             * COPY_PENALTY
             * is_less.astype(np.float64),
@@ -442,9 +442,9 @@ class ScoredPassages:
             totals = np.logaddexp(totals + np.log(share), similar)
         totals = totals + self.trusted
         index = self.evidence.index
-        of_document = self._places(totals, index.source[self.passages])
+        repeats = np.log2(1.0 + self._places(totals, index.source[self.passages]))
         is_copy = self._places(totals, index.copied[self.passages]) > 0
-        return totals, of_document, is_copy | index.contents[self.passages]
+        return totals, repeats, is_copy | index.contents[self.passages]
 
     def _places(self, scores: DoubleArray, groups: IntArray) -> DoubleArray:
         """Number of passages of the same group that come before each passage, `[passages]`."""

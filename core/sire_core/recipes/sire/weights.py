@@ -33,7 +33,7 @@ class DocumentWeights:
     own: DoubleArray  # of their evidence by themselves, `[len(OWN)]`
     path: float  # of the share of the question in the path, file name or address of the document
     step: float  # of new words in the best sentence of a step, and of the rarity of its name
-    repeat: float  # subtracted for every passage of the same document that ranks before
+    repeat: float  # subtracted where one passage of the same document ranks before, twice that where three do
 
     def lift(self, features: DoubleArray) -> DoubleArray:
         """Score that steps add to the passages they lead to, `[steps]`."""
