@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from ctypes import c_double, c_int, create_string_buffer
+from functools import cache
 from typing import Any, NamedTuple
 
 _MIN_WIDTH, _MAX_WIDTH = 0.4, 0.7
@@ -62,30 +64,28 @@ def typewriter_line(page: Any, letters: Iterable[tuple[int, str]], size: float) 
 
 def origin(page: Any, position: int) -> tuple[float, float]:
     """Where a letter begins on its line."""
-    import ctypes
-
-    import pypdfium2.raw as pdfium
-
-    x, y = ctypes.c_double(), ctypes.c_double()
-    pdfium.FPDFText_GetCharOrigin(page, position, x, y)
+    x, y = c_double(), c_double()
+    pdfium().FPDFText_GetCharOrigin(page, position, x, y)
     return x.value, y.value
+
+
+@cache
+def pdfium() -> Any:
+    """The library, which an extra installs; an import in each call would take longer than the call."""
+    import pypdfium2.raw
+
+    return pypdfium2.raw
 
 
 def advance_end(page: Any, position: int) -> float:
     """Where the letter behind a letter begins, if there is no space between them."""
-    import pypdfium2.raw as pdfium
-
-    box = pdfium.FS_RECTF()
-    pdfium.FPDFText_GetLooseCharBox(page, position, box)
+    box = pdfium().FS_RECTF()
+    pdfium().FPDFText_GetLooseCharBox(page, position, box)
     return float(box.right)
 
 
 def font_name(page: Any, position: int) -> bytes:
     """Name of the font of a letter; empty if it has none, or a long one."""
-    import ctypes
-
-    import pypdfium2.raw as pdfium
-
-    name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
-    length = pdfium.FPDFText_GetFontInfo(page, position, name, 128, flags)
+    name, flags = create_string_buffer(128), c_int()
+    length = pdfium().FPDFText_GetFontInfo(page, position, name, 128, flags)
     return name.value if 0 < length <= 128 else b""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from ctypes import c_double
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
-from sire_core.files.pdf_code import TypewriterLine, advance_end, font_name, origin, typewriter_line
+from sire_core.files.pdf_code import TypewriterLine, advance_end, font_name, origin, pdfium, typewriter_line
 from sire_core.files.pdf_forms import PageEntry, page_entries
 from sire_core.files.raised_text import END, RAISED, write_scripts
 
@@ -120,9 +121,7 @@ def read_lines(raw: bytes) -> PdfLines:
 
 def _form_environment(document: Any) -> Any:
     """The environment in which the form of a file can be read; None for a file without a form."""
-    import pypdfium2.raw as pdfium
-
-    if pdfium.FPDF_GetFormType(document) == pdfium.FORMTYPE_NONE:
+    if pdfium().FPDF_GetFormType(document) == pdfium().FORMTYPE_NONE:
         return None
     document.init_forms()
     return document.formenv
@@ -246,20 +245,17 @@ class _Letters:
 
 def _lines(page: Any, page_left: float, page_bottom: float, page_right: float, page_top: float) -> Iterator[Line]:
     """Lines within the sides of a page; what is printed beside it, such as marks of a printer, is seen by nobody."""
-    import ctypes
-
-    import pypdfium2.raw as pdfium
-
+    library = pdfium()
     handle, total = page.raw, page.count_chars()
     line = _Letters(handle)
     letters = line.letters
-    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    left, right, bottom, top = (c_double() for _ in range(4))
     start = end = base = height = 0.0  # of the letter before
     was_accent = False
     for position in range(total + 1):
-        code = pdfium.FPDFText_GetUnicode(handle, position) if position < total else 10
+        code = library.FPDFText_GetUnicode(handle, position) if position < total else 10
         letter = chr(code)
-        if (code > 32 or letter in _LIGATURES) and pdfium.FPDFText_GetCharBox(
+        if (code > 32 or letter in _LIGATURES) and library.FPDFText_GetCharBox(
             handle, position, left, right, bottom, top
         ):
             x, x_end, low, high = left.value, right.value, bottom.value, top.value
@@ -340,30 +336,24 @@ def _composed(match: re.Match[str]) -> str:
 
 def _measure_line(page: Any, words: str, positions: Sequence[int]) -> Line:
     """A line with the size, weight and place of its letters, as its first, middle and last ones have them."""
-    import pypdfium2.raw as pdfium
-
     samples = [positions[0], positions[len(positions) // 2], positions[-1]]
     sizes = [_letter_size(page, position) for position in samples]
     fonts = [font_name(page, position) for position in samples]
     bold = all(_is_bold(page, position, font) for position, font in zip(samples, fonts, strict=True))
     (left, base), right = origin(page, positions[0]), advance_end(page, positions[-1])
-    upright = abs(pdfium.FPDFText_GetCharAngle(page, positions[0])) < 0.1
+    upright = abs(pdfium().FPDFText_GetCharAngle(page, positions[0])) < 0.1
     size, (first_font, font, _) = round(2 * median(sizes)) / 2, fonts
     return Line(words, size, bold, left, right, base, upright=upright, font=font, first_font=first_font)
 
 
 def _letter_size(page: Any, position: int) -> float:
     """Size of a letter in points."""
-    import pypdfium2.raw as pdfium
-
-    matrix = pdfium.FS_MATRIX()
-    size = float(pdfium.FPDFText_GetFontSize(page, position))
-    is_scaled = pdfium.FPDFText_GetMatrix(page, position, matrix)
+    matrix = pdfium().FS_MATRIX()
+    size = float(pdfium().FPDFText_GetFontSize(page, position))
+    is_scaled = pdfium().FPDFText_GetMatrix(page, position, matrix)
     return size * ((matrix.b**2 + matrix.d**2) ** 0.5 or 1.0) if is_scaled else size
 
 
 def _is_bold(page: Any, position: int, font: bytes) -> bool:
-    import pypdfium2.raw as pdfium
-
-    is_heavy = bool(pdfium.FPDFText_GetFontWeight(page, position) >= 600)
+    is_heavy = bool(pdfium().FPDFText_GetFontWeight(page, position) >= 600)
     return is_heavy or re.search(rb"bold|black|heavy|-bx|bx\d|medi\b", font.lower()) is not None
