@@ -49,9 +49,10 @@ _HEADING_NUMBER = re.compile(
 )
 _HYPHEN = re.compile(rf"-\n(?!(?:{'|'.join(JOINING)})\b)")
 _CUT_WORD = re.compile(rf"(?<=[a-z])(?:{CUT}|- )(?!(?:{'|'.join(JOINING)})\b)(?=[a-z])")
-_HEADING_START, _HEADING_STOP = "\x05", "\x06"
-_BROKEN_HEADING = re.compile(f"{_HEADING_START}([^{_HEADING_STOP}]*){_HEADING_STOP}")
-"""A heading of several lines, until it is known which words a hyphen cuts."""
+_END_OF_LINE = re.compile(r"(?<=[^\W\d_])- (?=[^\W\d_])")
+_LINE_START, _LINE_STOP = "\x05", "\x06"
+_BROKEN_HEADING = re.compile(f"{_LINE_START}([^{_LINE_STOP}]*){_LINE_STOP}")
+"""A heading or row of several lines, until it is known which words a hyphen cuts."""
 _MIN_NUMBERED_PAGES, _MIN_NUMBERED_SHARE = 3, 0.25
 _ENDS_WITH_PAGE = re.compile(r"[\s.](\d{1,4})$")
 _FEWEST_ENTRIES = 4
@@ -369,7 +370,7 @@ def _to_markdown(blocks: Sequence[list[Line]], body: float) -> Iterator[str]:
                 level = 1 + next((rank for rank, size in enumerate(sizes) if block[0].size >= size), len(sizes))
                 words = literal_text(chapter + _NOTE_MARK.sub("", _text(block)))
                 heading = f"{'#' * level} {words}"
-                heading = f"{_HEADING_START}{heading}{_HEADING_STOP}" if "\n" in heading else heading
+                heading = _one_line(heading)
                 yield f"{heading}{chapter_feeds}{feeds[number]}"
                 chapter = chapter_feeds = ""
             elif block[0].row:
@@ -386,9 +387,10 @@ def _is_item(line: Line) -> bool:
 
 def _table(block: Sequence[Line], above: Line | None) -> str:
     """Rows as a table; one that goes on from the page before, or names no columns, has no header."""
-    rows = [[literal_text(_CUT_WORD.sub("", cell).replace(CUT, "-")) for cell in line.row] for line in block]
+    rows = [[literal_text(_END_OF_LINE.sub(CUT, cell)) for cell in line.row] for line in block]
     goes_on = above is not None and len(above.row) == len(block[0].row) and above.page < block[0].page
-    return table(rows, header=not goes_on and has_header(block))
+    lines = table(rows, header=not goes_on and has_header(block)).split("\n")
+    return "\n".join(_one_line(line.replace(CUT, "-\n")) for line in lines)
 
 
 def _code(block: Sequence[Line]) -> str:
@@ -443,6 +445,11 @@ def _text(block: Sequence[Line]) -> str:
     if CUT in text:
         text = _NAME_WITH_CUT.sub(lambda match: match[0].replace(CUT, "-"), text).replace(CUT, "-\n")
     return text + feeds
+
+
+def _one_line(text: str) -> str:
+    """A heading or row with marks around it if a hyphen cuts words in it."""
+    return f"{_LINE_START}{text}{_LINE_STOP}" if "\n" in text else text
 
 
 def _on_one_line(heading: re.Match[str]) -> str:

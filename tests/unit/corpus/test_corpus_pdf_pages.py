@@ -273,9 +273,9 @@ def test_a_cell_that_goes_on_below_stays_one_and_a_table_without_a_header_has_no
 
 
 def test_cells_that_are_drawn_one_after_another_are_rows(tmp_path):
-    cells = [(72, 700, "Berth"), (200, 700, "Keeper"), (72, 680, "North pier behind"), (72, 668, "the crane"), (200, 680, "Ann"), (72, 648, "south"), (200, 648, "Bo")]  # fmt: skip
+    cells = [(72, 700, "Berth"), (200, 700, "Keeper"), (72, 680, "Pier at the har-"), (72, 668, "bour crane"), (200, 680, "Ann"), (72, 656, "south"), (200, 656, "Bo")]  # fmt: skip
     text = read_file(tmp_path / "a.pdf", pdf([(0, 10, x, y, words) for x, y, words in cells])).text
-    assert text.endswith("| Berth | Keeper |\n| --- | --- |\n| North pier behind the crane | Ann |\n| south | Bo |")
+    assert text.endswith("| Berth | Keeper |\n| --- | --- |\n| Pier at the harbour crane | Ann |\n| south | Bo |")
 
 
 def test_a_table_goes_on_on_the_next_page(tmp_path):
