@@ -34,6 +34,8 @@ no hit has twice, and of long questions only so much, about nine rare words; see
 SURE_SHARE, MIN_MEANING, MIN_IN_PIECE = 0.7, 0.45, 0.6
 """Share of an English question that is enough by itself. With less, and without a name that a hit has, a piece of the
 first hits must mean what is asked (cosine) or have so much of its words: everyday words stand in every long text."""
+SURE_MEANING, MIN_SHARE_OF_MEANT = 0.6, 0.3
+"""Where a piece means so much of what is asked, a smaller share is enough: people ask in words of their own."""
 _READ_HITS = 10  # Hits whose pieces are looked at
 _MIN_SHARE_OF_LANGUAGE = {"zh": 0.35, "th": 0.65, "lo": 0.65, "km": 0.65, "my": 0.65}
 _MIN_SHARE_OF_WORDS = 0.42
@@ -80,9 +82,7 @@ class _ReadQuestion:
     spelled: Sequence[str]  # All words as the question has them
     names: Collection[str]  # Those of these that are names
     words_of: Callable[[str], Collection[str]]  # Content words of one of these
-    min_share: float  # Least share that is an answer
-    # Whether the hits mean what is asked, where they have no large share of it
-    is_about: Callable[[], bool] = lambda: True
+    min_share: Callable[[], float]  # Least share that is an answer, from what the hits mean
     max_weight: float = inf  # Of all words together
     second_hit: float = 0.0  # How much words count that only a second hit has
 
@@ -94,7 +94,7 @@ class _ReadQuestion:
         added = np.array([(np.maximum(shares - share, 0.0) @ weights).max() for share in shares])
         best = (shares @ weights + self.second_hit * added).max()
         enough = min(weights.sum(), self.max_weight)
-        is_answered = bool(best >= SURE_SHARE * enough or (best >= self.min_share * enough and self.is_about()))
+        is_answered = bool(best >= SURE_SHARE * enough or best >= self.min_share() * enough)
         missing = {self.words[number] for number in np.flatnonzero((weights > 0) & ~shares.any(axis=0)).tolist()}
         counted = np.count_nonzero(weights)
         lacking = [word for word in self.spelled if missing.intersection(self.words_of(word))]
@@ -115,7 +115,7 @@ def _read(question: str, hits: Sequence[Hit], spoken: Language) -> _ReadQuestion
     letters = np.array([_MAX_LETTERS if word in in_names else min(len(word), _MAX_LETTERS) for word in words])
     least = _MIN_SHARE_OF_LANGUAGE.get(spoken.code, _MIN_SHARE_OF_WORDS)
     spelled = spelled if is_plain(question) else []
-    return _ReadQuestion(words, letters, shares, spelled, names, spoken.words, least, second_hit=_SECOND_HIT)
+    return _ReadQuestion(words, letters, shares, spelled, names, spoken.words, lambda: least, second_hit=_SECOND_HIT)
 
 
 def _read_english(question: str, hits: Sequence[Hit], spoken: Language) -> _ReadQuestion:
@@ -135,17 +135,20 @@ def _read_english(question: str, hits: Sequence[Hit], spoken: Language) -> _Read
     weights = np.array([rarity(word) * (word not in _vague_stems() or stems <= _vague_stems()) for word in words])
     weights *= 1 + (np.array([word in in_names for word in words], dtype=bool) & ~shares.any(axis=0))
     proper = frozenset().union(*(stems_of(name) for name in names if not (name.islower() and is_english(name))))
-    is_about = partial(_is_about, question, hits, has_name=not proper.isdisjoint(chain(*held)))
-    return _ReadQuestion(words, weights, shares, spelled, names, stems_of, MIN_SHARE, is_about, MAX_RARITY)
+    min_share = partial(_min_share, question, hits, has_name=not proper.isdisjoint(chain(*held)))
+    return _ReadQuestion(words, weights, shares, spelled, names, stems_of, min_share, MAX_RARITY)
 
 
-def _is_about(question: str, hits: Sequence[Hit], *, has_name: bool) -> bool:
-    """True if hits have a name of a question, or a piece of the first ones means what it asks or has its words."""
-    if has_name:
-        return True
+def _min_share(question: str, hits: Sequence[Hit], *, has_name: bool) -> float:
+    """Least share of an English question that hits must have, by whether a piece of the first ones means what it asks.
+
+    Everyday words alone are not enough, unless hits have a name of the question.
+    """
     features = Candidates.of(question, ranked(hits[:_READ_HITS])).features
-    meaning, words = (features[:, FEATURES.index(name)] for name in ("meaning", "words"))
-    return bool((meaning >= MIN_MEANING).any() or (words >= MIN_IN_PIECE).any())
+    meaning, words = (features[:, FEATURES.index(name)].max(initial=0.0) for name in ("meaning", "words"))
+    if meaning >= SURE_MEANING:
+        return MIN_SHARE_OF_MEANT
+    return MIN_SHARE if has_name or meaning >= MIN_MEANING or words >= MIN_IN_PIECE else SURE_SHARE
 
 
 def _shares_of_hits(content: Sequence[str], words_of_hits: Sequence[Sequence[str]], spoken: Language) -> FloatArray:

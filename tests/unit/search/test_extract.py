@@ -156,6 +156,10 @@ METRICS = (
 )
 SCREEN = "Are letters hard to read? Choose another scale: the text of all windows on the screen becomes larger."
 QUEUE = "The monitor of Heron keeps its letters in a queue of seven days."
+SNAPSHOTS = (
+    "Files that were removed by mistake can be restored from the nightly snapshot for thirty days. Open the folder, "
+    "choose an earlier version and copy it back."
+)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +169,8 @@ QUEUE = "The monitor of Heron keeps its letters in a queue of seven days."
         (LETTERS, f"{METRICS}\n\nWith `big`, letters on a monitor are drawn bigger.", True),
         ("How can old people read small letters on the screen?", SCREEN, True),
         ("What does Heron do with letters from abroad?", QUEUE, True),
+        ("I deleted the folder of a colleague by mistake. Who brings back photos?", SNAPSHOTS, True),
+        ("I lost the folder of a colleague by mistake. Who pays for photographs?", SNAPSHOTS, False),
     ],
 )
 def test_everyday_words_in_a_text_about_something_else_are_no_answer(question, text, is_quoted):
