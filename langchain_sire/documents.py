@@ -174,7 +174,7 @@ def evidence_to_langchain(evidence: Evidence) -> LangChainDocument:
         metadata = {**copy.deepcopy(original.metadata), KEY: {**original.metadata.get(KEY, {}), "spans": spans}}
         return LangChainDocument(id=original.id, page_content=evidence.text, metadata=metadata)
     document = hit_to_langchain(evidence.cut_hit())
-    document.metadata[KEY]["spans"] = spans
+    document.metadata[KEY] |= {"spans": spans, **({"pages": pages} if (pages := evidence.pages) else {})}
     return document
 
 
@@ -203,6 +203,7 @@ def _about(hit: Hit) -> dict[str, Any]:
             "path": [step.note for step in hit.path],
         }
     )
+    about |= {key: value for key, value in (("title", hit.unit.title), ("pages", hit.pages())) if value}
     if differing := {key: list(values) for key, values in hit.differing.items() if key != TYPES_KEY}:
         about["differing"] = copy.deepcopy(differing)
     return about

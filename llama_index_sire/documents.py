@@ -486,6 +486,7 @@ def to_scored_node(hit: Hit) -> NodeWithScore:
     if differing:
         about["sire_differing"] = copy.deepcopy(differing)
     about["sire_path"] = [step.note for step in hit.path]
+    about |= {key: value for key, value in (("sire_title", hit.unit.title), ("sire_pages", hit.pages())) if value}
     node.__dict__["metadata"] = HitMetadata(node.metadata, about)  # an assignment would make a plain dict of it
     return NodeWithScore(node=node, score=max(float(hit.score), _LEAST))
 
@@ -502,6 +503,7 @@ def evidence_node(evidence: Evidence) -> NodeWithScore:
         start = node.start_char_idx
         node.start_char_idx, node.end_char_idx = start + spans[0][0], start + spans[-1][1]
     about = node.metadata.about if isinstance(node.metadata, HitMetadata) else {}
+    about |= {"sire_pages": pages} if (pages := evidence.pages) else {}
     node.__dict__["metadata"] = HitMetadata(node.metadata, {**about, "sire_spans": [list(span) for span in spans]})
     return scored
 

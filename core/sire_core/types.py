@@ -380,6 +380,11 @@ class Hit:
         pages = [block.page for block in self.unit.blocks if block.start <= start]
         return pages[-1] if pages and pages[0] == self.page else self.page
 
+    def pages(self, start: int = 0, end: int | None = None) -> list[int]:
+        """Pages that the text of a passage, or a part of it, stands on, ascending; empty where there are none."""
+        first, last = (self.page_at(at) for at in (start, len(self.unit.text) if end is None else end))
+        return [] if first is None or last is None else list(range(first, last + 1))
+
     def snippet(self, question: str, length: int = 240) -> str:
         """The sentences of the text around the one that shares most with a question, on one line, for people.
 

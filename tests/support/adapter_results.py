@@ -21,6 +21,8 @@ class Found:
     score: float
     path: list[str]
     differing: dict[str, list[Any]]
+    title: str = ""
+    pages: list[int] | None = None
 
 
 @dataclass(frozen=True)

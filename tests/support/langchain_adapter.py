@@ -86,6 +86,7 @@ class LangChain:
         about = document.metadata["sire"]
         own = {key: value for key, value in document.metadata.items() if key != "sire"}
         rest = (about["kind"], about["doc_ids"], about["score"], about["path"], about.get("differing", {}))
+        rest = (*rest, about.get("title", ""), about.get("pages"))
         return Found(document.id, document.page_content, own, *rest)
 
     def search(self, retriever, question, **options):

@@ -86,11 +86,11 @@ class LlamaIndex:
     @staticmethod
     def found(scored):
         node = scored.node
-        about = {
-            key: node.metadata[f"sire_{key}"] for key in ("kind", "doc_ids", "path", "differing") if _has(node, key)
-        }
+        keys = ("kind", "doc_ids", "path", "differing", "title", "pages")
+        about = {key: node.metadata[f"sire_{key}"] for key in keys if _has(node, key)}
         own = {key: value for key, value in node.metadata.items() if not key.startswith("sire_")}
         rest = (about["kind"], about["doc_ids"], scored.score, about["path"], about.get("differing", {}))
+        rest = (*rest, about.get("title", ""), about.get("pages"))
         return Found(node.node_id, node.text, own, *rest)
 
     def search(self, retriever, question, **options):

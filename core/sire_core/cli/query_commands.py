@@ -107,9 +107,9 @@ def query(
 
     Example: sire query my-index "When did Lothair II's mother die?" -k 5 --explain
 
-    JSON: a list of {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "metadata", "path",
-    "snippet"}; path is a list of {"step", "ids", "note"}. With --max-tokens: a list of {"id", "doc_ids", "title",
-    "page", "spans", "text"}; spans are characters of the passage that are quoted.
+    JSON: a list of {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "pages", "metadata", "path",
+    "snippet"}; pages where there are any; path is a list of {"step", "ids", "note"}. With --max-tokens: a list of
+    {"id", "doc_ids", "title", "page", "spans", "text"}; spans are characters of the passage that are quoted.
     """
     check_folder(folder, question)
     choosing.check(shows_paths=explain or html is not None, as_json=as_json)
@@ -195,6 +195,7 @@ def hit_json(hit: Hit, question: str) -> dict[str, Any]:
         "text": unit.text,
         "doc_ids": list(hit.doc_ids),
         "chunk_ids": list(unit.chunk_ids),
+        **({"pages": pages} if (pages := hit.pages()) else {}),
         "metadata": dict(hit.metadata),
         "path": [{"step": step.step, "ids": list(step.ids), "note": step.note} for step in hit.path],
         "snippet": hit.snippet(question),

@@ -87,5 +87,5 @@ def documents_of(hit: Hit, cite_key: str = "") -> str:
 
 def page_label(hit: Hit) -> str:
     """The pages of a hit, as `page 3` or `pages 3-4`; empty where there are none."""
-    last = hit.page_at(len(hit.unit.text))
-    return "" if last is None else f"page {last}" if last == hit.page else f"pages {hit.page}-{last}"
+    pages = hit.pages()
+    return f"pages {pages[0]}-{pages[-1]}" if pages[1:] else "".join(f"page {page}" for page in pages)

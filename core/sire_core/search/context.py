@@ -107,6 +107,11 @@ class Evidence:
         return self.hit.page_at(self.spans[0][0])
 
     @property
+    def pages(self) -> list[int]:
+        """Pages that the quoted parts stand on; see `Hit.pages`."""
+        return self.hit.pages(self.spans[0][0], self.spans[-1][1])
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """Why the passage was found."""
         return tuple(step.note for step in self.hit.path)

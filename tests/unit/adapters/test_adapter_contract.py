@@ -15,6 +15,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents, demo_questions
+from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, CorpusError, EmbedderMismatchError, IndexMissingError
 from sire_core.files.readers import read_documents
 from sire_core.recipes import REGISTRY
@@ -54,6 +55,23 @@ def test_documents_come_back_with_their_ids_and_all_metadata(adapter, texts, rec
     scores = [hit.score for hit in found]
     assert scores == sorted(scores, reverse=True)
     assert len(adapter.search(retriever, QUESTION, k=2)) == 2
+
+
+def test_hits_and_quotes_name_the_headings_above_them_and_all_their_pages(adapter):
+    text = (
+        "# Boilers\n\nThe pump is primed by hand.\n\n## Valves\n\nThe valve opens at three bars.\n\fThe lid is blue.\n"
+    )
+    index = Index(chunker=SentenceChunker(24, overlap_tokens=0))
+    index.build(
+        [Document("manual.pdf", f"{text}\fThe hatch is green, and nobody opens it in winter.\n", title="Plant")]
+    )
+    question = "At how many bars does the valve open?"
+    [hit] = adapter.search(adapter.over(index, k=1), question)
+    assert (hit.title, hit.pages) == ("Plant > Boilers > Valves", [1, 2])
+    [quote] = adapter.search(adapter.over(index, k=1, max_tokens=12), question)
+    assert ("three bars" in quote.text, quote.pages) == (True, [1])
+    plain = adapter.Retriever.from_documents([adapter.document("a", "The hatch opens.")], k=1)
+    assert [(hit.title, hit.pages) for hit in adapter.search(plain, "What opens?")] == [("", None)]
 
 
 def test_units_have_what_their_passages_agree_on(adapter, texts):

@@ -64,6 +64,6 @@ def test_what_a_search_says_of_a_document_is_plain_json_and_moves_no_value_of_th
     about = found.metadata["sire"]
     assert found.metadata == {**mine, "sire": about, "user_sire": "mine"}
     assert [type(about[key]) for key in ("score", "level", "kind")] == [float, int, str]
-    assert set(about) == {"score", "kind", "level", "doc_ids", "chunk_ids", "path"}
-    assert (about["kind"], about["doc_ids"]) == ("chunk", ["a"])
+    assert set(about) == {"score", "kind", "level", "doc_ids", "chunk_ids", "path", "title"}
+    assert (about["kind"], about["doc_ids"], about["title"]) == ("chunk", ["a"], "Mine")
     assert json.loads(json.dumps(found.metadata)) == found.metadata
