@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from llama_index.core.bridge.pydantic import Field, field_validator
+from llama_index.core.bridge.pydantic import ConfigDict, Field, field_validator
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
@@ -25,6 +25,8 @@ class EvidencePostprocessor(BaseNodePostprocessor):
         max_tokens: Tokens of all nodes together.
         context_options: A reranker of blocks, or another way to count tokens; see `ContextOptions`. It is not saved.
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     max_tokens: int = Field(default=2000, gt=0, description="Tokens of all nodes together.")
     context_options: Any = Field(default=ContextOptions(), exclude=True, description="A reranker of blocks.")

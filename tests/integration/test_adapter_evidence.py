@@ -90,6 +90,8 @@ def test_a_reranker_of_blocks_is_an_option_and_other_objects_are_refused() -> No
     for make in (langchain_sire.EvidenceCompressor, llama_index_sire.EvidencePostprocessor):
         with pytest.raises(ValueError, match="Expected ContextOptions"):
             make(context_options={"rerank": "colbert"})
+        with pytest.raises(ValueError, match="max_token\n"):
+            make(max_token=9)
     index = langchain_sire.SireRetriever.from_documents(langchain_documents()).index
     for fields in ({"scores": "similarity", "max_tokens": 9}, {"context_options": ContextOptions()}):
         with pytest.raises(ConfigurationError, match="max_tokens"):

@@ -76,7 +76,8 @@ class EvidenceOptions:
         )
         context = index.context(question, self.max_tokens, options=options, **search)
         if not context.evidence:
-            note("No evidence: nothing passes the filter, or not one word fits the number of tokens.")
+            few = f"not one word of them fits {self.max_tokens} tokens; allow more"
+            note(f"No evidence: {few if context.left_out else 'nothing was found, or nothing passes the filter'}.")
         typer.echo(context.text or ("[]" if as_json else ""))
         if self.more and context.more:
             matching = count(len(context.more), "further document matches", "further documents match")

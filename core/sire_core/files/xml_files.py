@@ -28,6 +28,7 @@ from sire_core.files.xml_entities import without_entities
 from sire_core.text.pluralize import count, some
 
 _MANIFEST = "META-INF/manifest.xml"
+_HEADING_STYLE = re.compile(r"Title|Heading_20_([1-9])")
 _LEFT_OUT = frozenset("binary script style metadata tracked-changes sequence-decls forms document-info genre".split())
 _HEADINGS = frozenset("title head heading subtitle".split())
 _TITLES = ("book-title", "article-title", "doctitle")
@@ -253,10 +254,11 @@ class _OpenDocument:
             raise CorpusError(ENCRYPTED)
         self._content = _root(packed.read("content.xml"))
         self._objects: set[str] = set()  # which are read
+        styles = [element for element in self._content.iter() if _name(element) == "style"]
+        self._parent_styles = {_attribute(style, "name"): _attribute(style, "parent-style-name") for style in styles}
         self._scripts = {
             _attribute(style, "name"): raised if position.startswith(("super", *"123456789")) else lowered
-            for style in self._content.iter()
-            if _name(style) == "style"
+            for style in styles
             for properties in style
             if (position := _attribute(properties, "text-position")) and position[0] != "0"
         }
@@ -276,13 +278,10 @@ class _OpenDocument:
     def _blocks(self, parent: Any, level: int) -> Iterator[str]:
         for element in parent:
             name = _name(element)
-            if name == "h":
-                deep = whole_number(_attribute(element, "outline-level"), 1)
-                words = " ".join(write_scripts(self._words(element)).split())
-                yield f"{'#' * min(deep, _LEVEL)} {words}"
-                yield from self._behind(element)
-            elif name == "p":
-                yield plain_text(write_scripts(self._words(element)))
+            if name in ("h", "p"):
+                words, deep = write_scripts(self._words(element)), self._depth(element)
+                is_heading = deep and (words.strip() or name == "h")
+                yield f"{'#' * min(deep, _LEVEL)} {' '.join(words.split())}" if is_heading else plain_text(words)
                 yield from self._behind(element)
             elif name == "list":
                 items = ["\n".join(filter(None, self._blocks(item, level + 1))) for item in element]
@@ -293,6 +292,14 @@ class _OpenDocument:
                 yield from self._object(element)
             elif name and name not in _LEFT_OUT:
                 yield from self._blocks(element, level)
+
+    def _depth(self, paragraph: Any) -> int:
+        """Depth of a heading, also of a paragraph that only has the style of one; 0 of other paragraphs."""
+        if _name(paragraph) == "h":
+            return whole_number(_attribute(paragraph, "outline-level"), 1)
+        style = _attribute(paragraph, "style-name")
+        match = _HEADING_STYLE.fullmatch(self._parent_styles.get(style) or style)
+        return int(match[1] or 1) if match else 0
 
     def _behind(self, paragraph: Any) -> Iterator[str]:
         """Notes, comments, text boxes and charts of a paragraph."""

@@ -188,8 +188,9 @@ class ScoredSentences:
         return "\n\n" not in each.text[first.end : second.start]
 
     def linked_rows(self, position: int) -> list[int]:
-        """Rows of other passages with a rare word of a sentence that the question lacks, such as a name."""
-        names = self.words(position) - stems(self.question, self.candidates.spoken)
+        """Rows of other passages with a rare word of a sentence that the question lacks, such as a name; no numbers."""
+        question_stems = stems(self.question, self.candidates.spoken)
+        names = [word for word in self.words(position) - question_stems if not word.isdigit()]
         matches = {name: [other for other in range(len(self.is_open)) if name in self.words(other)] for name in names}
         others = {other for places in matches.values() if len(places) <= _MAX_NAMED for other in places}
         return [
@@ -205,10 +206,18 @@ class ScoredSentences:
         return [other for other, owner, item in items if (owner, item.headings) == (row, piece.headings)]
 
     def weak_rows(self, values: DoubleArray) -> BoolArray:
-        """True for rows that say much less than the best of their table, `[sentences]`: another one is asked for."""
-        is_weak = np.zeros(len(values), dtype=bool)
+        """True for rows where another one of their table is asked for, `[sentences]`.
+
+        Asked for are those with most of the question's words that not all rows have; others only if they score as well
+        as the best and have such a word, too.
+        """
+        is_weak, question_stems = np.zeros(len(values), dtype=bool), stems(self.question, self.candidates.spoken)
         for table, rows in _tables(self.candidates).items():
-            is_weak[rows] = bool(table) & (values[rows] < values[rows].max() - _ROW_WITHIN)
+            if table:
+                shared = [self.words(row) & question_stems for row in rows]
+                names = np.array([len(words - frozenset.intersection(*shared)) for words in shared])
+                is_low = values[rows] < values[rows].max() - _ROW_WITHIN
+                is_weak[rows] = (names < names.max()) & (is_low | (names == 0)) if names.any() else is_low
         return is_weak
 
     def denies(self, position: int) -> bool:
@@ -330,8 +339,9 @@ def _chosen(scored: ScoredSentences, values: Sequence[DoubleArray], room: int, k
         if piece.kind == ROW:
             best_rows.setdefault((row, piece.header), value[position])
         for linked in (*scored.linked_rows(position), *scored.values_beside(position)):
-            for each in waiting:
+            for each, is_weak_row in zip(waiting, weak_rows, strict=True):
                 each[linked] = max(each[linked], value[position] - _ROW_WITHIN)
+                is_weak_row[linked] = False
         for before, beside in ((False, position + 1), (True, position - 1)):
             if kind == "parts" and 0 <= beside < len(value) and scored.candidates.owner[beside] == row:
                 bonus, least = _BESIDE[scored.share_paragraph(position, beside), before]

@@ -465,6 +465,7 @@ def test_query_prints_evidence_within_a_number_of_tokens(index):
         assert count_tokens(printed) <= max_tokens
         assert all(one["text"] for one in json.loads(printed))
     assert ["m-2"] in [one["doc_ids"] for one in json.loads(printed)]
+    assert "not one word of them fits 1 tokens; allow more" in run("query", index, question, "--max-tokens", 1).stderr
     for wrong in (["--more"], ["--max-tokens", 9, "--explain"], ["--max-tokens", 9, "--json", "--more"]):
         assert run("query", index, question, *wrong, code=1).stderr
 

@@ -337,6 +337,25 @@ def fill_cells(table, rows):
                 getattr(cell, "text_frame", cell).add_paragraph().text = words
 
 
+def write_odt(path, body, styles=""):
+    spaces = ("office", "text", "table", "style")
+    names = "".join(f' xmlns:{n}="urn:oasis:names:tc:opendocument:xmlns:{n}:1.0"' for n in spaces)
+    body = f"<office:body><office:text>{body}</office:text></office:body>"
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        made.writestr("content.xml", f"<office:document-content{names}>{styles}{body}</office:document-content>")
+
+
+def test_paragraphs_with_the_style_of_a_heading_are_headings(tmp_path):
+    """As LibreOffice writes them when it converts other formats."""
+    style = '<style:style style:name="P1" style:family="paragraph" style:parent-style-name="Heading_20_1"/>'
+    texts = {"P1": "Purchasing", "Standard": "Orr signs.", "Heading_20_2": "Suppliers", "Heading_20_Note": "None."}
+    body = "".join(f'<text:p text:style-name="{name}">{text}</text:p>' for name, text in texts.items())
+    write_odt(tmp_path / "a.odt", body, f"<office:automatic-styles>{style}</office:automatic-styles>")
+    document = read_file(tmp_path / "a.odt")
+    assert (document.title, document.text) == ("Purchasing", "# Purchasing\n\nOrr signs.\n\n## Suppliers\n\nNone.")
+
+
 def write_odt_table(path, rows):
     cells = [
         ["".join(f"<text:p>{words}</text:p>" for words in paragraphs) for paragraphs in row] for row in rows
@@ -347,11 +366,7 @@ def write_odt_table(path, rows):
         + "</table:table-row>"
         for row in cells
     )
-    names = "".join(f' xmlns:{n}="urn:oasis:names:tc:opendocument:xmlns:{n}:1.0"' for n in ("office", "text", "table"))
-    content = f"<office:document-content{names}><office:body><office:text><table:table>{body}</table:table></office:text></office:body></office:document-content>"
-    with zipfile.ZipFile(path, "w") as made:
-        made.writestr("mimetype", "application/vnd.oasis.opendocument.text")
-        made.writestr("content.xml", content)
+    write_odt(path, f"<table:table>{body}</table:table>")
 
 
 @pytest.mark.parametrize(("suffix", "nothing"), [("docx", ""), ("odt", ""), ("pptx", "0")])

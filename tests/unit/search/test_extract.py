@@ -477,6 +477,12 @@ TEXTS = {
         f"What is the extension of the keeper of the {machine}?", [hit("machines", MACHINES), hit("phones", PHONES)],
         [f"{machine}: room {100 + n}; keeper {name}", f"{name}: extension {4400 + n}"],
     ) for n, (name, machine) in enumerate(PEOPLE.items())},
+    "the row of the name that is asked for, not one with a time": (
+        "How fast does Brandt come when otter breaks?",
+        [hit("contract", "# Scope\n\nBrandt repairs kestrel, badger and otter on site.\n\n# Times\n\nClass | Servers | Response\n"
+             "--- | --- | ---\nGold | kestrel | 4 hours, also on Sundays\nSilver | badger, otter | next working day\n")],
+        ["Brandt repairs kestrel, badger and otter on site.", "Silver: Servers badger, otter; Response next working day"],
+    ),
 }  # fmt: skip
 
 
