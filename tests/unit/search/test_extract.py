@@ -477,6 +477,13 @@ TEXTS = {
         f"What is the extension of the keeper of the {machine}?", [hit("machines", MACHINES), hit("phones", PHONES)],
         [f"{machine}: room {100 + n}; keeper {name}", f"{name}: extension {4400 + n}"],
     ) for n, (name, machine) in enumerate(PEOPLE.items())},
+    "the sentence about a name that another one gives, without a word of the question but one": (
+        "Which fuse does the preamplifier of invoice CV-2291 have?",
+        [part("mail", "The invoice CV-2291 is for two preamplifiers of the type Lark 40, which need 48 volts.", "Mail"),
+         part("log", "The Lark 40 has a slow fuse of 315 mA.\n\nThe fuse of the lamp is old.", "Repairs")],
+        ["The invoice CV-2291 is for two preamplifiers of the type Lark 40, which need 48 volts.",
+         "The Lark 40 has a slow fuse of 315 mA."],
+    ),
     "the row of the name that is asked for, not one with a time": (
         "How fast does Brandt come when otter breaks?",
         [hit("contract", "# Scope\n\nBrandt repairs kestrel, badger and otter on site.\n\n# Times\n\nClass | Servers | Response\n"
