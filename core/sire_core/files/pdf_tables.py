@@ -121,13 +121,13 @@ def _mark_rows(rows: Sequence[_Row], columns: Columns) -> None:
     number = sum(len(row.cells) > 1 for row in rows)
     if len(columns) < 2 or number < (_MIN_ROWS_OF_WIDE if len(columns) > 2 else _MIN_ROWS):
         return
-    texts: list[list[str]] = []
+    parts: list[list[list[str]]] = []  # texts of each cell of each row
     for row in rows:
         if len(row.cells) > 1:
-            texts.append([""] * len(columns))
+            parts.append([[] for _ in columns])
         for cell in row.cells:
-            column = _column(columns, cell.left)
-            texts[-1][column] = f"{texts[-1][column]} {cell.text}".strip()
+            parts[-1][_column(columns, cell.left)].append(cell.text)
+    texts = [[" ".join(cell).strip() for cell in row] for row in parts]
     by_column = [[cell for cell in column if cell] for column in zip(*texts, strict=True)]
     is_list = len(columns) == 2 and median(map(len, by_column[0])) < _MIN_LABEL_CHARS
     if is_list or sum(map(_is_prose, by_column)) > 1:

@@ -82,7 +82,8 @@ class _ReadQuestion:
     spelled: Sequence[str]  # All words as the question has them
     names: Collection[str]  # Those of these that are names
     words_of: Callable[[str], Collection[str]]  # Content words of one of these
-    min_share: Callable[[], float]  # Least share that is an answer, from what the hits mean
+    sure_share: float  # Share that is an answer whatever the hits mean
+    min_share: Callable[[], float]  # Least share that is an answer, from what the hits mean, for which they are read
     max_weight: float = inf  # Of all words together
     second_hit: float = 0.0  # How much words count that only a second hit has
 
@@ -94,7 +95,7 @@ class _ReadQuestion:
         added = np.array([(np.maximum(shares - share, 0.0) @ weights).max() for share in shares])
         best = (shares @ weights + self.second_hit * added).max()
         enough = min(weights.sum(), self.max_weight)
-        is_answered = bool(best >= SURE_SHARE * enough or best >= self.min_share() * enough)
+        is_answered = bool(best >= self.sure_share * enough or best >= self.min_share() * enough)
         missing = {self.words[number] for number in np.flatnonzero((weights > 0) & ~shares.any(axis=0)).tolist()}
         counted = np.count_nonzero(weights)
         lacking = [word for word in self.spelled if missing.intersection(self.words_of(word))]
@@ -115,7 +116,9 @@ def _read(question: str, hits: Sequence[Hit], spoken: Language) -> _ReadQuestion
     letters = np.array([_MAX_LETTERS if word in in_names else min(len(word), _MAX_LETTERS) for word in words])
     least = _MIN_SHARE_OF_LANGUAGE.get(spoken.code, _MIN_SHARE_OF_WORDS)
     spelled = spelled if is_plain(question) else []
-    return _ReadQuestion(words, letters, shares, spelled, names, spoken.words, lambda: least, second_hit=_SECOND_HIT)
+    return _ReadQuestion(
+        words, letters, shares, spelled, names, spoken.words, least, lambda: least, second_hit=_SECOND_HIT
+    )
 
 
 def _read_english(question: str, hits: Sequence[Hit], spoken: Language) -> _ReadQuestion:
@@ -135,20 +138,21 @@ def _read_english(question: str, hits: Sequence[Hit], spoken: Language) -> _Read
     weights = np.array([rarity(word) * (word not in _vague_stems() or stems <= _vague_stems()) for word in words])
     weights *= 1 + (np.array([word in in_names for word in words], dtype=bool) & ~shares.any(axis=0))
     proper = frozenset().union(*(stems_of(name) for name in names if not (name.islower() and is_english(name))))
-    min_share = partial(_min_share, question, hits, has_name=not proper.isdisjoint(chain(*held)))
-    return _ReadQuestion(words, weights, shares, spelled, names, stems_of, min_share, MAX_RARITY)
+    sure_share = SURE_SHARE if proper.isdisjoint(chain(*held)) else MIN_SHARE
+    min_share = partial(_min_share, question, hits, sure_share)
+    return _ReadQuestion(words, weights, shares, spelled, names, stems_of, sure_share, min_share, MAX_RARITY)
 
 
-def _min_share(question: str, hits: Sequence[Hit], *, has_name: bool) -> float:
+def _min_share(question: str, hits: Sequence[Hit], sure_share: float) -> float:
     """Least share of an English question that hits must have, by whether a piece of the first ones means what it asks.
 
-    Everyday words alone are not enough, unless hits have a name of the question.
+    Everyday words alone are not enough.
     """
     features = Candidates.of(question, ranked(hits[:_READ_HITS])).features
     meaning, words = (features[:, FEATURES.index(name)].max(initial=0.0) for name in ("meaning", "words"))
     if meaning >= SURE_MEANING:
         return MIN_SHARE_OF_MEANT
-    return MIN_SHARE if has_name or meaning >= MIN_MEANING or words >= MIN_IN_PIECE else SURE_SHARE
+    return MIN_SHARE if meaning >= MIN_MEANING or words >= MIN_IN_PIECE else sure_share
 
 
 def _shares_of_hits(content: Sequence[str], words_of_hits: Sequence[Sequence[str]], spoken: Language) -> FloatArray:
