@@ -49,7 +49,7 @@ class LanceStore:
         self._name = table
         self.name, self.description = f"lance {table}", f"LanceDB, table {table}"
         self._lock = threading.Lock()
-        self._stalled = False
+        self._forked = False
         register_after_fork(self)
 
     def table(self) -> Any:
@@ -103,18 +103,15 @@ class LanceStore:
         return await self._run(lambda: self._top(vector, n, where))
 
     def after_fork(self) -> None:
-        """In a process that was just forked: nobody holds the lock. LanceDB starts its own threads again, if it can."""
-        from lancedb import background_loop
-
-        self._lock = threading.Lock()
-        self._stalled = not hasattr(background_loop, "_reset_after_fork")
+        """In a process that was just forked: LanceDB's threads are gone, and starting them again may deadlock."""
+        self._forked, self._lock = True, threading.Lock()  # nobody holds it here
 
     def _open(self, name: str) -> Any:
         """A table as it is now: opening one costs as much as asking whether an open one is still there, and current."""
-        if self._stalled:
+        if self._forked:
             raise ConfigurationError(
-                "This LanceDB stalls in processes that are forked after it was imported. Update it (pip install -U "
-                "lancedb), or open the index after the fork (gunicorn without --preload)."
+                "LanceDB may stall in a process that is forked after it was imported. Open the index after the fork "
+                "(gunicorn without --preload), or start workers with multiprocessing's 'spawn'."
             )
         try:
             return self._db.open_table(name)
