@@ -6,7 +6,10 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from sire_core.documents.heading_paths import naming_title
 from sire_core.extraction.headings import base_title
@@ -15,6 +18,7 @@ from sire_core.text.words import FINAL_MARKS, cached_key, name_key, split_words,
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from typing_extensions import Self
 
     from sire_core.documents.stored_corpus import CorpusUpdate, StoredCorpus
@@ -226,34 +230,68 @@ def _continues(text: str, end: int) -> bool:
 _ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # JSON escapes no letters here
 
 
+_RUN_BITS, _RUN_SHIFT = 2048, np.uint16(5)
+"""Bits of a passage that stand for two or three bytes in a row, and what shifts 16 bits to a number below that."""
+_TEXTS_AT_ONCE = 256
+
+
 @dataclass(frozen=True, slots=True)
 class PassageTexts:
-    """Titles and texts of all passages as `folded` gives them, by content hash. An `Incremental` of the corpus."""
+    """Which bytes follow one another in the `folded` texts of passages. An `Incremental` of the corpus."""
 
-    texts: Mapping[str, str]
+    hashes: Sequence[str]  # content hashes of the passages
+    runs: NDArray[np.uint8]  # bits of each passage, packed, `[_RUN_BITS / 8, passages]`
 
     @classmethod
     def of(cls, corpus: StoredCorpus) -> Self:
         """Build from all passages."""
-        return cls(_folded_passages(corpus, corpus.units_by_hash))
+        hashes = list(corpus.units_by_hash)
+        return cls(hashes, _text_runs(corpus, hashes))
 
     def updated(self, update: CorpusUpdate) -> Self:
         """Update after a change."""
         after = update.after
-        texts = dict(self.texts)
-        for name in {update.before.hashes[chunk.id] for chunk in update.old_chunks} - after.units_by_hash.keys():
-            del texts[name]
-        new = {after.hashes[chunk.id] for chunk in update.new_chunks}
-        return type(self)(texts | _folded_passages(after, new - texts.keys()))
+        remaining = np.fromiter((name in after.units_by_hash for name in self.hashes), dtype=bool)
+        new_hashes = dict.fromkeys(after.hashes[chunk.id] for chunk in update.new_chunks)
+        new = [name for name in new_hashes if name not in update.before.units_by_hash]
+        runs = np.concatenate([self.runs[:, remaining], _text_runs(after, new)], axis=1)
+        return type(self)([*compress(self.hashes, remaining), *new], runs)
 
-    def holding(self, wordings: Sequence[str]) -> set[str]:
-        """Content hashes of the passages that contain all words of a form: only these may link it."""
-        return {name for name, _ in _candidates(self.texts, wordings)}
+    def may_hold(self, wordings: Sequence[str]) -> set[str]:
+        """Content hashes of all passages that contain the words of a form, and of few others."""
+        names = set[str]()
+        for words in (SurfaceForm(wording).words for wording in wordings):
+            possible = np.ones(len(self.hashes), dtype=bool)
+            for bit in {bit for word in words for codes in _runs(_encoded(word)) for bit in codes.tolist()}:
+                possible &= (self.runs[bit // 8] & (128 >> bit % 8)) != 0
+            names.update(compress(self.hashes, possible))
+        return names
 
 
-def _folded_passages(corpus: StoredCorpus, hashes: Iterable[str]) -> dict[str, str]:
+def _text_runs(corpus: StoredCorpus, hashes: Sequence[str]) -> NDArray[np.uint8]:
+    """Packed bits of passages, `[_RUN_BITS / 8, len(hashes)]`."""
     units, chunks = corpus.units_by_hash, corpus.chunk_by_id
-    return {name: folded(chunks[units[name][0]].index_text) for name in hashes}
+    parts = [np.zeros((0, _RUN_BITS // 8), dtype=np.uint8)]
+    for start in range(0, len(hashes), _TEXTS_AT_ONCE):
+        part = hashes[start : start + _TEXTS_AT_ONCE]
+        texts = [_encoded(folded(chunks[units[name][0]].index_text)) for name in part]
+        owners = np.arange(len(texts)).repeat(list(map(len, texts)))
+        bits = np.zeros((len(texts), _RUN_BITS), dtype=bool)
+        for codes in _runs(b"".join(texts)):  # those over the end of a text exclude nothing more
+            bits[owners[: len(codes)], codes] = True
+        parts.append(np.packbits(bits, axis=1))
+    return np.ascontiguousarray(np.concatenate(parts).T)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _runs(text: bytes) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
+    """Numbers below `_RUN_BITS` of each two and each three bytes in a row."""
+    letters = np.frombuffer(text, dtype=np.uint8).astype(np.uint16)
+    two = letters[:-1] * np.uint16(0x9E37) + letters[1:] * np.uint16(0x85EB)
+    return two >> _RUN_SHIFT, (two[:-1] + letters[2:] * np.uint16(0xC2B3)) >> _RUN_SHIFT
 
 
 def _candidates(texts: Mapping[str, str], wordings: Sequence[str]) -> Iterator[tuple[str, SurfaceForm]]:
