@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from sire_core.index_options import IndexOptions
 from sire_core.recipes.setting_types import RecipeSettings
-from sire_core.search.validity import SearchOptions
+from sire_core.search.search_options import SearchOptions
 
 if TYPE_CHECKING:
     from langchain_core.vectorstores import VectorStore

@@ -62,7 +62,7 @@ from sire_core.index import Index, warn_of_first_cost
 from sire_core.models.embedders import check_length, model_name
 from sire_core.models.sync import run_sync
 from sire_core.search.context import ContextOptions, check_options, context_text
-from sire_core.search.passages import check_returns
+from sire_core.search.search_options import check_search_options
 from sire_core.search.snapshot import unknown_keys
 from sire_core.search.validity import Day
 from sire_core.types import BuildReport
@@ -162,19 +162,7 @@ class SireRetriever(DocumentIndex):
         saved = SETTINGS.read(fields["index"].path) if isinstance(fields.get("index"), Index) else {}
         return {"title_key": saved["title_key"], **fields} if "title_key" in saved else fields
 
-    @field_validator("filter")
-    @classmethod
-    def _readable(cls, value: FilterLike) -> FilterLike:
-        parse_filter(value)
-        return value
-
     _check_context_options = field_validator("context_options")(check_options)
-
-    @field_validator("returns")
-    @classmethod
-    def _possible(cls, value: str) -> str:
-        check_returns(value)
-        return value
 
     @field_validator("search_kwargs")
     @classmethod
@@ -184,7 +172,14 @@ class SireRetriever(DocumentIndex):
     @model_validator(mode="after")
     def _possible_search(self) -> Self:
         check_search_type(self.search_type, {"max_tokens": self.max_tokens, **self.search_kwargs})
+        self.check_search({})
         return self
+
+    def check_search(self, options: Mapping[str, Any]) -> None:
+        """Refuse options that no search can use, and a recipe that the index does not hold."""
+        search = self.asked(options)
+        self.searched(search)
+        check_search_options(**{name: value for name, value in search.items() if name != "recipe"})
 
     def model_post_init(self, context: Any, /) -> None:
         """Titles of files are followed by this object alone."""

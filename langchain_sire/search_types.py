@@ -9,6 +9,7 @@ import numpy as np
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sire.options import SearchType
+from sire_core.arguments import check_choice
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ def check_search_type(search_type: str, options: Mapping[str, Any]) -> None:
     Raises:
         ConfigurationError: With the values that are allowed.
     """
-    if search_type not in OPTIONS:
-        raise ConfigurationError(f"search_type is one of {', '.join(get_args(SearchType))}, not {search_type!r}.")
+    check_choice("search_type", search_type, get_args(SearchType))
     if search_type != "similarity" and options.get("max_tokens") is not None:
         raise ConfigurationError(f"max_tokens has no effect with search_type={search_type!r}.")
     for kind, names in OPTIONS.items():

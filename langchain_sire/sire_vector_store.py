@@ -7,22 +7,22 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Union, get_args
 
 import numpy as np
 from langchain_core.documents import Document
-from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from langchain_sire.documents import Documents, Ids, from_texts, hit_to_langchain, with_ids
 from langchain_sire.embeddings import EmbeddingLike, LangChainEmbedder
 from langchain_sire.opening import SPELLINGS
-from langchain_sire.options import OpenOptions, StoreArguments, StoreOptions, StoreSearchOptions
+from langchain_sire.options import OpenOptions, SearchType, StoreArguments, StoreOptions, StoreSearchOptions
 from langchain_sire.retriever import SEARCH, SireRetriever
-from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, cosines, diverse
-from sire_core.arguments import lists_options, named
+from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, OPTIONS, cosines, diverse
+from sire_core.arguments import check_choice, lists_options, named
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.models.sync import run_sync
-from sire_core.search.passages import check_returns
+from sire_core.search.search_options import check_returns
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -234,6 +234,15 @@ class SireVectorStore(VectorStore):
         """See `max_marginal_relevance_search`."""
         hits = await self._hits(query, max(k, fetch_k), kwargs)
         return [self._document(hit) for hit in await diverse(self._searched(kwargs), query, hits, k, lambda_mult)]
+
+    def as_retriever(self, **kwargs: Any) -> VectorStoreRetriever:
+        """A retriever of LangChain over this store; what no search can use is refused here."""
+        made, kinds = super().as_retriever(**kwargs), get_args(SearchType)
+        check_choice("search_type", made.search_type, kinds)
+        names = [*SEARCH, *(name for kind in kinds for name in OPTIONS[kind])]
+        options = named("search_kwargs", made.search_kwargs, names, SPELLINGS)
+        self.documents.check_search({key: value for key, value in options.items() if key in SEARCH})
+        return made
 
     async def _hits(self, query: str, k: int, options: Mapping[str, Any]) -> list[Hit]:
         search_options = named("SireVectorStore.similarity_search", options, SEARCH, SPELLINGS)

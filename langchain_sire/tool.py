@@ -18,13 +18,13 @@ from langchain_sire.documents import KEY, evidence_to_langchain, hit_to_langchai
 from langchain_sire.reasoning import ReasoningChain, make_reasoner
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
-from sire_core.arguments import lists_options
+from sire_core.arguments import check_choice, lists_options
 from sire_core.documents.document_names import check_cite_key, citation, cited_names
 from sire_core.errors import ConfigurationError, NoAnswerError, QueryError
 from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.reason import Answer, ReasoningStep
+from sire_core.reason import STRATEGIES, Answer, ReasoningStep
 from sire_core.reason.options import AnyReasonerOptions
 from sire_core.search.context import Evidence, context_text
 from sire_core.search.validity import superseded_mark
@@ -195,8 +195,7 @@ def create_sire_answer_tool(
             raise ConfigurationError(f"The chain has its own {names}: give it to the chain.")
         chain = source
     else:
-        if via not in ("single", "ircot", "self-ask"):
-            raise ConfigurationError(f"via is 'ircot', 'self-ask' or 'single', not {via!r}.")
+        check_choice("via", via, tuple(STRATEGIES))
         chain = ReasoningChain(make_reasoner(via, source, llm, options), via)
     argument_names = {"question", "input", "query", "k", "filter", "as_of", "show_steps"}
     if args_schema is not None and (unknown := sorted(set(args_schema.model_fields) - argument_names)):

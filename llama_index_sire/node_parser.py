@@ -13,7 +13,7 @@ from typing import Any, Literal, Union
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import Field, SerializeAsAny, field_validator
+from llama_index.core.bridge.pydantic import Field, SerializeAsAny, field_validator, model_validator
 from llama_index.core.llms import LLM
 from llama_index.core.node_parser.interface import IdFuncCallable, NodeParser
 from llama_index.core.node_parser.node_utils import default_id_func
@@ -25,9 +25,11 @@ from llama_index_sire.calls import call
 from llama_index_sire.documents import to_documents, to_node
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.opening import resolve_llm
+from sire_core.arguments import named
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 from sire_core.index import Index
+from sire_core.models.embedders import check_embedder_name
 from sire_core.models.sync import run_sync
 from sire_core.progress import Bars
 from sire_core.recipes.registry import recipe_by_name
@@ -87,6 +89,15 @@ class SireNodeParser(NodeParser):
     # Not used, and what it is dumped as cannot be read back.
     id_func: IdFuncCallable = Field(default=default_id_func, exclude=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, values: Any) -> Any:
+        """Refuse unknown keywords, which LlamaIndex ignores; `to_dict` adds `call`."""
+        if not isinstance(values, Mapping):
+            return values
+        stored = ("call", "class_name")
+        return named(cls.__name__, {k: v for k, v in values.items() if k not in stored}, cls.model_fields)
+
     @field_validator("persist_dir", mode="before")
     @classmethod
     def _as_text(cls, value: Any) -> Any:
@@ -96,6 +107,8 @@ class SireNodeParser(NodeParser):
         """Refuse settings that make no sense before anything is read."""
         super().model_post_init(context)
         recipe_by_name(self.recipe, **self.recipe_settings)
+        if isinstance(self.embed_model, str):
+            check_embedder_name(self.embed_model)
         if self.embed_nodes and not isinstance(self.embed_model, BaseEmbedding):
             raise ConfigurationError("embed_nodes needs an embed_model of LlamaIndex, which embeds the questions too.")
         if (self.vector_store or self.docstore) and not self.persist_dir:

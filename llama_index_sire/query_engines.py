@@ -26,7 +26,7 @@ from llama_index_sire.filters import FilterLike, to_filter
 from llama_index_sire.opening import LLMLike, check_llm, resolve_llm
 from llama_index_sire.options import WorkflowOptions
 from llama_index_sire.retriever import SireRetriever
-from sire_core.arguments import limits_of, lists_options
+from sire_core.arguments import explains_keywords, kind_of, limits_of, lists_options, named
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
@@ -219,6 +219,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
     strategy: ClassVar[str]
     settings: ClassVar[type[Any]]
 
+    @explains_keywords({"retriever": "source", "index": "source", "similarity_top_k": "k", "top_k": "k"})
     def __init__(
         self,
         source: BaseRetriever | Index,
@@ -411,6 +412,9 @@ class QuestionEvent(StartEvent):
     query: str
 
 
+_OF_WORKFLOW = (*WorkflowOptions.__annotations__, "engine", "timeout")
+
+
 class ReasoningWorkflow(Workflow):
     """Runs a query engine as a workflow: `handler = workflow.run(query="...")`.
 
@@ -429,7 +433,9 @@ class ReasoningWorkflow(Workflow):
     def __init__(
         self, engine: ReasoningQueryEngine[Any], timeout: float | None = None, **options: Unpack[WorkflowOptions]
     ) -> None:
-        super().__init__(timeout=timeout, **options)
+        if not isinstance(engine, ReasoningQueryEngine):
+            raise ConfigurationError(f"engine is an IRCoTQueryEngine or the like, not {kind_of(engine)}.")
+        super().__init__(timeout=timeout, **named("ReasoningWorkflow", options, _OF_WORKFLOW))
         self.engine = engine
 
     @step

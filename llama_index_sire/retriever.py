@@ -51,7 +51,7 @@ from llama_index_sire.options import (
     TextsOptions,
     ViewOptions,
 )
-from sire_core.arguments import lists_options, named, parameters
+from sire_core.arguments import check_choice, explains_keywords, lists_options, named, parameters
 from sire_core.changes.app_settings import reading_settings, search_settings
 from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
@@ -61,10 +61,10 @@ from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index, warn_of_first_cost
 from sire_core.models.embedders import check_length
 from sire_core.models.sync import run_sync
-from sire_core.search.context import ContextOptions, check_budget, check_options, context_text
+from sire_core.search.context import ContextOptions, check_options, context_text
 from sire_core.search.history import standalone_question
-from sire_core.search.passages import check_returns
-from sire_core.search.validity import Day, SearchOptions
+from sire_core.search.search_options import SearchOptions, check_count, check_search_options
+from sire_core.search.validity import Day
 from sire_core.storage.index_files import read_manifest
 from sire_core.types import Document, to_uuid
 
@@ -132,6 +132,7 @@ class SireRetriever(BaseRetriever):
         ConfigurationError: `index` is not an index, `similarity_top_k` is below one, or a filter cannot be translated.
     """
 
+    @explains_keywords(SPELLINGS)
     def __init__(
         self,
         index: Index,
@@ -157,15 +158,17 @@ class SireRetriever(BaseRetriever):
             raise ConfigurationError(
                 f"index is an Index, not {type(index).__name__}; from_documents makes one, from_persist_dir opens one."
             )
-        if not isinstance(similarity_top_k, int) or similarity_top_k < 1:
-            raise ConfigurationError(f"similarity_top_k must be at least 1, not {similarity_top_k!r}.")
         filters = within(filters, doc_ids, node_ids)
-        to_filter(filters)  # a filter that cannot be read is refused here, not in the first search
-        check_returns(returns)
-        if scores not in SCORES:
-            raise ConfigurationError(f"scores is 'recipe' or 'similarity', not {scores!r}.")
+        # What no search can use is refused here, not by the first one.
+        check_count("similarity_top_k", similarity_top_k, ConfigurationError)
+        search: SearchOptions = {"filter": to_filter(filters), "returns": returns, "as_of": as_of}
+        check_search_options(**search, max_tokens=max_tokens)
+        check_choice("scores", scores, SCORES)
+        if not all(isinstance(each, TransformComponent) for each in transformations or ()):
+            raise ConfigurationError(
+                f"transformations is a list such as [SentenceSplitter()], not {transformations!r:.100}."
+            )
         if max_tokens is not None:
-            check_budget(max_tokens)
             check_options(context_options or ContextOptions())
             if scores == "similarity":
                 raise ConfigurationError("scores='similarity' is for whole nodes: leave max_tokens out.")
@@ -180,6 +183,7 @@ class SireRetriever(BaseRetriever):
         self.scores = scores
         self.as_of = as_of
         self.recipe = recipe
+        self.searched()
         saved: str | Sequence[str] = SETTINGS.read(index.path).get("title_key", "title")
         self.title_key = saved if title_key is None else title_key
         self.transformations = transformations

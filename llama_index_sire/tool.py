@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.base.response.schema import Response
-from llama_index.core.bridge.pydantic import Field, field_validator
+from llama_index.core.bridge.pydantic import ConfigDict, Field, field_validator
 from llama_index.core.memory.memory import BaseMemoryBlock
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.tools import FunctionTool
@@ -28,7 +28,7 @@ from llama_index_sire.query_engines import (
     empty_response,
 )
 from llama_index_sire.retriever import SireRetriever
-from sire_core.arguments import lists_options
+from sire_core.arguments import check_choice, lists_options, named
 from sire_core.documents.document_names import check_cite_key, citation, cited_names
 from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.index import Index
@@ -195,9 +195,9 @@ def create_sire_answer_tool(
             raise ConfigurationError(f"The engine has its own {names}: give it to the engine.")
         engine = source
     else:
-        if via not in _ENGINES:
-            raise ConfigurationError(f"via is 'ircot', 'self-ask' or 'single', not {via!r}.")
-        engine = _ENGINES[via](source, llm=llm, **options)
+        check_choice("via", via, tuple(_ENGINES))
+        options_of_engine = named("create_sire_answer_tool", options, EngineOptions.__annotations__)
+        engine = _ENGINES[via](source, llm=llm, **options_of_engine)
     answerer = _Answerer(engine, check_cite_key(cite_key))
     return FunctionTool.from_defaults(
         fn=answerer.answer,
@@ -263,6 +263,8 @@ class SireMemoryBlock(BaseMemoryBlock[str]):
     Raises:
         ValueError: An argument is something else.
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     name: str = "documents"
     description: str | None = "Passages of the indexed documents."

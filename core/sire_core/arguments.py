@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sire_core.errors import ConfigurationError
 
@@ -28,6 +29,33 @@ def similar_names(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
     compared = list(islice(names, _COMPARED))
     holding = [other for other in compared if len(name) > 2 and name.lower() in other.lower()]
     return holding[:limit] or difflib.get_close_matches(name, compared, n=limit)
+
+
+def did_you_mean(name: object, names: Iterable[str], otherwise: str = "") -> str:
+    """Return a question about the known name that is most like an unknown one; `otherwise` if none is."""
+    nearest = difflib.get_close_matches(str(name).lower(), list(names), n=1, cutoff=0.6)
+    return f"did you mean {nearest[0]!r}?" if nearest else otherwise
+
+
+def sentence_end(name: object, names: Iterable[str]) -> str:
+    """Return the end of a sentence about an unknown name: a question about the nearest one, or a full stop."""
+    hint = did_you_mean(name, names)
+    return f"; {hint}" if hint else "."
+
+
+def check_choice(argument: str, value: object, choices: Sequence[str]) -> None:
+    """Refuse a value that is not one of the names that an argument takes."""
+    if value not in choices:
+        raise ConfigurationError(
+            f"{argument} is one of {', '.join(choices)}, not {value!r}{sentence_end(value, choices)}"
+        )
+
+
+def unknown_name(kind: str, name: str, names: Collection[str]) -> ConfigurationError:
+    """The error about a recipe, strategy and the like that has no such name."""
+    hint = did_you_mean(name, names)
+    choose = f"{hint} Choose" if hint else "choose"
+    return ConfigurationError(f"There is no {kind} {name!r}; {choose} one of {', '.join(names)}.")
 
 
 def parameters(function: Callable[..., Any], *, without: Collection[str] = ()) -> tuple[str, ...]:
@@ -74,13 +102,37 @@ def named(
         name = other.get(word, word)
         if name not in names:
             words = [*names, *(spelling for spelling, proper in other.items() if proper in names)]
-            nearest = difflib.get_close_matches(word.lower(), words, n=1, cutoff=0.6)
-            advice = f"did you mean {nearest[0]!r}?" if nearest else f"known are {_listed(names, other)}."
+            advice = did_you_mean(word, words, f"known are {_listed(names, other)}.")
             raise TypeError(f"{called}() has no argument {word!r}; {advice}")
         if name in values:
             raise TypeError(f"{called}() got {name!r} twice: {word!r} is another word for it.")
         values[name] = value
     return values
+
+
+def explains_keywords(spellings: Mapping[str, str] | None = None) -> Callable[[Function], Function]:
+    """Decorate an `__init__` that takes other spellings, and whose errors name the class that was called, not a base.
+
+    Args:
+        spellings: Proper names by other words.
+    """
+
+    def decorate(method: Function) -> Function:
+        signature, names = inspect.signature(method), parameters(method)
+
+        @functools.wraps(method)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            called = type(self).__name__
+            kwargs = named(called, kwargs, names, spellings)
+            try:
+                signature.bind(self, *args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{called}(): {error}") from None
+            return method(self, *args, **kwargs)
+
+        return cast("Function", call)
+
+    return decorate
 
 
 def _listed(names: Collection[str], other: Mapping[str, str]) -> str:

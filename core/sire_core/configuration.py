@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.arguments import limits_of, named, parameters
+from sire_core.arguments import check_choice, kind_of, limits_of, named, parameters
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.filters import Filter, FilterLike, parse_filter
+from sire_core.index_options import MAX_FAILURE_RATIO, WORKERS
 from sire_core.models.usage import UsageLimits
 from sire_core.progress import ProgressLike, progress_of
-from sire_core.search.validity import SearchOptions
+from sire_core.search.search_options import SearchOptions
+from sire_core.settings import check_settings, setting
 from sire_core.text.languages import language_code
 
 if TYPE_CHECKING:
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
     )
     from sire_core.storage.manifest import BuiltRecipe, Manifest
 
-_EXTRACTIONS = ("joint", "native", "model+rules")
-
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
@@ -47,15 +47,15 @@ class Configuration:
     embedder: Embedder | str | None
     extractor: Extractor | None
     chunker: SentenceChunker | str | None
-    seed: int
-    workers: int
-    max_failure_ratio: float
     progress: Progress
+    seed: int = 0
+    workers: int = setting(WORKERS, low=1)
+    max_failure_ratio: float = setting(MAX_FAILURE_RATIO, low=0, high=1)
     limits: UsageLimits | None = None
-    extraction: str | None = None
+    extraction: str | None = setting(None, choices=("joint", "native", "model+rules"))
     mirrors: tuple[Mirror, ...] = ()
     store: UnitStore | None = None
-    lock_timeout: float = 10.0
+    lock_timeout: float = setting(10.0, low=0)  # Seconds
     allow: Filter | None = None
     runner: Runner | str | None = None
     wrap_model: WrapModel | None = None
@@ -91,14 +91,15 @@ class Configuration:
             from sire_core.storage.plain_files import check_path
 
             check_path(self.path)
-        if self.workers < 1:
-            raise ConfigurationError(f"workers must be at least 1, not {self.workers}.")
-        if not self.lock_timeout >= 0:
-            raise ConfigurationError(f"lock_timeout is a number of seconds of at least 0, not {self.lock_timeout}.")
+        check_settings(self)
         if self.language:
             language_code(self.language)
-        if self.extraction not in (None, *_EXTRACTIONS):
-            raise ConfigurationError(f"extraction is one of {', '.join(_EXTRACTIONS)}, not {self.extraction!r}.")
+        for mirror in self.mirrors:
+            if not isinstance(getattr(mirror, "name", None), str):
+                raise ConfigurationError(
+                    f"{kind_of(mirror)} is no mirror of an index; pass a VectorStoreMirror of the adapters, or a store "
+                    "of sire_core.stores."
+                )
         names = [mirror.name for mirror in self.mirrors]
         if len(set(names)) < len(names):
             raise ConfigurationError(f"Two vector stores have the same name: {', '.join(names)}. Name them apart.")
@@ -106,11 +107,29 @@ class Configuration:
             from sire_core.models.base import check_language_model
 
             check_language_model(self.language_model)
-        if self.recipe is not None and not isinstance(self.recipe, str):
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Refuse names that nothing has here, before documents are read or a search is made."""
+        if isinstance(self.recipe, str):
+            from sire_core.recipes.registry import check_recipe_name
+
+            check_recipe_name(self.recipe, self.path)
+        elif self.recipe is not None:
             _check_recipe(self.recipe)
-        if isinstance(self.chunker, str) and self.chunker not in ("folder", "sentences", "whole"):
+        if isinstance(self.embedder, str):
+            from sire_core.models.embedders import check_embedder_name
+
+            check_embedder_name(self.embedder)
+        if isinstance(self.runner, str):
+            from sire_core.changes.runners import resolve_runner
+
+            resolve_runner(self.runner)
+        if isinstance(self.chunker, str):
+            check_choice("chunker by name", self.chunker, ("sentences", "whole", "folder"))
+        if isinstance(self.extractor, str):
             raise ConfigurationError(
-                f"chunker is a SentenceChunker, None, 'sentences', 'whole' or 'folder', not {self.chunker!r}."
+                f"extractor is an object that extracts, not {self.extractor!r}; extraction= takes a name."
             )
 
     @property
@@ -207,7 +226,6 @@ class Configuration:
 
 
 def _check_recipe(recipe: object) -> None:
-    from sire_core.arguments import kind_of
     from sire_core.protocols import Recipe
 
     if not isinstance(recipe, Recipe):
@@ -285,10 +303,9 @@ def _explaining_permissions(index: Any, *_: Any) -> Iterator[None]:
 
 
 def _refuse_keyword(called: str, names: Collection[str], word: str, value: object) -> None:
-    from sire_core.recipes.registry import factory_of, recipe_names
+    from sire_core.recipes.registry import recipes_with
 
-    owners = [name for name in recipe_names() if (make := factory_of(name)) and word in make().config]
-    if owners:
+    if owners := recipes_with(word):
         first = owners[0]
         raise TypeError(
             f"{called}() has no argument {word!r}: it is a setting of recipes ({', '.join(owners)}), with which an "

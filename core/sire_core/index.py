@@ -18,7 +18,8 @@ from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.index_options import MAX_FAILURE_RATIO, WORKERS
 from sire_core.models.sync import run_sync
 from sire_core.reader import Reader
-from sire_core.search.validity import Day, SearchOptions, filter_as_of
+from sire_core.search.search_options import SearchOptions
+from sire_core.search.validity import Day, filter_as_of
 from sire_core.types import BuildReport, Document, Failure, Hit
 
 if TYPE_CHECKING:
@@ -145,11 +146,12 @@ class Index:
         return self._reader.recipe_name()
 
     def using(self, recipe: str) -> Index:
-        """Return this open index, searched with another of its recipes."""
+        """Return this open index, searched with another of its recipes; `ConfigurationError` if it does not hold it."""
         if recipe not in self._by_recipe:
             other = object.__new__(type(self))
             other._open(replace(self._configuration, recipe=recipe), self._reader)
             other._by_recipe = self._by_recipe
+            other._reader.recipe_name()  # refuses what was not built
             self._by_recipe[recipe] = other
         return self._by_recipe[recipe]
 

@@ -12,6 +12,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from sire_core.arguments import sentence_end
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ def check_settings(component: Any) -> None:
     for declared in fields(component):
         value = getattr(component, declared.name)
         if not _fits(declared, value):
-            raise ConfigurationError(f"{declared.name} {_wanted(declared)}, not {value!r}.")
+            end = sentence_end(value, declared.metadata.get("choices", ()))
+            raise ConfigurationError(f"{declared.name} {_wanted(declared)}, not {value!r}{end}")
 
 
 def refuse_unused(component: Any, beside: str, names: Sequence[str]) -> None:
@@ -295,14 +297,14 @@ def _plain(value: Any) -> Any:
 
 def _names(declared: Field[Any]) -> set[str]:
     """Names of the types of an annotation, without what stands in brackets."""
-    return set(re.findall(r"\w+", re.sub(r"\[.*\]", "", str(declared.type))))
+    return set(re.findall(r"\w+", re.sub(r"\[.*\]", "", getattr(declared.type, "__name__", str(declared.type)))))
 
 
 def _fits(declared: Field[Any], value: Any) -> bool:
     names = _names(declared)
     kinds = names & set(_TYPE_NAMES)
-    if not kinds or (value is None and "None" in names):
-        return True
+    if names != kinds | (names & {"None"}) or (value is None and "None" in names):
+        return True  # objects are checked elsewhere
     if not any(isinstance(value, _TYPE_NAMES[kind][0]) for kind in kinds) or (
         isinstance(value, bool) and "bool" not in kinds
     ):

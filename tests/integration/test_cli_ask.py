@@ -179,7 +179,7 @@ def test_limits(folder):
         (("--via", "ircot"), "--via ircot needs --llm MODEL: no model is asked without it"),
         (("--via", "self-ask", "--flavor", "two_call"), "--via self-ask needs --llm"),
         (("--max-steps", "2"), "--max-steps needs --llm"),
-        (("--via", "ircot", "--flavor", "search"), "flavor is 'original'"),
+        (("--via", "ircot", "--flavor", "search"), "flavor is one of original, "),
         (("--via", "self-ask", "--flavor", "original"), "mode is 'two_call'"),
         (("--max-calls", "3"), "--max-calls needs --llm"),
         (("--timeout", "0"), "timeout must be more than 0"),

@@ -100,6 +100,11 @@ class LangChain:
         return langchain_sire.SireRetriever(index=index, **options)
 
     @staticmethod
+    def viewed(retriever, **options):
+        """The retriever with other options of all its searches."""
+        return retriever.as_retriever(search_kwargs=options)
+
+    @staticmethod
     def add(retriever, *documents):
         retriever.add_documents(documents)
 

@@ -104,6 +104,10 @@ class LlamaIndex:
         return llama_index_sire.SireRetriever(index, similarity_top_k=k, filters=filter, **options)
 
     @staticmethod
+    def viewed(retriever, **options):
+        return retriever.as_retriever(**options)
+
+    @staticmethod
     def add(retriever, *documents):
         retriever.refresh(documents)
 

@@ -212,14 +212,14 @@ def _result(ray: Any, future: asyncio.Future[R]) -> R:
         return future.result()
     except ray.exceptions.RayTaskError as error:
         cause = getattr(error, "cause", None)
-        if isinstance(cause, Exception):
+        if isinstance(cause, Exception) and not isinstance(cause, ray.exceptions.RayError):
             raise cause from error
-        raise _lost(error) from error
+        raise _lost(cause or error) from error  # a task that was cancelled, with Ctrl+C for example
     except ray.exceptions.RayError as error:
         raise _lost(error) from error
 
 
-def _lost(error: Exception) -> BuildError:
+def _lost(error: BaseException) -> BuildError:
     return BuildError(
         f"Ray did not finish a part of the build ({type(error).__name__}: {str(error)[:500]}). Nothing was changed, "
         "and what models answered is stored. See to the cluster (`ray status`; workers that run out of memory take a "

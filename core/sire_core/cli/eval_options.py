@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from sire_core.arguments import check_choice
 from sire_core.cli import option_groups
 from sire_core.cli.model_options import EvalModels, ModelOptions
 from sire_core.cli.option_groups import option
@@ -301,8 +302,7 @@ class EvalAnswerOptions:
         from sire_core.reason import STRATEGIES, IRCoTConfig, settings_of
 
         ways = (*STRATEGIES, CLOSED_BOOK, GOLDEN)
-        if self.answer not in ways:
-            raise ConfigurationError(f"--answer {self.answer}: choose one of {', '.join(ways)}.")
+        check_choice("--answer", self.answer, ways)
         if model is None:
             raise ConfigurationError("--answer needs --llm MODEL: somebody has to answer.")
         examples = read_examples(self.examples)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from sire_core.arguments import check_choice
 from sire_core.cli import option_groups
 from sire_core.cli.eval_options import read_questions_option
 from sire_core.cli.option_groups import grouped, option
@@ -175,8 +176,7 @@ class TrainingOptions:
         """The configuration of the training."""
         from sire_core.papers.iier.training_data import EncoderConfig, TrainingConfig
 
-        if self.scorer not in _SCORERS:
-            raise ConfigurationError(f"--scorer is one of {', '.join(_SCORERS)}, not {self.scorer!r}.")
+        check_choice("--scorer", self.scorer, _SCORERS)
         if (self.scorer == "encoder") != bool(self.encoder):
             raise ConfigurationError("--scorer encoder and --encoder NAME_OR_FOLDER go together; give both or none.")
         options = {"max_length": max_length, "epochs": self.epochs}

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from sire_core.arguments import similar_names
+from sire_core.arguments import check_choice, similar_names
 from sire_core.documents.chunker import chunk_document
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.official_sets import ir_dataset, official_set
@@ -90,8 +90,7 @@ class DataSet:
 
     def part(self, name: str) -> DataSet:
         """Keep the questions of a part, one of `PARTS`. The corpus stays whole."""
-        if name not in PARTS:
-            raise ConfigurationError(f"A part of the questions is one of {', '.join(PARTS)}, not {name!r}.")
+        check_choice("A part of the questions", name, PARTS)
         if name == "all":
             return self
         parts = {"even", "odd"} if name == "develop" else {name}
@@ -169,8 +168,8 @@ def load_dataset(path: Any, chunks: str | None = None) -> DataSet:
             holes gives wrong figures. Files that cannot be read are in `DataSet.unread`.
         ConfigurationError: There is no such way to cut, or its package is not installed.
     """
-    if chunks is not None and chunks not in CHUNKINGS:
-        raise ConfigurationError(f"--chunks is one of {', '.join(CHUNKINGS)}, not {chunks!r}.")
+    if chunks is not None:
+        check_choice("--chunks", chunks, tuple(CHUNKINGS))
     name, official = ir_dataset(path)
     path = Path(name or path)
     if not name:

@@ -22,7 +22,7 @@ from sire_core.evaluate.rows import (
     passages_by_need,
 )
 from sire_core.progress import ProgressLike, progress_of
-from sire_core.search.passages import check_returns
+from sire_core.search.search_options import check_returns
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

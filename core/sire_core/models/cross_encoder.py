@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.arguments import sentence_end
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import ConfigurationError
 from sire_core.models.model_files import hub_options, is_installed, local_folder, split_options
@@ -158,9 +159,21 @@ class SentenceTransformerCrossEncoder(CrossEncoder):
             raise ConfigurationError(f"The cross-encoder {self._name!r} cannot be loaded: {error}") from error
 
 
+def check_cross_encoder_name(spec: str) -> None:
+    """Refuse a form that `load_cross_encoder` does not read; nothing is loaded."""
+    form, colon, _ = spec.partition(":")
+    forms = (OnnxCrossEncoder.form, OnnxLateInteraction.form, "st")
+    if colon and form.isalpha() and len(form) > 1 and form not in forms:  # one letter is a drive of Windows
+        raise ConfigurationError(
+            f"{str(spec)!r} names no cross-encoder{sentence_end(form, forms)} Its forms are onnx:NAME_OR_FOLDER, "
+            "colbert:NAME_OR_FOLDER (late interaction), st:NAME, and a folder or name such as org/model."
+        )
+
+
 @lru_cache(maxsize=4)
 def load_cross_encoder(spec: str) -> CrossEncoder:
     """Create the cross-encoder that a setting names; the same spec gives the same object."""
+    check_cross_encoder_name(spec)
     form, _, rest = spec.partition(":")
     for kind in (OnnxCrossEncoder, OnnxLateInteraction):
         if form == kind.form and rest:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arguments import kind_of
+from sire_core.arguments import did_you_mean, kind_of
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError
 from sire_core.models.embedding import check_vectors
 from sire_core.models.lexical_embedder import LexicalEmbedder
@@ -38,7 +38,7 @@ _FORMS = (
     "fingerprint, dimension and async embed(texts, kind); in the adapters also an Embeddings object of LangChain or an "
     "embedding model of LlamaIndex"
 )
-_EMBEDDER_PREFIXES = ("onnx", "st", "openai", "file")
+_EMBEDDER_NAMES, _EMBEDDER_PREFIXES = ("lexical", "semantic"), ("onnx", "st", "openai", "file")
 
 
 def resolve_embedder(spec: str | Embedder | None) -> Embedder:
@@ -82,11 +82,23 @@ def refuse_other_embedder(before: str, embedder: Embedder) -> None:
         )
 
 
+def check_embedder_name(spec: str) -> None:
+    """Refuse a name of no form that `resolve_embedder` reads; nothing is loaded."""
+    is_known = spec in _EMBEDDER_NAMES or _parts(spec)[0] or (spec and Path(spec).expanduser().is_dir())
+    if not is_known:
+        hint = did_you_mean(spec.partition(":")[0], (*_EMBEDDER_NAMES, *_EMBEDDER_PREFIXES))
+        raise ConfigurationError(f"unknown embedder {spec!r}; {f'{hint} Use' if hint else 'use'} {_FORMS}")
+
+
+def _parts(spec: str) -> tuple[str, str]:
+    """The first word of an embedder's name if it is one of ours, and the rest."""
+    form, _, rest = spec.partition(":")
+    return (form, rest) if rest and form in _EMBEDDER_PREFIXES else ("", spec)
+
+
 def _by_name(spec: str) -> Embedder:
     careful = is_from_folder(spec)
-    form, _, rest = spec.partition(":")
-    if not rest or form not in _EMBEDDER_PREFIXES:
-        form, rest = "", spec
+    form, rest = _parts(spec)
     if careful and is_elsewhere(rest):
         raise ConfigurationError(
             f"This index names the embedder {str(spec)!r}, which is on another machine, and a folder does not decide "
@@ -100,10 +112,9 @@ def _by_name(spec: str) -> Embedder:
         return OpenAIEmbedder(rest)
     if form == "file":
         return PrecomputedEmbedder(rest)
-    if form == "st" or (spec and Path(spec).expanduser().is_dir()):
-        name, options = split_options(rest, query_prompt=str)
-        return SentenceTransformerEmbedder(name, careful=careful, **options)
-    raise ConfigurationError(f"unknown embedder {spec!r}; use {_FORMS}")
+    check_embedder_name(spec)
+    name, options = split_options(rest, query_prompt=str)
+    return SentenceTransformerEmbedder(name, careful=careful, **options)
 
 
 def restore(thing: Any, role: str, fingerprint: str, store: CallStore) -> Any:

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from sire_core.arguments import check_choice
 from sire_core.errors import ConfigurationError
 from sire_core.models.answer_parsing import without_thinking
 from sire_core.reason.citations import false_citations, tidy_citations, without_citations
@@ -64,15 +65,10 @@ class ReaderConfig:
     border: Literal["cut", "break", "skip", "choose"] = "cut"
 
     def __post_init__(self) -> None:
-        if self.prompt not in _READER_INSTRUCTIONS:
-            names = ", ".join(map(repr, _READER_INSTRUCTIONS))
-            raise ConfigurationError(f"The reader's prompt is one of {names}, not {self.prompt!r}.")
+        check_choice("The reader's prompt", self.prompt, tuple(_READER_INSTRUCTIONS))
         if self.tokens is not None and self.tokens < 1:
             raise ConfigurationError(f"The reader needs at least 1 token of context, not {self.tokens}.")
-        if self.border not in ("cut", "break", "skip", "choose"):
-            raise ConfigurationError(
-                f"The border of a context is 'cut', 'break', 'skip' or 'choose', not {self.border!r}."
-            )
+        check_choice("The border of a context", self.border, ("cut", "break", "skip", "choose"))
         if self.border != "cut" and self.tokens is None:
             raise ConfigurationError(f"border={self.border!r} has no effect without a number of tokens.")
 

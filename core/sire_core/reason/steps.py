@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Union
 
-from sire_core.errors import ConfigurationError, NoAnswerError
+from sire_core.arguments import check_choice
+from sire_core.errors import NoAnswerError
 from sire_core.text.words import name_key
 from sire_core.types import Hit
 
@@ -180,8 +181,7 @@ class Trace:
 
 def check_on_model_error(value: str) -> str:
     """Refuse anything but `raise` or `return`: what a framework gets when the model failed before an answer."""
-    if value not in ("raise", "return"):
-        raise ConfigurationError(f"on_model_error is 'raise' or 'return', not {value!r}.")
+    check_choice("on_model_error", value, ("raise", "return"))
     return value
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from sire_core.arguments import check_choice, unknown_name
 from sire_core.errors import ConfigurationError
 from sire_core.models.answer_parsing import without_thinking
 from sire_core.models.sync import run_sync
@@ -186,10 +187,9 @@ class IRCoTConfig:
     examples: str = ""
 
     def __post_init__(self) -> None:
-        if self.flavor not in _K:
-            raise ConfigurationError(f"flavor is 'original', 'hipporag' or 'indexrag', not {self.flavor!r}.")
-        if self.merge not in (None, *_MERGE.values()):
-            raise ConfigurationError(f"merge is 'append', 'max_score' or 'relative', not {self.merge!r}.")
+        check_choice("flavor", self.flavor, tuple(_K))
+        if self.merge is not None:
+            check_choice("merge", self.merge, tuple(_MERGE.values()))
         for name in ("k", "steps", "words", "paragraphs", "max_words"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -380,7 +380,7 @@ STRATEGIES: Mapping[str, Callable[..., AsyncGenerator[ReasoningStep, None]]] = M
 def settings_of(strategy: str, flavor: str | None = None, examples: str = "") -> dict[str, Any]:
     """Arguments of a strategy for one of its flavors, None for its default, and with solved examples."""
     if strategy not in STRATEGIES:
-        raise ConfigurationError(f"There is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}.")
+        raise unknown_name("strategy", strategy, STRATEGIES)
     if flavor is None and not examples:
         return {}
     if strategy == "ircot":

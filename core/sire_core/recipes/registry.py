@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import logging
 import os
@@ -11,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sire_core.arguments import did_you_mean, unknown_name
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.protocols.building import DEFAULT_PRESET
 from sire_core.recipes.published import presets_of, register_published, with_presets, without_idle
@@ -172,11 +172,25 @@ def recipe_by_name(name: str, **settings: Any) -> Recipe:
     """
     make = _factory(name)
     if make is None:
-        raise ConfigurationError(f"There is no recipe {name!r}; choose one of {', '.join(recipe_names())}.")
+        raise unknown_name("recipe", name, recipe_names())
     try:
         return make(**settings)
     except UnknownSettingError as error:
         raise UnknownSettingError(error.name, error.known, [name]) from None
+
+
+def check_recipe_name(name: str, folder: str | os.PathLike[str] | None) -> None:
+    """Refuse a name that no recipe has: ours, a plug-in's, one given as an object in this process, or the folder's."""
+    from sire_core.storage.index_files import read_manifest
+
+    is_known = name in REGISTRY or name in recipe_names() or any(name == recipe.name for recipe in _GIVEN.values())
+    if not is_known and name not in read_manifest(None if folder is None else Path(folder)).recipe_names:
+        raise unknown_name("recipe", name, recipe_names())
+
+
+def recipes_with(setting: str) -> list[str]:
+    """Names of the recipes that have a setting."""
+    return [name for name in recipe_names() if (make := factory_of(name)) and setting in make().config]
 
 
 def recipe_with(name: str, chosen: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:
@@ -228,9 +242,14 @@ def take_settings(
     name = recipe or (built[-1].name if built else DEFAULT_RECIPE)
     config = recipe_by_name(name).config
     for key in others:
-        nearest = difflib.get_close_matches(key, [*parameters, *config], n=1, cutoff=0.6)
-        if key not in config and nearest and nearest[0] in config and nearest[0] not in parameters:
-            raise TypeError(f"There is no argument or setting {key!r}; did you mean {nearest[0]!r} of {name}?")
+        if key in config:
+            continue
+        if owners := recipes_with(key):
+            first = f"recipe={owners[0]!r}, {key}={rest[key]!r}"
+            raise TypeError(f"{key!r} is a setting of {', '.join(owners)}, not of the recipe {name!r}; pass {first}.")
+        hint = did_you_mean(key, [*parameters, *config])
+        if hint and hint == did_you_mean(key, [word for word in config if word not in parameters]):
+            raise TypeError(f"There is no argument or setting {key!r} of the recipe {name!r}; {hint}")
     settings |= {key: rest.pop(key) for key in others if key in config}
     if settings:
         is_built = any(one.name == name for one in built)

@@ -66,6 +66,10 @@ class RerankSettings:
 
     def __post_init__(self) -> None:
         check_settings(self)
+        if self.cross_encoder:
+            from sire_core.models.cross_encoder import check_cross_encoder_name
+
+            check_cross_encoder_name(self.cross_encoder)
         beside = f"rerank={self.rerank!r}"
         if self.rerank != "cross_encoder":
             refuse_unused(self, beside, ("cross_encoder", "rerank_ms", "rerank_weight", "rerank_characters"))

@@ -22,10 +22,11 @@ import numpy as np
 from sire_core.documents.blocks import CODE, FURNITURE, HEADING, Block, block_text
 from sire_core.documents.document_names import documents_of
 from sire_core.documents.heading_paths import is_path, title_path
-from sire_core.errors import ConfigurationError, QueryError
+from sire_core.errors import ConfigurationError
 from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
 from sire_core.models.word_vectors import text_vectors
 from sire_core.search.pieces import PassagePieces, Piece, passage_pieces, sentence_spans
+from sire_core.search.search_options import check_count
 from sire_core.search.validity import version
 from sire_core.settings import read_toml
 from sire_core.text.languages import Language, language_among
@@ -326,12 +327,6 @@ def check_options(options: Any) -> ContextOptions:
     return options
 
 
-def check_budget(max_tokens: Any) -> None:
-    """Refuse what is no number of tokens."""
-    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
-        raise QueryError(f"max_tokens must be a whole number of at least 1, not {max_tokens!r}.")
-
-
 def number_label(number: int, hit: Hit) -> str:  # noqa: ARG001 - other labels name the documents of the hit
     """The label `[number]`."""
     return f"[{number}]"
@@ -395,7 +390,7 @@ def select_context(
     Raises:
         QueryError: `max_tokens` is below one.
     """
-    check_budget(max_tokens)
+    check_count("max_tokens", max_tokens)
     options = options or ContextOptions()
     candidates = Candidates.of(question, passages)
     values = candidates.values()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sire_core.documents.markdown_sections import title_line
-from sire_core.errors import ConfigurationError
 from sire_core.text.languages import opens_with_function_word
 from sire_core.text.lexicon import FUNCTION_WORDS
 from sire_core.text.words import split_sentences, without_link_targets
@@ -24,8 +23,6 @@ _DEFINED = re.compile(r"(?<!\s)\s*(?:\(|,|\b(?:is|was|are|were|refers?|also|or|b
 _NO_NAME = FUNCTION_WORDS | frozenset(("according", "please", "note", "use", "using", "see", "click", "select"))
 _OPENING = 160
 _OPENING_WORDS = 9
-RETURNS = ("passages", "units")
-"""Results of a search: the user's passages, or units of the pool as they are (summaries, aggregates, reports too)."""
 
 
 def titled_sentences(title: str, text: str) -> tuple[str, list[str]]:
@@ -72,12 +69,6 @@ def opening_name(text: str) -> str:
     proper = sum(word[0].isupper() or word[0].isdigit() for word in words)
     first = words[0][0].isupper() or words[0][0].isdigit()
     return " ".join(words) if first and proper >= max(1, (len(words) + 1) // 2) else ""
-
-
-def check_returns(returns: Any) -> None:
-    """Refuse what a search cannot return."""
-    if returns not in RETURNS:
-        raise ConfigurationError(f"returns is 'passages' or 'units', not {returns!r}.")
 
 
 async def passage_hits(ranking: Ranking, k: int, view: PoolView) -> list[Hit]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import json
 import logging
 import operator
@@ -14,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arguments import similar_names
+from sire_core.arguments import sentence_end, similar_names
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import QueryError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions
 from sire_core.models.sync import run_sync
-from sire_core.search.passages import check_returns, passage_hits
+from sire_core.search.passages import passage_hits
 from sire_core.search.rankers.lexical import Lexical
 from sire_core.search.ranking import ScoredRanking
+from sire_core.search.search_options import check_count, check_returns
 from sire_core.search.validity import current_first, latest_versions
 from sire_core.telemetry import TraceSpan, records_content, start
 from sire_core.types import Hit, PathStep, UnitKind
@@ -70,12 +70,11 @@ def filter_hint(
 def unknown_keys(where: Filter, existing: Iterable[str]) -> str:
     """Keys of a filter that no passage has and that are no fields, with the nearest ones, in sentences."""
     keys = sorted(key for key in existing if not key.startswith("sire_"))
-    hints = []
-    for key in dict.fromkeys(condition.key for condition in conditions(where)):
-        if key not in keys and key not in FIELDS:
-            nearest = difflib.get_close_matches(key, [*keys, TITLE], n=1, cutoff=0.6)
-            hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
-            hints.append(f"No passage has the metadata key {_brief(key)}{hint}")
+    hints = [
+        f"No passage has the metadata key {_brief(key)}{sentence_end(key, [*keys, TITLE])}"
+        for key in dict.fromkeys(condition.key for condition in conditions(where))
+        if key not in keys and key not in FIELDS
+    ]
     if hints:
         more = f", and {len(keys) - _MAX_LISTED_KEYS} more" if len(keys) > _MAX_LISTED_KEYS else ""
         held = f"The keys are {', '.join(keys[:_MAX_LISTED_KEYS])}{more}" if keys else "The documents have no metadata"
@@ -168,8 +167,7 @@ def check_query(query: Any, k: Any) -> str:
         raise QueryError(f"The question is a {type(query).__name__}, not a text.")
     if not query.strip():
         raise QueryError("The query is empty.")
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise QueryError(f"k must be a whole number of at least 1, not {k!r}.")
+    check_count("k", k)
     if len(query) <= MAX_QUESTION:
         return query
     _logger.warning(
@@ -376,9 +374,9 @@ class SearchSnapshot:
         self, query: str, max_tokens: int, options: ContextOptions | None = None, *, returns: str = "passages"
     ) -> Context:
         """The context for a question; see `Index.context`."""
-        from sire_core.search.context import ContextOptions, check_budget, select_context
+        from sire_core.search.context import ContextOptions, select_context
 
-        check_budget(max_tokens)
+        check_count("max_tokens", max_tokens)
         options = options or ContextOptions()
         passages = self.with_neighbors(await self.asearch(query, options.pool, returns=returns))
         return await asyncio.to_thread(select_context, query, passages, max_tokens, options)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Any, TypedDict, Union
+from typing import Any, Union
 
 from sire_core.errors import QueryError
 from sire_core.filters import Condition, Filter, FilterGroup, FilterLike, both, parse_filter
@@ -19,14 +19,6 @@ from sire_core.types import Hit, PathStep
 
 Day = Union[str, date, None]
 """A day, such as "2026-01-31"; None for all."""
-
-
-class SearchOptions(TypedDict, total=False):
-    """Options of a search; see `Index.search`."""
-
-    filter: FilterLike
-    returns: str
-    as_of: Day
 
 
 DATE_KEYS = ("updated", "modified", "last_modified", "date", "published", "created")

@@ -398,6 +398,59 @@ def test_words_of_other_classes_mean_the_same(adapter, texts, tmp_path, capsys):
         adapter.load(tmp_path / "i", nothing_like_it=1)
 
 
+MISSPELLED = [
+    ({"recipe": "raptr"}, "did you mean 'raptor'"),
+    ({"recipe": "indexrga", "chunker": "sentences"}, "did you mean 'indexrag'"),
+    ({"chunker": "sentence"}, "did you mean 'sentences'"),
+    ({"embedder": "lexicl"}, "did you mean 'lexical'"),
+    ({"embedder": "onx:model"}, "did you mean 'onnx'"),
+    ({"extraction": "joined"}, "did you mean 'joint'"),
+    ({"recipe": "flat", "rerank": "colbrt:model"}, "did you mean 'colbert'"),
+    ({"recipe": "flat", "ranker": "hybrd"}, "did you mean 'hybrid'"),
+    ({"recipe": "sire", "ranker": "hybrid"}, "'ranker' is a setting of flat, .*pass recipe='flat', ranker='hybrid'"),
+    ({"runner": "proceses"}, "'processes'"),
+    ({"language": "Germann"}, "no language"),
+    ({"workers": "many"}, "workers is a whole number of at least 1"),
+    ({"mirrors": ["qdrant"]}, "is no mirror"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), MISSPELLED)
+def test_names_that_nothing_has_are_refused_before_documents_are_read(adapter, options, words):
+    def unread():
+        raise AssertionError("documents were read")
+        yield
+
+    with pytest.raises((ConfigurationError, TypeError), match=words):
+        adapter.Retriever.from_documents(unread(), **options)
+    if not {"rerank", "ranker"} & set(options):  # settings of a recipe are arguments of the adapters only
+        with pytest.raises(ConfigurationError, match=words):
+            Index(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"recipe": "raptr"}, "There is no recipe 'raptr'; did you mean 'raptor'"),
+        ({"recipe": "raptor"}, r"does not hold 'raptor' \(it holds: flat\)"),
+        ({"returns": "unit"}, "did you mean 'units'"),
+        ({"as_of": "yesterday"}, "as_of is a date"),
+        ({"k": "four"}, "must be a whole number"),
+        ({"filter": 3}, "A filter is a mapping"),
+    ],
+)
+def test_search_options_are_checked_when_they_are_given(adapter, index_of, options, words):
+    with pytest.raises(ValueError, match=words):
+        adapter.viewed(adapter.over(index_of("flat")), **options)
+
+
+def test_a_view_of_an_index_that_is_filled_later(adapter, texts):
+    later = Index(recipe="flat")
+    retriever = adapter.viewed(adapter.over(later), recipe="flat")
+    adapter.add(adapter.over(later), *texts)
+    assert adapter.search(retriever, QUESTION)
+
+
 QUESTIONS = [asked.question for asked in demo_questions()]
 FILTERS = [None, {"kind": "person"}, "year>1850, year<1900", {"not": {"kind": {"in": ["person", "place"]}}}]
 

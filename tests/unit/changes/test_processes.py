@@ -117,6 +117,11 @@ def test_part_that_ends_every_worker_is_an_error(runner, monkeypatch):
     assert results(runner, operator.mul, 2, [4]) == [(0, 8)]
 
 
+def test_a_task_that_was_cancelled_is_our_error(cluster):
+    with pytest.raises(BuildError, match=r"TaskCancelledError.*build again"):
+        results(cluster, *evaluated("exec('raise KeyboardInterrupt')"))
+
+
 def test_build_stops_with_the_workers_that_cannot_go_on(tmp_path):
     with Index(tmp_path, runner=Dying(2, part_size=4)) as index, pytest.raises(BuildError, match="Nothing was changed"):
         index.build(demo_documents())

@@ -265,7 +265,7 @@ def test_scores_of_one_scale_for_cut_offs(tmp_path):
     assert near.postprocess_nodes([same, *compared])[0].node.ref_doc_id == "town"
     engine = retriever.as_query_engine(llm=MockLLM(max_tokens=1), scores="similarity", node_postprocessors=[near])
     assert len(engine.query(QUESTION).source_nodes) < 3
-    with pytest.raises(ConfigurationError, match="scores is 'recipe' or 'similarity'"):
+    with pytest.raises(ConfigurationError, match="scores is one of recipe, similarity"):
         retriever.as_retriever(scores="cosine")
 
 

@@ -16,7 +16,15 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.span_handlers import SimpleSpanHandler
 
-from llama_index_sire import SireRetriever
+from llama_index_sire import (
+    IRCoTQueryEngine,
+    ReasoningWorkflow,
+    SelfAskQueryEngine,
+    SireMemoryBlock,
+    SireNodeParser,
+    SireRetriever,
+    create_sire_answer_tool,
+)
 from sire_core import Index
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.testing.doubles import HashEmbedder
@@ -90,6 +98,35 @@ def test_bad_arguments_are_told():
             SireRetriever(index)
     with pytest.raises(IndexMissingError):
         SireRetriever.from_persist_dir("/nowhere/at/all")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda index: IRCoTQueryEngine(index, sources=3), r"^IRCoTQueryEngine\(\) has no .*did you mean 'source'"),
+        (lambda _: SelfAskQueryEngine(llm=MockLLM()), r"^SelfAskQueryEngine\(\): missing .*'source'"),
+        (
+            lambda index: create_sire_answer_tool(index, limit=3),
+            r"^create_sire_answer_tool\(\) .*did you mean 'limits'",
+        ),
+        (lambda index: ReasoningWorkflow(IRCoTQueryEngine(index), timeouts=3), r"^ReasoningWorkflow\(\) .*'timeout'"),
+        (lambda index: ReasoningWorkflow(SireRetriever(index)), r"engine is an IRCoTQueryEngine"),
+        (lambda index: SireRetriever(index, similarity_top=3), r"^SireRetriever\(\) .*did you mean 'similarity_top_k'"),
+        (lambda _: SireNodeParser(recipes="flat"), r"^SireNodeParser\(\) .*did you mean 'recipe'"),
+        (lambda _: SireNodeParser(complete=True, embed_model="lexicl"), "did you mean 'lexical'"),
+        (lambda index: SireMemoryBlock(retriever=SireRetriever(index), key="x"), "key\n"),
+        (lambda index: SireRetriever(index, transformations="sentences"), "transformations is a list"),
+    ],
+)
+def test_wrong_arguments_are_told_by_the_class_that_was_called(make, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        make(Index())
+
+
+def test_constructors_know_other_words():
+    assert SireRetriever(Index(), k=3).similarity_top_k == 3
+    retriever = SireRetriever(Index())
+    assert IRCoTQueryEngine(retriever=retriever, top_k=4).retriever is retriever
 
 
 def test_the_query_engine_answers_with_the_llm_of_the_index(documents):

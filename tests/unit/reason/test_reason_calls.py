@@ -291,7 +291,7 @@ async def test_the_papers_reader_answers_in_any_case_from_as_much_as_it_may_read
     assert sum(map(count_tokens, shown)) == 30
     trace, _ = await run_strategy(index, ["insufficient evidence"], "single", reader=reader)
     assert trace.answer.sufficient  # whatever it says is its answer
-    with pytest.raises(ConfigurationError, match="'ours', 'paper', 'brief', 'long', not 'theirs'"):
+    with pytest.raises(ConfigurationError, match="ours, paper, brief, long, not 'theirs'"):
         ReaderConfig("theirs")
 
 

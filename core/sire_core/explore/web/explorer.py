@@ -13,7 +13,7 @@ from sire_core.explore.neighbourhood import grown
 from sire_core.explore.query_result import QueryResult, query_result
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.recipes.registry import REGISTRY, recipe_with
-from sire_core.search.passages import RETURNS
+from sire_core.search.search_options import RETURNS
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from sire_core.explore.web.explorer import HITS, MOST_HITS, Explorer, ExplorerQu
 from sire_core.reason import STRATEGIES, Answer, AnswerPiece, PassageSource, reason
 from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
 from sire_core.search.explanation import text_below_title
-from sire_core.search.passages import RETURNS
+from sire_core.search.search_options import RETURNS
 from sire_core.search.unanswered import unanswered_note
 from sire_core.serve.outputs import found_text, sufficiency
 from sire_core.text.pluralize import count, shorten
