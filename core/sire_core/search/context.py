@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
+from sire_core.arrays.products import row_products
 from sire_core.documents.blocks import CODE, FURNITURE, HEADING, Block, block_text
 from sire_core.documents.document_names import documents_of
 from sire_core.documents.heading_paths import is_path, title_path
@@ -232,7 +233,7 @@ class Candidates:
         weights = learned_weights() if weights is None else weights
         if not are_parts([passage.hit for passage in self.passages]):
             weights = {**weights, **_OF_WHOLE}
-        values = np.asarray(self.features @ np.array([weights.get(name, 0.0) for name in FEATURES]))
+        values = row_products(self.features, np.array([weights.get(name, 0.0) for name in FEATURES]))
         led = np.flatnonzero([is_led for each in self.read for is_led in each.led])
         values[led] = np.maximum(values[led], values[led - 1] - _LED_WITHIN)
         return values
@@ -302,16 +303,16 @@ def _features(
     by_rank = sorted(range(len(passages)), key=lambda passage: passages[passage].rank)
     documents = {source: rank for rank, source in enumerate(dict.fromkeys(sources[one] for one in by_rank))}
     columns = np.zeros((len(rows), len(FEATURES)))
-    columns[:, 0] = inside @ weights
-    columns[:, 1] = (above & ~inside) @ weights
-    columns[:, 2] = (beside & ~inside & ~above) @ weights
+    columns[:, 0] = row_products(inside, weights)
+    columns[:, 1] = row_products(above & ~inside, weights)
+    columns[:, 2] = row_products(beside & ~inside & ~above, weights)
     facts = []
     for passage, _, each, number in rows:
         ranks = passages[passage].rank, documents[sources[passage]], min(number, _OPENING_PIECES)
         kind, links = each.pieces[number].kind, 20 * each.links[number] / (20 + each.tokens[number])
         facts.append((*ranks, kind in (HEADING, FURNITURE), kind == CODE, links))
     if facts:
-        columns[:, 4] = np.concatenate([each.meaning for each in read]) @ text_vectors([question])[0]
+        columns[:, 4] = row_products(np.concatenate([each.meaning for each in read]), text_vectors([question])[0])
         columns[:, 6:9] = np.array(facts, dtype=np.float64)[:, 3:]
         columns[:, [3, 5, 9]] = -np.log1p(np.array(facts, dtype=np.float64)[:, :3])
     return columns

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.arrays.products import row_products
 from sire_core.documents.block_reading import stored_blocks
 from sire_core.documents.blocks import CODE, ITEM, ROW
 from sire_core.search.alike_words import AlikeWords
@@ -122,7 +123,7 @@ def _best_sentences(question: str, hits: Sequence[Hit], max_tokens: int) -> list
     scored = ScoredSentences.of(question, hits)
     kind = "parts" if are_parts(hits) else "whole"
     weights = np.array([learned_weights()[kind][name] for name in FEATURES])
-    chosen = _chosen(scored, [columns @ weights for columns in scored.parts], max_tokens, kind)
+    chosen = _chosen(scored, [row_products(columns, weights) for columns in scored.parts], max_tokens, kind)
     quotes = _quotes(scored, chosen)
     while len(chosen) > 1 and count_tokens("\n".join(one.quoted for one in quotes)) > max_tokens:
         chosen.pop()

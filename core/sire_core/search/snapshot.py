@@ -15,6 +15,7 @@ import numpy as np
 
 from sire_core.arguments import sentence_end, similar_names
 from sire_core.arrays.nearest_neighbors import unit_rows
+from sire_core.arrays.products import row_products
 from sire_core.errors import QueryError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions
 from sire_core.models.sync import run_sync
@@ -346,7 +347,7 @@ class SearchSnapshot:
         allowed = view.allowed(self.where)
         question = unit_rows(vector[None])[0]
         hidden = ~passages if allowed is None else ~(passages & allowed)
-        scores = np.where(hidden, -np.inf, view.matrix @ question).astype(np.float32)
+        scores = np.where(hidden, -np.inf, row_products(view.matrix, question)).astype(np.float32)
         return await replace(self, returns="units").context(ScoredRanking(scores, None, lambda _: ()), k)
 
     def search(self, query: str, k: int = 10, *, returns: str = "passages") -> list[Hit]:

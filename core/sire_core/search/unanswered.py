@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.arrays.products import all_products
 from sire_core.extraction.headings import is_everyday, rarity
 from sire_core.models.lexical_embedder import gram_vectors
 from sire_core.models.word_vectors import is_english
@@ -158,7 +159,7 @@ def _min_share(question: str, hits: Sequence[Hit], sure_share: float) -> float:
 def _shares_of_hits(content: Sequence[str], words_of_hits: Sequence[Sequence[str]], spoken: Language) -> FloatArray:
     """Share of each word that each hit has, `[hits, words]`: 1 for a form or a compound, less for a similar word."""
     every = {word: column for column, word in enumerate(dict.fromkeys(chain(*words_of_hits)))}
-    likeness = gram_vectors(content) @ gram_vectors(list(every)).T
+    likeness = all_products(gram_vectors(content), gram_vectors(list(every)))
     likeness[likeness < MIN_ALIKE_COSINE] = 0.0
     stems = np.array(spoken.stems(list(every)))
     compounds = CompoundWords.of(every if spoken.min_part else (), spoken.min_part)

@@ -14,6 +14,7 @@ import numpy as np
 
 from sire_core.arrays.grouping import ranges
 from sire_core.arrays.nearest_neighbors import unit_rows
+from sire_core.arrays.products import row_products
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
 from sire_core.search.validity import version
@@ -449,7 +450,7 @@ class PoolView(DerivedCache):
             return await self._cosines_of_all(query)
         if self.matrix.size > _INLINE:
             return np.asarray(await asyncio.to_thread(np.dot, self.matrix, question), dtype=np.float32)
-        return np.asarray(np.dot(self.matrix, question) if self.size else np.zeros(0), dtype=np.float32)
+        return np.asarray(row_products(self.matrix, question) if self.size else np.zeros(0), dtype=np.float32)
 
     async def similarities(self, query: str, question: FloatArray, where: Filter | None = None) -> Similarities:
         """As `cosines`, but those of a large pool are computed as far as they are read. For one question only."""

@@ -13,6 +13,7 @@ import numpy as np
 from sire_core.arrays.grouping import by_appearance, distinct, positions_in, ranges
 from sire_core.arrays.lists import Lists, PackedTexts, arrays_of, record_of, word_keys
 from sire_core.arrays.nearest_neighbors import unit_rows
+from sire_core.arrays.products import all_products
 from sire_core.changes.runners import trim_memory
 from sire_core.documents.blocks import HEADING, block_text
 from sire_core.documents.heading_paths import path_of, title_path
@@ -164,7 +165,7 @@ class EvidenceIndex:
             numbers, vectors = known_stems(self.words[english], word_keys)
             self._meant.append((english[numbers], unit_rows(vectors)))
         embedded, vectors = self._meant[0]
-        cosines = unit_rows(stem_vectors(keys, word_keys)) @ vectors.T
+        cosines = all_products(unit_rows(stem_vectors(keys, word_keys)), vectors)
         for key, row in zip(keys.tolist(), cosines, strict=True):
             near = np.flatnonzero(row >= MIN_ALIKE_COSINE)
             near = near[self.words[embedded[near]] != key]

@@ -10,6 +10,7 @@ import numpy as np
 
 from sire_core.arrays.grouping import ranges, run_starts
 from sire_core.arrays.lists import word_keys
+from sire_core.arrays.products import all_products, row_products
 from sire_core.recipes.sire.passage_arrays import (
     LONGEST_NAME,
     MEANING_SCALE,
@@ -128,7 +129,7 @@ class QuestionWords:
         """Cosine of the question and the sentences of each passage that are nearest to it in meaning."""
         index = self.index
         rows = index.meant.take(passages)[1]
-        cosines = index.meanings[rows].astype(np.float32) @ self._meant / MEANING_SCALE
+        cosines = row_products(index.meanings[rows].astype(np.float32), self._meant) / MEANING_SCALE
         return largest(cosines.astype(np.float64), index.meant.lengths(passages))
 
     def best_sentence(self, passages: IntArray, wanted: Bits | None = None) -> DoubleArray:
@@ -412,10 +413,11 @@ class QueryFeatures:
         cut into, names and titles say little: `weights.document` scores them, on the scale that the former have among
         the candidates.
         """
-        scores = np.asarray(evidence @ weights.own)
+        scores = row_products(evidence, weights.own)
         if not self.part_share:
             return scores
-        of_document = evidence @ weights.document.own + weights.document.path * self.texts.path_share(passages)
+        of_document = row_products(evidence, weights.document.own)
+        of_document += weights.document.path * self.texts.path_share(passages)
         if self._scale is None:
             (mean, spread), (mean_of_document, spread_of_document) = _moments(scores), _moments(of_document)
             self.unit = spread / spread_of_document
@@ -487,7 +489,7 @@ class QueryFeatures:
         ends, end = np.unique(targets, return_inverse=True)
         first, second = (self._vectors[self.index.chunks[passages]] for passages in (sources, ends))
         self._ends = ends, self._cosines.at(ends, second).astype(np.float64)
-        return np.asarray((second @ first.T)[end.ravel(), rows], dtype=np.float64)
+        return all_products(first, second)[rows, end.ravel()].astype(np.float64)
 
     def _followed(self, names: IntArray, narrow: BoolArray, max_passages: int) -> tuple[IntArray, IntArray]:
         """Passages that steps over some names lead to, of each name at most so many: row of the name, and passage."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.arrays.grouping import distinct
+from sire_core.arrays.products import row_products
 from sire_core.documents.heading_paths import title_path
 from sire_core.documents.markdown_sections import heading_texts
 from sire_core.extraction.headings import is_everyday
@@ -387,7 +388,7 @@ class ScoredPassages:
     ) -> ScoredPassages:
         """Scores of passages with the evidence `own`, `[passages, features]`, and of steps between them."""
         target = np.searchsorted(passages, hops.targets)
-        steps = hops.features @ weights.step + (features @ weights.target)[target]
+        steps = row_products(hops.features, weights.step) + row_products(features, weights.target)[target]
         if evidence.known < 1.0:  # the less is known of the question, the more of that a step must begin with
             begun = evidence.texts.share(evidence.texts.passages[hops.sources])
             steps += np.log(max(_LEAST_KNOWN, evidence.known))

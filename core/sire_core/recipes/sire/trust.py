@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.arrays.products import row_products
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.search.ranking import best_first
 from sire_core.types import UnitKind
@@ -134,7 +135,7 @@ class DefaultVectors:
     def similarities(self, question: str) -> FloatArray:
         """Cosines of the units with a question, `[size]`."""
         with np.errstate(all="ignore"):  # a forged file may hold anything
-            cosines = np.asarray(self.vectors @ self.embedder.embed_here([question])[0], dtype=np.float32)
+            cosines = np.asarray(row_products(self.vectors, self.embedder.embed_here([question])[0]), dtype=np.float32)
         if not np.isfinite(cosines).all():
             raise ValueError("default vectors that are not finite")
         return cosines

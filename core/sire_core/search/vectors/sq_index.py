@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.arrays.products import row_products
 from sire_core.search.ranking import best_first
 
 if TYPE_CHECKING:
@@ -32,11 +33,6 @@ def sq_pays(rows: int, dimension: int) -> bool:
     import faiss
 
     return hasattr(faiss.ScalarQuantizer, "QT_8bit_direct_signed")
-
-
-def row_products(rows: FloatArray, question: FloatArray) -> FloatArray:
-    """Products `[rows]` of rows `[rows, d]` with a question `[d]`, one by one."""
-    return np.asarray(np.matmul(rows[:, None, :], question[:, None])[:, 0, 0], dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +186,7 @@ class ReadSimilarities(KnownSimilarities):
     def all(self) -> FloatArray:
         """Cosines of all units, `[size]`."""
         if not len(self._known):
-            self._known = np.asarray(np.dot(self._view.matrix, self._question), dtype=np.float32)
+            self._known = np.asarray(row_products(self._view.matrix, self._question), dtype=np.float32)
         return self._known
 
     def at(self, positions: IntArray, rows: FloatArray | None = None) -> FloatArray:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sire_core.arguments import kind_of
+from sire_core.arrays.products import row_products
 from sire_core.errors import ConfigurationError
 from sire_core.metadata_values import flat_metadata
 from sire_core.types import PathStep
@@ -52,7 +53,7 @@ async def store_scores(
     """
     allowed = view.allowed(where)
     waits = await asyncio.to_thread(followed.waiting, view)  # before the store is asked: it may get them meanwhile
-    scores = np.asarray(await asyncio.to_thread(np.dot, view.matrix, question), dtype=np.float32)
+    scores = np.asarray(await asyncio.to_thread(row_products, view.matrix, question), dtype=np.float32)
     askable = ~waits if allowed is None else allowed & ~waits
     listed: IntArray = np.empty(0, dtype=np.int64)
     if not waits.all():
@@ -191,10 +192,10 @@ class _StoreRanking:
 
     def _add_waiting(self) -> None:
         """Put what the store has not got yet between what it lists: stores have scales of their own, so by cosines."""
-        cosines = self._view.matrix[self._waiting] @ self._question
+        cosines = row_products(self._view.matrix[self._waiting], self._question)
         scores, sorted_by = cosines, np.zeros(0)
         if self._positions:
-            exact = np.sort(self._view.matrix[self._positions] @ self._question)
+            exact = np.sort(row_products(self._view.matrix[self._positions], self._question))
             scores_there = [self._scores[position] for position in self._positions]
             sorted_by = np.minimum.accumulate(scores_there)  # the store's order
             beyond = cosines - np.clip(cosines, exact[0], exact[-1])
@@ -208,7 +209,7 @@ class _StoreRanking:
         """The source's scores, our cosines far below for what it has not listed, minus infinity for hidden units."""
         scores = np.array([self._scores.get(position, np.nan) for position in positions.tolist()], dtype=np.float32)
         unlisted = np.isnan(scores)
-        scores[unlisted] = self._view.matrix[positions[unlisted]] @ self._question - _BEHIND
+        scores[unlisted] = row_products(self._view.matrix[positions[unlisted]], self._question) - _BEHIND
         return scores if self._allowed is None else np.where(self._allowed[positions], scores, np.float32(-np.inf))
 
     def path(self, position: int) -> tuple[PathStep, ...]:
