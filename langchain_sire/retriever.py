@@ -58,7 +58,7 @@ from sire_core.documents.stored_corpus import filter_fields
 from sire_core.errors import ConfigurationError, IndexMissingError, NoSpaceError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.filters.conditions import passes
-from sire_core.index import Index, warn_of_first_cost
+from sire_core.index import Index, warn_of_first_cost, warn_of_no_documents
 from sire_core.models.embedders import check_length, model_name
 from sire_core.models.sync import run_sync
 from sire_core.search.context import ContextOptions, check_options, context_text
@@ -224,8 +224,8 @@ class SireRetriever(DocumentIndex):
             TypeError: An argument is unknown.
         """
         retriever = cls._over(f"{cls.__name__}.from_documents", {"embedding": embedding, **options})
-        retriever.add_documents(documents, ids=ids)
-        _save_settings(retriever, retriever.index.path)
+        names = retriever.add_documents(documents, ids=ids)
+        _after_first_documents(retriever, f"{cls.__name__}.from_documents", names)
         return retriever
 
     @classmethod
@@ -240,8 +240,8 @@ class SireRetriever(DocumentIndex):
     ) -> Self:
         """See `from_documents`."""
         retriever = cls._over(f"{cls.__name__}.afrom_documents", {"embedding": embedding, **options})
-        await retriever.aadd_documents(documents, ids=ids)
-        _save_settings(retriever, retriever.index.path)
+        names = await retriever.aadd_documents(documents, ids=ids)
+        _after_first_documents(retriever, f"{cls.__name__}.afrom_documents", names)
         return retriever
 
     @classmethod
@@ -641,6 +641,12 @@ class SireRetriever(DocumentIndex):
             provider, _, model = model_name(embedder).rpartition(":")
             self._params = {**params, "ls_embedding_provider": provider or "sire", "ls_embedding_model": model}
         return self._params
+
+
+def _after_first_documents(retriever: SireRetriever, called: str, ids: Sequence[str]) -> None:
+    if not ids:
+        warn_of_no_documents(retriever.index, called, "add_documents")
+    _save_settings(retriever, retriever.index.path)
 
 
 def _save_settings(retriever: SireRetriever, folder: Path | None) -> None:

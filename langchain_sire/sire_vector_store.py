@@ -21,6 +21,7 @@ from langchain_sire.retriever import SEARCH, SireRetriever
 from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, OPTIONS, cosines, diverse
 from sire_core.arguments import check_choice, lists_options, named
 from sire_core.errors import ConfigurationError, IndexMissingError
+from sire_core.index import warn_of_no_documents
 from sire_core.models.sync import run_sync
 from sire_core.search.search_options import check_returns
 
@@ -89,7 +90,8 @@ class SireVectorStore(VectorStore):
     ) -> Self:
         """A store with these documents, added to those in `path`; further arguments are those of the class."""
         store = cls(embedding, **kwargs)
-        store.add_documents(documents, ids=ids)
+        if not store.add_documents(documents, ids=ids):
+            warn_of_no_documents(store.documents.index, f"{cls.__name__}.from_documents", "add_documents")
         return store
 
     @classmethod
@@ -112,9 +114,7 @@ class SireVectorStore(VectorStore):
         **kwargs: Unpack[StoreOptions],
     ) -> Self:
         """A store with these texts, added to those in `path`; further arguments are those of the class."""
-        store = cls(embedding, **kwargs)
-        store.add_texts(texts, metadatas, ids=ids)
-        return store
+        return cls.from_documents(from_texts(texts, metadatas, ids), embedding, **kwargs)
 
     @classmethod
     @lists_options(StoreArguments)

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle, TransformComponent
+from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle, TransformComponent
 from llama_index.core.settings import Settings
-from llama_index.core.storage.docstore.types import RefDocInfo
 from llama_index_instrumentation import get_dispatcher
 
 from llama_index_sire.documents import (
-    as_nodes,
-    cut,
     documents_of_texts,
     evidence_content,
     evidence_head,
     evidence_node,
-    fingerprint,
-    passage_node,
     to_scored_node,
-    with_ids,
 )
 from llama_index_sire.embedding import known_query
-from llama_index_sire.filters import FilterLike, both_filters, passage_ids, to_filter, within
+from llama_index_sire.filters import FilterLike, both_filters, to_filter, within
+from llama_index_sire.index_documents import IndexDocuments, Nodes
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.opening import (
     FIELDS,
@@ -52,34 +44,26 @@ from llama_index_sire.options import (
     ViewOptions,
 )
 from sire_core.arguments import check_choice, explains_keywords, lists_options, named, parameters
-from sire_core.changes.app_settings import reading_settings, search_settings
-from sire_core.changes.file_titles import FileTitles
-from sire_core.changes.mirroring import catch_up, push_missed
-from sire_core.documents.chunker import stored_chunker
-from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, StorageError
-from sire_core.filters import Condition, FilterGroup
-from sire_core.index import Index, warn_of_first_cost
+from sire_core.changes.app_settings import search_settings
+from sire_core.changes.mirroring import catch_up
+from sire_core.errors import ConfigurationError, IndexMissingError
+from sire_core.index import Index, warn_of_no_documents
 from sire_core.models.embedders import check_length
 from sire_core.models.sync import run_sync
 from sire_core.search.context import ContextOptions, check_options, context_text
 from sire_core.search.history import standalone_question
 from sire_core.search.search_options import SearchOptions, check_count, check_search_options
 from sire_core.search.validity import Day
-from sire_core.storage.index_files import read_manifest
-from sire_core.types import Document, to_uuid
 
 if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine
     from typing_extensions import Unpack
 
-    from sire_core.documents.chunker import SentenceChunker
-    from sire_core.types import BuildReport, Hit
+    from sire_core.types import Hit
 
 
 SCORES = ("recipe", "similarity")
 """Meanings of the scores of nodes."""
-
-Nodes = BaseNode | Document | Iterable[BaseNode | Document]
 
 _CHAT_ENGINES = {
     "condense_plus_context": "CondensePlusContextChatEngine",
@@ -94,11 +78,12 @@ dispatcher = get_dispatcher(__name__)
 _log = logging.getLogger(__name__)
 
 
-class SireRetriever(BaseRetriever):
+class SireRetriever(IndexDocuments, BaseRetriever):
     """A LlamaIndex retriever over an index; use it instead of `index.as_retriever()`.
 
     Nodes come back as they were added, with their classes, ids, metadata, character offsets and relationships; whole
-    documents are split by the index. The sources of a node are in `metadata["sire_doc_ids"]` and
+    documents are split by the index. `insert`, `refresh`, `delete`, `persist` and their kin are described at
+    `IndexDocuments`. The sources of a node are in `metadata["sire_doc_ids"]` and
     `metadata["sire_chunk_ids"]` (lists). Scores are positive (zero and below become 0.000001, because LlamaIndex
     reads a score of 0.0 as 1.0) and in descending order, except with `scores="similarity"`.
 
@@ -187,8 +172,7 @@ class SireRetriever(BaseRetriever):
         saved: str | Sequence[str] = SETTINGS.read(index.path).get("title_key", "title")
         self.title_key = saved if title_key is None else title_key
         self.transformations = transformations
-        self._persisted: dict[str, object] = {}
-        self._file_titles = FileTitles(self.title_key, index)
+        self._open_documents()
         super().__init__(
             callback_manager=callback_manager or Settings.callback_manager,
             object_map=object_map,
@@ -264,7 +248,9 @@ class SireRetriever(BaseRetriever):
         settings, fields = read_arguments(f"{cls.__name__}.{called}", own_options)
         index = open_index(**settings)
         retriever = cls(index, **{**SETTINGS.search_options(index.path, fields), **fields})
-        await retriever.arefresh(documents, ids=ids)
+        report = await retriever.arefresh(documents, ids=ids)
+        if not (report.added or report.updated or report.unchanged):
+            warn_of_no_documents(index, f"{cls.__name__}.{called}", "insert")
         if retriever.index.path is not None:
             retriever._save_settings(retriever.index.path)
         return retriever
@@ -299,54 +285,12 @@ class SireRetriever(BaseRetriever):
         catch_up(retriever.index.push)
         return retriever
 
-    def persist(self, persist_dir: str | os.PathLike[str]) -> None:
-        """Write the index and the retriever's settings into a folder; a later call replaces this copy.
-
-        Raises:
-            StorageError: The folder contains another index, or the copy was changed in the meantime.
-        """
-        folder = Path(persist_dir)
-        if self.index.path is None or self.index.path.resolve() != folder.resolve():
-            name = str(folder.resolve())
-            if name in self._persisted:
-                self._replace_copy(folder.resolve(), self._persisted[name])
-            else:
-                self.index.save(folder)
-            self._persisted[name] = _state(folder)
-        self._save_settings(folder)
-
-    def _replace_copy(self, folder: Path, state: object) -> None:
-        from tempfile import TemporaryDirectory
-
-        from sire_core.storage.folder import replace_folder
-
-        if _state(folder) != state:
-            raise StorageError(f"{folder} was changed since it was written here. Name a new folder.")
-        with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
-            self.index.save(Path(temporary, "new"))
-            replace_folder(folder, Path(temporary, "new"), Path(temporary, "old"))
-
-    def _save_settings(self, folder: Path) -> None:
-        cut_by = fingerprint(self.transformations)
-        if cut_by is None:
-            cut_by = SETTINGS.read(self.index.path or folder).get("transformations")
-        search = search_settings(to_filter(self.filters), self.returns, self.as_of, key="filters")
-        search |= {
+    def _search_settings(self) -> dict[str, Any]:
+        return {
+            **search_settings(to_filter(self.filters), self.returns, self.as_of, key="filters"),
             "similarity_top_k": self.similarity_top_k,
             "scores": self.scores if self.scores != "recipe" else None,
         }
-        self._write(folder, search, cut_by, self.title_key)
-
-    def _write(
-        self, folder: Path, search: Mapping[str, Any], cut_by: Sequence[str] | None, title_key: str | Sequence[str]
-    ) -> None:
-        reading = reading_settings(title_key, self._chunker())
-        SETTINGS.write(folder, {**search, "transformations": list(cut_by or ()), **reading})
-
-    def _chunker(self) -> SentenceChunker | None:
-        """Chunker of added documents, if it is not that of the folder."""
-        chunker = self.index.chunker
-        return None if chunker == stored_chunker(read_manifest(self.index.path).chunker) else chunker
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 
@@ -484,213 +428,6 @@ class SireRetriever(BaseRetriever):
         if isinstance(model, LlamaIndexModel):
             engine_arguments.setdefault("llm", model.llm)
         return (self.as_retriever(**named_arguments) if named_arguments else self), engine_arguments
-
-    # --- changing ---------------------------------------------------------------------------------------------------
-
-    def insert(self, documents: Nodes, *, ids: Sequence[str] | None = None) -> BuildReport:
-        """Add documents; unchanged documents are skipped. `ids` replace their own ids, of nodes those of the nodes.
-
-        Raises:
-            KnownDocumentError: A document with the same id and a different text exists; use `refresh_ref_docs`.
-        """
-        return run_sync(self.ainsert(documents, ids=ids))
-
-    async def ainsert(self, documents: Nodes, *, ids: Sequence[str] | None = None) -> BuildReport:
-        """See `insert`."""
-        converted, same = self._given(documents, ids)
-        try:
-            return await self._follow(lambda: self.index.aadd(converted), len(same))
-        except KnownDocumentError as error:
-            names = ", ".join(error.ids[:10])
-            raise KnownDocumentError(
-                f"In the index already with another text: {names}. To replace a document call update_ref_doc(document) "
-                "or refresh_ref_docs(documents), with all of its nodes where it was given in nodes. To keep both give "
-                "the new one another id.",
-                error.ids,
-            ) from error
-
-    insert_nodes = insert
-    ainsert_nodes = ainsert
-
-    def refresh(self, documents: Nodes, *, ids: Sequence[str] | None = None) -> BuildReport:
-        """Add new documents and replace changed ones; unchanged documents are skipped. `ids` as in `insert`."""
-        return run_sync(self.arefresh(documents, ids=ids))
-
-    async def arefresh(self, documents: Nodes, *, ids: Sequence[str] | None = None) -> BuildReport:
-        """See `refresh`."""
-        converted, same = self._given(documents, ids)
-        return await self._follow(lambda: self.index.aupdate(converted), len(same))
-
-    update_ref_doc = refresh
-    aupdate_ref_doc = arefresh
-
-    def refresh_ref_docs(self, documents: Sequence[BaseNode | Document]) -> list[bool]:
-        """Like `refresh`, as in LlamaIndex: returns for each document whether it was new or changed."""
-        return run_sync(self.arefresh_ref_docs(documents))
-
-    async def arefresh_ref_docs(self, documents: Sequence[BaseNode | Document]) -> list[bool]:
-        """See `refresh_ref_docs`."""
-        names = [d.id if isinstance(d, Document) else d.ref_doc_id or d.node_id for d in documents]
-        before = self._stored(names)
-        await self.arefresh(documents)
-        after = self._stored(names)
-        return [before.get(name) != after.get(name) for name in names]
-
-    def _stored(self, names: Collection[str] | None) -> dict[str, Document]:
-        try:
-            return {document.id: document for document in self.index.documents(names)}
-        except StorageError:  # nothing was built yet
-            return {}
-
-    def replace_all(self, documents: Nodes) -> BuildReport:
-        """Make the index contain exactly these documents; all others are deleted."""
-        return run_sync(self.areplace_all(documents))
-
-    async def areplace_all(self, documents: Nodes) -> BuildReport:
-        """See `replace_all`."""
-        converted, same = self._given(documents, everything=True)
-        return await self._follow(lambda: self.index.abuild(converted, keep=same))
-
-    def delete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
-        """Remove documents and everything derived from them.
-
-        Raises:
-            CorpusError: An id is unknown; nothing is deleted.
-        """
-        return run_sync(self.adelete(ref_doc_ids))
-
-    async def adelete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
-        """See `delete`."""
-        removed_ids = [ref_doc_ids] if isinstance(ref_doc_ids, str) else list(ref_doc_ids)
-        retitled = self._file_titles.delete(removed_ids)
-        return await self._follow(lambda: self.index.adelete(removed_ids), retitled=retitled)
-
-    def delete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:
-        """Like `delete`, as in LlamaIndex: an unknown id is only logged, and what `allow` hides stays."""
-        run_sync(self.adelete_ref_doc(ref_doc_id))
-
-    async def adelete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:
-        """See `delete_ref_doc`."""
-        if await asyncio.to_thread(self._stored, [ref_doc_id]):
-            retitled = self._file_titles.delete([ref_doc_id])
-            await self._follow(lambda: self.index.adelete(ref_doc_id, missing_ok=True), retitled=retitled)
-        else:
-            _log.warning("ref_doc_id %s not found, nothing deleted.", ref_doc_id)
-
-    def delete_nodes(self, node_ids: Collection[str], delete_from_docstore: bool = False) -> None:
-        """Remove single nodes and everything derived from them; a document without any remaining node is removed, too.
-
-        Unknown ids are logged.
-
-        Raises:
-            CorpusError: A node was split from a whole document by the index, so an update of the document would restore
-                it.
-        """
-        run_sync(self.adelete_nodes(node_ids))
-
-    async def adelete_nodes(self, node_ids: Collection[str], delete_from_docstore: bool = False) -> None:
-        """See `delete_nodes`."""
-        wanted = dict.fromkeys([node_ids] if isinstance(node_ids, str) else node_ids)
-        there = {node for nodes in (await self._nodes()).values() for node in nodes}
-        for node in wanted:
-            if node not in there:
-                _log.warning("node_id %s not found, nothing deleted.", node)
-        if ids := passage_ids(node for node in wanted if node in there):
-            await self._follow(lambda: self.index.adelete_passages(ids))
-
-    def get_by_ids(self, ids: str | Sequence[str]) -> list[BaseNode]:
-        """Nodes by their ids, or those of their documents, in this order; unknown ids and hidden nodes are ignored."""
-        return run_sync(self.aget_by_ids(ids))
-
-    async def aget_by_ids(self, ids: str | Sequence[str]) -> list[BaseNode]:
-        """See `get_by_ids`."""
-        wanted = [ids] if isinstance(ids, str) else list(ids)
-        either = FilterGroup(
-            "or", (Condition("ref_doc_id", "in", wanted), Condition("passage_id", "in", passage_ids(wanted)))
-        )
-        try:
-            snapshot = await self.searched().asnapshot(filter=both_filters(self.filters, either))
-        except IndexMissingError:  # nothing was built yet
-            return []
-        by_id: dict[str, list[BaseNode]] = {}
-        view, rows = snapshot.view, snapshot.view.passing_chunks(snapshot.where)
-        for row in np.flatnonzero(rows).tolist():
-            node = passage_node(*view.pool.unit(row), view.shared_metadata(row))
-            for name in dict.fromkeys((node.node_id, node.ref_doc_id or node.node_id)):
-                by_id.setdefault(name, []).append(node)
-        return [node for name in dict.fromkeys(wanted) for node in by_id.get(name, ())]
-
-    @property
-    def ref_doc_info(self) -> dict[str, RefDocInfo]:
-        """Node ids and metadata of every document, by document id, as in LlamaIndex."""
-        nodes = run_sync(self._nodes())
-        return {
-            name: RefDocInfo(node_ids=nodes.get(name, []), metadata=dict(document.metadata))
-            for name, document in self._stored(None).items()
-        }
-
-    async def _nodes(self) -> dict[str, list[str]]:
-        by_document: dict[str, list[str]] = {}
-        try:
-            snapshot = await self.index.asnapshot()
-        except IndexMissingError:  # nothing was built yet
-            return by_document
-        ours = {chunk_id.decode() for chunk_id in snapshot.view.pool.chunk_ids.tolist()}
-        for document, name in snapshot.passage_ids():
-            by_document.setdefault(document, []).append(to_uuid(name) if name in ours else name)
-        return by_document
-
-    def _given(
-        self, documents: Nodes, ids: Sequence[str] | None = None, *, everything: bool = False
-    ) -> tuple[list[Document], list[str]]:
-        listed = [documents] if isinstance(documents, (BaseNode, Document)) else documents
-        nodes = [node for document in listed for node in as_nodes(document)]
-        nodes = nodes if ids is None else with_ids(nodes, ids)
-        warn_of_first_cost(self.index, len(nodes))
-        converted, same = cut(
-            nodes,
-            self.index,
-            self.title_key,
-            self.transformations,
-            saved=SETTINGS.read(self.index.path).get("transformations"),
-            stored=self._stored,
-            everything=everything,
-        )
-        titled = self._file_titles.put(converted, same if everything else None)
-        put = {document.id for document in titled}
-        return titled, [name for name in same if name not in put]
-
-    async def _follow(
-        self, change: Callable[[], Awaitable[BuildReport]], same: int = 0, retitled: Sequence[Document] = ()
-    ) -> BuildReport:
-        """Make a change, and what follows; so many documents more were given and are the same."""
-        report = await change()
-        if retitled:
-            await self.index.aupdate(retitled)
-        self._file_titles.done()
-        report = replace(report, unchanged=report.unchanged + same)
-        if self.index.path is not None:
-            self._remember(self.index.path)
-        await push_missed(self.index.apush, report)
-        return report
-
-    def _remember(self, folder: Path) -> None:
-        """Save how documents are cut, and the key of their titles where the folder has none.
-
-        The file also says that documents are an app's, see `Folder.framework`.
-        """
-        saved, mine = SETTINGS.read(folder), fingerprint(self.transformations)
-        before, title_key = saved.get("transformations", []), saved.get("title_key", self.title_key)
-        cut_by = before if mine is None else mine
-        search = {"similarity_top_k": self.similarity_top_k, **saved}
-        self._write(folder, search, cut_by, title_key)
-
-
-def _state(folder: Path) -> object:
-    """State of an index; differs after every change, also after one that only waits there."""
-    with Index(folder) as copy:
-        stats = copy.stats()
-        return stats["generation"], stats.get("pending", 0)
 
 
 class ConversationRetriever(BaseRetriever):

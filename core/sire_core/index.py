@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -539,3 +540,16 @@ def warn_of_first_cost(index: Index, documents: int) -> None:
         )
     except SireError:  # it is built
         return
+
+
+def warn_of_no_documents(index: Index, called: str, add: str) -> None:
+    """Warn that a call with documents was given none, and the index has none; `add` is the call for later ones."""
+    with suppress(SireError):  # nothing was built yet
+        if index.stats()["documents"]:
+            return
+    _logger.warning(
+        "%s was given no documents, and the index is empty. See whether the loader read anything; documents that "
+        "come later are added by %s.",
+        called,
+        add,
+    )

@@ -444,6 +444,17 @@ def test_search_options_are_checked_when_they_are_given(adapter, index_of, optio
         adapter.viewed(adapter.over(index_of("flat")), **options)
 
 
+def test_an_index_without_documents_is_a_warning_and_may_be_filled_later(adapter, texts, tmp_path, caplog):
+    made = adapter.Retriever.from_documents([], path=tmp_path / "i", recipe="flat")
+    assert "SireRetriever.from_documents was given no documents, and the index is empty" in caplog.text
+    caplog.clear()
+    adapter.add(made, *texts)
+    made.index.close()
+    again = adapter.Retriever.from_documents([], path=tmp_path / "i")
+    assert adapter.search(again, QUESTION)
+    assert not caplog.records
+
+
 def test_a_view_of_an_index_that_is_filled_later(adapter, texts):
     later = Index(recipe="flat")
     retriever = adapter.viewed(adapter.over(later), recipe="flat")
