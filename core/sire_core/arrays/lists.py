@@ -68,6 +68,8 @@ class Lists:
 
     def chosen(self, rows: IntArray) -> Lists:
         """Some of the lists, in this order."""
+        if np.array_equal(rows, np.arange(len(self))):
+            return self
         lengths = self.lengths(rows)
         return Lists.of_lengths(lengths, self.values[ranges(self.starts[rows], lengths)])
 
@@ -75,6 +77,30 @@ class Lists:
         """These lists and others behind them."""
         starts = np.concatenate([self.starts, others.starts[1:] + self.starts[-1]])
         return Lists(starts, np.concatenate([self.values, others.values]))
+
+    def updated(
+        self, lists: IntArray, values: IntArray, new: Lists, *columns: tuple[NDArray[Any], NDArray[Any]]
+    ) -> tuple[Lists, list[NDArray[Any]]]:
+        """These lists with new values, and columns aligned with both: list i is now `lists[i]`, value v `values[v]`.
+
+        Values of a list ascend, before and after; -1 stands for what is gone.
+        """
+        now, sizes = values[self.values], np.zeros(len(new), dtype=np.int64)
+        olds = [column for column, _ in columns]
+        if (values < 0).any():
+            rows = np.flatnonzero(now >= 0)
+            now, olds = now[rows], [column[rows] for column in olds]
+            sizes[:] = np.bincount(lists.repeat(self.sizes())[rows], minlength=len(new))
+        else:
+            sizes[lists] = self.sizes()
+        starts = np.append(0, np.cumsum(sizes))
+        low, high = starts[:-1].repeat(new.sizes()), starts[1:].repeat(new.sizes())
+        while (low < high).any():
+            middle = (low + high) // 2
+            before = (low < high) & (now[np.minimum(middle, len(now) - 1)] < new.values)
+            low, high = np.where(before, middle + 1, low), np.where(before, high, middle)
+        inserted = [np.insert(old, low, column) for old, (_, column) in zip(olds, columns, strict=True)]
+        return Lists(starts + new.starts, np.insert(now.astype(np.int32), low, new.values)), inserted
 
     def __len__(self) -> int:
         """Number of lists."""

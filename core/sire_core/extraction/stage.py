@@ -156,7 +156,7 @@ def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: C
     if len(wordings) > len(after.chunks) // (8 if verbatim else 32):  # linking everything is faster then
         return frozenset(chunk.id for chunk in after.chunks)
     if verbatim:  # the passages are at hand, and shorter than what is stored of them
-        likely = update.following(PassageTexts)[1].may_hold(wordings)
+        likely = update.following(PassageTexts)[1].holding(wordings, after)
         bodies = store.bodies(extractor.fingerprint, sorted(likely))
     else:
         bodies = store.bodies(extractor.fingerprint)

@@ -250,31 +250,36 @@ class PassageTexts:
 
     def updated(self, update: CorpusUpdate) -> Self:
         """Update after a change."""
-        after = update.after
-        remaining = np.fromiter((name in after.units_by_hash for name in self.hashes), dtype=bool)
+        after, hashes, runs = update.after, self.hashes, self.runs
+        if update.old_chunks:
+            remaining = np.array([name in after.units_by_hash for name in hashes], dtype=bool)
+            hashes, runs = list(compress(hashes, remaining)), runs[:, remaining]
         new_hashes = dict.fromkeys(after.hashes[chunk.id] for chunk in update.new_chunks)
         new = [name for name in new_hashes if name not in update.before.units_by_hash]
-        runs = np.concatenate([self.runs[:, remaining], _text_runs(after, new)], axis=1)
-        return type(self)([*compress(self.hashes, remaining), *new], runs)
+        return type(self)([*hashes, *new], np.concatenate([runs, _text_runs(after, new)], axis=1))
 
-    def may_hold(self, wordings: Sequence[str]) -> set[str]:
-        """Content hashes of all passages that contain the words of a form, and of few others."""
+    def holding(self, wordings: Sequence[str], corpus: StoredCorpus) -> set[str]:
+        """Content hashes of the passages that contain all words of a form: only these may link it."""
         names = set[str]()
         for words in (SurfaceForm(wording).words for wording in wordings):
             possible = np.ones(len(self.hashes), dtype=bool)
             for bit in {bit for word in words for codes in _runs(_encoded(word)) for bit in codes.tolist()}:
                 possible &= (self.runs[bit // 8] & (128 >> bit % 8)) != 0
-            names.update(compress(self.hashes, possible))
+            for name in compress(self.hashes, possible):
+                if name not in names and all(map(_folded_passage(corpus, name).__contains__, words)):
+                    names.add(name)
         return names
+
+
+def _folded_passage(corpus: StoredCorpus, content_hash: str) -> str:
+    return folded(corpus.chunk_by_id[corpus.units_by_hash[content_hash][0]].index_text)
 
 
 def _text_runs(corpus: StoredCorpus, hashes: Sequence[str]) -> NDArray[np.uint8]:
     """Packed bits of passages, `[_RUN_BITS / 8, len(hashes)]`."""
-    units, chunks = corpus.units_by_hash, corpus.chunk_by_id
     parts = [np.zeros((0, _RUN_BITS // 8), dtype=np.uint8)]
     for start in range(0, len(hashes), _TEXTS_AT_ONCE):
-        part = hashes[start : start + _TEXTS_AT_ONCE]
-        texts = [_encoded(folded(chunks[units[name][0]].index_text)) for name in part]
+        texts = [_encoded(_folded_passage(corpus, name)) for name in hashes[start : start + _TEXTS_AT_ONCE]]
         owners = np.arange(len(texts)).repeat(list(map(len, texts)))
         bits = np.zeros((len(texts), _RUN_BITS), dtype=bool)
         for codes in _runs(b"".join(texts)):  # those over the end of a text exclude nothing more

@@ -185,7 +185,7 @@ class NameMerging:
         groups = [*(group for group in named if len(group) > 1), *await self._synonyms(table, context)]
         rows |= table.entries([name for name in dict.fromkeys(chain.from_iterable(groups)) if name not in rows])
         if not table.is_new:  # A first build may be the only one
-            table.remembered = {**{alias: [] for alias in all_aliases}, **claimed, **rows}
+            table.remembered = {**dict.fromkeys(all_aliases, ()), **claimed, **rows}
         first = {name: next((row.body[1] for row in uses if not row.body[2]), "") for name, uses in rows.items()}
         types = {name: kind for name, kind in first.items() if kind not in _VAGUE}
         merged = {name: key for name, key in merge_aliases(groups, types, self.max_names).items() if name != key}

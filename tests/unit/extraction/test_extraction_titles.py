@@ -143,7 +143,7 @@ def test_spellings_that_mean_the_same_are_found(title, text):
     assert touched_records({"a": to_json(record_of(0, [text], "Ann")).encode()}, wordings) == {"a"}
     nothing, passage = Chunk("c0", "d0", 0, "Nothing.", ""), Chunk("c1", "d1", 0, text, "")
     corpus = corpus_of([nothing, passage])
-    assert corpus.following(PassageTexts).may_hold(wordings) == {passage.hash}
+    assert corpus.following(PassageTexts).holding(wordings, corpus) == {passage.hash}
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +34,7 @@ from sire_core.recipes.sire.sentence_names import (
     SpelledText,
     beginnings,
 )
+from sire_core.recipes.sire.word_lists import WordLists
 from sire_core.search.ranking import ScoredRanking
 from sire_core.storage.checksums import stored_texts, stored_values
 from sire_core.text.languages import ENGLISH, CompoundWords, Language, language
@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IdArray, Int32Array, IntArray, View
 
 
-_DERIVED_NAME = "evidence-23"
-_K1, _B = 1.5, 0.75
+_DERIVED_NAME = "evidence-24"
 MIN_RECURRING_DOCUMENTS, MIN_MENU_LINES, MIN_LONE_WORD_DOCUMENTS = 3, 5, 10
 """A short line recurs in so many documents; so many such lines in a row are a menu; a word alone recurs in so many."""
 MIN_PROSE_WORDS, MIN_PROSE_DOCUMENTS, MIN_PROSE_SHARE = 8, 20, 0.1
@@ -66,27 +65,17 @@ MAX_PATH_CHARS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceIndex:
+class EvidenceIndex(WordLists):
     """Inverted indexes over words (stems), sentences and names, each numbered; 1.4 kB per passage of 100 words."""
 
     chunks: IntArray  # position in the pool of every passage
-    words: HashArray  # sorted hashes of the stems; the number of a stem is its position
-    idf: FloatArray  # inverse document frequency of the stems
-    passages: Lists  # passages that have a stem
-    impacts: FloatArray  # BM25 of a stem in a passage, aligned with `passages.values`
-    sentences: Lists  # sentences of a passage; passage by passage, so that list and value ascend together
-    sentence_words: Lists  # stems of a sentence, in their order
-    sentence_postings: Lists  # sentences that have a stem
     meant: Lists  # every few sentences of a passage, whose meanings follow
     meanings: NDArray[np.int8]  # vectors of the words that ship, `[..., MEANING_WIDTH]`; see `text_meaning`
-    headings: Lists  # headings of a passage
-    heading_words: Lists  # stems of a heading
     source: IntArray  # what each passage was cut from
     copied: IntArray  # the first passage with the text of each, whatever its title
     contents: BoolArray  # whether a passage is a table of contents
     source_sizes: IntArray  # passages of each source
     path_words: Lists  # stems of the path, file name or address of each source
-    title_words: Lists  # stems of what the passage is about
     names: HashArray  # sorted keys of names (see `phrase_keys`), in other languages than English of their stems, too
     named: IntArray  # entity of each name
     own: IntArray  # entity that a passage is about, -1 for none
@@ -99,8 +88,6 @@ class EvidenceIndex:
     name_lists: PackedTexts  # lists of names as JSON
     labels: PackedTexts  # names of the entities that only texts open with, the last ones
     entity_ids: IdArray  # ids of the entities
-    languages: IdArray  # codes of the languages of the passages, those of most first
-    english: BoolArray  # which stems are of English words
     long_words: NDArray[np.uint8]  # words of languages with compounds, as bytes; see `long_words_of`
     _meant: list[tuple[IntArray, FloatArray]] = field(default_factory=list, init=False, repr=False, compare=False)
     _compounds: dict[str, CompoundWords] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -110,13 +97,13 @@ class EvidenceIndex:
         """The arrays of a pool, with or without boilerplate: made once per generation and kept in files."""
         name = f"{_DERIVED_NAME}-whole" if boilerplate else _DERIVED_NAME
 
-        def arrays() -> Mapping[str, NDArray[Any]]:
-            return arrays_of(cls._read(view, boilerplate=boilerplate))
+        def made(before: EvidenceIndex | None) -> EvidenceIndex:
+            return record_of(cls, view.cached_arrays(name, lambda: arrays_of(cls._read(view, boilerplate, before))))
 
-        return view.derived(f"{name} record", lambda: record_of(cls, view.cached_arrays(name, arrays)))
+        return view.cached_incremental(f"{name} record", made)
 
     @classmethod
-    def _read(cls, view: View, *, boilerplate: bool) -> EvidenceIndex:
+    def _read(cls, view: View, boilerplate: bool, before: EvidenceIndex | None) -> EvidenceIndex:
         graph = EntityGraph.of(view)
         passages = PassageWords.of(view, graph.chunk_positions)
         names = EvidenceNames.of(passages, graph, NameKeys.of(view, graph.names.lists))
@@ -127,9 +114,10 @@ class EvidenceIndex:
         recurring = _recurring(passages, sources.source)
         if boilerplate:
             recurring[:] = False
-        words = recurring.repeat(passages.parts["fragments"]["lengths"])
+        words = WordLists.of_passages(passages, text, recurring, before)
         trim_memory(len(passages.ids))
-        return _made(passages, graph, names, text, mentions, sources, words)
+        hidden_words = recurring.repeat(passages.parts["fragments"]["lengths"])
+        return _made(passages, graph, names, text, mentions, sources, hidden_words, words)
 
     def stems(self, keys: HashArray) -> IntArray:
         """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks."""
@@ -215,7 +203,8 @@ class _Sources:
     """Sources of passages: their documents, or the `source` that a splitter left in the metadata."""
 
     source: IntArray  # source of each passage, `[passages]`
-    path_words: list[HashArray]  # hashes of the stems of each source's path, in a list by source
+    paths: IntArray  # number of the path of each source
+    path_words: Sequence[HashArray]  # hashes of the stems of each path
 
     @classmethod
     def of(cls, view: View, positions: IntArray, languages_of_passages: NDArray[Any]) -> _Sources:
@@ -227,7 +216,10 @@ class _Sources:
         _, one_of = np.unique(source, return_index=True)
         paths = list(map(_path, metadata))
         of_sources = (paths[n] for n in number[first[one_of]].tolist())
-        return cls(source, list(map(_path_words, of_sources, languages_of_passages[one_of].tolist())))
+        numbers = dict[tuple[str, str], int]()
+        spoken_paths = zip(of_sources, languages_of_passages[one_of].tolist(), strict=True)
+        path_numbers = [numbers.setdefault(path, len(numbers)) for path in spoken_paths]
+        return cls(source, np.array(path_numbers, dtype=np.int64), [_path_words(*path) for path in numbers])
 
 
 def _path(metadata: Mapping[str, Any]) -> str:
@@ -273,17 +265,9 @@ def _made(
     inflected: InflectedNames,
     sources: _Sources,
     recurring: BoolArray,
+    words: WordLists,
 ) -> EvidenceIndex:
-    size = len(graph.chunk_positions)
-    stems = passages.vocabulary.stems
-    words = distinct(stems[stems != 0])
-    number = np.where(stems == 0, -1, np.searchsorted(words, stems)).astype(np.int32)
-    english = np.zeros(len(words), dtype=bool)
-    english[number[(stems != 0) & (passages.vocabulary.languages == ENGLISH)]] = True
-    lists_of_words = _lists_of_words(text, np.where(recurring, np.int32(-1), number[text.words]), size, len(words))
     source, meanings = sources.source, passages.parts["meanings"]
-    paths = _numbers(sources.path_words, words)
-    sentences = len(inflected.mentions)
     shown, graph_pairs = _without_boilerplate(text, recurring, inflected.mentions, graph)
     entities = names.entities(text, graph_pairs, shown)
     holders = entities.inverted(len(names.ids))
@@ -291,20 +275,15 @@ def _made(
     all_names = np.concatenate([names.keys, inflected.keys])
     by_key = np.argsort(all_names, kind="stable")
     return EvidenceIndex(
+        **{entry.name: getattr(words, entry.name) for entry in fields(words)},
         chunks=graph.chunk_positions,
-        words=words,
-        **lists_of_words,
-        sentences=Lists.of_lengths(passages.parts["sentences"].counts, np.arange(sentences)),
         meant=Lists.of_lengths(meanings.counts, np.arange(len(meanings["codes"]))),
         meanings=meanings["codes"],
-        headings=Lists.of_lengths(passages.parts["headings"].counts, np.arange(len(passages.headings))),
-        heading_words=_known(passages.headings, number),
         source=source,
         copied=_copied(passages.parts["fragments"]),
         contents=contents,
         source_sizes=np.bincount(source),
-        path_words=paths,
-        title_words=_known(passages.name_words, number),
+        path_words=_numbers(sources.path_words, words.words).chosen(sources.paths),
         names=all_names[by_key],
         named=np.concatenate([names.owners, inflected.owners])[by_key],
         own=names.own,
@@ -312,30 +291,13 @@ def _made(
         entities=entities,
         holders=holders,
         owners=Lists.of_pairs(names.own[names.own >= 0], np.flatnonzero(names.own >= 0), len(names.ids)),
-        recorded=Lists.of_runs(graph.passages, graph.entities, size),
+        recorded=Lists.of_runs(graph.passages, graph.entities, len(graph.chunk_positions)),
         recorded_names=graph.names.numbers.astype(np.int32),
         name_lists=graph.names.lists.texts.narrow(),
         labels=PackedTexts.of(names.labels).narrow(),
         entity_ids=names.ids,
-        languages=np.array([code for code, _ in Counter(passages.languages.tolist()).most_common()] or [ENGLISH], "S3"),
-        english=english,
         long_words=_long_words(passages.vocabulary),
     )
-
-
-def _lists_of_words(text: SpelledText, stem_numbers: Int32Array, size: int, count: int) -> dict[str, Any]:
-    """Fields of `EvidenceIndex` with the stems of passages and sentences; here, so that large arrays are freed."""
-    inside = stem_numbers >= 0
-    postings, impacts, idf = _bm25(text.passages[inside], stem_numbers[inside], size, count)
-    inside &= text.sentences >= 0
-    stems, sentences = stem_numbers[inside], text.sentences[inside]
-    return {
-        "idf": idf,
-        "passages": postings,
-        "impacts": impacts,
-        "sentence_words": Lists.of_runs(sentences, stems, len(text.sentence_passages)),
-        "sentence_postings": Lists.of_pairs(stems, sentences, count),
-    }
 
 
 def _long_words(vocabulary: Vocabulary) -> NDArray[np.uint8]:
@@ -513,23 +475,3 @@ def _without_boilerplate(
     lost = np.setdiff1d(codes[~visible], codes[visible])
     stay = ~np.isin(graph.passages * width + graph.entities, lost) | graph.titles
     return mentions.kept(visible), (graph.passages[stay], graph.entities[stay])
-
-
-def _known(lists: Lists, number: Int32Array) -> Lists:
-    """Distinct stems of lists of words."""
-    stems = number[lists.values]
-    return Lists.of_pairs(lists.owners()[stems >= 0], stems[stems >= 0], len(lists))
-
-
-def _bm25(passages: Int32Array, words: Int32Array, size: int, count: int) -> tuple[Lists, FloatArray, FloatArray]:
-    """Postings of stems, with BM25 (Lucene's form) of each stem in each passage, and idf of the stems."""
-    lists, frequencies = Lists.counted(words, passages, count)
-    df = lists.sizes()
-    idf = np.log1p((size - df + 0.5) / (df + 0.5))
-    lengths = np.bincount(passages, minlength=size) / max(1.0, len(passages) / max(1, size))
-    norm = (_K1 * (1 - _B + _B * lengths))[lists.values]
-    norm += frequencies
-    impacts = idf.repeat(df)  # in place: the arrays are large
-    impacts *= frequencies
-    impacts /= norm
-    return lists, impacts.astype(np.float32), idf.astype(np.float32)

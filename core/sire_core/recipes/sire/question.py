@@ -96,7 +96,7 @@ class QuestionWords:
         for term in self._terms:
             for stem, share in zip(term.stems.tolist(), term.shares.tolist(), strict=True):
                 start, end = index.passages.starts[stem], index.passages.starts[stem + 1]
-                scores[index.passages.values[start:end]] += share * index.impacts[start:end]
+                scores[index.passages.values[start:end]] += share * index.impacts(stem)
         return scores
 
     def share(self, masks: Bits) -> DoubleArray:

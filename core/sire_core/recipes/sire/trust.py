@@ -105,7 +105,7 @@ def _shared_words(index: EvidenceIndex, passage: int) -> FloatArray:
     scores = np.zeros(len(index.chunks), dtype=np.float32)
     for word in words.tolist():
         start, end = index.passages.starts[word], index.passages.starts[word + 1]
-        scores[index.passages.values[start:end]] += index.impacts[start:end]
+        scores[index.passages.values[start:end]] += index.impacts(word)
     scores[index.copied == index.copied[passage]] = 0.0
     return scores
 
