@@ -90,13 +90,14 @@ RECIPES = {
 }
 
 
-def main() -> None:
-    for name, (own, links) in RECIPES.items():
-        nodes = tuple(Node(*row) for row in [SHARED[0], *own, *SHARED[1:]])
-        lines = tuple(Link(source, target, label) for source, target, label in links)
-        picture = Picture(f"How {name} leads a question to passages", nodes, lines)
-        (HERE / f"{name}.svg").write_text(document(picture), encoding="utf-8")
+def drawn(name: str) -> str:
+    """The picture of a recipe as SVG."""
+    derived, links = RECIPES[name]
+    nodes = tuple(Node(*row) for row in [SHARED[0], *derived, *SHARED[1:]])
+    lines = tuple(Link(source, target, label) for source, target, label in links)
+    return document(Picture(f"How {name} leads a question to passages", nodes, lines))
 
 
 if __name__ == "__main__":
-    main()
+    for recipe in RECIPES:
+        (HERE / f"{recipe}.svg").write_text(drawn(recipe), encoding="utf-8")

@@ -147,8 +147,25 @@ def test_compare_finds_a_real_difference_and_takes_a_reranker(tmp_path):
     shown = " ".join(run("compare", corpus, "--questions", file, "--reranker", "none").split())
     assert "1 of 2 needs are met by no passage of the index and count as missed: bad (need 1, p2)" in shown
     assert "1,000 tokens" in shown
+    assert "every search: 1 question without all evidence in the first five bad: Born? -> p2" in shown
     file.write_text('{"id": "a", "text": "A lamp."}\n')
     assert "too few to compare" in run("compare", file, code=1)
+
+
+def test_compare_lists_what_one_search_alone_misses():
+    topics = "bread rivers violins winter bridges coins horses ink tents maps clouds salt".split()
+    documents = [Document(topic, f"A page about {topic} and nothing else.", topic) for topic in topics]
+    documents.append(Document("erasing", "To erase a record press the red key.", "erasing"))
+    asked = [Question(topic, f"Which page is about {topic}?", (), (topic,)) for topic in topics[:4]]
+    asked += [Question("other words", "How do I delete entries?", (), ("erasing",))]
+    asked += [
+        Question("nowhere", "Which page is about bread?", (), ("salt", "maps", "coins", "ink", "tents", "clouds"))
+    ]
+    result = compare(documents, asked, reranker="")
+    missed = {entry["name"]: [] for entry in result.as_json()["rows"]} | result.as_json()["missed"]
+    assert missed["BM25"] == [{"id": "other words", "question": "How do I delete entries?", "expected": ["erasing"]}]
+    assert [entry["id"] for entry in missed["every search"]] == ["nowhere"]
+    assert "  other words: How do I delete entries? -> erasing" in result.missed_lines()
 
 
 def test_compare_measures_what_is_delivered_where_gold_is_quoted():
@@ -223,8 +240,14 @@ def test_compare_takes_passages_and_vectors_of_an_index(tmp_path, recipe):
     start = embedder.embedded
     anew = compare(documents, questions, reranker="", embedder=embedder)
     made, start = embedder.embedded - start, embedder.embedded
+    assert "hybrid, pieces" not in [name for name, _, _ in anew.table()]
+    assert not anew.has_all_pieces
     taken = compare(documents, questions, reranker="", embedder=embedder, index=tmp_path / "ix")
     assert made - (embedder.embedded - start) >= passages
     assert [row[:2] for row in taken.table()] == [row[:2] for row in anew.table()]
     with Index(tmp_path / "ix", embedder=embedder) as index:
         assert index.stats() == before
+    start = embedder.embedded
+    asked_for = compare(documents, questions, reranker="", embedder=embedder, index=tmp_path / "ix", pieces=True)
+    assert asked_for.has_all_pieces
+    assert embedder.embedded - start > passages

@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -64,6 +65,9 @@ def test_site_has_every_page_and_every_recipe_its_picture_and_row():
     assert sorted(re.findall(r"[\w/-]+\.md", nav)) == PAGES
     how = (DOCS / "recipes" / "how-it-works.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"pictures/(\w+)\.svg", how)) == sorted(REGISTRY)
+    make = runpy.run_path(str(DOCS / "pictures" / "make.py"))
+    stored = {name: (DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8") for name in make["RECIPES"]}
+    assert [name for name in stored if stored[name] != make["drawn"](name)] == []  # `make docs` draws them anew
     linked = set(re.findall(r"\(([\w/-]+\.md)\)", (DOCS / "llms.txt").read_text(encoding="utf-8")))
     assert sorted(linked) == PAGES
 

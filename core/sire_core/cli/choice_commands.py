@@ -123,6 +123,10 @@ def compare(
         str | None,
         option("--reranker SPEC", "`colbert:NAME`, `onnx:NAME` or `none`. Default: one of this machine, if there is."),
     ] = None,
+    pieces: Annotated[
+        bool,
+        option("--pieces", "Also hybrid search over small pieces, where gold is quoted: a model takes minutes."),
+    ] = False,
     as_json: option_groups.AsJson = False,
 ) -> None:
     """Compare sire with other searches on your text.
@@ -134,14 +138,14 @@ def compare(
     intervals, and says for each how far `sire` is above or below the best of the others, and whether that may be
     chance. Without --questions, questions are made from the text; these reuse its words, which favours BM25. Calls no
     language model and changes nothing: searches are built in a temporary folder. An index gives its passages, its
-    vectors (with another --embedder, its documents alone) and its `sire`. Where gold is quoted, small pieces are
-    embedded, too.
+    vectors (with another --embedder, its documents alone) and its `sire`. Names the questions of which one search alone
+    lacks evidence, and what they need.
 
     Example: sire compare docs --questions questions.jsonl
 
     JSON: {"questions", "made", "reranker", "rows": [{"name", "R@5": {"mean", "low", "high"}, "1,000 tokens": {...},
     "query_p50_ms"}], "against_best": {"R@5": {"baseline", "difference", "low", "high", "significant"}, ...}, "verdict",
-    "unmet"}.
+    "missed": {search: [{"id", "question", "expected"}]}, "unmet"}.
     """
     from sire_core.evaluate.compare import compare as compared
     from sire_core.evaluate.datasets import load_questions
@@ -152,7 +156,9 @@ def compare(
     if index is not None:
         note(f"Passages, vectors and recipes are those of {index}; a temporary copy gets what they lack.")
     with reporting() as progress:
-        result = compared(documents, of_file, index=index, embedder=spec, reranker=chosen, progress=progress)
+        result = compared(
+            documents, of_file, index=index, embedder=spec, reranker=chosen, pieces=pieces, progress=progress
+        )
     if as_json:
         say_json(result.as_json())
         return
@@ -169,6 +175,10 @@ def _print_comparison(result: ComparedSearches, documents: int) -> None:
         cells = "".join(f"{mean.difference:>14.1f}  {f'[{mean.low:.1f}, {mean.high:.1f}]':<13}" for mean in means)
         say(f"{name:<16}{cells}  {milliseconds:>9.1f}")
     say(f"\n{result.verdict()}", "bold")
+    for line in result.missed_lines():
+        say(line)
+    if not result.has_all_pieces:
+        say("\nLeft out: hybrid search over small pieces, which the model would embed, too. --pieces measures it.")
     if result.is_made:
         say("Made questions reuse words of the text, which favours BM25: write 20 of your own for a better answer.")
     if result.reranker:

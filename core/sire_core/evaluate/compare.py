@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,11 @@ from sire_core.evaluate.runner import EvalConfig
 from sire_core.index import Index
 from sire_core.models.local_models import local_models
 from sire_core.recipes import recipe_of
-from sire_core.text.pluralize import count
+from sire_core.storage.index_files import read_manifest
+from sire_core.text.pluralize import count, shorten
 
 if TYPE_CHECKING:
+    from sire_core.evaluate.rows import QuestionResult
     from sire_core.progress import ProgressLike
     from sire_core.protocols import Embedder
     from sire_core.questions import Question
@@ -39,6 +41,8 @@ _NAMES = {
 _BUDGETS = (1000, 2000)
 _RECALL = "R@5"
 _MADE = 100
+_EVERY = "every search"
+_MAX_LISTED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,46 @@ class ComparedSearches:
             with a reranker where there is one.
         reranker: The reranker of the last row; empty if there is none.
         is_made: Whether the questions were made from the text.
+        texts: Text of every question, by its id.
     """
 
     rows: EvalRows
     reranker: str
     is_made: bool
+    texts: Mapping[str, str]
+
+    @property
+    def has_all_pieces(self) -> bool:
+        """False if both fused over small pieces were left out."""
+        names = {row.setup.recipe for row in self.rows}
+        return _NAMES[f"bm25{OF_PIECES}"] not in names or _NAMES[f"hybrid{OF_PIECES}"] in names
+
+    @property
+    def missed(self) -> dict[str, list[QuestionResult]]:
+        """Return by row the questions of which it alone lacks evidence in the first five, and those of every row."""
+        recalls = {row.setup.recipe: row.per_question(_RECALL) for row in self.rows}
+        missed: dict[str, list[QuestionResult]] = {}
+        for result in self.rows[0].with_gold:
+            lacking = [name for name, recall in recalls.items() if recall[result.id] < 1]
+            if len(lacking) in (1, len(recalls)):
+                missed.setdefault(lacking[0] if len(lacking) == 1 else _EVERY, []).append(result)
+        return missed
+
+    def missed_lines(self) -> list[str]:
+        """`missed` for people: at most ten questions each, with the documents that they need."""
+        missed, lines = self.missed, list[str]()
+        for name in [*(row.setup.recipe for row in self.rows), _EVERY]:
+            if not (results := missed.get(name)):
+                continue
+            missing = f"{count(len(results), 'question')} without all evidence in the first five"
+            lines.append(f"\n{name}: {missing}" if name == _EVERY else f"\n{name} alone: {missing}")
+            lines += [
+                f"  {result.id}: {shorten(self.texts[result.id], 90)} -> {', '.join(dict.fromkeys(result.gold))}"
+                for result in results[:_MAX_LISTED]
+            ]
+            if len(results) > _MAX_LISTED:
+                lines.append(f"  and {len(results) - _MAX_LISTED} more")
+        return lines
 
     @property
     def questions(self) -> int:
@@ -127,6 +166,13 @@ class ComparedSearches:
                 name: {"baseline": best, **points.as_json()} for name, (best, points) in self.against_best().items()
             },
             "verdict": self.verdict(),
+            "missed": {
+                name: [
+                    {"id": result.id, "question": self.texts[result.id], "expected": list(dict.fromkeys(result.gold))}
+                    for result in results
+                ]
+                for name, results in self.missed.items()
+            },
             "unmet": self.rows[0].unmet,
         }
 
@@ -139,6 +185,7 @@ def compare(
     index: str | Path | None = None,
     embedder: Embedder | str | None = None,
     reranker: str | None = None,
+    pieces: bool = False,
     progress: ProgressLike = None,
 ) -> ComparedSearches:
     """Measure BM25, vectors, both fused, and `sire` on documents.
@@ -151,6 +198,8 @@ def compare(
             built. None builds all.
         embedder: As in `Index`; with `index`, that of the folder.
         reranker: As `rerank=` of `sire`; None takes a model of this machine where there is one, "" none.
+        pieces: Embed small pieces, too, with any embedder, for both fused over these where gold is quoted; by default
+            with the lexical one only, as a model takes minutes.
         progress: As in `Index`.
 
     Raises:
@@ -166,11 +215,13 @@ def compare(
             built.build(documents) if index is None else built.update([])  # which adds the recipe where it is missing
             chosen_questions = tuple(questions) or _questions_of(built)
         recipes = [recipe_of(folder, "sire", rerank=spec) for spec in dict.fromkeys(["none", chosen or "none"])]
+        embeds_pieces = pieces or read_manifest(folder).embedder.startswith("lexical")
         budgets = _BUDGETS if any(question.needs for question in chosen_questions) else ()
         rows = Experiment(
             DataSet(name, tuple(documents), chosen_questions, whole=True),
             recipes=recipes,
             config=EvalConfig(ks=(5,), budget=None, budgets=budgets, returns="passages"),
+            piece_rankers=("bm25", "hybrid") if embeds_pieces else ("bm25",),
             index=folder,
             embedder=embedder,
             progress=progress,
@@ -183,7 +234,8 @@ def compare(
     ]
     ours, *reranked = (row for row in rows if row.setup.recipe not in _NAMES)
     reranked = [replace(row, setup=replace(row.setup, recipe="sire, reranked")) for row in reranked]
-    return ComparedSearches(EvalRows([*baselines, ours, *reranked]), chosen, not questions)
+    texts = {question.id: question.question for question in chosen_questions}
+    return ComparedSearches(EvalRows([*baselines, ours, *reranked]), chosen, not questions, texts)
 
 
 def _local_reranker() -> str:

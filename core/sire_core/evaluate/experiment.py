@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
 
 _TEMPORARY = "sire-eval-"
-_PIECE_RANKERS = ("bm25", "hybrid")
 _STAGES = ("extraction", "summaries", "searches", "answers")
 _PASSAGES_PER_BATCH = 4096
 _LOCK = "in-use.lock"
@@ -94,6 +93,7 @@ class Experiment:
         config: What is measured.
         budgets: Tokens within which recall of required evidence is measured, too, as `EvalConfig.budgets`; rows of
             BM25 and hybrid search over pieces of 450 characters are added to the baselines.
+        piece_rankers: Rankers of these rows; `bm25` alone embeds no piece with `embedder`.
         folder: Where indexes are built; None takes a temporary folder.
         index: An index folder that is asked as it is; nothing is built, and the folder is only read.
         embedder: As in `Index`; None takes that of `folder`, or the default.
@@ -119,6 +119,7 @@ class Experiment:
     settings: Mapping[str, Any] = field(default_factory=dict)
     config: EvalConfig = field(default_factory=EvalConfig)
     budgets: Sequence[int] = ()
+    piece_rankers: Sequence[str] = ("bm25", "hybrid")
     folder: Path | None = None
     index: Path | None = None
     embedder: Embedder | str | None = None
@@ -270,9 +271,11 @@ async def _piece_rows(experiment: Experiment, folder: Path) -> list[EvalRow]:
         pieces = as_pieces(await asyncio.to_thread(index.documents))
     dataset = replace(experiment.dataset, documents=tuple(pieces), whole=False)
     of_pieces = replace(experiment, dataset=dataset, folder=None, chunk_tokens=None)
+    if set(experiment.piece_rankers) <= {"bm25"}:
+        of_pieces = replace(of_pieces, embedder="lexical")  # an index has vectors, which BM25 does not read
     rows: list[EvalRow] = []
     with temporary_folder(None) as own_folder:
-        for ranker in _PIECE_RANKERS:
+        for ranker in experiment.piece_rankers:
             row = PlannedRow(f"{ranker}{OF_PIECES}", recipe_by_name("flat", ranker=ranker))
             rows.append(await _ask(of_pieces, row, await _build(of_pieces, row, own_folder), own_folder))
     return rows
