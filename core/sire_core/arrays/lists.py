@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sire_core.arrays.grouping import GOLDEN, mixed, ranges, run_starts
+from sire_core.arrays.grouping import GOLDEN, mixed, ranges, row_pointers, run_starts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,14 +51,12 @@ class Lists:
     @classmethod
     def _of_sorted(cls, pairs: IntArray, width: int, size: int) -> Lists:
         """From distinct pairs of `_sorted_pairs`."""
-        starts = np.searchsorted(pairs, np.arange(size + 1, dtype=np.int64) << width)
-        return cls(starts.astype(np.int64), (pairs & ((1 << width) - 1)).astype(np.int32))
+        return cls(row_pointers(pairs >> width, size), (pairs & ((1 << width) - 1)).astype(np.int32))
 
     @classmethod
     def of_runs(cls, lists: Whole, values: Whole, size: int) -> Lists:
         """From pairs of a list and a value of it, lists ascending: values keep their order, repeated ones stay."""
-        starts = np.searchsorted(lists, np.arange(size + 1, dtype=lists.dtype)).astype(np.int64)
-        return cls(starts, values.astype(np.int32))
+        return cls(row_pointers(lists, size), values.astype(np.int32))
 
     @classmethod
     def of_lengths(cls, lengths: Sequence[int] | IntArray, values: Sequence[int] | Whole) -> Lists:

@@ -406,9 +406,9 @@ class Table:
         """Sizes before the change."""
         return {} if self.is_new else self.store.sizes(self.name, list(keys), ())
 
-    def keys_above(self, items: int) -> list[str]:
-        """Keys that had rows of more items than a number before the change."""
-        return [] if self.is_new else self.store.keys_above(self.name, items)
+    def keys_above(self, rows: int) -> list[str]:
+        """Keys that had more rows than a number before the change."""
+        return [] if self.is_new else self.store.keys_above(self.name, rows)
 
     def put_output(self, key: str, output: StoredOutput) -> None:
         """Set the output of a key."""

@@ -79,10 +79,10 @@ class StepTables:
         sql = "SELECT key, count(*) FROM step_rows WHERE step=? AND key IN ({marks}) GROUP BY key"
         return {str(key): int(count) for key, count in self._db.read_in(sql, keys, [self._ids[name]])}
 
-    def keys_above(self, name: str, items: int) -> list[str]:
-        """Return keys with rows of more than so many items."""
-        sql = "SELECT key FROM step_rows WHERE step=? GROUP BY key HAVING count(DISTINCT item) > ?"
-        return [str(key) for (key,) in self._db.read(sql, [self._ids[name], items])]
+    def keys_above(self, name: str, rows: int) -> list[str]:
+        """Return keys with more than so many rows: all with rows of more items are among them."""
+        sql = "SELECT key FROM step_rows WHERE step=? GROUP BY key HAVING count(*) > ?"
+        return [str(key) for (key,) in self._db.read(sql, [self._ids[name], rows])]
 
     def outputs(self, name: str, keys: Sequence[str]) -> Iterator[OutputRow]:
         """Return outputs of keys: key, place, number, failed, body."""

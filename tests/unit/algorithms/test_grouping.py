@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sire_core.arrays.grouping import by_appearance, positions_in
+from sire_core.arrays.grouping import by_appearance, numbered, places_in, positions_in, stable_argsort
 
 
 @pytest.mark.parametrize("size", [0, 1, 40])
@@ -27,3 +27,14 @@ def test_numbers_follow_the_first_appearance() -> None:
     numbers, first = by_appearance(values)
     assert numbers.tolist() == [0, 1, 0, 2, 1, 3]
     assert first.tolist() == [0, 1, 3, 5]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 500])
+@pytest.mark.parametrize("values_are", [3, 10_000])
+def test_sorted_numbers_and_places_are_those_of_numpy(size: int, values_are: int) -> None:
+    values = np.random.default_rng(size).integers(0, values_are, size).astype(np.uint64)
+    expected = np.unique(values, return_index=True, return_inverse=True)
+    assert [part.tolist() for part in numbered(values)] == [part.tolist() for part in expected]
+    assert stable_argsort(values).tolist() == np.argsort(values, kind="stable").tolist()
+    keys = np.unique(values[::2])
+    assert places_in(keys, values).tolist() == np.searchsorted(keys, values).tolist()

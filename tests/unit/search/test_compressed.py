@@ -1,5 +1,6 @@
 """Compressed vectors find what a scan of all vectors does."""
 
+import faiss
 import numpy as np
 import pytest
 
@@ -35,6 +36,16 @@ def test_the_nearest_rows_are_those_of_the_exact_scan(name):
                 np.testing.assert_allclose(best[1], scores[best[0]], atol=1e-6)
                 assert len(set(best[0].tolist())) == n
     assert found or name == "repeated", "ten equal rows around every border cannot be told apart"
+
+
+@pytest.mark.parametrize("name", matrices())
+def test_rows_that_follow_others_are_rounded_as_all_at_once(name):
+    matrix = unit(matrices()[name])
+    whole = SQIndex.make(matrix)
+    for first in (matrix[:1], matrix[:3000], matrix, matrix[::-1], matrix[1:], matrix[:100] * 2):
+        grown = SQIndex.make(matrix, SQIndex.make(first))
+        assert (grown.scale, grown.error, len(grown.matrix)) == (whole.scale, whole.error, len(matrix))
+        assert faiss.serialize_index(grown.codes).tobytes() == faiss.serialize_index(whole.codes).tobytes()
 
 
 def test_what_is_near_nothing_is_scanned():

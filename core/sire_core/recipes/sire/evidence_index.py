@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import by_appearance, distinct, positions_in, ranges
+from sire_core.arrays.grouping import by_appearance, distinct, numbered, positions_in, ranges
 from sire_core.arrays.lists import Lists, PackedTexts, arrays_of, record_of, word_keys
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.arrays.products import all_products
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from sire_core.arrays.lists import Ragged
     from sire_core.documents.blocks import Block
-    from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IdArray, Int32Array, IntArray, View
+    from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IdArray, IntArray, View
 
 
 _DERIVED_NAME = "evidence-24"
@@ -302,7 +302,8 @@ def _made(
 
 def _long_words(vocabulary: Vocabulary) -> NDArray[np.uint8]:
     """Words of languages with compounds that are long enough for two parts, as JSON by language."""
-    spoken = map(language, sorted(set(vocabulary.languages.tolist())))
+    # English has no compounds; in most corpora other words are few.
+    spoken = map(language, sorted(set(vocabulary.languages[vocabulary.languages != ENGLISH].tolist())))
     texts = {
         each.code: CompoundWords.of(set(map(untagged, vocabulary.of_language(each.code))), each.min_part).text
         for each in spoken
@@ -331,18 +332,17 @@ def _recurring(passages: PassageWords, source: IntArray) -> BoolArray:
     fragments = passages.parts["fragments"]
     owners = source[fragments.groups()]
     width = int(owners.max(initial=0)) + 1
-    hashes, first, key = np.unique(fragments["hashes"], return_index=True, return_inverse=True)
-    key = key.ravel()
+    hashes, first, key = numbered(fragments["hashes"])
     is_prose = ((fragments["lengths"][first] >= MIN_PROSE_WORDS) | (fragments["code"][first] > 0))[key]
     is_text = np.ones(len(owners), dtype=bool)
     is_text[fragments.starts()] = False
-    keys, holders = np.divmod(np.unique((key * width + owners)[is_text]), width)
+    keys, holders = np.divmod(distinct((key * width + owners)[is_text]), width)
     # Documents with the same fragments are copies of one, and count once.
     sums = np.zeros(width, dtype=np.uint64)
     np.add.at(sums, holders, hashes[keys])  # modulo 2^64: a hash of the set
-    _, copied, original = np.unique(sums, return_index=True, return_inverse=True)
-    holders = np.where(sums == 0, np.arange(width), copied[original.ravel()])[holders]
-    counts = np.bincount(np.unique(keys * width + holders) // width, minlength=len(hashes))[key]
+    _, copied, original = numbered(sums)
+    holders = np.where(sums == 0, np.arange(width), copied[original])[holders]
+    counts = np.bincount(distinct(keys * width + holders) // width, minlength=len(hashes))[key]
     recurring = is_text & (
         counts >= np.where(is_prose, max(MIN_PROSE_DOCUMENTS, MIN_PROSE_SHARE * width), MIN_RECURRING_DOCUMENTS)
     )
@@ -362,8 +362,8 @@ def _copied(fragments: Ragged) -> IntArray:
     starts = fragments.starts()
     hashes = fragments["hashes"]
     sums = np.add.reduceat(hashes, starts) - hashes[starts] if len(starts) else hashes
-    _, first, same = np.unique(sums, return_index=True, return_inverse=True)
-    return np.where(sums == 0, np.arange(len(sums)), first[same.ravel()])
+    _, first, same = numbered(sums)
+    return np.where(sums == 0, np.arange(len(sums)), first[same])
 
 
 def _phrase_keys(words: HashArray, phrases: Lists) -> HashArray:
@@ -385,10 +385,10 @@ def _contents(passages: PassageWords, heading_keys: HashArray) -> tuple[BoolArra
     lines = np.flatnonzero(is_text & (lengths > 0) & (lengths <= MAX_ENTRY_WORDS))
     starts = np.cumsum(lengths) - lengths
     spelled = Lists.of_lengths(lengths[lines], passages.words.values[ranges(starts[lines], lengths[lines])])
-    distinct_headings, number = np.unique(heading_keys, return_inverse=True)
+    distinct_headings, _, number = numbered(heading_keys)
     heading = positions_in(distinct_headings, _phrase_keys(passages.vocabulary.keys[spelled.values], spelled))
     width = len(passages.ids)
-    is_own_heading = np.isin(heading * width + owners[lines], number.ravel() * width + headings.groups())
+    is_own_heading = np.isin(heading * width + owners[lines], number * width + headings.groups())
     entries = lines[(heading >= 0) & ~is_own_heading]
     listed = np.bincount(owners[entries], lengths[entries], minlength=width)
     words = np.bincount(owners[is_text], lengths[is_text], minlength=width)
@@ -406,8 +406,7 @@ def _leading(
     mentions = _without_headings(mentions, holders, names, heading_keys, passages.parts["headings"].groups())
     listed, contents = _contents(passages, heading_keys)
     is_listed = listed.repeat(passages.parts["fragments"]["lengths"])
-    inside = text.sentences >= 0
-    leads = _shares(text.sentences[inside], is_listed[inside], len(mentions)) <= MAJORITY
+    leads = _shares(text, is_listed, len(mentions)) <= MAJORITY
     return mentions.kept(leads.repeat(mentions.sizes())), contents
 
 
@@ -453,10 +452,13 @@ def _name_of(text: str, heading: Block) -> str:
     return plain_heading(block_text(text, heading)).casefold()
 
 
-def _shares(owners: Int32Array, marked: BoolArray, size: int) -> FloatArray:
-    """Share of the words of each owner that are marked, `[size]`."""
-    counts = np.bincount(owners, minlength=size)
-    return np.asarray(np.bincount(owners[marked], minlength=size) / np.maximum(1, counts), dtype=np.float32)
+def _shares(text: SpelledText, marked: BoolArray, size: int) -> FloatArray:
+    """Share of the words of each sentence that are marked, `[size]`."""
+    if not marked.any():
+        return np.zeros(size, dtype=np.float32)
+    # Titles, whose number is -1, come first.
+    counts, shares = (np.bincount(words + 1, minlength=size + 1) for words in (text.sentences, text.sentences[marked]))
+    return np.asarray(shares[1:] / np.maximum(1, counts[1:]), dtype=np.float32)
 
 
 def _without_boilerplate(
@@ -466,8 +468,7 @@ def _without_boilerplate(
     pairs = graph.passages, graph.entities
     if not recurring.any():
         return mentions, pairs
-    inside = text.sentences >= 0
-    hidden = _shares(text.sentences[inside], recurring[inside], len(mentions)) > MAJORITY
+    hidden = _shares(text, recurring, len(mentions)) > MAJORITY
     owners = mentions.owners()
     visible = ~hidden[owners]
     width = int(max(graph.entities.max(initial=0), mentions.values.max(initial=0))) + 1

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sire_core.arrays.grouping import positions_in
+from sire_core.arrays.grouping import id_codes, positions_in
 from sire_core.arrays.lists import Lists, Ragged, weighted_sums, word_keys
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.changes.processes import ProcessRunner
@@ -266,7 +266,7 @@ class PassageWords:
         ids = view.ids[positions]
         if before is None or not len(before.ids):
             return cls.read(ids, _Units(view, positions), view.runner)
-        rows = positions_in(before.ids, ids)
+        rows = positions_in(id_codes(before.ids), id_codes(ids))
         new = rows < 0
         read = cls.read(ids[new], _Units(view, positions[new]), view.runner).spelled_by(before.vocabulary)
         rows[new] = len(before.ids) + np.arange(len(read.ids))

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import distinct, id_codes, positions_in, ranges, run_starts
+from sire_core.arrays.grouping import (
+    distinct,
+    id_codes,
+    numbered,
+    places_in,
+    positions_in,
+    ranges,
+    run_starts,
+    stable_argsort,
+)
 from sire_core.arrays.lists import Lists, Ragged, arrays_of, record_of, word_keys
 from sire_core.extraction.foreign_names import CAPITALISED_NOUNS
 from sire_core.protocols import CarriedArrays
@@ -50,7 +59,7 @@ class NameKeys:
 
     def following(self, lists: NameLists) -> NameKeys:
         """These lists and no others, parsed as far as they are not here already."""
-        needed, first = np.unique(lists.hashes, return_index=True)
+        needed, first, _ = numbered(lists.hashes)
         positions = positions_in(self.hashes, needed)
         new = positions < 0
         unknown = np.array_split(first[new], 1 + int(new.sum()) // _PARSED_LISTS)
@@ -261,7 +270,7 @@ class EvidenceNames:
     def of(cls, passages: PassageWords, graph: EntityGraph, name_keys: NameKeys) -> EvidenceNames:
         """Collect the names that passages spell out, and those that titles and first sentences give."""
         width = max(1, len(name_keys.hashes))
-        lists = np.searchsorted(name_keys.hashes, graph.names.lists.hashes)[graph.names.numbers]
+        lists = places_in(name_keys.hashes, graph.names.lists.hashes)[graph.names.numbers]
         pairs = distinct(graph.entities.astype(np.int64) * width + lists)
         rows = name_keys.beginnings.take(pairs % width)
         whole = np.flatnonzero(rows["whole"])
@@ -271,7 +280,7 @@ class EvidenceNames:
         ends = np.concatenate([whole, len(rows["keys"]) + opened.ends])
         columns = (keys, opened.keys), (lengths, opened.lengths), (owners, opened.owners)
         keys, lengths, owners = map(np.concatenate, columns)
-        order = np.argsort(keys, kind="stable")  # owners ascend
+        order = stable_argsort(keys)  # owners ascend
         order = order[lengths[order] <= LONGEST_NAME]
         keys, lengths, owners, ends = keys[order], lengths[order], owners[order], ends[order]
         first = run_starts(keys, owners)
@@ -343,14 +352,14 @@ def _opened(passages: PassageWords, graph: EntityGraph, keys: HashArray, owners:
     words = passages.name_words.chosen(rows)
     lengths = words.sizes()
     begun = beginnings(passages.vocabulary.keys[words.values], lengths)
-    named, first, inverse = np.unique(begun[0][words.starts[1:] - 1], return_index=True, return_inverse=True)
-    order = np.argsort(keys, kind="stable")  # owners ascend
+    named, first, inverse = numbered(begun[0][words.starts[1:] - 1])
+    order = stable_argsort(keys)  # owners ascend
     positions = np.searchsorted(keys[order], named)
     entities = np.append(owners[order], -1)[positions]
     new = np.flatnonzero((np.append(keys[order], np.uint64(0))[positions] != named) | (entities < 0))
     new = new[np.argsort(first[new])]
     entities[new] = len(graph.ids) + np.arange(len(new))
-    subjects[rows] = entities[inverse.ravel()]
+    subjects[rows] = entities[inverse]
     at = first[new]
     own_words = passages.vocabulary.words
     spelled = [" ".join(untagged(own_words[word]) for word in words.of(row).tolist()) for row in at.tolist()]

@@ -35,6 +35,10 @@ def sq_pays(rows: int, dimension: int) -> bool:
     return hasattr(faiss.ScalarQuantizer, "QT_8bit_direct_signed")
 
 
+def _scale_of(matrix: FloatArray) -> float:
+    return max(float(matrix.max(initial=0.0)), -float(matrix.min(initial=0.0))) / _LEVELS or 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class SQIndex:
     """Rows rounded to a whole number from -127 to 127 per dimension (scalar quantisation).
@@ -60,7 +64,10 @@ class SQIndex:
             mapped = 0 if os.name == "nt" else getattr(faiss, "IO_FLAG_MMAP_IFC", 0)
             return cls(view.matrix, faiss.read_index(str(codes), mapped), *np.load(rounding).tolist())
 
-        return view.cached_on_disk(_DERIVED_NAME, lambda: cls.make(view.matrix), _save, load)
+        def made(before: SQIndex | None) -> SQIndex:
+            return view.cached_on_disk(_DERIVED_NAME, lambda: cls.make(view.matrix, before), _save, load)
+
+        return view.cached_incremental(f"{_DERIVED_NAME} record", made)
 
     @classmethod
     def prepare(cls, view: View) -> None:
@@ -69,23 +76,26 @@ class SQIndex:
             cls.of(view)
 
     @classmethod
-    def make(cls, matrix: FloatArray) -> SQIndex:
-        """Round all rows."""
+    def make(cls, matrix: FloatArray, before: SQIndex | None = None) -> SQIndex:
+        """Round all rows; those that only follow the rows of `before` alone, if they need no other scale."""
         import faiss
 
         rows, dimension = matrix.shape
         kind = faiss.ScalarQuantizer.QT_8bit_direct_signed
         codes = faiss.IndexScalarQuantizer(dimension, kind, faiss.METRIC_INNER_PRODUCT)
-        scale = max(float(matrix.max(initial=0.0)), -float(matrix.min(initial=0.0))) / _LEVELS or 1.0
-        error = 0.0
-        for start in range(0, rows, _ROUNDED_ROWS):
+        first, scale, error = 0, _scale_of(matrix), 0.0
+        if before is not None and before.scale == scale and np.array_equal(before.matrix, matrix[: len(before.matrix)]):
+            first, error = len(before.matrix), before.error
+            stored = faiss.rev_swig_ptr(before.codes.codes.data(), first * dimension)
+            codes.add_sa_codes(stored.reshape(first, dimension))
+        for start in range(first, rows, _ROUNDED_ROWS):
             block = np.asarray(matrix[start : start + _ROUNDED_ROWS])
             levels = block / np.float32(scale)
             np.rint(levels, out=levels)
             codes.add(levels)
             lost = block - levels * np.float32(scale)
-            error = max(error, float(np.einsum("ij,ij->i", lost, lost).max()))
-        return cls(matrix, codes, scale, error**0.5)
+            error = max(error, float(np.einsum("ij,ij->i", lost, lost).max()) ** 0.5)
+        return cls(matrix, codes, scale, error)
 
     def best(self, question: FloatArray, n: int) -> tuple[IntArray, FloatArray] | None:
         """The `n` rows nearest to a question `[d]` of length 1 at most, best first, and their products."""
