@@ -17,6 +17,7 @@ except ModuleNotFoundError as error:
 from langchain_sire.chat import LangChainChat
 from langchain_sire.compressor import EvidenceCompressor
 from langchain_sire.embeddings import LangChainEmbedder
+from langchain_sire.loader import SireLoader, SireParser
 from langchain_sire.reasoning import (
     IRCoTRetriever,
     ReasoningChain,
@@ -49,7 +50,9 @@ __all__ = [
     "SireBackend",
     "SireDocumentTransformer",
     "SireEmbeddings",
+    "SireLoader",
     "SireMiddleware",
+    "SireParser",
     "SireRetriever",
     "SireTranslator",
     "SireVectorStore",

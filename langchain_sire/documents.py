@@ -93,7 +93,7 @@ def from_langchain(
     converted = [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)]
     is_read_here = any(isinstance(document, Document) for document in documents)
     warn_of_long_passages(converted, _SPLIT_HERE if is_read_here else _SPLIT_HERE + _SPLIT_BEFORE)
-    warn_of_bad_reading(converted, "LangChain")
+    warn_of_bad_reading(converted, "SireLoader(folder) of langchain_sire")
     return FileTitles(title_key).put(converted)
 
 

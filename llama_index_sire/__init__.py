@@ -30,6 +30,7 @@ from llama_index_sire.query_engines import (
     SubQuestionEvent,
     ThoughtEvent,
 )
+from llama_index_sire.reader import SireReader
 from llama_index_sire.rerank import SireRerank
 from llama_index_sire.retriever import ConversationRetriever, SireRetriever
 from llama_index_sire.sire_embedding import SireEmbedding
@@ -52,6 +53,7 @@ __all__ = [
     "SireEmbedding",
     "SireMemoryBlock",
     "SireNodeParser",
+    "SireReader",
     "SireRerank",
     "SireRetriever",
     "SubQuestionEvent",

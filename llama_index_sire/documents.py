@@ -151,6 +151,9 @@ _REMEDY = (
 )
 
 
+_READER = "SimpleDirectoryReader(folder, file_extractor=SireReader.extractor()), with SireReader of llama_index_sire"
+
+
 def to_documents(
     nodes: BaseNode | Iterable[BaseNode],
     title_key: str | Sequence[str] = "title",
@@ -196,7 +199,7 @@ def to_documents(
     groups = ((name, list(group.values())) for name, group in pieces.items())
     documents += [_pieced(name, group, title_key, noted.get(name, "")) for name, group in groups]
     warn_of_long_passages(documents, _REMEDY)
-    warn_of_bad_reading(documents, "LlamaIndex")
+    warn_of_bad_reading(documents, _READER)
     return documents
 
 

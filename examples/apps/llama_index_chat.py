@@ -1,6 +1,6 @@
 """A chat over a folder of Markdown and PDF files: every answer names the files that it stands on.
 
-Start it with `python llama_index_chat.py FOLDER INDEX`, after `pip install "sire-rag[llama-index]" pypdf`. A second
+Start it with `python llama_index_chat.py FOLDER INDEX`, after `pip install "sire-rag[llama-index,files]"`. A second
 start reads only what has changed in the folder. The model here repeats the context that it is given; put your own LLM
 in its place.
 """
@@ -18,23 +18,8 @@ from llama_index.core.llms import LLM, CompletionResponse, CustomLLM, LLMMetadat
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.readers.base import BaseReader
-from llama_index.core.schema import Document
-from pypdf import PdfReader
 
-from llama_index_sire import SireRetriever
-
-
-class Pages(BaseReader):
-    """A PDF file as one document per page."""
-
-    def load_data(self, file: Path, extra_info: dict[str, Any] | None = None) -> list[Document]:
-        """Read a file."""
-        pages = PdfReader(str(file)).pages
-        return [
-            Document(text=page.extract_text(), metadata={**(extra_info or {}), "page": number})
-            for number, page in enumerate(pages, 1)
-        ]
+from llama_index_sire import SireReader, SireRetriever
 
 
 class Repeats(CustomLLM):
@@ -66,7 +51,7 @@ def open_folder(folder: Path, index: Path) -> SireRetriever:
         recursive=True,
         required_exts=[".md", ".pdf"],
         filename_as_id=True,
-        file_extractor={".pdf": Pages()},
+        file_extractor=SireReader.extractor(),
     )
     retriever = SireRetriever.from_documents(
         [], persist_dir=index, similarity_top_k=4, transformations=[SentenceSplitter(chunk_size=256)]

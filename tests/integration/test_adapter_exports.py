@@ -12,7 +12,7 @@ import pytest
 NAMES = {
     "langchain_sire": (
         "EvidenceCompressor IRCoTRetriever LangChainChat LangChainEmbedder ReasoningChain ReasoningState SelfAskRetriever "
-        "SireBackend SireDocumentTransformer SireEmbeddings SireMiddleware SireRetriever SireTranslator SireVectorStore VectorStoreMirror "
+        "SireBackend SireDocumentTransformer SireEmbeddings SireLoader SireMiddleware SireParser SireRetriever SireTranslator SireVectorStore VectorStoreMirror "
         "VectorStoreSource create_ircot_chain create_ircot_graph create_self_ask_chain create_self_ask_graph create_sire_answer_tool create_sire_tool "
         "over_vector_store pool_documents question_of"
     ),
@@ -20,7 +20,7 @@ NAMES = {
         "AnswerEvent AnswerPieceEvent ConversationRetriever EvidencePostprocessor IRCoTQueryEngine IntermediateAnswerEvent LlamaIndexEmbedder "
         "LlamaIndexModel "
         "ReasoningWorkflow RetrievedEvent SelfAskQueryEngine SingleQueryEngine SireEmbedding SireMemoryBlock SireNodeParser "
-        "SireRerank SireRetriever SubQuestionEvent ThoughtEvent VectorStoreMirror VectorStoreSource "
+        "SireReader SireRerank SireRetriever SubQuestionEvent ThoughtEvent VectorStoreMirror VectorStoreSource "
         "create_sire_answer_tool create_sire_tool over_vector_store to_documents to_filter"
     ),
 }

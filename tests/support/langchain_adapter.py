@@ -6,6 +6,7 @@ from operator import add
 from typing import Any
 
 from langchain_core.documents import Document
+from langchain_core.documents.base import Blob
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import ToolCall
@@ -14,6 +15,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_core.vectorstores import InMemoryVectorStore
 
 import langchain_sire
+from sire_core import Document as CoreDocument
 from support.adapter_results import Found, Reasoned, by_words
 from support.langchain_chat import Scripted, WithTools, calls_tool, model
 from support.langchain_demo import Hashed
@@ -98,6 +100,30 @@ class LangChain:
     @staticmethod
     def over(index, **options):
         return langchain_sire.SireRetriever(index=index, **options)
+
+    @staticmethod
+    def reader(path, **options):
+        return langchain_sire.SireLoader(path, **options)
+
+    @staticmethod
+    def load_with(reader, _path):
+        return reader.load()
+
+    def read_file(self, path):
+        return self.reader(path).load()
+
+    def read(self, folder, **options):
+        """Documents of a folder."""
+        return self.reader(folder, **options).load()
+
+    @staticmethod
+    def read_elsewhere(name, content):
+        return langchain_sire.SireParser().parse(Blob.from_data(content, path=name))
+
+    @staticmethod
+    def plain(document):
+        """A document of the core with the text and metadata."""
+        return CoreDocument(document.id, document.page_content, metadata=document.metadata)
 
     @staticmethod
     def viewed(retriever, **options):

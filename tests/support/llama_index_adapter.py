@@ -4,7 +4,8 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
-from llama_index.core import MockEmbedding
+from fsspec.implementations.memory import MemoryFileSystem
+from llama_index.core import MockEmbedding, SimpleDirectoryReader
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import MockLLM
@@ -12,6 +13,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores import SimpleVectorStore
 
 import llama_index_sire
+from sire_core import Document as CoreDocument
 from sire_core.errors import QueryError
 from sire_core.reason import IRCoTConfig
 from support.adapter_results import Found, Reasoned, by_words
@@ -102,6 +104,32 @@ class LlamaIndex:
     @staticmethod
     def over(index, *, k=10, filter=None, **options):
         return llama_index_sire.SireRetriever(index, similarity_top_k=k, filters=filter, **options)
+
+    @staticmethod
+    def reader(_path, **options):
+        return llama_index_sire.SireReader(**options)
+
+    @staticmethod
+    def load_with(reader, path):
+        return reader.load_data(path)
+
+    def read_file(self, path):
+        return self.reader(path).load_data(path)
+
+    @staticmethod
+    def read(folder, **options):
+        extractor = llama_index_sire.SireReader.extractor(**options)
+        return SimpleDirectoryReader(folder, recursive=True, file_extractor=extractor).load_data()
+
+    @staticmethod
+    def read_elsewhere(name, content):
+        far = MemoryFileSystem()
+        far.pipe_file(name, content)
+        return llama_index_sire.SireReader().load_data(name, fs=far)
+
+    @staticmethod
+    def plain(document):
+        return CoreDocument(document.id_, document.text, metadata=document.metadata)
 
     @staticmethod
     def viewed(retriever, **options):

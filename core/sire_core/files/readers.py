@@ -70,6 +70,8 @@ _VERBATIM = (
     *(".log", ".ini", ".cfg", ".conf", ".toml", ".yaml", ".yml", ".properties", ".env", ".diff", ".patch"),
     *(".bib", ".srt", ".vtt", ".text", ".graphql", ".proto"),
 )
+PROSE = (".txt", ".text", ".eml", *_MARKDOWN, *_HTML, *_RST, *NOTATIONS, *_SEPARATORS, *CONVERTED, *SAME_FORMATS)
+"""Suffixes of files of prose and tables: not source code, settings and records."""
 _SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS, *_RST, *NOTATIONS, *SOURCES, *_VERBATIM)
 _READ = frozenset((*_SUFFIXES, *_SEPARATORS, *CONVERTED, *SAME_FORMATS, ".eml"))
 _PLAIN = re.compile(

@@ -28,8 +28,8 @@ _LEFT_TAG = re.compile(
 """Tags of HTML: XML stands in manuals as an example."""
 
 
-def warn_of_bad_reading(documents: Iterable[Document], framework: str) -> None:
-    """Warn once, naming them, of documents that an app of a framework has read badly."""
+def warn_of_bad_reading(documents: Iterable[Document], reader: str) -> None:
+    """Warn once, naming them, of documents that an app of a framework has read badly; `reader` is ours for it."""
     warned = {document.id: (document, signs) for document in documents if (signs := reading_warnings(document))}
     if not warned:
         return
@@ -39,7 +39,7 @@ def warn_of_bad_reading(documents: Iterable[Document], framework: str) -> None:
     warnings.warn(
         f"{look} badly read ({reasons}): {some(list(names), _NAMED)}. Searches find little in such texts. Read the "
         "files with sire_core.files.readers.read_documents(folder), and give from_documents what it returns; or "
-        f"with a reader of {framework} for their type.",
+        f"with {reader}.",
         stacklevel=2,
     )
 

@@ -150,6 +150,7 @@ def test_text_that_was_read_badly_is_warned_of_once(adapter, texts, text, sign):
     (said,) = [str(each.message) for each in caught if each.category is UserWarning]
     assert f"2 documents look badly read ({sign}): a" in said
     assert "read_documents(folder)" in said
+    assert f"of {adapter.package.__name__}." in said
 
 
 WAYS = (
