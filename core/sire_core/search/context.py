@@ -26,6 +26,7 @@ from sire_core.documents.heading_paths import is_path, title_path
 from sire_core.errors import ConfigurationError
 from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
 from sire_core.models.word_vectors import text_vectors
+from sire_core.search.name_links import NameLinks
 from sire_core.search.pieces import PassagePieces, Piece, passage_pieces, sentence_spans
 from sire_core.search.search_options import check_count
 from sire_core.search.validity import version
@@ -70,6 +71,9 @@ _OPENING_PIECES = 3  # Behind so many pieces a passage does not open any more: f
 _ELSEWHERE = 0.3  # How much a word of the question counts for a part of it that does not have the word
 _UNREAD = -2.0  # Standardised score of pieces that the reranker did not read
 _LED_WITHIN = 1.0  # By how much less than a piece that ends with a colon what it leads to scores at most
+_MIN_COPY_CHARS = 80  # A text that says the same in two documents; shorter ones may say it of different things
+_LINKING = 5  # The best pieces, whose rare names lead to rows of other passages
+_LINKED_WITHIN = 1.0  # By how much less than such a piece the row scores at most
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _WELL = 0.8  # A document matches well if it has this share of the best value of words
 
@@ -462,7 +466,7 @@ class _Filling:
 
     def __init__(self, candidates: Candidates, values: DoubleArray, options: ContextOptions) -> None:
         self._candidates, self._options = candidates, options
-        self._order = np.argsort(-values, kind="stable").tolist()
+        self._values, self._links = values.copy(), NameLinks(candidates)
         self._room = 0
         self._taken: dict[int, tuple[int, int]] = {}
         self._texts: dict[str, list[str]] = {}  # of the pieces taken, by document
@@ -471,11 +475,15 @@ class _Filling:
     def filled(self, room: int) -> dict[int, tuple[int, int]]:
         """Take pieces as far as there is room; returns the span of each that is taken, which may be a part of it."""
         self._room = room
-        for candidate in self._order:
-            if self._room < _MIN_CUT_TOKENS and self._taken:
-                break
-            if candidate not in self._taken:
-                self._take(candidate)
+        is_waiting = np.ones(len(self._values), dtype=bool)
+        is_waiting[list(self._taken)] = False
+        while is_waiting.any() and (self._room >= _MIN_CUT_TOKENS or not self._taken):
+            candidate = int(np.argmax(np.where(is_waiting, self._values, -np.inf)))
+            is_waiting[candidate] = False
+            self._take(candidate)
+            if candidate in self._taken and len(self._taken) <= _LINKING:
+                linked = list(self._links.rows(candidate))
+                self._values[linked] = np.maximum(self._values[linked], self._values[candidate] - _LINKED_WITHIN)
         return self._taken
 
     def _take(self, candidate: int) -> None:
@@ -486,6 +494,8 @@ class _Filling:
         text = " ".join(each.text[piece.start : piece.end].split())
         if any(text in taken for taken in self._texts.get(document, ())):
             return  # passages of a document overlap
+        if len(text) >= _MIN_COPY_CHARS and any(text in texts for texts in self._texts.values()):
+            return  # a copy of the document
         count = self._options.count
         above = [slice(*span) for span in (*piece.headings, piece.header)]
         extra = self._head_tokens(hit, document) + count(GAP)

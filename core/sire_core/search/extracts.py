@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import filterfalse
 from math import inf, log
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from sire_core.documents.block_reading import stored_blocks
 from sire_core.documents.blocks import CODE, ITEM, ROW
 from sire_core.search.alike_words import AlikeWords
 from sire_core.search.context import Candidates, are_parts, ranked
+from sire_core.search.name_links import NameLinks
 from sire_core.search.pieces import line_above
 from sire_core.search.unanswered import judge_hits
 from sire_core.settings import read_toml
@@ -53,7 +53,6 @@ _BESIDE = {(True, False): (1.5, 3.0), (True, True): (0.5, inf), (False, False): 
 paragraph, and whether it stands before; in parts of documents. Chosen on judged questions, as is `_WITHIN`."""
 _ROW_WITHIN = 0.5  # By how much less than the best of its table a row may score
 _DENIALS = frozenset("cannot never no none nor not without".split())  # They are no stems
-_MAX_NAMED = 3  # Sentences and rows that may have a word that links them
 _MAX_SENTENCE_LETTERS, _MAX_SENTENCE_TOKENS = 600, 120  # Of a sentence that is quoted; longer ones are cut
 _FOLLOWED = 3  # The first hits, to which links count
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
@@ -189,25 +188,6 @@ class ScoredSentences:
                 return True
         return "\n\n" not in each.text[first.end : second.start]
 
-    def linked(self, position: int) -> set[int]:
-        """Rows of other passages with a rare word of a sentence that the question lacks; no numbers.
-
-        And their sentences with such a name and with words of the question that this one lacks.
-        """
-        spoken = self.candidates.spoken
-        owner, question_stems, linked = self.piece(position)[0], stems(self.question, spoken), set()
-        missing = question_stems - self.words(position)
-        spelled = find_words(self.candidates.text(position))[1:]
-        names = stems(" ".join(word for word in spelled if word[0].isupper() and not word.isupper()), spoken)
-        for word in filterfalse(str.isdigit, self.words(position) - question_stems):
-            holders = [other for other in range(len(self.is_open)) if word in self.words(other)]
-            for other in holders if len(holders) <= _MAX_NAMED else ():
-                row, piece = self.piece(other)
-                is_about = word in names and not missing.isdisjoint(self.words(other))
-                if row != owner and (piece.kind == ROW or is_about):
-                    linked.add(other)
-        return linked
-
     def values_beside(self, position: int) -> list[int]:
         """Items of a sentence's section that name a value which is asked for."""
         row, piece = self.piece(position)
@@ -328,6 +308,7 @@ def _chosen(scored: ScoredSentences, values: Sequence[DoubleArray], room: int, k
     waiting = [value - value[is_open].max() for value in values if is_open.any()]
     weak_rows = [scored.weak_rows(value) for value in waiting]
     chosen: list[int] = []
+    links = NameLinks(scored.candidates)
     best_rows: dict[object, float] = {}  # by table
     while waiting:
         value, weak = waiting.pop(0), weak_rows.pop(0)
@@ -347,7 +328,7 @@ def _chosen(scored: ScoredSentences, values: Sequence[DoubleArray], room: int, k
         chosen.append(position)
         if piece.kind == ROW:
             best_rows.setdefault((row, piece.header), value[position])
-        for linked in (*scored.linked(position), *scored.values_beside(position)):
+        for linked in (*links.rows(position), *links.named(position), *scored.values_beside(position)):
             for each, is_weak_row in zip(waiting, weak_rows, strict=True):
                 each[linked] = max(each[linked], value[position] - _ROW_WITHIN)
                 is_weak_row[linked] = False

@@ -104,6 +104,26 @@ def test_overlapping_passages_are_quoted_once() -> None:
     assert context.evidence[-1].text == "Two."
 
 
+def test_a_copy_in_another_document_is_quoted_once() -> None:
+    same = "Nets are mended in the winter months by the crew of the old trawler in the harbour."
+    copies = [hit(f"{same}\n\nOne.", "a"), hit(f"{same}\n\nTwo.", "b")]
+    assert chosen("When are nets mended?", *copies, max_tokens=90).text.count("mended") == 1
+    short = [hit("Default: nets at noon.", "a", "Harbour"), hit("Default: nets at noon.", "b", "Mill")]
+    assert chosen("What is the default of nets?", *short, max_tokens=90).text.count("noon") == 2
+
+
+def test_a_rare_name_of_a_piece_leads_to_the_row_that_says_the_rest() -> None:
+    concept = hit("# Copies\n\nThe repository of Accounting lies on larch.\n\nParking is free.\n", "concept")
+    rows = "\n".join(
+        f"| {name} | {who} |" for name, who in (("larch", "Lindqvist"), ("otter", "Voss"), ("alder", "Ruiz"))
+    )
+    servers = hit(f"| Server | Responsible |\n| --- | --- |\n{rows}\n", "servers")
+    noise = hit("Accounting asks who is responsible for servers.\n\nA server is a machine.\n", "noise")
+    question = "Who is responsible for the server on which the repository of Accounting lies?"
+    context = chosen(question, noise, concept, servers, max_tokens=60)
+    assert "Lindqvist" in context.text
+
+
 def test_of_documents_by_themselves_the_first_hits_come_first() -> None:
     film, director, other = (
         hit("The film Salt was directed by Petra Quillon.", "a", "Salt"),
