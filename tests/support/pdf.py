@@ -46,13 +46,15 @@ def pdf(
     fonts: Sequence[str] = ("Helvetica", "Helvetica-Bold"),
     repeat: int = 1,
     title: str = "",
+    drawn: str = "",
 ) -> bytes:
-    """Pages of lines `(font, size, x, y, words)`; the font by its number among `fonts`."""
+    """Pages of lines `(font, size, x, y, words)`, the font by its number among `fonts`, and of what else is drawn."""
     named = b" ".join(b"/F%d << /Type/Font/Subtype/Type1/BaseFont/%s >>" % (n, f.encode()) for n, f in enumerate(fonts))
     streams = [
         b"".join(
             b"BT /F%d %d Tf %d %d Td (%s) Tj ET\n" % (f, size, x, y, words.encode()) for f, size, x, y, words in page
         )
+        + drawn.encode()
         for page in pages
     ]
     kids = b" ".join(b"%d 0 R" % (3 + len(pages) + n % len(pages)) for n in range(repeat * len(pages)))

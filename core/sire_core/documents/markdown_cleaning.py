@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import groupby
 
 from sire_core.documents.front_matter import front_matter_end
 from sire_core.documents.markdown_lines import block_runs, code_end
@@ -330,12 +331,11 @@ def without_hyphenation(text: str) -> str:
         return text
     vocabulary = {word.lower() for word in _WHOLE.findall(_CUT.sub(" ", text))}
     runs = block_runs(text.split("\n"))
-    return "\n".join(
-        [
-            "\n".join(lines) if kind == "code" else _CUT.sub(lambda match: _whole(match, vocabulary), "\n".join(lines))
-            for kind, lines in runs
-        ]
-    )
+    parts: list[str] = []
+    for is_code, group in groupby(runs, key=lambda run: run[0] == "code"):
+        part = "\n".join("\n".join(lines) for _, lines in group)
+        parts.append(part if is_code else _CUT.sub(lambda match: _whole(match, vocabulary), part))
+    return "\n".join(parts)
 
 
 def _joined(match: re.Match[str], first: str, breaks: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise, takewhile
+from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import median
 
@@ -13,8 +13,9 @@ from sire_core.documents.furniture import is_contents
 from sire_core.documents.markdown_cleaning import JOINING, without_hyphenation
 from sire_core.documents.markdown_writing import code_block, literal_text, table
 from sire_core.files.pdf_forms import PageEntry
+from sire_core.files.pdf_furniture import drop_repeated_heads, drop_running_lines
 from sire_core.files.pdf_lines import CUT, Line, read_lines
-from sire_core.files.pdf_tables import LEADER, has_header, mark_tables
+from sire_core.files.pdf_tables import LEADER, has_header, join_ruled_rows, mark_tables
 
 _HEADING_WORDS = 12
 _TITLE_WORDS = 30
@@ -23,8 +24,6 @@ _LABEL_WORDS = 3
 _QUOTES = "\"'\u201c\u2018\u00ab\u201e\u00bf\u00a1"
 _LARGER = 1.12
 """So many times as large as the text are the letters of a heading that is not bold."""
-_EDGE = 3
-"""So many lines at the top or bottom of a page may be running ones, if more space than usual is between."""
 _MAX_CODE_SHARE = 0.6
 """A file with more of its letters in a typewriter font is written on a typewriter: they are no code."""
 _COMMENT = re.compile(r"(?:^|\s)(?:#+|//|/\*|%+) \S")
@@ -39,21 +38,12 @@ _NO_HEADING = re.compile(
     rf"arxiv:|(?:figure|fig\.|table|algorithm)\s*\d|https?:|\w{{0,10}}>\s|{_DATE}|\W*$|[\d\W]*$", re.IGNORECASE
 )
 """Captions, addresses, prompts, dates, and what has no letters."""
-_PAGE_NUMBER = re.compile(
-    r"\W*(?:(?:page|seite|p\.)\s*)?(?:\d{1,4}|[ivxlc]{1,6})(?:\s*(?:/|of|von)\s*\d{1,4})?[^\w.)]*", re.IGNORECASE
-)
-"""Not `3.`, which begins an item of a list."""
-_NUMBER_AT_EDGE = re.compile(r"^\d{1,4}(?=\s)|(?<=\s)\d{1,4}$")
-_HEADING_NUMBER = re.compile(
-    r"^(?:(?:chapter|part|section|appendix|kapitel|teil|anhang|chapitre|partie|annexe)\s+)?(?:\d[\d.]{0,9}|[ivx]{1,5}|[a-z])[.:]?\s+"
-)
 _HYPHEN = re.compile(rf"-\n(?!(?:{'|'.join(JOINING)})\b)")
 _CUT_WORD = re.compile(rf"(?<=[a-z])(?:{CUT}|- )(?!(?:{'|'.join(JOINING)})\b)(?=[a-z])")
 _END_OF_LINE = re.compile(r"(?<=[^\W\d_])- (?=[^\W\d_])")
 _LINE_START, _LINE_STOP = "\x05", "\x06"
 _BROKEN_HEADING = re.compile(f"{_LINE_START}([^{_LINE_STOP}]*){_LINE_STOP}")
 """A heading or row of several lines, until it is known which words a hyphen cuts."""
-_MIN_NUMBERED_PAGES, _MIN_NUMBERED_SHARE = 3, 0.25
 _ENDS_WITH_PAGE = re.compile(r"[\s.](\d{1,4})$")
 _FEWEST_ENTRIES = 4
 """Lines of a page of contents that end with the number of a page."""
@@ -87,16 +77,18 @@ def pdf_to_markdown(raw: bytes) -> tuple[str, str]:
     Lines that stand at the edge of several pages are read once, numbers of pages are left out. Where a page ends is a
     form feed. A title is that of the properties, else what the largest letters of the first page say.
     """
-    pages, entries, title = read_lines(raw)
+    pages, entries, grids, title = read_lines(raw)
     for number, page in enumerate(pages):
         lists_pages = _lists_pages(page)
         for line in page:
             line.page = number
             line.refers |= lists_pages and not is_contents(line.text)
             line.typed = None if lists_pages else line.typed
-    _mark_running(pages)
+    drop_running_lines(pages)
+    for page, ruled in zip(pages, grids, strict=True):
+        join_ruled_rows(page, ruled.grids)
     _mark_code(pages)
-    _drop_repeated_heads(pages)
+    drop_repeated_heads(pages)
     for page in pages:
         mark_tables([] if _lists_pages(page) else page)
     body = _body_size(pages)
@@ -122,8 +114,9 @@ def _add_entries(page: list[Line], entries: Sequence[PageEntry], size: float, nu
             label.text = f"{label.text} {entry.text}"
         else:
             text = f"{entry.name}: {entry.text}" if entry.name else entry.text
+            base = -100.0 * size * count
             page.append(
-                Line(text, size, bold=False, left=entry.left, right=entry.left, base=-100.0 * size * count, page=number)
+                Line(text, size, bold=False, left=entry.left, right=entry.left, base=base, low=base, page=number)
             )
 
 
@@ -132,72 +125,6 @@ def _lists_pages(page: Sequence[Line]) -> bool:
     ends = [(line.text, _ENDS_WITH_PAGE.search(line.text)) for line in page]
     numbers = [int(end[1]) for text, end in ends if end and any(map(str.isalpha, text[: end.start()]))]
     return len(numbers) >= max(_FEWEST_ENTRIES, len(page) / 2) and numbers == sorted(numbers)
-
-
-def _mark_running(pages: Sequence[list[Line]]) -> None:
-    """Mark lines at the edges of pages that several pages have; take out those behind the first, and page numbers."""
-
-    def edges(page: list[Line]) -> list[Line]:
-        ordered = sorted(page, key=lambda line: line.base)
-        gaps = [line.base - below.base for below, line in pairwise(ordered)]
-        wide = 1.6 * median(gaps) if gaps else 0.0
-        below = next((row + 1 for row, gap in enumerate(gaps[:_EDGE]) if gap > wide), 0)
-        above = next((row + 1 for row, gap in enumerate(gaps[: -_EDGE - 1 : -1]) if gap > wide), 0)
-        return ordered[:below] + ordered[max(below, len(ordered) - above) :]
-
-    def key(line: Line) -> tuple[str, float]:
-        number = _PAGE_NUMBER.fullmatch(line.text) is not None
-        return ("0", 0.0) if number else (re.sub(r"\d+", "0", line.text.lower()), line.size)
-
-    if len(pages) < 2:
-        return
-    heads = _numbered_heads(pages)
-    others = (line for page in pages for line in page if id(line) not in heads)
-    titles = {_without_number(line.text) for line in others} if heads else set()
-    seen = Counter(name for page in pages for name in {key(line) for line in edges(page)})
-    earlier: set[object] = set()
-    for page in pages:
-        outer = set(map(id, _outermost(page)))
-        names = {id(line): key(line) for line in edges(page)}
-        body = []
-        for line in page:
-            head = heads.get(id(line))
-            name = (head, line.size) if head else names.get(id(line))
-            line.running = head is not None or (name is not None and seen[name] > max(1, len(pages) // 10))
-            # with another number it may be "Chapter 2": only the outermost lines count pages
-            again = line.text in earlier or (name in earlier and id(line) in outer)
-            again = again or (head is not None and _without_number(head) in titles)
-            if not (line.running and (again or name == ("0", 0.0))):
-                body.append(line)
-            earlier.update([name, line.text] if name else [])
-        page[:] = body
-
-
-def _outermost(page: Sequence[Line]) -> list[Line]:
-    return [pick(page, key=lambda line: line.base) for pick in (min, max)] if page else []
-
-
-def _numbered_heads(pages: Sequence[Sequence[Line]]) -> dict[int, str]:
-    """Outermost lines that begin or end with the number of their page, by id, without that number."""
-    numbered = [
-        (int(match[0]) - number, line, match)
-        for number, page in enumerate(pages)
-        for line in _outermost(page)
-        for match in _NUMBER_AT_EDGE.finditer(line.text)
-    ]
-    offset, count = next(iter(Counter(offset for offset, *_ in numbered).most_common(1)), (0, 0))
-    if count < max(_MIN_NUMBERED_PAGES, len(pages) * _MIN_NUMBERED_SHARE):
-        return {}
-    return {
-        id(line): f"{line.text[: match.start()]}{line.text[match.end() :]}".strip()
-        for other, line, match in numbered
-        if other == offset and match.end() - match.start() < len(line.text)
-    }
-
-
-def _without_number(text: str) -> str:
-    """A heading, or a line that repeats it, without its number."""
-    return _HEADING_NUMBER.sub("", text.casefold(), count=1)
 
 
 def _mark_code(pages: Sequence[list[Line]]) -> None:
@@ -239,35 +166,14 @@ def _commented(page: Sequence[Line], typed: set[int], fonts: set[bytes], usual: 
 
 
 def _usual_gap(page: Sequence[Line]) -> float:
-    gaps = [above.base - line.base for above, line in pairwise(page) if 0 < above.base - line.base < 60]
+    gaps = [above.low - line.base for above, line in pairwise(page) if not line.ruled]
+    gaps = [gap for gap in gaps if 0 < gap < 60]
     return median(gaps) if gaps else 0.0
 
 
 def _is_next(above: Line, line: Line, usual: float) -> bool:
     """True if there is no more space between two lines than between those of a paragraph."""
-    return 0 < above.base - line.base < 1.25 * usual
-
-
-def _drop_repeated_heads(pages: Sequence[list[Line]]) -> None:
-    """Take out the head of a table that goes on from the page before: rows at the top that are there, too."""
-    for before, page in pairwise(pages):
-        rows = [line for line in page if not line.running]
-        above = [(line.text, line.size, line.left) for line in before]
-        for start, first in enumerate(rows[:1] and above):
-            if first != (rows[0].text, rows[0].size, rows[0].left):
-                continue
-            same = list(
-                takewhile(
-                    lambda pair: pair[0] == (pair[1].text, pair[1].size, pair[1].left),
-                    zip(above[start:], rows, strict=False),
-                )
-            )
-            if any(len(line.cells) > 1 for _, line in same) and len(same) < len(
-                rows
-            ):  # else it is a form, filled again
-                gone = {id(line) for _, line in same}
-                page[:] = [line for line in page if id(line) not in gone]
-                break
+    return 0 < above.low - line.base < 1.25 * usual
 
 
 def _body_size(pages: Sequence[list[Line]]) -> float:
@@ -289,7 +195,7 @@ def _title(pages: Sequence[list[Line]], body: float) -> str:
     lines = [line for line in lines if not _CHAPTER.fullmatch(line.text)] or lines
     largest = max((line.size for line in lines), default=0.0)
     first = next((list(group) for size, group in groupby(lines, key=lambda line: line.size) if size == largest), [])
-    end = next((n for n, (one, other) in enumerate(pairwise(first), 1) if one.base - other.base > 1.8 * largest), None)
+    end = next((n for n, (one, other) in enumerate(pairwise(first), 1) if one.low - other.base > 1.8 * largest), None)
     words = _title_text(" ".join(line.text for line in first[:end]))
     return words if largest > _LARGER * body and 0 < len(words.split()) <= _TITLE_WORDS else ""
 
@@ -300,7 +206,7 @@ def _blocks(page: list[Line]) -> Iterator[list[Line]]:
     block: list[Line] = []
     above: Line | None = None
     for line in page:
-        gap = above.base - line.base if above else 0.0
+        gap = above.low - line.base if above else 0.0
         line.apart = not above or gap < 0 or gap > 1.25 * usual or above.bold or above.size > _LARGER * line.size
         above = line
         if block and _begins_block(block[-1], line, usual):
@@ -312,9 +218,9 @@ def _blocks(page: list[Line]) -> Iterator[list[Line]]:
 
 
 def _begins_block(above: Line, line: Line, usual: float) -> bool:
-    gap = above.base - line.base
+    gap = above.low - line.base
     if above.row or line.row:
-        return len(above.row) != len(line.row)
+        return len(above.row) != len(line.row) or above.ruled is not line.ruled
     if above.code or line.code:
         return not (
             above.code and line.code and 0 < gap < 2.5 * line.size and abs(above.size - line.size) < 0.1 * line.size
@@ -339,7 +245,7 @@ def _join_blocks(blocks: list[list[Line]]) -> list[list[Line]]:
 
 
 def _goes_on(last: Line, first: Line) -> bool:
-    if last.size != first.size or last.base >= first.base or last.code != first.code:
+    if last.size != first.size or last.low >= first.base or last.code != first.code:
         return False
     is_text = not any(line.running or line.bold or line.row for line in (last, first))
     return last.code or (is_text and last.text[-1:] not in ".!?:" and first.text[:1].islower())
@@ -389,7 +295,7 @@ def _table(block: Sequence[Line], above: Line | None) -> str:
     """Rows as a table; one that goes on from the page before, or names no columns, has no header."""
     rows = [[literal_text(_END_OF_LINE.sub(CUT, cell)) for cell in line.row] for line in block]
     goes_on = above is not None and len(above.row) == len(block[0].row) and above.page < block[0].page
-    lines = table(rows, header=not goes_on and has_header(block)).split("\n")
+    lines = table(rows, header=has_header(block, goes_on=goes_on)).split("\n")
     return "\n".join(_one_line(line.replace(CUT, "-\n")) for line in lines)
 
 

@@ -16,6 +16,8 @@ _MIN_TELLING_LETTERS = 2
 _TELLING_LETTERS = frozenset("iljtfrI.,:;'()[]|!-/mwMW@%")
 """In other fonts these are narrower or wider than most letters and digits, of which many have one width there, too."""
 _MAX_COLUMNS = 1_000
+_X, _Y = c_double(), c_double()
+"""Where PDFium writes a place; it works in one thread at a time."""
 
 
 class TypewriterLine(NamedTuple):
@@ -64,9 +66,8 @@ def typewriter_line(page: Any, letters: Iterable[tuple[int, str]], size: float) 
 
 def origin(page: Any, position: int) -> tuple[float, float]:
     """Where a letter begins on its line."""
-    x, y = c_double(), c_double()
-    pdfium().FPDFText_GetCharOrigin(page, position, x, y)
-    return x.value, y.value
+    pdfium().FPDFText_GetCharOrigin(page, position, _X, _Y)
+    return _X.value, _Y.value
 
 
 @cache

@@ -16,11 +16,16 @@ from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
 from sire_core.files.pdf_code import TypewriterLine, advance_end, font_name, origin, pdfium, typewriter_line
 from sire_core.files.pdf_forms import PageEntry, page_entries
+from sire_core.files.pdf_grids import Grid, PageGrids, page_grids
 from sire_core.files.raised_text import END, RAISED, write_scripts
 
 _LOCK = Lock()  # PDFium works in one thread at a time
 _GAP = 0.4
 """Share of the height of a letter: more space than this is between two words."""
+_APART = 0.2
+"""Share of the height of a letter: less space than this is within a word, though a line of a table crosses it."""
+_MAX_FALL = 2.5
+"""So many heights of a letter lower is the line that goes on behind a hyphen."""
 _BLANK = 0.15
 """Share of the size of a letter: less space than this behind one with its sides is no blank."""
 _RAISED = 0.05
@@ -71,9 +76,11 @@ class Cell(NamedTuple):
 class Line:
     """A line of a page: its words, the size of its letters in points, whether all are bold, and its place.
 
-    It stands apart if there is more space above it than between the lines of a paragraph. The cells of a row are words
-    with wide spaces between them. A line of contents refers to a page: its last cell is a number. `typed` is the line
-    in a typewriter font, `code` is true if it is one of code; `row` are its cells by the columns of its table.
+    Behind a hyphen it goes on below: `base` is where its first letter stands, `low` its last one. It stands apart if
+    there is more space above it than between the lines of a paragraph. The cells of a row are words with wide spaces
+    between them. A line of contents refers to a page: its last cell is a number. `typed` is the line in a typewriter
+    font, `code` is true if it is one of code; `row` are its cells by the columns of its table, which is `ruled` if its
+    lines are drawn: then `cells` are those that begin in the row.
     """
 
     text: str
@@ -82,6 +89,7 @@ class Line:
     left: float
     right: float
     base: float
+    low: float
     apart: bool = True
     running: bool = False
     upright: bool = True
@@ -93,13 +101,15 @@ class Line:
     typed: TypewriterLine | None = None
     code: bool = False
     row: Sequence[str] = ()
+    ruled: Grid | None = None
 
 
 class PdfLines(NamedTuple):
-    """Lines of each page in their order, the values of forms and notes on each, and the title of the properties."""
+    """Lines of each page in their order, what else is on each, and the title of the properties."""
 
     pages: list[list[Line]]
     entries: list[list[PageEntry]]
+    grids: list[PageGrids]
     title: str
 
 
@@ -112,9 +122,9 @@ def read_lines(raw: bytes) -> PdfLines:
         try:
             properties = document.get_metadata_dict()
             title = first_title(properties.get("Title"), properties.get("Subject"))
-            entries: list[list[PageEntry]] = []
-            pages = _pages(document, _FREE + _EXPANSION * len(raw), entries, _form_environment(document))
-            return PdfLines(list(pages), entries, title)
+            read = PdfLines([], [], [], title)
+            _read_pages(document, _FREE + _EXPANSION * len(raw), read, _form_environment(document))
+            return read
         finally:
             document.close()
 
@@ -127,8 +137,7 @@ def _form_environment(document: Any) -> Any:
     return document.formenv
 
 
-def _pages(document: Any, max_chars: int, entries: list[list[PageEntry]], form: Any) -> Iterator[list[Line]]:
-    """Lines of each page; values and notes on it are added to `entries`."""
+def _read_pages(document: Any, max_chars: int, read: PdfLines, form: Any) -> None:
     for number in range(len(document)):
         page = document[number]
         text = page.get_textpage()
@@ -138,8 +147,10 @@ def _pages(document: Any, max_chars: int, entries: list[list[PageEntry]], form: 
                 raise CorpusError(
                     "the file has more letters than a document of its size; print it to a new PDF to read it"
                 )
-            entries.append(page_entries(page, form))
-            yield list(_lines(text, *page.get_bbox()))
+            grids = page_grids(page)
+            read.grids.append(grids)
+            read.entries.append(page_entries(page, form))
+            read.pages.append(list(_lines(text, grids, *page.get_bbox())))
         finally:
             text.close()
             page.close()
@@ -186,13 +197,14 @@ class _Letters:
         if self.letters and self.letters[-1] != _UNKNOWN:
             self.add(_UNKNOWN, position)
 
-    def separate(self, position: int, *, is_apart: bool) -> None:
-        """Add a blank between words or cells that PDFium has none between; not beside narrow typewriter letters."""
-        if not self.letters[-1].isspace() and (is_apart or _is_blank(self._page, self.positions[-1], position)):
-            self.add(" ", position)
+    def place(self, letter: str, position: int, *, is_apart: bool, has_gap: bool, is_wide: bool) -> None:
+        """Before the next letter, add a blank that PDFium has not, begin a cell, and begin or end raised letters.
 
-    def place(self, letter: str, position: int, *, is_wide: bool) -> None:
-        """Begin a cell behind a wide space, and begin or end raised letters, before the next letter."""
+        There is no blank in the gap between narrow letters of a typewriter font.
+        """
+        is_word = bool(self.letters) and not self.letters[-1].isspace()
+        if is_word and (is_apart or (has_gap and _is_blank(self._page, self.positions[-1], position))):
+            self.add(" ", position)
         begins_cell = is_wide and self.letters[-1:] == [" "]
         if self.anchor >= 0 and (begins_cell or not _is_raised(self._page, position, self.anchor)):
             self._end_raised(position)
@@ -226,7 +238,7 @@ class _Letters:
         if not words:
             return None
         inked = [pair for pair in zip(self.positions, self.letters, strict=True) if not pair[1].isspace()]
-        line = _measure_line(self._page, words, [position for position, _ in inked])
+        line = _measure_line(self._page, words, inked)
         if self._cell_starts and line.upright:
             line.cells = list(self._cells())
             line.refers = len(line.cells) > 1 and line.cells[-1].text.isdigit()
@@ -236,28 +248,28 @@ class _Letters:
 
     def _cells(self) -> Iterator[Cell]:
         for start, end in pairwise([0, *self._cell_starts, len(self.letters)]):
-            inked = [number for number in range(start, end) if not self.letters[number].isspace()]
-            words = _written(_spelled(self.letters[start:end])) if inked else ""
+            letters, positions = self.letters[start:end], self.positions[start:end]
+            inked = [pair for pair in zip(positions, letters, strict=True) if not pair[1].isspace()]
+            words = _written(_spelled(letters)) if inked else ""
             if words:
-                first, last = self.positions[inked[0]], self.positions[inked[-1]]
-                yield Cell(origin(self._page, first)[0], advance_end(self._page, last), words)
+                yield Cell(origin(self._page, inked[0][0])[0], _right(self._page, words, inked), words)
 
 
-def _lines(page: Any, page_left: float, page_bottom: float, page_right: float, page_top: float) -> Iterator[Line]:
+def _lines(
+    page: Any, grids: PageGrids, page_left: float, page_bottom: float, page_right: float, page_top: float
+) -> Iterator[Line]:
     """Lines within the sides of a page; what is printed beside it, such as marks of a printer, is seen by nobody."""
-    library = pdfium()
+    unicode_at, box_at = pdfium().FPDFText_GetUnicode, pdfium().FPDFText_GetCharBox
     handle, total = page.raw, page.count_chars()
     line = _Letters(handle)
     letters = line.letters
     left, right, bottom, top = (c_double() for _ in range(4))
     start = end = base = height = 0.0  # of the letter before
-    was_accent = False
+    was_accent, has_grids = False, bool(grids.upright)
     for position in range(total + 1):
-        code = library.FPDFText_GetUnicode(handle, position) if position < total else 10
+        code = unicode_at(handle, position) if position < total else 10
         letter = chr(code)
-        if (code > 32 or letter in _LIGATURES) and library.FPDFText_GetCharBox(
-            handle, position, left, right, bottom, top
-        ):
+        if (code > 32 or letter in _LIGATURES) and box_at(handle, position, left, right, bottom, top):
             x, x_end, low, high = left.value, right.value, bottom.value, top.value
             is_level = page_bottom < high and low < page_top
             if not (is_level and page_left < x_end and x < page_right):
@@ -271,16 +283,21 @@ def _lines(page: Any, page_left: float, page_bottom: float, page_right: float, p
                 continue
             before, height = height, high - low + 4
             tall = max(before, height)  # a full stop says little of its font
+            if base - low > _MAX_FALL * tall and letters[-1:] == [CUT]:  # below is the number of the page
+                letters[-1] = "-"
+                yield from line.take()
             overlaps = x < end - 0.3 * height and abs(low - base) < 0.35 * height
             # Letters of a ligature have one place, accents stand above their letters, Hebrew goes to the left.
             overlaps = overlaps and (x, x_end) != (start, end) and code < _HEBREW
             overlaps = overlaps and bool(letters) and letter.isalnum() and letters[-1].isalnum()
             # In a logo the letters are raised or lowered, in a cell that runs over they stand on one line.
             overlaps = overlaps and abs(_rise(handle, position, line.positions[-1])) < _RAISED * tall
-            if letters and (overlaps or x - end > _GAP * tall):
-                line.separate(position, is_apart=overlaps)
-            if x - end > tall or line.anchor >= 0 or low - base > _RAISED * tall:
-                line.place(letter, position, is_wide=x - end > tall)
+            is_parted = has_grids and bool(letters) and (letters[-1].isspace() or x - end > _APART * tall)
+            is_parted = is_parted and grids.parts(end, x, (low + high) / 2)
+            is_apart, has_gap = overlaps or is_parted, x - end > _GAP * tall
+            if is_apart or has_gap or line.anchor >= 0 or low - base > _RAISED * tall:
+                is_wide = is_parted or x - end > tall
+                line.place(letter, position, is_apart=is_apart, has_gap=has_gap, is_wide=is_wide)
             line.gaps.append((x - end) / tall)
             start, end, base, was_accent = x, x_end, low, is_accent
         if code == 10:
@@ -334,16 +351,23 @@ def _composed(match: re.Match[str]) -> str:
     return letter if len(letter) == 1 else match[0]
 
 
-def _measure_line(page: Any, words: str, positions: Sequence[int]) -> Line:
+def _right(page: Any, words: str, letters: Sequence[tuple[int, str]]) -> float:
+    """Right side of words, which go on below behind a hyphen, and their letters with their positions."""
+    ends = [position for position, letter in letters if letter == CUT] if CUT in words else []
+    return max(advance_end(page, position) for position in (*ends, letters[-1][0]))
+
+
+def _measure_line(page: Any, words: str, letters: Sequence[tuple[int, str]]) -> Line:
     """A line with the size, weight and place of its letters, as its first, middle and last ones have them."""
-    samples = [positions[0], positions[len(positions) // 2], positions[-1]]
+    samples = [letters[0][0], letters[len(letters) // 2][0], letters[-1][0]]
     sizes = [_letter_size(page, position) for position in samples]
     fonts = [font_name(page, position) for position in samples]
     bold = all(_is_bold(page, position, font) for position, font in zip(samples, fonts, strict=True))
-    (left, base), right = origin(page, positions[0]), advance_end(page, positions[-1])
-    upright = abs(pdfium().FPDFText_GetCharAngle(page, positions[0])) < 0.1
+    (left, base), right = origin(page, samples[0]), _right(page, words, letters)
+    low = min(base, origin(page, samples[-1])[1])
+    upright = abs(pdfium().FPDFText_GetCharAngle(page, samples[0])) < 0.1
     size, (first_font, font, _) = round(2 * median(sizes)) / 2, fonts
-    return Line(words, size, bold, left, right, base, upright=upright, font=font, first_font=first_font)
+    return Line(words, size, bold, left, right, base, low, upright=upright, font=font, first_font=first_font)
 
 
 def _letter_size(page: Any, position: int) -> float:

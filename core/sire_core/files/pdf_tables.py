@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
+from sire_core.files.html import LONGEST_REPEATED
+from sire_core.files.pdf_grids import Grid
 from sire_core.files.pdf_lines import Cell, Line
 
 _MAX_CELLS = 64
@@ -29,6 +34,7 @@ _MAX_HEADER_SHARE = 0.6
 """Letters of a header, as a share of those in a row below it."""
 
 _MAX_CELL_LINES = 6
+_PARAGRAPH_END = "\n\n"
 
 Columns = list[tuple[float, float]]
 
@@ -40,8 +46,68 @@ class _Row(NamedTuple):
     cells: list[Cell]
 
 
+def join_ruled_rows(page: list[Line], grids: Iterable[Grid]) -> None:
+    """Put one line in the place of those in each row of ruled tables."""
+    for grid in grids:
+        inside: defaultdict[int, list[Line]] = defaultdict(list)
+        outside: list[Line] = []
+        first = 0
+        for line in page:
+            parts = _parts(line)
+            areas = [grid.area((part.left + part.right) / 2, part.base + part.size / 3) for part in parts]
+            if all(area is None for area in areas):
+                outside.append(line)
+                continue
+            first = first if inside else len(outside)
+            for area, part in zip(areas, parts, strict=True):
+                (outside if area is None else inside[area]).append(part)
+        if len({area % grid.columns for area in inside}) > 1 < len({area // grid.columns for area in inside}):
+            page[:] = [*outside[:first], *_ruled_rows(inside, grid), *outside[first:]]
+
+
+def _parts(line: Line) -> Sequence[Line]:
+    """The cells of a line as lines; the line itself if it has none or is a row of a table within a cell."""
+    if len(line.cells) < 2 or line.ruled:
+        return [line]
+    return [replace(line, text=cell.text, left=cell.left, right=cell.right, cells=()) for cell in line.cells]
+
+
+def _ruled_rows(inside: Mapping[int, list[Line]], grid: Grid) -> Iterator[Line]:
+    """A line for each row; a cell that reaches down stands in all of its rows."""
+    texts = {area: _cell_text(lines) for area, lines in inside.items()}
+    for start in range(0, len(grid.areas), grid.columns):
+        areas = grid.areas[start : start + grid.columns]
+        begun = [area for area in dict.fromkeys(areas) if area >= start]
+        lines = [line for area in begun for line in inside.get(area, ())]
+        if lines:
+            row = [""] * grid.columns
+            for area in set(areas):
+                text = texts.get(area, "")
+                row[area % grid.columns] = text if area >= start or len(text) <= LONGEST_REPEATED else ""
+            words = " ".join(line.text for line in lines)
+            cells = [Cell(lines[0].left, lines[0].right, texts.get(area, "")) for area in begun]
+            yield replace(
+                lines[0], text=words, low=min(line.low for line in lines), cells=cells, row=row, ruled=grid, typed=None
+            )
+
+
+def _cell_text(lines: Sequence[Line]) -> str:
+    """Lines of a cell, with an empty one between its paragraphs."""
+    text = lines[0].text
+    for above, line in pairwise(lines):
+        is_next = 0 <= above.low - line.base < _MAX_LINE_GAP * line.size
+        text += f"{' ' if is_next else _PARAGRAPH_END}{line.text}"
+    return text
+
+
 def mark_tables(page: Sequence[Line]) -> None:
-    """Set `row` of the lines of tables. Text that stands in columns is none."""
+    """Set `row` of the lines of tables that are not ruled. Text that stands in columns is none."""
+    for is_ruled, lines in groupby(page, key=lambda line: line.ruled is not None):
+        if not is_ruled:
+            _mark_columns(list(lines))
+
+
+def _mark_columns(page: Sequence[Line]) -> None:
     rows: list[_Row] = []
     columns: Columns = []
     for row in _rows(page):
@@ -96,7 +162,7 @@ def _may_be_row(row: _Row) -> bool:
 
 def _is_below(above: _Row, row: _Row) -> bool:
     first, last = row.lines[0], above.lines[0]
-    gap = min(line.base for line in above.lines) - first.base
+    gap = min(line.low for line in above.lines) - first.base
     if len(row.cells) == 1:
         return first.base < last.base and gap < _MAX_LINE_GAP * first.size and not (first.code or first.running)
     return 0 < gap < _MAX_ROW_GAP * first.size and abs(last.size - first.size) <= 0.1 * last.size and _may_be_row(row)
@@ -147,20 +213,28 @@ def _is_prose(cells: Sequence[str]) -> bool:
     return length >= (_MIN_PROSE_CHARS if goes_on else _MIN_LONG_PROSE_CHARS)
 
 
-def has_header(rows: Sequence[Line]) -> bool:
-    """True if the first row names all columns: in another font, or in few words with capitals and without numbers."""
+def has_header(rows: Sequence[Line], *, goes_on: bool) -> bool:
+    """True if the first row names all columns: in another font, or in few words with capitals and without numbers.
+
+    Args:
+        rows: The table.
+        goes_on: The table goes on from the page before; words do not tell then.
+    """
     first, below = rows[0], [line for line in rows[1:] if any(line.row)]
-    if not all(first.row) or any(letter.isdigit() for cell in first.row for letter in cell):
+    names = [cell.text for cell in first.cells] if first.ruled else first.row
+    if not all(names):
         return False
     if below and (first.font, first.bold) != (below[0].font, below[0].bold) == (below[-1].font, below[-1].bold):
         return True
+    if goes_on or any(letter.isdigit() for name in names for letter in name):
+        return False
     is_short = bool(below) and _length(first) <= _MAX_HEADER_SHARE * median(map(_length, below))
-    return _has_capitals(first) and (is_short or not all(map(_has_capitals, below)))
+    return _has_capitals(names) and (is_short or not all(_has_capitals(line.row) for line in below))
 
 
 def _length(line: Line) -> int:
     return sum(map(len, line.row))
 
 
-def _has_capitals(line: Line) -> bool:
-    return all(cell[:1].isupper() for cell in line.row)
+def _has_capitals(cells: Sequence[str]) -> bool:
+    return all(cell[:1].isupper() for cell in cells)

@@ -302,6 +302,59 @@ def test_text_in_columns_and_lists_are_no_table(tmp_path, columns, rows):
     assert "row" not in {block.kind for block in document.blocks}
 
 
+RULED = [
+    (1, 10, 74, 690, "Item"), (1, 10, 264, 690, "Purpose"),
+    (0, 10, 74, 670, "Crane"), (0, 10, 134, 670, "Lifts boats that weigh more than"), (0, 10, 134, 658, "ten tons and masts."),
+    (0, 10, 134, 634, "Only at high water."),
+    (0, 10, 74, 610, "Slip and the small winch"), (0, 10, 194, 610, "Pulls boats"), (0, 10, 194, 598, "ashore."),
+]  # fmt: skip
+LEVEL = [(72, 700, 400), (72, 682, 400), (72, 626, 400), (72, 590, 400)]
+UPRIGHT = [(72, 590, 700), (132, 626, 682), (192, 590, 626), (192, 682, 700), (400, 590, 700)]
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        " ".join([*(f"{x} {y} m {end} {y} l S" for x, y, end in LEVEL), *(f"{x} {y} m {x} {top} l S" for x, y, top in UPRIGHT)]),
+        " ".join([*(f"{x} {y} m {end} {y} l" for x, y, end in LEVEL), *(f"{x} {y} m {x} {top} l" for x, y, top in UPRIGHT), "S"]),
+        " ".join([*(f"{x} {y} {end - x} .5 re f" for x, y, end in LEVEL), *(f"{x} {y} .5 {top - y} re f" for x, y, top in UPRIGHT)]),
+        " ".join([*(f"{x} {y} m {end} {y} l S" for x, y, end in LEVEL), *(f"{x} {y} m {x} {top} l S" for x, y, top in UPRIGHT[1:-1])]),
+        "72 590 328 110 re 132 626 268 56 re S 72 626 m 192 626 l 192 590 l S 192 682 m 192 700 l S 72 682 m 400 682 l S",
+    ],
+    ids=["lines", "one path", "thin boxes", "without outer lines", "boxes"],
+)  # fmt: skip
+def test_the_cells_of_a_ruled_table_are_those_that_its_lines_enclose(tmp_path, drawn):
+    around = [(0, 10, 72, 740, PROSE), (0, 10, 72, 560, PROSE)]
+    text = read_file(tmp_path / "a.pdf", pdf([around[0], *RULED, around[1]], drawn=drawn)).text
+    rows = ["| Item |  | Purpose |", "| --- | --- | --- |"]
+    rows += ["| Crane | Lifts boats that weigh more than ten tons and masts. Only at high water. |  |"]
+    rows += ["| Slip and the small winch |  | Pulls boats ashore. |"]
+    assert text == "\n\n".join([PROSE, "\n".join(rows), PROSE])
+
+
+def test_a_cell_that_reaches_down_stands_in_each_of_its_rows(tmp_path):
+    words = [(0, 10, 74, 690, "North"), (0, 10, 134, 690, "Ann"), (0, 10, 134, 670, "Bo"), (0, 10, 74, 650, "South"), (0, 10, 134, 650, "Cy")]  # fmt: skip
+    drawn = "72 640 128 60 re S 132 640 m 132 700 l S 132 680 m 200 680 l S 72 660 m 200 660 l S"
+    text = read_file(tmp_path / "a.pdf", pdf(words, drawn=drawn)).text
+    assert text.endswith("| North | Ann |\n| North | Bo |\n| South | Cy |")
+
+
+@pytest.mark.parametrize(
+    "drawn", ["60 600 500 150 re S", "60 705 m 500 705 l S 60 685 m 500 685 l S", "300 600 m 300 750 l S"]
+)
+def test_frames_and_single_lines_make_no_table(tmp_path, drawn):
+    text = read_file(tmp_path / "a.pdf", pdf([(0, 10, 72, 700, PROSE), (0, 10, 72, 688, PROSE)], drawn=drawn)).text
+    assert text == f"{PROSE} {PROSE}"
+
+
+def test_drawings_of_many_lines_are_read_in_linear_time(tmp_path):
+    drawn = " ".join(f"{x} 100 m {x} 700 l S 10 {x + 90} m 600 {x + 90} l S" for x in range(10, 600, 4))
+    start = time.process_time()
+    text = read_file(tmp_path / "a.pdf", pdf(rows_at((72, 200, 300), *OPERATORS), drawn=drawn, repeat=50)).text
+    assert text.count("exponentiation") == 50
+    assert time.process_time() - start < 10
+
+
 def test_many_lines_with_many_cells_are_read_in_linear_time(tmp_path):
     rows = [tuple(f"c{n}" for n in range(40))] * 50
     columns = [20 + 28 * n for n in range(40)]
@@ -329,6 +382,30 @@ def test_the_words_of_a_head_that_counts_pages_are_read_once(tmp_path):
     assert "Chapter" not in text
     assert text.count("Leases") == text.count("Boats of the yard") == 1
     assert "12 boats are there in year 12" in text
+
+
+def test_heads_of_short_chapters_and_numbers_of_pages_are_left_out(tmp_path):
+    pages = [[(1, 16, 72, 740, name), (0, 10, 72, 700, f"{PROSE} {name}.")] for name in ("Leases", "Boats", "Cranes")]
+    for number in range(8, -1, -1):
+        name, lines = ("Leases", "Boats", "Cranes")[number // 3], 20 - 2 * number
+        prose = [(0, 10, 72, 700 - 14 * n, f"{PROSE} {number}{n} times.") for n in range(lines)]
+        pages.insert(number // 3 + 1, [(0, 10, 200 + number, 770, name), *prose, (0, 10, 290, 30, str(number + 1))])
+    pages[2].append((0, 10, 72, 60, "12"))
+    text = read_file(tmp_path / "a.pdf", pdf(*pages)).text
+    assert [text.count(f"\n{name}\n") for name in ("Leases", "Boats", "Cranes")] == [0] * 3
+    assert re.findall(r"^\f*(\d+)\f*$", text, re.MULTILINE) == ["12"]
+    assert text.count(PROSE) == 3 + sum(range(4, 21, 2))
+
+
+def test_lines_that_a_page_begins_with_are_no_heads(tmp_path):
+    """The head of a table on each page stands where text does on others; a subtotal counts no pages."""
+    head = [(0, 10, 72, 740, "Berth"), (0, 10, 200, 740, "Keeper")]
+    rows = [[(0, 10, x, 717 - 14 * n, f"{word} {9 - n}{page}") for n in range(4) for x, word in ((72, "north"), (200, "Ann"))] for page in range(3)]  # fmt: skip
+    totals = [(0, 10, 72, 600, f"Subtotal {90 + 7 * page}") for page in range(3)]
+    pages = [[*head, *rows[page], totals[page]] for page in range(3)]
+    text = read_file(tmp_path / "a.pdf", pdf([(0, 10, 72, 760, PROSE), *pages[0]], *pages[1:])).text
+    assert "| Berth | Keeper |" in text
+    assert [f"Subtotal {90 + 7 * page}" in text for page in range(3)] == [True] * 3
 
 
 def test_a_head_that_names_nothing_else_stays_once(tmp_path):
@@ -362,6 +439,21 @@ def test_a_hyphen_in_a_heading_is_read_as_in_a_paragraph(tmp_path, first, second
     prose = [(0, 10, 72, 600 - 14 * n, f"{PROSE} in a two-sample test of the harbour") for n in range(9)]
     text = read_file(tmp_path / "a.pdf", pdf([(1, 16, 72, 740, first), (1, 16, 72, 722, second), *prose])).text
     assert text.startswith(f"# {heading}\n")
+
+
+def test_a_line_behind_a_hyphen_ends_neither_the_paragraph_nor_the_cell(tmp_path):
+    lines = [
+        "The crane of the harbour lifts the boats of the har-",
+        "bour, and the dri-",
+        "ver sleeps",
+        "while they wait.",
+    ]
+    page = [(0, 10, 72, 700 - 12 * n, line) for n, line in enumerate(lines)]
+    page += [(0, 10, 72, 652, PROSE), (0, 10, 72, 620, "The last line of the page is cut be-"), (0, 10, 290, 30, "17")]
+    text = read_file(tmp_path / "a.pdf", pdf(page)).text
+    assert "harbour, and the driver sleeps" in " ".join(text.split())
+    assert text.count("\n\n") == 2
+    assert text.endswith("cut be-\n\n17")
 
 
 def test_a_sign_that_a_font_does_not_name_begins_an_item(tmp_path):
