@@ -109,7 +109,7 @@ class EvidenceIndex(WordLists):
         names = EvidenceNames.of(passages, graph, NameKeys.of(view, graph.names.lists))
         text = SpelledText.of(passages)
         in_form = SentenceNames.of(view, passages, graph, names, text).mentions
-        mentions = InflectedNames.of(passages, names, text, in_form)
+        mentions = InflectedNames.of(view, passages, names, text, in_form)
         sources = _Sources.of(view, graph.chunk_positions, passages.languages)
         recurring = _recurring(passages, sources.source)
         if boilerplate:

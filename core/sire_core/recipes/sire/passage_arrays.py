@@ -127,13 +127,16 @@ class Vocabulary:
         """The words of a language."""
         return [self.words[number] for number in np.flatnonzero(self.languages == code).tolist()]
 
-    def settled(self, code: str) -> Vocabulary:
-        """These words; those of no language are in the given one."""
+    def settled(self, code: str, before: Vocabulary) -> Vocabulary:
+        """These words; those of no language are in the given one, the first of them perhaps `before` already."""
         rows = np.flatnonzero(self.languages == UNDETERMINED)
         if not len(rows):
             return self
+        first = rows[: np.searchsorted(rows, len(before))]
+        same = np.array_equal(before.codes, self.codes[: len(before)]) and (before.languages[first] == code).all()
+        carried = before.chosen(first if same else first[:0])
+        settled = carried.followed_by([_settled(self.words[row], code) for row in rows[len(carried) :].tolist()])
         words, stems, plain, languages = list(self.words), self.stems.copy(), self.plain.copy(), self.languages.copy()
-        settled = Vocabulary().followed_by([_settled(words[row], code) for row in rows.tolist()])
         for row, word in zip(rows.tolist(), settled.words, strict=True):
             words[row] = word
         stems[rows], plain[rows], languages[rows] = settled.stems, settled.plain, code
@@ -254,12 +257,12 @@ class PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
         saved = CarriedArrays("passage-words-15", _arrays, _of_arrays, lambda words: (len(words.ids), words.looked_at))
         words = view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), saved)
-        return words.settled()
+        return view.cached_incremental("settled words", words.settled)
 
-    def settled(self) -> PassageWords:
+    def settled(self, before: PassageWords | None) -> PassageWords:
         """These passages; those whose language nothing tells are in that of most others."""
         main = ranked_languages(self.languages.tolist())[0]
-        return replace(self, vocabulary=self.vocabulary.settled(main))
+        return replace(self, vocabulary=self.vocabulary.settled(main, before.vocabulary if before else Vocabulary()))
 
     @classmethod
     def _read(cls, view: View, positions: IntArray, before: PassageWords | None) -> PassageWords:

@@ -142,15 +142,15 @@ class SpelledText:
         """The words of some passages; passages and sentences keep their numbers."""
         if wanted.all():
             return self
-        inside = wanted[self.passages]
-        arrays = {name: getattr(self, name)[inside] for name in _OF_WORDS}
-        return replace(self, **arrays)
+        rows = np.flatnonzero(wanted).astype(self.passages.dtype)
+        first, last = (np.searchsorted(self.passages, rows, side=side) for side in ("left", "right"))
+        words = ranges(first, last - first)
+        return replace(self, **{name: getattr(self, name)[words] for name in _OF_WORDS})
 
     def parts(self) -> Iterator[SpelledText]:
         """The words of some passages after the other."""
-        size = int(self.passages[-1]) + 1 if len(self.passages) else 0
-        ends = np.searchsorted(self.passages, np.arange(0, size + _PASSAGES_AT_ONCE, _PASSAGES_AT_ONCE, dtype=np.int32))
-        for start, end in pairwise(ends.tolist()):
+        starts = np.flatnonzero(run_starts(self.passages))[::_PASSAGES_AT_ONCE]
+        for start, end in pairwise([*starts.tolist(), len(self)]):
             arrays = {name: getattr(self, name)[start:end] for name in _OF_WORDS}
             yield replace(self, **arrays)
 
@@ -390,7 +390,7 @@ class SentenceNames:
     """
 
     passages: HashArray  # codes of the passages, `[passages]`
-    recorded: HashArray  # of every passage a hash of the entities that the graph has for it, `[passages]`
+    recorded: HashArray  # of every passage a hash of the entities that the graph has for it, and of its language
     sentences: IntArray  # how many sentences every passage has, `[passages]`
     codes: HashArray  # of the entities, by number
     keys: HashArray  # of the names, ascending, once for each entity that has it
@@ -403,27 +403,33 @@ class SentenceNames:
         cls, view: View, passages: PassageWords, graph: EntityGraph, names: EvidenceNames, texts: SpelledText
     ) -> SentenceNames:
         """Sentence mentions of a pool; scans only passages new since the last snapshot."""
+        pairs = graph.passages, graph.entities
         return view.cached_incremental(
-            "sentence names", lambda before: cls._made(passages, graph, names, texts, before)
+            "sentence names", lambda before: cls.following(before, passages, pairs, names, texts)
         )
 
     @classmethod
-    def _made(
+    def following(
         cls,
+        before: SentenceNames | None,
         passages: PassageWords,
-        graph: EntityGraph,
+        recorded_pairs: tuple[IntArray, IntArray],
         names: EvidenceNames,
         texts: SpelledText,
-        before: SentenceNames | None,
+        spoken: HashArray | None = None,
     ) -> SentenceNames:
+        """Mentions of a pool; passages whose code in `spoken` differs from before are scanned again.
+
+        `recorded_pairs` are passages, ascending, and the entities that the graph has for them.
+        """
         about = np.zeros(len(names.ids), dtype=bool)
         about[names.own[names.own >= 0]] = True
         codes = id_codes(names.ids)
-        ends = np.searchsorted(graph.passages, np.arange(len(passages.ids) + 1))
-        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(_mixed(codes[graph.entities]))])
+        ends = np.searchsorted(recorded_pairs[0], np.arange(len(passages.ids) + 1))
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(_mixed(codes[recorded_pairs[1]]))])
         result = cls(
             passages=id_codes(passages.ids),
-            recorded=sums[ends[1:]] - sums[ends[:-1]],
+            recorded=sums[ends[1:]] - sums[ends[:-1]] + (np.uint64(0) if spoken is None else spoken),
             sentences=passages.parts["sentences"].counts,
             codes=codes,
             keys=names.keys,
@@ -432,7 +438,7 @@ class SentenceNames:
             mentions=Lists.of_lengths((), ()),
         )
         rows_before = np.full(len(passages.ids), -1) if before is None else result._carried(before, names, texts)
-        pairs = [_spelled(texts.of_passages(rows_before < 0), (graph.passages, graph.entities), names, about)]
+        pairs = [_spelled(texts.of_passages(rows_before < 0), recorded_pairs, names, about)]
         if before is not None:
             pairs.append(result._taken(before, rows_before))
         sentences, entities = (np.concatenate(column) for column in zip(*pairs, strict=True))
@@ -523,7 +529,9 @@ class InflectedNames:
     mentions: Lists  # entities that every sentence names, in any form
 
     @classmethod
-    def of(cls, passages: PassageWords, names: EvidenceNames, texts: SpelledText, mentions: Lists) -> InflectedNames:
+    def of(
+        cls, view: View, passages: PassageWords, names: EvidenceNames, texts: SpelledText, mentions: Lists
+    ) -> InflectedNames:
         """Look for names of passages in other forms; `mentions` has them in the form of the name."""
         vocabulary, languages = passages.vocabulary, passages.languages
         is_foreign = languages != ENGLISH
@@ -537,18 +545,34 @@ class InflectedNames:
         words = passages.name_words.chosen(rows)
         lengths = words.sizes()
         begun = beginnings(stems[words.values], lengths)
-        keys, owners = begun[0][words.starts[1:] - 1], names.own[rows]
+        subjects = np.full(len(names.own), -1, dtype=np.int64)
+        subjects[rows] = names.own[rows]
+        keys, owners, ends = begun[0][words.starts[1:] - 1], subjects[rows], words.starts[1:] - 1
         order = np.lexsort((owners, keys))
         order = order[lengths[order] <= LONGEST_NAME]
         order = order[run_starts(keys[order], owners[order])]
+        keys, owners = keys[order], owners[order]
+        inflected = replace(
+            names,
+            keys=keys,
+            owners=owners,
+            lengths=lengths[order],
+            begun=begun,
+            rows=begun[0],
+            ends=ends[order],
+            own=subjects,
+        )
         stemmed = replace(texts, vocabulary=replace(vocabulary, keys=stems)).of_passages(is_foreign)
-        about = np.zeros(len(names.ids), dtype=bool)
-        about[owners] = True
-        inflected = replace(names, keys=keys[order], owners=owners[order], lengths=lengths[order], begun=begun)
         nothing = np.zeros(0, dtype=np.int64)  # in another form a name needs its capital letter
-        sentences, entities = _spelled(stemmed, (nothing, nothing), inflected, about)
-        if not len(sentences):
-            return cls(keys[order], owners[order], mentions)
-        before = mentions.owners()
-        both = np.concatenate([before, sentences]), np.concatenate([mentions.values.astype(np.int64), entities])
-        return cls(keys[order], owners[order], Lists.of_pairs(*both, len(mentions)))
+        others = view.cached_incremental(
+            "inflected names",
+            lambda before: SentenceNames.following(
+                before, passages, (nothing, nothing), inflected, stemmed, word_keys(languages.tolist())
+            ),
+        ).mentions
+        if not len(others.values):
+            return cls(keys, owners, mentions)
+        sentences = np.concatenate([mentions.owners(), others.owners()])
+        return cls(
+            keys, owners, Lists.of_pairs(sentences, np.concatenate([mentions.values, others.values]), len(mentions))
+        )
