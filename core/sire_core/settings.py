@@ -355,12 +355,12 @@ def need_torch(what: str) -> None:
 
 def read_toml(package: str, name: str) -> dict[str, Any]:
     """Read a TOML file of a package."""
-    from importlib.resources import files
+    import pkgutil  # imports less than `importlib.resources`
 
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
 
-    content: dict[str, Any] = tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
+    content: dict[str, Any] = tomllib.loads((pkgutil.get_data(package, name) or b"").decode())
     return content

@@ -230,8 +230,8 @@ def _continues(text: str, end: int) -> bool:
 _ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # JSON escapes no letters here
 
 
-_RUN_BITS, _RUN_SHIFT = 2048, np.uint16(5)
-"""Bits of a passage that stand for two or three bytes in a row, and what shifts 16 bits to a number below that."""
+_TRIPLE_BITS, _TRIPLE_SHIFT = 2048, np.uint16(5)
+"""Bits of a passage that stand for three bytes in a row, and what shifts 16 bits to a number below that."""
 _TEXTS_AT_ONCE = 256
 
 
@@ -240,31 +240,31 @@ class PassageTexts:
     """Which bytes follow one another in the `folded` texts of passages. An `Incremental` of the corpus."""
 
     hashes: Sequence[str]  # content hashes of the passages
-    runs: NDArray[np.uint8]  # bits of each passage, packed, `[_RUN_BITS / 8, passages]`
+    triples: NDArray[np.uint8]  # bits of each passage, packed, `[_TRIPLE_BITS / 8, passages]`
 
     @classmethod
     def of(cls, corpus: StoredCorpus) -> Self:
         """Build from all passages."""
         hashes = list(corpus.units_by_hash)
-        return cls(hashes, _text_runs(corpus, hashes))
+        return cls(hashes, _text_triples(corpus, hashes))
 
     def updated(self, update: CorpusUpdate) -> Self:
         """Update after a change."""
-        after, hashes, runs = update.after, self.hashes, self.runs
+        after, hashes, triples = update.after, self.hashes, self.triples
         if update.old_chunks:
             remaining = np.array([name in after.units_by_hash for name in hashes], dtype=bool)
-            hashes, runs = list(compress(hashes, remaining)), runs[:, remaining]
+            hashes, triples = list(compress(hashes, remaining)), triples[:, remaining]
         new_hashes = dict.fromkeys(after.hashes[chunk.id] for chunk in update.new_chunks)
         new = [name for name in new_hashes if name not in update.before.units_by_hash]
-        return type(self)([*hashes, *new], np.concatenate([runs, _text_runs(after, new)], axis=1))
+        return type(self)([*hashes, *new], np.concatenate([triples, _text_triples(after, new)], axis=1))
 
     def holding(self, wordings: Sequence[str], corpus: StoredCorpus) -> set[str]:
         """Content hashes of the passages that contain all words of a form: only these may link it."""
         names = set[str]()
         for words in (SurfaceForm(wording).words for wording in wordings):
             possible = np.ones(len(self.hashes), dtype=bool)
-            for bit in {bit for word in words for codes in _runs(_encoded(word)) for bit in codes.tolist()}:
-                possible &= (self.runs[bit // 8] & (128 >> bit % 8)) != 0
+            for bit in {bit for word in words for bit in _triples(_encoded(word)).tolist()}:
+                possible &= (self.triples[bit // 8] & (128 >> bit % 8)) != 0
             for name in compress(self.hashes, possible):
                 if name not in names and all(map(_folded_passage(corpus, name).__contains__, words)):
                     names.add(name)
@@ -275,16 +275,16 @@ def _folded_passage(corpus: StoredCorpus, content_hash: str) -> str:
     return folded(corpus.chunk_by_id[corpus.units_by_hash[content_hash][0]].index_text)
 
 
-def _text_runs(corpus: StoredCorpus, hashes: Sequence[str]) -> NDArray[np.uint8]:
-    """Packed bits of passages, `[_RUN_BITS / 8, len(hashes)]`."""
-    parts = [np.zeros((0, _RUN_BITS // 8), dtype=np.uint8)]
+def _text_triples(corpus: StoredCorpus, hashes: Sequence[str]) -> NDArray[np.uint8]:
+    """Packed bits of passages, `[_TRIPLE_BITS / 8, len(hashes)]`."""
+    parts = [np.zeros((0, _TRIPLE_BITS // 8), dtype=np.uint8)]
     for start in range(0, len(hashes), _TEXTS_AT_ONCE):
         texts = [_encoded(_folded_passage(corpus, name)) for name in hashes[start : start + _TEXTS_AT_ONCE]]
-        owners = np.arange(len(texts)).repeat(list(map(len, texts)))
-        bits = np.zeros((len(texts), _RUN_BITS), dtype=bool)
-        for codes in _runs(b"".join(texts)):  # those over the end of a text exclude nothing more
-            bits[owners[: len(codes)], codes] = True
-        parts.append(np.packbits(bits, axis=1))
+        first_bits = np.arange(0, len(texts) * _TRIPLE_BITS, _TRIPLE_BITS).repeat(list(map(len, texts)))
+        bits = np.zeros(len(texts) * _TRIPLE_BITS, dtype=bool)
+        triples = _triples(b"".join(texts))  # those over the end of a text exclude nothing more
+        bits[first_bits[: len(triples)] + triples] = True
+        parts.append(np.packbits(bits.reshape(len(texts), _TRIPLE_BITS), axis=1))
     return np.ascontiguousarray(np.concatenate(parts).T)
 
 
@@ -292,11 +292,11 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _runs(text: bytes) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """Numbers below `_RUN_BITS` of each two and each three bytes in a row."""
+def _triples(text: bytes) -> NDArray[np.uint16]:
+    """Numbers below `_TRIPLE_BITS` of each three bytes in a row."""
     letters = np.frombuffer(text, dtype=np.uint8).astype(np.uint16)
-    two = letters[:-1] * np.uint16(0x9E37) + letters[1:] * np.uint16(0x85EB)
-    return two >> _RUN_SHIFT, (two[:-1] + letters[2:] * np.uint16(0xC2B3)) >> _RUN_SHIFT
+    mixed = letters[:-2] * np.uint16(0x9E37) + letters[1:-1] * np.uint16(0x85EB) + letters[2:] * np.uint16(0xC2B3)
+    return np.asarray(mixed >> _TRIPLE_SHIFT)
 
 
 def _candidates(texts: Mapping[str, str], wordings: Sequence[str]) -> Iterator[tuple[str, SurfaceForm]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -296,13 +298,19 @@ def _script_patterns() -> Mapping[str, re.Pattern[str]]:
 @cache
 def _listed_words() -> Mapping[str, frozenset[str]]:
     """Function words of languages by code."""
-    import stopwordsiso
-
-    listed = {code: stopwordsiso.stopwords(code) for code in stopwordsiso.langs() if code in LANGUAGES}
+    listed = json.loads(_file_of("stopwordsiso", "stopwords-iso.json").read_bytes())
     return {
         code: frozenset(word.lower() for word in words if word.replace("'", "").isalpha())
         for code, words in listed.items()
+        if code in LANGUAGES
     }
+
+
+def _file_of(package: str, name: str) -> Path:
+    """A file beside the code of a package, which is not imported: that takes longer than to read it."""
+    spec = find_spec(package)
+    assert spec is not None
+    return Path(str(spec.origin)).with_name(name)
 
 
 @cache
@@ -323,11 +331,8 @@ def _is_telling(word: str) -> bool:
 def _snowball_words() -> dict[str, Any]:
     """Function words of Snowball by variable of `bm25s.stopwords`; the package imports numba where it is installed."""
     import runpy
-    from importlib.util import find_spec
 
-    package = find_spec("bm25s")
-    assert package is not None
-    return runpy.run_path(str(Path(str(package.origin)).with_name("stopwords.py")))
+    return runpy.run_path(str(_file_of("bm25s", "stopwords.py")))
 
 
 @lru_cache(1)
