@@ -206,7 +206,7 @@ def test_a_model_answers_and_its_answers_are_scored(demo_set, tmp_path, monkeypa
             model = ("--llm", "m", "--base-url", broken.base_url)
             result = run("eval", demo_set, "-r", "flat", "--answer", "single", "--limit", 2, *model, code=1)
             assert "none of 2 questions was answered" in result.stderr
-    assert "choose one of" in run("eval", demo_set, "--answer", "guess", code=1).stderr
+    assert "--answer is one of single, " in run("eval", demo_set, "--answer", "guess", code=1).stderr
     assert "needs --llm" in run("eval", demo_set, "--answer", "single", code=1).stderr
 
 

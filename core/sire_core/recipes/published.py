@@ -34,7 +34,6 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from sire_core.arguments import unknown_name
 from sire_core.errors import ConfigurationError
 from sire_core.protocols.building import DEFAULT_PRESET
 from sire_core.settings import UnknownSettingError, UnusedSettingError, read_toml
@@ -177,7 +176,7 @@ def ablations_of(recipe: str) -> tuple[Ablation, ...]:
     """Return the rows of a recipe's paper."""
     names = recipes_with_ablations()
     if recipe not in names:
-        raise unknown_name("recipe with ablations named", recipe, names)
+        raise ConfigurationError(f"There are no ablations of {recipe!r}; choose one of {', '.join(names)}.")
     return published_of(recipe).rows
 
 

@@ -215,7 +215,7 @@ def test_brief_answers_are_asked_for_with_passages_and_without(tmp_path, via):
     assert [answered.text for answered in found] == ["Otto Kell"] * 2
     assert all("less than six words" in call.instructions and call.schema is None for call in calls)
     assert all(("passages" in call.fields) == (via == "single") for call in calls)
-    with pytest.raises(ConfigurationError, match="'brief'"):
+    with pytest.raises(ConfigurationError, match="brief, long, not 'short'"):
         ReaderConfig("short")
 
 

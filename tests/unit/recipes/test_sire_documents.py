@@ -147,6 +147,26 @@ def test_a_step_lifts_the_passage_that_it_leads_to_and_the_path_says_so() -> Non
     assert any("gear-idle-seconds" in step.note for step in flag.path[:-1])
 
 
+@pytest.mark.parametrize("name", ["ignore_bounces_after", "--keep-days", "mailer.retry.delay", "purge_queue()"])
+def test_an_identifier_of_a_mail_leads_to_the_passage_that_describes_it(name: str) -> None:
+    filler = [
+        f"## {topic.title()}\n\n"
+        + " ".join(f"The {topic} of list {n} is kept where the {topic} is." for n in range(25))
+        for topic in "archive digest banner footer roster topic charset template header alias".split()
+    ]
+    about = f"## Various\n\nRecipients stay listed. `{name}`: after so many attempts they are removed. Default: 20."
+    manual = Document("manual", "\n\n".join(["# Manual", *filler[:6], about, *filler[6:]]))
+    mail = Document(
+        "mail", f"From: Ann\n\nThe parish newsletter was stuck for a week. We changed `{name}`, and it went out."
+    )
+    with Index(recipe="sire") as index:
+        index.build([manual, mail])
+        first, second = index.search("The parish newsletter was stuck: what does the setting that was changed do?", 2)
+    assert first.doc_ids == ("mail",)
+    assert about.partition(". ")[2] in second.unit.text
+    assert second.path[0].step == "entity"
+
+
 def test_a_sentence_of_a_passage_stays_searched_where_two_documents_have_it() -> None:
     with Index(recipe="sire") as index:
         index.build([page("boiler", ""), Document("copy", page("boiler", "").text + " More."), page("lamp", "")])

@@ -273,6 +273,13 @@ cosine of both, 1 / how many passages are about the name, 1 / names of the first
 1 / how many others mention it."""
 
 
+_LEADING_SHARE = 0.5
+"""Share of all candidates from which a passage leads by far."""
+_MAX_IDENTIFIED = 6
+"""Other passages with an identifier up to which a step over it is followed wherever it leads."""
+_WRITTEN_AS_CODE = re.compile(r"--?[a-z][\w-]+|\w*[^\W_]_[^\W_]\w*|[a-z]\w*(?:\.[a-z]\w*)+|[\w.]+\(\)")
+
+
 @dataclass(frozen=True, slots=True)
 class Hops:
     """Steps from first passages over a sentence and a name to other passages, `[steps]` each."""
@@ -282,11 +289,12 @@ class Hops:
     entities: IntArray  # the name
     targets: IntArray  # passage that the step leads to
     begun: DoubleArray  # score of the source passage
+    identified: DoubleArray  # logarithm of the share of that which a step over an identifier takes; -inf for others
     features: DoubleArray  # see `STEP`, `[steps, len(STEP)]`
 
 
 _NOWHERE = np.zeros(0, dtype=np.int64)
-NO_HOPS = Hops(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros(0), np.zeros((0, len(STEP))))
+NO_HOPS = Hops(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros(0), np.zeros(0), np.zeros((0, len(STEP))))
 """No steps."""
 
 
@@ -478,7 +486,24 @@ class QueryFeatures:
                 np.ones(len(held)),
             ]
         ).T
-        return Hops(sources[from_row], sentences[held], entities[held], targets, scores[from_row], features)
+        identified = self._identified(sources, np.exp(scores - whole), rows, entities, mentioned[number])[held]
+        return Hops(sources[from_row], sentences[held], entities[held], targets, scores[from_row], identified, features)
+
+    def _identified(
+        self, sources: IntArray, shares: DoubleArray, rows: IntArray, entities: IntArray, mentioned: IntArray
+    ) -> DoubleArray:
+        """Logarithm of the share of its passage's score that a step over each name takes; -inf unless it is sure.
+
+        Where one passage leads by far and has few identifiers (`retry_limit`, `--jobs`) that few others have, these
+        are what it speaks of.
+        """
+        identified = np.full(len(entities), -np.inf)
+        for row in np.flatnonzero(shares > _LEADING_SHARE).tolist():
+            rare = np.flatnonzero((rows == row) & (mentioned > 1) & (mentioned <= 1 + _MAX_IDENTIFIED))
+            names = [self.index.name_in(int(sources[row]), entity) for entity in entities[rare].tolist()]
+            coded = rare[[_WRITTEN_AS_CODE.fullmatch(name) is not None for name in names]]
+            identified[coded] = np.log(shares[row]) - np.log(len(coded) * (mentioned[coded] - 1.0))
+        return identified
 
     def _is_linked(self, entities: IntArray) -> BoolArray:
         """True if the question names some entities."""

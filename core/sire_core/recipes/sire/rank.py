@@ -399,10 +399,11 @@ class ScoredPassages:
         is_named = evidence.index.own[hops.targets] == hops.entities
         lifted = np.where(is_named, np.maximum(alone[target], np.minimum(lifted, hops.begun - NAMED_MARGIN)), lifted)
         is_cut = evidence.is_cut(passages)
-        steps = np.where(is_cut[target], lifted, steps)
         standard_scores = features[:, _VECTOR], features[:, _WORDS]
         trusted = weights.trust.added(evidence.gates, *standard_scores, evidence.part_share)
         trusted = np.where(is_cut, evidence.unit, 1.0) * trusted
+        identified = hops.begun + np.minimum(hops.identified, -NAMED_MARGIN) - trusted[target]
+        steps = np.where(is_cut[target], np.maximum(lifted, identified), steps)
         repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * MIN_SHOWN_LIFT
         return cls(evidence, passages, alone, hops, target, steps, trusted, repeat, shown)
 
