@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -368,18 +368,17 @@ class Table:
 
     def entries(self, keys: Collection[str]) -> dict[str, list[Entry]]:
         """Rows by their own key, in corpus order; keys without rows are left out."""
-        by_key: dict[str, list[Entry]] = {}
-        remembered: Mapping[str, Sequence[Entry]] = {} if self.is_new else self.store.remembered.get(self.name) or {}
-        unread = (
-            () if self.is_new else self.store.rows_of_keys(self.name, [key for key in keys if key not in remembered])
-        )
-        rows = chain(_entries(unread), chain.from_iterable(remembered.get(key, ()) for key in keys))
-        kept = (entry for entry in rows if entry.item not in self._gone)
-        for entry in (*kept, *self._rows.entries(self._rows.of_keys(keys))):
+        remembered: Mapping[str, list[Entry]] = {} if self.is_new else self.store.remembered.get(self.name) or {}
+        by_key = {key: remembered[key] for key in keys if remembered.get(key)}
+        unread = [] if self.is_new else [key for key in keys if key not in remembered]
+        for entry in _entries(self.store.rows_of_keys(self.name, unread) if unread else ()):
             by_key.setdefault(entry.key, []).append(entry)
-        for entries in by_key.values():
-            entries.sort(key=lambda entry: entry[:3])
-        return by_key
+        touched = {key for key, entries in by_key.items() for entry in entries if entry.item in self._gone}
+        remaining = {key: [entry for entry in by_key[key] if entry.item not in self._gone] for key in touched}
+        for entry in self._rows.entries(self._rows.of_keys(keys)):
+            remaining.setdefault(entry.key, [*by_key.get(entry.key, ())]).append(entry)
+        by_key |= {key: sorted(entries, key=itemgetter(0, 1, 2)) for key, entries in remaining.items()}
+        return {key: entries for key, entries in by_key.items() if entries}
 
     def entries_of(self, items: Collection[str]) -> list[Entry]:
         """Rows of items."""

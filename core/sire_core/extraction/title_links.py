@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -318,9 +319,10 @@ def first_word(title: str) -> str:
     return next(iter(_telling_words(title)), "")
 
 
-def _shared_words(title: str) -> Iterator[str]:
+@lru_cache(1 << 12)  # titles that begin alike are asked for by each change
+def _shared_words(title: str) -> frozenset[str]:
     """Words that all surface forms of a title have: those without its bracketed part and its rank."""
-    return _telling_words(base_title(visible_text(title)).partition(",")[0])
+    return frozenset(_telling_words(base_title(visible_text(title)).partition(",")[0]))
 
 
 def _telling_words(title: str) -> Iterator[str]:

@@ -25,7 +25,8 @@ def merge_aliases(
     for group in listed:
         for alias in group[1:]:
             merged.merge(group[0], alias)
-    longest = {name: min(names, key=lambda n: (-len(n), n)) for names in merged.members.values() for name in names}
+    groups_by_name = ((min(names, key=lambda n: (-len(n), n)), names) for names in merged.members.values())
+    longest = {name: first for first, names in groups_by_name for name in names}
     return {name: longest[name] for name in merged.parents}
 
 

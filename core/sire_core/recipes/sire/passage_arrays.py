@@ -274,13 +274,14 @@ class PassageWords:
         read = cls.read(ids[new], _Units(view, positions[new]), view.runner).spelled_by(before.vocabulary)
         rows[new] = len(before.ids) + np.arange(len(read.ids))
         names = [*before.names, *read.names]
-        return cls(
+        words = cls(
             ids,
             {name: part.chosen(read.parts[name], rows) for name, part in before.parts.items()},
             [names[row] for row in rows.tolist()],
             read.vocabulary,
             before.looked_at + read.looked_at,
-        ).with_own_words()
+        )
+        return words if len(ids) - len(read.ids) == len(before.ids) else words.with_own_words()
 
     @classmethod
     def read(cls, ids: IdArray, units: Sequence[Unit], runner: Runner | None) -> PassageWords:

@@ -330,8 +330,9 @@ class EvidenceNames:
             starts, last = starts[same], last[same]
             spelled = longer_keys(spelled[same], texts.vocabulary.keys[texts.words[last]])
             first = np.searchsorted(self.keys, spelled)
-            counts = np.searchsorted(self.keys, spelled, side="right") - first
-            yield starts.repeat(counts), self.owners[ranges(first, counts)]
+            named = np.flatnonzero(np.append(self.keys, np.uint64(0))[first] == spelled)
+            counts = np.searchsorted(self.keys, spelled[named], side="right") - first[named]
+            yield starts[named].repeat(counts), self.owners[ranges(first[named], counts)]
 
     def entities(self, texts: SpelledText, graph: tuple[IntArray, IntArray], mentions: Lists) -> Lists:
         """Entities of every passage."""
