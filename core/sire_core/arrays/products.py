@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WORTH_THREADS = 4_000_000  # Numbers of a matrix from which threads save more than they cost
-_GEMM_NUMBERS = 250_000  # Multiplications that BLAS makes on the calling thread
+_ALONE, _TOGETHER = 250_000, 100_000_000
+"""Multiplications of two matrices that BLAS makes on the calling thread, and from how many on threads save time."""
 
 
 def row_products(rows: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
@@ -26,7 +27,7 @@ def row_products(rows: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
 
 def all_products(rows: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
     """Product of each row `[n, d]` with each of others `[m, d]`, `[n, m]`; faster with the fewer as `rows`."""
-    step = max(1, _GEMM_NUMBERS // max(1, rows.size))
-    if step >= len(others):
+    step = max(1, _ALONE // max(1, rows.size))
+    if step >= len(others) or rows.size * len(others) > _TOGETHER:
         return np.asarray(rows @ others.T)
     return np.concatenate([rows @ others[start : start + step].T for start in range(0, len(others), step)], axis=1)
