@@ -21,6 +21,8 @@ _HEADING_WORDS = 12
 _TITLE_WORDS = 30
 _LABEL_WORDS = 3
 """Longest heading that ends with a colon; longer lines lead to what follows."""
+_MIN_INDENT, _MAX_SET_IN_SHARE = 6.0, 0.25
+"""Points that a note is further in than most text, and letters of the file that begin there, as a share."""
 _QUOTES = "\"'\u201c\u2018\u00ab\u201e\u00bf\u00a1"
 _LARGER = 1.12
 """So many times as large as the text are the letters of a heading that is not bold."""
@@ -84,14 +86,14 @@ def pdf_to_markdown(raw: bytes) -> tuple[str, str]:
             line.page = number
             line.refers |= lists_pages and not is_contents(line.text)
             line.typed = None if lists_pages else line.typed
-    drop_running_lines(pages)
+    body = _body_size(pages)
+    drop_running_lines(pages, body)
     for page, ruled in zip(pages, grids, strict=True):
         join_ruled_rows(page, ruled.grids)
     _mark_code(pages)
     drop_repeated_heads(pages)
     for page in pages:
         mark_tables([] if _lists_pages(page) else page)
-    body = _body_size(pages)
     title = title or _title(pages, body)
     for number, (page, on_page) in enumerate(zip(pages, entries, strict=True)):
         _add_entries(page, on_page, body, number)
@@ -259,7 +261,8 @@ def _to_markdown(blocks: Sequence[list[Line]], body: float) -> Iterator[str]:
         headings = set()
     chapters = {n for n in headings if n + 1 in headings and _CHAPTER.fullmatch(_text(blocks[n]))}
     headings -= chapters
-    sizes = sorted({blocks[number][0].size for number in headings}, reverse=True)[:4]
+    headings -= _box_titles(blocks, headings)
+    sizes = _heading_sizes([blocks[number][0].size for number in sorted(headings)])
     feeds = ["\f" * (after[0].page - block[-1].page) for block, after in pairwise(blocks)] + ["\f"]  # behind each block
     chapter = chapter_feeds = ""
     if blocks and blocks[0][0].page:
@@ -285,6 +288,31 @@ def _to_markdown(blocks: Sequence[list[Line]], body: float) -> Iterator[str]:
                 yield _code(block) + feeds[number]
             else:
                 yield literal_text(_text(block).strip("\n")) + feeds[number]
+
+
+def _heading_sizes(sizes: Sequence[float]) -> Sequence[float]:
+    """Sizes of the levels of headings; not the size of a single one behind smaller ones, which stands in a picture."""
+    uses, levels = Counter(sizes), set(sizes[:1])
+    for number, size in enumerate(sizes):
+        if number < 2 or uses[size] > 1 or size < max(levels):
+            levels.add(size)
+    return sorted(levels, reverse=True)[:4]
+
+
+def _box_titles(blocks: Sequence[list[Line]], headings: set[int]) -> set[int]:
+    """Headings that repeat, further in than most text, as what follows them: titles of notes and warnings."""
+    letters: Counter[int] = Counter()
+    for block in blocks:
+        letters[round(block[0].left)] += 0 if block[0].row else sum(len(line.text) for line in block)
+    usual = max(letters, key=lambda left: letters[left], default=0)
+
+    def is_set_in(number: int) -> bool:
+        left, follows = blocks[number][0].left, blocks[number + 1 : number + 2]
+        is_rare = left > usual + _MIN_INDENT and letters[round(left)] < _MAX_SET_IN_SHARE * letters.total()
+        return is_rare and number + 1 not in headings and any(abs(block[0].left - left) < 2 for block in follows)
+
+    titles = Counter(_text(blocks[number]) for number in headings if is_set_in(number))
+    return {number for number in headings if len(text := _text(blocks[number])) > 1 < titles[text]}
 
 
 def _is_item(line: Line) -> bool:

@@ -34,13 +34,14 @@ Slot = tuple[int, float]
 """Height on the page and size of the letters of a line."""
 
 
-def drop_running_lines(pages: Sequence[list[Line]]) -> None:
+def drop_running_lines(pages: Sequence[list[Line]], body: float) -> None:
     """Mark running lines; take out page numbers, and those whose words stand elsewhere.
 
-    They have the same height on their pages, where most repeat from page to page or count the pages.
+    They have the same height on their pages, where most repeat from page to page or count the pages. `body` is the size
+    of the text's letters: in larger ones stand the titles of chapters, of which each page may have one.
     """
     edges, outermost = [_edges(page) for page in pages], [_outermost(page) for page in pages]
-    counting = _counting(pages)
+    counting = _counting(pages, body)
     at_edge = {id(line) for lines in (*edges, *outermost) for line in lines}
     in_text = {_place(line) for page in pages for line in page if id(line) not in at_edge}  # such as a table's head
     slots: defaultdict[Slot, list[tuple[int, str]]] = defaultdict(list)
@@ -58,13 +59,13 @@ def drop_running_lines(pages: Sequence[list[Line]]) -> None:
         return
     names_in_text = {_name(line.text) for page in pages for line in page if not line.running}
     for page in pages:
-        body = []
+        rest = []
         for line in page:
             name = _name(counting.get(id(line), line.text)) if line.running else ""
             if not line.running or (name and name not in names_in_text):
-                body.append(line)
+                rest.append(line)
                 names_in_text.add(name)
-        page[:] = body
+        page[:] = rest
 
 
 def _edges(page: Sequence[Line]) -> list[Line]:
@@ -77,13 +78,13 @@ def _edges(page: Sequence[Line]) -> list[Line]:
     return ordered[:below] + ordered[max(below, len(ordered) - above) :]
 
 
-def _counting(pages: Sequence[Sequence[Line]]) -> dict[int, str]:
+def _counting(pages: Sequence[Sequence[Line]], body: float) -> dict[int, str]:
     """Outermost lines that begin or end with the number of their page, by id, without that number."""
     numbered = [
         (int(match[1] or match[2]) - number, line, match)
         for number, page in enumerate(pages)
         for line in _outermost(page)
-        for match in _NUMBER_AT_EDGE.finditer(line.text)
+        for match in _NUMBER_AT_EDGE.finditer(line.text if line.size <= body else "")
     ]
     offset = next((offset for offset, _ in Counter(offset for offset, *_ in numbered).most_common(1)), 0)
     return {

@@ -456,6 +456,21 @@ def test_a_line_behind_a_hyphen_ends_neither_the_paragraph_nor_the_cell(tmp_path
     assert text.endswith("cut be-\n\n17")
 
 
+def test_titles_of_notes_and_words_in_pictures_own_no_text(tmp_path):
+    def chapter(name, *box):
+        prose = [(0, 10, 72, 700 - 14 * n, f"{PROSE} {name} {n}.") for n in range(12)]
+        note = [(0, 10, 90, 480, "Leases end at noon."), (0, 10, 90, 466, "Boats do not.")]
+        return [(1, 16, 72, 740, name), *prose, *box, *note, (0, 10, 72, 440, f"{PROSE} {name}.")]
+
+    boxes = [[(1, 12, 90, 500, "Hinweis")], [(1, 12, 90, 500, "Hinweis")], [(0, 40, 200, 496, "NORDVIK")]]
+    pages = map(chapter, ("1 Leases", "2 Hulls", "3 Masts"), *zip(*boxes, strict=True))
+    document = read_file(tmp_path / "a.pdf", pdf(*pages, chapter("4 Sails")))
+    headings = [block for block in document.blocks if block.kind == "heading"]
+    names = [document.text[block.start : block.end].strip("# \f") for block in headings]
+    assert names == ["1 Leases", "2 Hulls", "3 Masts", "NORDVIK", "4 Sails"]
+    assert {block.level for block in headings} == {1}
+
+
 def test_a_sign_that_a_font_does_not_name_begins_an_item(tmp_path):
     shown = r"BT /F1 12 Tf 60 760 Td (\210 The crane lifts.) Tj 0 -14 Td (\210 It is old.) Tj ET"
     assert read_file(tmp_path / "a.pdf", drawn_pdf(shown)).text == "- The crane lifts.\n- It is old."
