@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from langchain_sire.chat import as_language_model
 from langchain_sire.embeddings import as_embedder
 from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
-from sire_core.arguments import named, parameters
+from sire_core.arguments import parameters
 from sire_core.changes.app_settings import AppSettings, reading_settings
 from sire_core.index import Index
-from sire_core.recipes.registry import recipe_of, take_settings
+from sire_core.recipes.registry import recipe_of, split_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -45,12 +45,9 @@ _ARGUMENT_NAMES = ("path", "embedding", "llm", "recipe", "vector_store", "show_p
 def open_index(called: str, arguments: Mapping[str, Any], others: Collection[str] = ()) -> tuple[Index, dict[str, Any]]:
     """An index with LangChain's models in the places of ours, and what was given beside its arguments."""
     words = {k: v for k, v in arguments.items() if v is not None}
-    folder = next((words[word] for word in words if SPELLINGS.get(word, word) == "path"), None)
-    words = take_settings(words, folder, {*_ARGUMENT_NAMES, *others, *SPELLINGS})
-    named_arguments = named(called, words, (*_ARGUMENT_NAMES, *others), SPELLINGS)
-    rest = {name: named_arguments.pop(name) for name in others if name in named_arguments}
-    chunker = arguments["chunker"] if "chunker" in arguments else SETTINGS.chunker(folder) or "whole"
-    return make_index(**{**named_arguments, "chunker": chunker}), rest
+    options, rest = split_arguments(called, words, _ARGUMENT_NAMES, others, SPELLINGS, "path")
+    chunker = arguments["chunker"] if "chunker" in arguments else SETTINGS.chunker(options.get("path")) or "whole"
+    return make_index(**{**options, "chunker": chunker}), rest
 
 
 def make_index(

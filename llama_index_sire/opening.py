@@ -15,12 +15,12 @@ from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.options import RetrieverFields, SearchFields
 from llama_index_sire.vector_store import VectorStoreMirror, over_vector_store
-from sire_core.arguments import named, parameters
+from sire_core.arguments import parameters
 from sire_core.changes.app_settings import AppSettings
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.base import check_language_model
-from sire_core.recipes.registry import recipe_of, take_settings
+from sire_core.recipes.registry import recipe_of, split_arguments
 from sire_core.storage.index_files import read_manifest
 
 if TYPE_CHECKING:
@@ -86,18 +86,9 @@ _OURS = parameters(Index, without=("path", "recipe", "embedder", "language_model
 _ARGUMENT_NAMES = ("persist_dir", "embed_model", "llm", "recipe", "vector_store", "show_progress", *_OURS)
 
 
-def read_arguments(
-    called: str, arguments: Mapping[str, Any], *, fields_only: bool = False
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_arguments(called: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arguments of `open_index`, and those of a retriever."""
-    if not fields_only:
-        folder = next((arguments[word] for word in arguments if SPELLINGS.get(word, word) == "persist_dir"), None)
-        arguments = take_settings(arguments, folder, {*_ARGUMENT_NAMES, *FIELDS, *SPELLINGS})
-    fields = (*FIELDS, "recipe") if fields_only else FIELDS
-    named_arguments = named(called, arguments, fields if fields_only else (*_ARGUMENT_NAMES, *fields), SPELLINGS)
-    return {k: v for k, v in named_arguments.items() if k not in fields}, {
-        k: v for k, v in named_arguments.items() if k in fields
-    }
+    return split_arguments(called, arguments, _ARGUMENT_NAMES, FIELDS, SPELLINGS, "persist_dir")
 
 
 def open_index(

@@ -346,7 +346,7 @@ class SireRetriever(IndexDocuments, BaseRetriever):
     @lists_options(ViewOptions)
     def as_retriever(self, **options: Unpack[ViewOptions]) -> SireRetriever:
         """This retriever with other settings: `similarity_top_k`, `recipe`, `returns`, `scores`; filters narrow it."""
-        _, fields = read_arguments("SireRetriever.as_retriever", options, fields_only=True)
+        fields = named("SireRetriever.as_retriever", options, (*FIELDS, "recipe"), SPELLINGS)
         return self.narrowed(fields.pop("similarity_top_k", None), fields.pop("filters", None), **fields)
 
     # --- engines ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.arguments import did_you_mean, unknown_name
+from sire_core.arguments import did_you_mean, named, unknown_name
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.protocols.building import DEFAULT_PRESET
 from sire_core.recipes.published import presets_of, register_published, with_presets, without_idle
@@ -219,7 +219,7 @@ def split_settings(recipes: Sequence[str], chosen: Mapping[str, Any]) -> dict[st
     }
 
 
-def take_settings(
+def _take_settings(
     arguments: Mapping[str, Any], folder: str | os.PathLike[str] | None, parameters: Collection[str]
 ) -> dict[str, Any]:
     """Arguments in which `recipe` has the settings of a recipe that were given beside it."""
@@ -255,6 +255,31 @@ def take_settings(
         is_built = any(one.name == name for one in built)
         rest["recipe"] = recipe_of(folder, name, **settings) if is_built else recipe_by_name(name, **settings)
     return rest
+
+
+def split_arguments(
+    called: str,
+    arguments: Mapping[str, Any],
+    names: Collection[str],
+    fields: Collection[str],
+    spellings: Mapping[str, str],
+    folder_name: str,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of an index, with settings of its recipe in `recipe`, and those of a retriever over it.
+
+    Args:
+        called: The function that they were given to.
+        arguments: As they were given.
+        names: Proper names of arguments of an index.
+        fields: Proper names of arguments of a retriever.
+        spellings: Proper names by other words.
+        folder_name: Which of `names` is the index folder.
+    """
+    folder = next((arguments[word] for word in arguments if spellings.get(word, word) == folder_name), None)
+    chosen = _take_settings(arguments, folder, {*names, *fields, *spellings})
+    values = named(called, chosen, (*names, *fields), spellings)
+    split = [{name: v for name, v in values.items() if (name in fields) == is_field} for is_field in (False, True)]
+    return split[0], split[1]
 
 
 def recipe_of(folder: str | os.PathLike[str] | None, name: str = "", /, **settings: Any) -> Recipe:
