@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -53,6 +54,13 @@ class IndexDocuments:
     filters: FilterLike
     title_key: str | Sequence[str]
     transformations: Sequence[TransformComponent] | None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Errors of Python about arguments name the class that users know."""
+        super().__init_subclass__(**kwargs)
+        if IndexDocuments in cls.__bases__:
+            for method in filter(inspect.isfunction, vars(IndexDocuments).values()):
+                method.__qualname__ = f"{cls.__name__}.{method.__name__}"
 
     def _open_documents(self) -> None:
         self._persisted: dict[str, object] = {}
