@@ -136,8 +136,8 @@ def _list_skipped(failures: Sequence[Failure], *, strict: bool) -> None:
         )
         note(f"Skipped {count(len(others), 'file')} of types that are not read ({listed}{more}).")
     if generated:
-        files = count(len(generated), "file")
-        note(f"Skipped {files} of a site generator (scripts, indexes, source code); to index one, give its path.")
+        files, names = count(len(generated), "file"), some([failure.where for failure in generated], _MAX_LISTED_FILES)
+        note(f"Skipped {files} of a site generator ({names}); to index one, give its path.")
     list_failures(attachments, "attachment of a mail was left out", "attachments of mails were left out")
     if failed and strict:
         raise CorpusError("Nothing was changed, as --strict was given: correct what is listed above, or move it away.")

@@ -166,9 +166,13 @@ def _rows_within(row: Sequence[str]) -> Iterable[Sequence[str]]:
 def _cell(text: str) -> str:
     if text.isalnum():
         return text
-    paragraphs = [" ".join(plain_text(part).split()) for part in text.split("\n\n")]
+    return one_line(" ".join(plain_text(part).split()) for part in text.split("\n\n")).replace("|", "\\|")
+
+
+def one_line(paragraphs: Iterable[str]) -> str:
+    """Paragraphs of a cell on one line, with a slash behind one that ends no sentence."""
     filled = [part if part[-1] in _ENDS_SENTENCE else f"{part} /" for part in paragraphs if part]
-    return " ".join(filled).removesuffix(" /").replace("|", "\\|")
+    return " ".join(filled).removesuffix(" /")
 
 
 def undo_escapes(text: str) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from statistics import median
 
-from sire_core.documents.markdown_writing import code_block, without_comment_marks
+from sire_core.documents.markdown_writing import code_block, one_line, without_comment_marks
 from sire_core.files.conversion import spend, whole_number
 from sire_core.files.formulas import Element
 from sire_core.files.page_regions import find_navigation, is_imprint, is_site_name
@@ -133,6 +133,7 @@ class _Writer:
         self._header = self._columns = 0  # line of the header of the open table, and its width
         self._cells: set[str] = set()  # what the cells with text in this row are
         self._size = (1, 1)  # rows and columns of the open cell
+        self._cell: list[str] = []  # paragraphs of the cell
         self._spans: dict[int, tuple[int, str]] = {}  # by column, how many more rows have the cell above, and its text
         self._alternative = ""  # text of the last image, which its caption may repeat
         self._is_layout = False  # whether the open table places the icon of a note beside its text
@@ -337,6 +338,11 @@ class _Writer:
             self._flush()
 
     def _take_text(self) -> str:
+        """The text since the last block; in a cell, since its beginning."""
+        paragraphs, self._cell = [*self._cell, self._take_part()], []
+        return one_line(paragraphs) if len(paragraphs) > 1 else paragraphs[0]
+
+    def _take_part(self) -> str:
         text = _HTML_SPACE.sub(" ", write_scripts("".join(self._text))).strip()
         self._text.clear()
         return without_comment_marks(text)
@@ -346,7 +352,7 @@ class _Writer:
         if self._row is None:
             self._flush()
         else:
-            self._text.append(" ")
+            self._cell.append(self._take_part())
 
     def _flush(self) -> None:
         text = self._take_text()

@@ -18,8 +18,8 @@ _LONG_LINE = 20_000
 _NAMED = 3
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SYMBOLS = re.compile("[\u2200-\u23ff\u2460-\u24ff\u2600-\u27bf\u2900-\u2bff\ue000-\uf8ff]")
-_DRAWN_SIGNS = re.compile(r"[\u2190-\u21ff\u2500-\u25ff|+]|([!-/:-@\[-`{-~])\1{2,}")
-"""Characters of diagrams and rules, no letters that were read badly: arrows, boxes, shapes, and rows of one mark."""
+_DRAWN_SIGNS = re.compile(r"[\u2190-\u21ff\u2500-\u25ff|+]|([!-/:-@\[-`{-~])(?: ?\1){2,}")
+"""Characters of diagrams, rules and contents, no letters read badly: arrows, boxes, shapes, rows of one mark."""
 _LETTER = re.compile(r"(?<!\S)[A-Za-z](?!\S)")
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1a]")
 _LEFT_TAG = re.compile(

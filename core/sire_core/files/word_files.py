@@ -115,6 +115,7 @@ class _Reader:
         self._raised = raised_styles(document.part)
         self._notes = {kind: _notes(document.part, kind) for kind in ("footnotes", "endnotes", "comments")}
         self._blocks: list[tuple[bool, str]] = []  # whether an item of a list, and its Markdown
+        self._has_title: bool | None = None  # the first heading is that of the document; None before it
         self._behind: list[Any] = []  # elements with paragraphs, and blocks, that follow this one
         self._fields: list[str | None] = []  # open fields: what is left out, None where the text counts
         self._included: set[str] = set()  # names of the files in the file that are read
@@ -202,7 +203,9 @@ class _Reader:
         text = "" if style.contents else plain_text(write_scripts("".join(words)))
         label = self._lists.label(style.number, style.level) if style.number and text else ""
         if text and style.heading:
-            self._blocks.append((False, f"{'#' * min(style.heading, 6)} {' '.join(f'{label} {text}'.split())}"))
+            self._has_title = style.is_title if self._has_title is None else self._has_title
+            level = style.heading + (self._has_title and not style.is_title)
+            self._blocks.append((False, f"{'#' * min(level, 6)} {' '.join(f'{label} {text}'.split())}"))
         elif text and label:
             self._blocks.append((True, list_item(text, label, style.level)))
         elif text:

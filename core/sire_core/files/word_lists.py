@@ -23,12 +23,13 @@ class _Level(NamedTuple):
 
 
 class WordStyle(NamedTuple):
-    """Style of a paragraph: level of a heading (0 for none), list and level in it."""
+    """Style of a paragraph: level of a heading (0 for none), list and level in it, and whether it is of a title."""
 
     heading: int = 0
     number: str = ""
     level: int = 0
     contents: bool = False
+    is_title: bool = False
 
 
 class WordLists:
@@ -147,13 +148,14 @@ def _own_style(element: Any) -> WordStyle:
     number, depth = (
         ("", 0) if numbers is None else (value_of(numbers, "numId"), small_number(value_of(numbers, "ilvl"), 0))
     )
-    return WordStyle(level, number, depth, label.lower().startswith("toc "))
+    return WordStyle(level, number, depth, label.lower().startswith("toc "), label.lower() == "title")
 
 
 def _over(style: WordStyle, base: WordStyle) -> WordStyle:
     """A style with what the one that it is based on adds."""
     number, level = (style.number, style.level) if style.number else (base.number, base.level)
-    return WordStyle(style.heading or base.heading, number, level, style.contents or base.contents)
+    is_title = style.is_title or (base.is_title and not style.heading)
+    return WordStyle(style.heading or base.heading, number, level, style.contents or base.contents, is_title)
 
 
 def raised_styles(part: Any) -> dict[str, str]:

@@ -307,6 +307,7 @@ def test_diagrams_rules_and_tables_of_letters_are_not_badly_read(tmp_path):
     (tmp_path / "ascii.txt").write_text("+-----+ | vm | +-+\n| ovs | | wfp | | |\n+-----+ +----+ |#|\n" * 40)
     (tmp_path / "rules.txt").write_text("Index of the pages\n" + "/" * 500 + "\napi.txt: what it does\n" * 9)
     (tmp_path / "letters.md").write_text("| zone | cache |\n|---|---|\n" + "| yes | n/a |\n" * 60)
+    (tmp_path / "contents.txt").write_text("\n".join(f"{n} Boats {'. ' * 40}{n}" for n in range(40)))
     (tmp_path / "font.txt").write_text("\u2702\u2663 \u2665\u24d0 word " * 60)
     listed = run("index", tmp_path, "--to", tmp_path / ".index", "--dry-run").stderr
     assert "1 document looks badly read:\n  font.txt: symbols in the place of letters\n" in listed
@@ -446,11 +447,15 @@ def test_pictures_are_skipped_and_not_reported_as_failures(tmp_path):
     (source / "logo.png").write_bytes(b"\x89PNG\r\n")
     (source / "map.png").write_bytes(b"\x89PNG\r\n")
     (source / "bad.txt").write_bytes(b"caf\0\xe9")
+    (source / "sitemap.xml").write_text(
+        '<?xml version="1.0"?><urlset xmlns="http://a"><url><loc>a</loc></url></urlset>'
+    )
     result = run("index", source, "--to", tmp_path / "ix")
     assert "1 file could not be read and was skipped:" in result.stderr
     assert "bad.txt: the file is not text, despite its name" in result.stderr
     assert "Skipped 2 files of types that are not read (2 .png)." in result.stderr
     assert "logo.png" not in result.stderr
+    assert f"Skipped 1 file of a site generator ({source / 'sitemap.xml'})" in result.stderr
 
 
 def test_query_prints_evidence_within_a_number_of_tokens(index):

@@ -59,7 +59,7 @@ OLD_OFFICE = {
         ),
     ),
     "figures.xls": (
-        "One",
+        "figures",
         (
             "## One\n\n| Name | When | n |\n| --- | --- | --- |\n| R&D <50 \\| x*y* | 2026-01-02 | 3.5 |\n"
             "| late | 2026-01-02 13:30:00 | true |\n\n## Three\n\n| deep | 2 |\n| --- | --- |"

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("one_reading_process")
         ("<table><tr hidden><td>x<tr><td>y</table><h1>T</h1>z", "|  |\n| --- |\n| y |\n\n# T\n\nz"),
         ("<table><thead hidden><tr><th>x<tbody><tr><td>y</table>", "|  |\n| --- |\n| y |"),
         ("<table><tr><td>a<td><table><tr><td>b</table><td>c</table>d", "a b c d"),
-        ("<table><tr><td><p>a<p>b</table>", "|  |\n| --- |\n| a b |"),
+        ("<table><tr><td><p>a<p>b<div>C.</div>d</table>", "|  |\n| --- |\n| a / b / C. d |"),
         ("<p class='menu'>x<p>a<p>b", "a\n\nb"),
         ("<p hidden>x<hr>a", "a"),
         ("<ul><li hidden>x<li>a<ul><li>b</ul><li>c</ul><p>d", "- a\n- b\n- c\n\nd"),

@@ -176,6 +176,25 @@ def test_strict_files_and_absent_parts(tmp_path, suffix):
     assert "Orla stays." in read(tmp_path, f"a.{suffix}", strict.getvalue())[0]
 
 
+@pytest.mark.parametrize(("title", "shown"), [(None, "budget"), ("Budget of the harbour", "Budget of the harbour")])
+def test_a_workbook_is_named_by_its_properties_or_its_file(tmp_path, title, shown):
+    book = openpyxl.Workbook()
+    book.active.title, book.properties.title = "Q3", title
+    book.active.append(["Berth", "Fee"])
+    book.save(tmp_path / "budget.xlsx")
+    (document,) = read_documents(tmp_path / "budget.xlsx")
+    assert (document.title, document.text[:5]) == (shown, "## Q3")
+
+
+def test_the_title_of_a_word_file_stands_above_its_headings(tmp_path):
+    made = docx.Document()
+    for words, style in (("Yard", "Title"), ("Leases", "Heading 1"), ("Ends", "Heading 2"), ("At noon.", "Normal")):
+        made.add_paragraph(words, style=style)
+    made.save(tmp_path / "a.docx")
+    (document,) = read_documents(tmp_path / "a.docx")
+    assert document.text.split("\n\n") == ["# Yard", "## Leases", "### Ends", "At noon."]
+
+
 def test_what_stands_beside_the_cells_of_a_sheet(tmp_path):
     book = openpyxl.Workbook()
     sheet = book.active
