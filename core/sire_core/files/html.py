@@ -133,6 +133,7 @@ class _Writer:
         self._header = self._columns = 0  # line of the header of the open table, and its width
         self._cells: set[str] = set()  # what the cells with text in this row are
         self._size = (1, 1)  # rows and columns of the open cell
+        self._is_index = False
         self._cell: list[str] = []  # paragraphs of the cell
         self._spans: dict[int, tuple[int, str]] = {}  # by column, how many more rows have the cell above, and its text
         self._alternative = ""  # text of the last image, which its caption may repeat
@@ -167,6 +168,8 @@ class _Writer:
 
     def _open(self, element: Element) -> None:
         self._boxes += _is_box(element.name, element.attributes)
+        if element.name == "table":
+            self._is_index = "indextable" in (element.attributes.get("class") or "")
         self._begin(element.name, element.attributes)
         if element.name in _STEP_BLOCKS and self._row is None:
             self._blocks.append((element, len(self._lines), len(self._links)))
@@ -198,7 +201,7 @@ class _Writer:
             self._size = rows, columns
             self._row = [] if self._row is None and self._around["table"] else self._row
         elif tag in ("pre", "li", "table", "tr") or tag in HEADINGS:
-            self._flush()
+            self._end_block(tag)
             if tag == "pre":
                 self._code = [] if self._code is None else self._code
                 self._is_code = _CODE_CLASS.search(attributes.get("class") or "") is not None
@@ -207,7 +210,7 @@ class _Writer:
                 self._spans = {} if tag == "table" else self._spans
                 self._rows, self._row = (0, None) if tag == "table" or not self._around["table"] else (self._rows, [])
             else:
-                self._prefix = self._label(tag)
+                self._prefix = "" if self._is_in_cell(tag) else self._label(tag)
                 self._first_link = len(self._links)
         elif tag in BLOCKS:
             self._break()
@@ -276,7 +279,7 @@ class _Writer:
                 self._rows = 0
                 self._lines.append("")
         elif tag in HEADINGS or tag in ("li", *CELLS):
-            self._flush()
+            self._end_block(tag)
             self._prefix = ""  # an empty one marks nothing behind it
         elif tag in BLOCKS:
             self._break()
@@ -346,6 +349,16 @@ class _Writer:
         text = _HTML_SPACE.sub(" ", write_scripts("".join(self._text))).strip()
         self._text.clear()
         return without_comment_marks(text)
+
+    def _is_in_cell(self, tag: str) -> bool:
+        """True for an item that is a paragraph of a cell; the table of an index only sets its entries side by side."""
+        return tag == "li" and self._row is not None and not self._is_index
+
+    def _end_block(self, tag: str) -> None:
+        if self._is_in_cell(tag):
+            self._break()
+        else:
+            self._flush()
 
     def _break(self) -> None:
         """Separate two blocks; those in a table cell stay on one line."""

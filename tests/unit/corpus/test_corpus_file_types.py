@@ -29,6 +29,10 @@ pytestmark = pytest.mark.usefixtures("one_reading_process")
         ("<table><thead hidden><tr><th>x<tbody><tr><td>y</table>", "|  |\n| --- |\n| y |"),
         ("<table><tr><td>a<td><table><tr><td>b</table><td>c</table>d", "a b c d"),
         ("<table><tr><td><p>a<p>b<div>C.</div>d</table>", "|  |\n| --- |\n| a / b / C. d |"),
+        (
+            "<table><tr><td>Lock<td><p>Held by:<ul><li>Ann<li>Bo</ul></table>",
+            "|  |  |\n| --- | --- |\n| Lock | Held by: Ann / Bo |",
+        ),
         ("<p class='menu'>x<p>a<p>b", "a\n\nb"),
         ("<p hidden>x<hr>a", "a"),
         ("<ul><li hidden>x<li>a<ul><li>b</ul><li>c</ul><p>d", "- a\n- b\n- c\n\nd"),
