@@ -29,7 +29,7 @@ from sire_core.arguments import named
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 from sire_core.index import Index
-from sire_core.models.embedders import check_embedder_name
+from sire_core.models.embedder_names import check_embedder_name
 from sire_core.models.sync import run_sync
 from sire_core.progress import Bars
 from sire_core.recipes.registry import recipe_by_name

@@ -118,7 +118,7 @@ class Configuration:
         elif self.recipe is not None:
             _check_recipe(self.recipe)
         if isinstance(self.embedder, str):
-            from sire_core.models.embedders import check_embedder_name
+            from sire_core.models.embedder_names import check_embedder_name
 
             check_embedder_name(self.embedder)
         if isinstance(self.runner, str):

@@ -8,13 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arguments import did_you_mean, kind_of
+from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError
+from sire_core.models.embedder_names import EMBEDDER_FORMS, check_embedder_name, embedder_form
 from sire_core.models.embedding import check_vectors
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.models.model_files import split_options
@@ -30,15 +30,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray
     from sire_core.search.view import PoolView
     from sire_core.storage.call_cache import CallStore
-
-_FORMS = (
-    '"lexical" (the default, nothing to download), "semantic" (an ONNX model of this machine), "onnx:NAME_OR_FOLDER" '
-    '(no torch), "st:NAME_OR_FOLDER" or a model folder (sentence-transformers), '
-    '"openai:MODEL" (any OpenAI-compatible server), "file:PATH" (vectors of write_precomputed), or an object with '
-    "fingerprint, dimension and async embed(texts, kind); in the adapters also an Embeddings object of LangChain or an "
-    "embedding model of LlamaIndex"
-)
-_EMBEDDER_NAMES, _EMBEDDER_PREFIXES = ("lexical", "semantic"), ("onnx", "st", "openai", "file")
 
 
 def resolve_embedder(spec: str | Embedder | None) -> Embedder:
@@ -69,7 +60,7 @@ def resolve_embedder(spec: str | Embedder | None) -> Embedder:
     # Looked up on the class: `isinstance(spec, Embedder)` would evaluate `dimension`, which may load a model.
     if not isinstance(spec, type) and callable(getattr(type(spec), "embed", None)):
         return spec
-    raise ConfigurationError(f"{kind_of(spec)} is no embedder; use {_FORMS}")
+    raise ConfigurationError(f"{kind_of(spec)} is no embedder; use {EMBEDDER_FORMS}")
 
 
 def refuse_other_embedder(before: str, embedder: Embedder) -> None:
@@ -82,23 +73,9 @@ def refuse_other_embedder(before: str, embedder: Embedder) -> None:
         )
 
 
-def check_embedder_name(spec: str) -> None:
-    """Refuse a name of no form that `resolve_embedder` reads; nothing is loaded."""
-    is_known = spec in _EMBEDDER_NAMES or _parts(spec)[0] or (spec and Path(spec).expanduser().is_dir())
-    if not is_known:
-        hint = did_you_mean(spec.partition(":")[0], (*_EMBEDDER_NAMES, *_EMBEDDER_PREFIXES))
-        raise ConfigurationError(f"unknown embedder {spec!r}; {f'{hint} Use' if hint else 'use'} {_FORMS}")
-
-
-def _parts(spec: str) -> tuple[str, str]:
-    """The first word of an embedder's name if it is one of ours, and the rest."""
-    form, _, rest = spec.partition(":")
-    return (form, rest) if rest and form in _EMBEDDER_PREFIXES else ("", spec)
-
-
 def _by_name(spec: str) -> Embedder:
     careful = is_from_folder(spec)
-    form, rest = _parts(spec)
+    form, rest = embedder_form(spec)
     if careful and is_elsewhere(rest):
         raise ConfigurationError(
             f"This index names the embedder {str(spec)!r}, which is on another machine, and a folder does not decide "

@@ -181,10 +181,11 @@ def recipe_by_name(name: str, **settings: Any) -> Recipe:
 
 def check_recipe_name(name: str, folder: str | os.PathLike[str] | None) -> None:
     """Refuse a name that no recipe has: ours, a plug-in's, one given as an object in this process, or the folder's."""
+    if name in REGISTRY or name in recipe_names() or any(name == recipe.name for recipe in _GIVEN.values()):
+        return
     from sire_core.storage.index_files import read_manifest
 
-    is_known = name in REGISTRY or name in recipe_names() or any(name == recipe.name for recipe in _GIVEN.values())
-    if not is_known and name not in read_manifest(None if folder is None else Path(folder)).recipe_names:
+    if name not in read_manifest(None if folder is None else Path(folder)).recipe_names:
         raise unknown_name("recipe", name, recipe_names())
 
 

@@ -494,11 +494,11 @@ class QueryFeatures:
     ) -> DoubleArray:
         """Logarithm of the share of its passage's score that a step over each name takes; -inf unless it is sure.
 
-        Where one passage leads by far and has few identifiers (`retry_limit`, `--jobs`) that few others have, these
-        are what it speaks of.
+        Where a whole document, such as a mail, leads by far and has few identifiers (`retry_limit`, `--jobs`) that few
+        others have, these are what it speaks of; parts of a manual name many.
         """
         identified = np.full(len(entities), -np.inf)
-        for row in np.flatnonzero(shares > _LEADING_SHARE).tolist():
+        for row in np.flatnonzero((shares > _LEADING_SHARE) & ~self.is_cut(sources)).tolist():
             rare = np.flatnonzero((rows == row) & (mentioned > 1) & (mentioned <= 1 + _MAX_IDENTIFIED))
             names = [self.index.name_in(int(sources[row]), entity) for entity in entities[rare].tolist()]
             coded = rare[[_WRITTEN_AS_CODE.fullmatch(name) is not None for name in names]]
