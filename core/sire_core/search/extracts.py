@@ -18,7 +18,7 @@ import numpy as np
 
 from sire_core.arrays.products import row_products
 from sire_core.documents.block_reading import stored_blocks
-from sire_core.documents.blocks import CODE, ITEM, ROW
+from sire_core.documents.blocks import CODE, ITEM, QUOTE, ROW
 from sire_core.search.alike_words import AlikeWords
 from sire_core.search.context import Candidates, are_parts, ranked
 from sire_core.search.name_links import NameLinks
@@ -355,7 +355,8 @@ def _quotes(scored: ScoredSentences, chosen: Sequence[int]) -> list[Extract]:
     for position in sorted(chosen, key=lambda position: (turns[scored.piece(position)[0]], position)):
         row, piece = scored.piece(position)
         before, last = scored.piece(position - 1) if position else (-1, piece)
-        if runs and runs[-1][-1] == position - 1 and (row, piece.headings) == (before, last.headings):
+        is_other = scored.candidates.read[row].is_mail and (piece.kind == QUOTE) != (last.kind == QUOTE)
+        if runs and runs[-1][-1] == position - 1 and (row, piece.headings) == (before, last.headings) and not is_other:
             runs[-1].append(position)
         else:
             runs.append([position])
@@ -402,15 +403,12 @@ def _quote(scored: ScoredSentences, run: Sequence[int]) -> Extract:
 
 def _with_heads(sentence: Sentence, sentences: Sequence[Sentence]) -> str:
     """A sentence; of the row of a table each cell behind the head of its column, if it is short."""
-    name, _, row = sentence.text.partition(": ")
-    if sentence.head < 0 or not row:
+    heads = sentences[sentence.head].cells if sentence.head >= 0 else ()
+    if len(heads) != len(sentence.cells) or not all(sentence.cells[:1]) or not any(sentence.cells[1:]):
         return sentence.text
-    _, *heads = sentences[sentence.head].text.split(", ")
-    values = row.split("; ")
-    if len(heads) != len(values):
-        return sentence.text
-    cells = (value if len(value) > _CELL else f"{head} {value}" for head, value in zip(heads, values, strict=True))
-    return f"{name}: {'; '.join(cells)}"
+    named = zip(heads[1:], sentence.cells[1:], strict=True)
+    cells = (value if len(value) > _CELL else f"{head} {value}".lstrip() for head, value in named if value)
+    return f"{sentence.cells[0].removesuffix(':')}: {'; '.join(cells)}"
 
 
 def _follows_a_mention(hit: Hit) -> bool:

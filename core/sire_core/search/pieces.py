@@ -16,6 +16,7 @@ from sire_core.documents.blocks import (
     HEADING,
     ITEM,
     PARAGRAPH,
+    QUOTE,
     ROW,
     Block,
     block_text,
@@ -57,7 +58,9 @@ class PassagePieces:
     headings: tuple[frozenset[str], ...]  # stems of the title and of the headings above each
     tokens: tuple[int, ...]  # by `count_tokens`
     links: tuple[int, ...]
-    led: tuple[bool, ...]  # whether each is short and begins with the code, item or row that a colon leads to
+    led: tuple[bool, ...]  # whether each is short and begins with code, an item or a row that a colon leads to, or
+    # with code in the middle of a sentence
+    is_mail: bool
     meaning: FloatArray = field(compare=False, repr=False)  # `text_vectors` of English ones, `[pieces, WIDTH]`
 
 
@@ -72,6 +75,7 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
     tokens = tuple(map(count_tokens, spans))
     kinds = {block.start: block.kind for block in blocks}
     colons = [False, *map(_leads_on, spans)]
+    broken = [False, *(piece.kind == PARAGRAPH and not _ends(span) for piece, span in zip(pieces, spans, strict=True))]
     above = {spans_: of_title.union(*(text_stems(text[s:e], spoken) for s, e in spans_)) for spans_ in set(heads)}
     return PassagePieces(
         text,
@@ -81,11 +85,18 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
         tokens,
         tuple(span.count("](") for span in spans),
         tuple(
-            behind and kinds.get(piece.start) in (CODE, ITEM, ROW) and size <= _MAX_LED_TOKENS
-            for behind, piece, size in zip(colons, pieces, tokens, strict=False)
+            size <= _MAX_LED_TOKENS
+            and kinds.get(piece.start) in (((CODE, ITEM, ROW) if colon else ()) or ((CODE,) if breaks_off else ()))
+            for colon, breaks_off, piece, size in zip(colons, broken, pieces, tokens, strict=False)
         ),
+        _is_mail(blocks),
         text_vectors(spans if spoken.is_english else [""] * len(spans)),
     )
+
+
+def _is_mail(blocks: Sequence[Block]) -> bool:
+    """True if what a text quotes is what another person wrote."""
+    return any(block.kind == FIELD for block in blocks)
 
 
 def line_above(text: str, blocks: Sequence[Block], start: int) -> str:
@@ -93,7 +104,8 @@ def line_above(text: str, blocks: Sequence[Block], start: int) -> str:
     number = next((number for number, block in enumerate(blocks) if block.start < start < block.end), 0)
     above = blocks[number - 1] if number and blocks[number].kind == PARAGRAPH == blocks[number - 1].kind else None
     line = block_text(text, above) if above else ""
-    return line if line and len(line) < _MIN_PIECE_CHARS and "\n" not in line and not _ends(line) else ""
+    is_name = line and len(line) < _MIN_PIECE_CHARS and "\n" not in line and not _ends(line) and line[-1] != ","
+    return line if is_name else ""
 
 
 def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
@@ -122,7 +134,7 @@ def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
 
 def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
     """Sentences, rows and code of blocks; a short line that ends without a mark goes with what follows."""
-    names = set(title_path(title))
+    names, is_mail = set(title_path(title)), _is_mail(blocks)
     short: Piece | None = None
     lead = header = (0, 0)
     for number, block in enumerate(blocks):
@@ -139,7 +151,7 @@ def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece
             spans = list(spans_of(text, block.start, block.end, _PIECE_CHARS, _MAX_PIECE_CHARS))
         for start, end in spans:
             piece = whole._replace(start=start, end=end, header=header if block.kind == ROW else lead)
-            if short is not None and short.headings == piece.headings:
+            if short is not None and short.headings == piece.headings and not (is_mail and block.kind == QUOTE):
                 piece = piece._replace(start=short.start)
             is_short = block.kind == PARAGRAPH and end - piece.start < _MIN_PIECE_CHARS and not _ends(text[start:end])
             short = piece if is_short else None

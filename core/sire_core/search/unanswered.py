@@ -19,7 +19,7 @@ from sire_core.models.word_vectors import is_english
 from sire_core.search.alike_words import MIN_ALIKE_COSINE
 from sire_core.search.context import FEATURES, Candidates, ranked
 from sire_core.text.asking import asking_rules
-from sire_core.text.languages import ENGLISH, CompoundWords, find_language, language, language_among
+from sire_core.text.languages import ENGLISH, LANGUAGES, CompoundWords, find_language, language, language_among
 from sire_core.text.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.text.snippets import identifiers, stem
 from sire_core.text.words import find_words, is_plain
@@ -125,7 +125,7 @@ def _read(question: str, hits: Sequence[Hit], spoken: Language) -> _ReadQuestion
 def _read_english(question: str, hits: Sequence[Hit], spoken: Language) -> _ReadQuestion:
     """Stems; rare ones count more, vague ones not beside others, those of names that no hit has twice."""
     question = _DEGREE.sub("", question)
-    idle = FUNCTION_WORDS | language(find_language(question)).listed_words
+    idle = FUNCTION_WORDS | language(find_language(question, LANGUAGES)).listed_words
     stems_of = partial(_whole_stems, spoken=spoken, idle=idle, exact=not question.isupper())
     stems = stems_of(question)
     words = sorted(stems)

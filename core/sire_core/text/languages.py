@@ -216,7 +216,7 @@ def find_language(text: str, among: Collection[str] = ()) -> str:
         for code, weight in listed if word.isascii() else (*listed, *_own_letters(word)):
             scores[code] = scores.get(code, 0.0) + weight
     allowed = [code for code in scores if (not candidates or code in candidates) and (not among or code in among)]
-    best = max(allowed, key=lambda code: (scores[code], code), default=default)
+    best = max(allowed, key=lambda code: (scores[code], code == ENGLISH, code), default=default)
     score, english = scores.get(best, 0.0), scores.get(ENGLISH, 0.0)
     if among and not score:
         return default if default in among else UNDETERMINED

@@ -88,12 +88,14 @@ class Sentence:
             a table), `row`, `field` (of a mail or front matter) or `furniture` (menus, contents, greetings).
         head: Number of the sentence that is the head of its table; -1 for others.
         indent: Columns that a line of code is indented by.
+        cells: Of a row or the head of a table, empty ones too.
     """
 
     text: str
     kind: str
     head: int = -1
     indent: int = 0
+    cells: tuple[str, ...] = ()
 
 
 def readable_sentences(text: str) -> list[str]:
@@ -105,7 +107,7 @@ def read_sentences(text: str, blocks: Sequence[Block] | None = None) -> list[Sen
     """The sentences of a text; `blocks` are its structure, or that of the parts to read, read from it if missing."""
     sentences: list[Sentence] = []
     head = -1
-    for words, kind in _parts(text, read_blocks(text) if blocks is None else blocks):
+    for words, kind, *cells in _parts(text, read_blocks(text) if blocks is None else blocks):
         has_words = any(map(str.isalnum, words))
         if kind != "row":
             head = len(sentences) if kind == "head" and has_words else -1
@@ -113,7 +115,8 @@ def read_sentences(text: str, blocks: Sequence[Block] | None = None) -> list[Sen
             sentences += [Sentence(part, kind) for part in _cut(words)]
         elif has_words:
             bare = words.lstrip() if kind == CODE else words
-            sentences.append(Sentence(bare, kind, head if kind == "row" else -1, len(words) - len(bare)))
+            of_head = head if kind == "row" else -1
+            sentences.append(Sentence(bare, kind, of_head, len(words) - len(bare), tuple(cells)))
     return sentences
 
 
@@ -135,13 +138,15 @@ def _goes_on(parts: Sequence[str]) -> bool:
     return bool((is_whole and _NUMBER_ONLY.match(last)) or _ENDS_IN_NUMBER.search(last[-60:]))
 
 
-def _parts(text: str, blocks: Sequence[Block]) -> Iterator[tuple[str, str]]:
-    """Words of blocks as people read them, each with its kind; code line by line."""
+def _parts(text: str, blocks: Sequence[Block]) -> Iterator[tuple[str, ...]]:
+    """Words of blocks as people read them, each with its kind; code line by line, behind those of a row its cells."""
     with_tags = blocks if "</" in text else ()
     closed = frozenset[str]().union(*(_unpaired_tags(block_text(text, one))[1] for one in with_tags))
     for block in blocks:
         if block.kind == ROW:
-            yield _row(row_cells(text, block), closed, is_head=block.level == 1), "head" if block.level == 1 else "row"
+            cells = [_plain(cell, closed).strip() for cell in row_cells(text, block)]
+            is_head = block.level == 1
+            yield (_row(cells, is_head=is_head), "head" if is_head else "row", *cells)
             continue
         lines = block_text(text, block).split("\n")
         if block.kind == CODE:
@@ -170,9 +175,9 @@ def _code_line(line: str) -> tuple[str, str]:
     return " " * (len(code) - len(code.lstrip())) + " ".join(code.split()), CODE
 
 
-def _row(cells: Sequence[str], closed: frozenset[str], *, is_head: bool) -> str:
+def _row(cells: Sequence[str], *, is_head: bool) -> str:
     """Cells of a table's row as a list of words: `name: value; value`."""
-    first, *others = [words for cell in cells if (words := _plain(cell, closed).strip())] or [""]
+    first, *others = list(filter(None, cells)) or [""]
     if is_head or not others:
         return ", ".join([first, *others])
     return f"{first if first.endswith(':') else f'{first}:'} {'; '.join(others)}"

@@ -240,6 +240,8 @@ def test_a_sentence_that_leads_to_code_stands_with_it() -> None:
     lead = "A quick and good way to shut the gates of a lock in a storm is:\n\n```\ndd if=/dev/zero\n```"
     question = "What is a quick and good way to shut the gates of a lock in a storm?"
     assert lead in chosen(question, hit(f"{others}\n\n{lead}\n\nSnow fell.\n\n{others}"), max_tokens=65).text
+    cut = lead.replace("is:", "is to write")
+    assert cut in chosen(question, hit(f"{others}\n\n{cut}\n\nin one go.\n\n{others}"), max_tokens=65).text
 
 
 def test_a_number_below_zero_is_another_than_the_number() -> None:

@@ -64,6 +64,7 @@ def test_words_that_say_nothing_by_themselves_are_not_missed():
 @pytest.mark.parametrize(
     ("question", "note"),
     [
+        ("Wer hat die Brücke in Arne gestrichen?", f"{REFUSED} No hit mentions 'Brücke' or 'gestrichen'."),
         ("Is it painted by --paint?", f"{REFUSED} No hit mentions '--paint'."),
         ("What opens arne.bridge?", "No hit mentions 'opens' or 'arne.bridge'."),
         ("Is Ann to blame for Arne Bridge, and how is it got rid of?", ""),
@@ -489,6 +490,17 @@ TEXTS = {
         [hit("contract", "# Scope\n\nBrandt repairs kestrel, badger and otter on site.\n\n# Times\n\nClass | Servers | Response\n"
              "--- | --- | ---\nGold | kestrel | 4 hours, also on Sundays\nSilver | badger, otter | next working day\n")],
         ["Brandt repairs kestrel, badger and otter on site.", "Silver: Servers badger, otter; Response next working day"],
+    ),
+    "a row with an empty cell, its columns named": (
+        "What is the default of interval?",
+        [part("mark", "#### interval\n\n| type | default | max | directive |\n| --- | --- | --- | --- |\n| integer | 1200 |  | Period |\n", "Mark")],
+        ["integer: default 1200; directive Period"],
+    ),
+    "what a mail says, not what it cites, behind one name": (
+        "On which shelf is the spare part?",
+        [hit("mail", "From: Tomas\nTo: Ines\n\nTake the spare part from the shelf before Friday.\n\nTomas\n\n"
+             "> on Sunday night the shelf with the spare part fell down")],
+        ["Take the spare part from the shelf before Friday.", "on Sunday night the shelf with the spare part fell down"],
     ),
 }  # fmt: skip
 

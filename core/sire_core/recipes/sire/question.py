@@ -277,7 +277,7 @@ _LEADING_SHARE = 0.5
 """Share of all candidates from which a passage leads by far."""
 _MAX_IDENTIFIED = 6
 """Other passages with an identifier up to which a step over it is followed wherever it leads."""
-_WRITTEN_AS_CODE = re.compile(r"--?[a-z][\w-]+|\w*[^\W_]_[^\W_]\w*|[a-z]\w*(?:\.[a-z]\w*)+|[\w.]+\(\)")
+_WRITTEN_AS_CODE = re.compile(r"--?[a-z][\w-]+|[^\W_]+(?:_[^\W_]+)+|[a-z]\w*(?:\.[a-z]\w*)+|[\w.]+\(\)")
 
 
 @dataclass(frozen=True, slots=True)
