@@ -167,6 +167,24 @@ def test_an_identifier_of_a_mail_leads_to_the_passage_that_describes_it(name: st
     assert second.path[0].step == "entity"
 
 
+@pytest.mark.parametrize("name", ["PlantSight", "A-117"])
+def test_what_a_note_beside_a_manual_names_leads_to_the_sheet_that_says_whose_it_is(name: str) -> None:
+    topics = "archive digest banner footer roster topic charset template header alias".split()
+    sections = [
+        f"## {topic.title()}\n\n" + f"A person is told of every full {topic} of the disk. " * 60 for topic in topics
+    ]
+    note = Document("note", f"# Full disk of the recorder\n\nStop the recorder. Then tell whoever {name} belongs to.")
+    rows = "".join(
+        f"| {product} | {owner} |\n" for product, owner in (("Kestrel", "Ilse"), (name, "Piet"), ("Lark", "Ann"))
+    )
+    sheet = Document("sheet", f"| Product | Keeper |\n| --- | --- |\n{rows}")
+    with Index(recipe="sire") as index:
+        index.build([Document("manual", "\n\n".join(["# Manual", *sections])), note, sheet])
+        hits = index.search("Who is the person that must be told of a full disk of the recorder?", 2)
+    assert [one.doc_ids[0] for one in hits] == ["note", "sheet"]
+    assert hits[1].score > 0.9 * hits[0].score
+
+
 def test_a_sentence_of_a_passage_stays_searched_where_two_documents_have_it() -> None:
     with Index(recipe="sire") as index:
         index.build([page("boiler", ""), Document("copy", page("boiler", "").text + " More."), page("lamp", "")])

@@ -275,9 +275,14 @@ cosine of both, 1 / how many passages are about the name, 1 / names of the first
 
 _LEADING_SHARE = 0.5
 """Share of all candidates from which a passage leads by far."""
+_MIXED_SHARE = 0.5
+"""Share of passages that are parts of documents from which whole ones are mails, sheets and notes beside manuals."""
 _MAX_IDENTIFIED = 6
 """Other passages with an identifier up to which a step over it is followed wherever it leads."""
-_WRITTEN_AS_CODE = re.compile(r"--?[a-z][\w-]+|[^\W_]+(?:_[^\W_]+)+|[a-z]\w*(?:\.[a-z]\w*)+|[\w.]+\(\)")
+_NAME_OF_A_THING = re.compile(
+    r"--?[a-z][\w-]+|[^\W_]+(?:_[^\W_]+)+|[a-z]\w*(?:\.[a-z]\w*)+|[\w.]+\(\)"  # options, settings, functions
+    r"|[A-Z][a-z]+(?:[A-Z][a-z]*)+|[A-Z]{1,4}-\d{1,8}"  # products, numbers of assets and invoices
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,14 +499,15 @@ class QueryFeatures:
     ) -> DoubleArray:
         """Logarithm of the share of its passage's score that a step over each name takes; -inf unless it is sure.
 
-        Where a whole document, such as a mail, leads by far and has few identifiers (`retry_limit`, `--jobs`) that few
-        others have, these are what it speaks of; parts of a manual name many.
+        Where a whole document beside manuals, such as a mail, leads by far and has few identifiers, products or numbers
+        (`retry_limit`, `--jobs`, PlantSight, A-117) that few others have, these are what it speaks of.
         """
         identified = np.full(len(entities), -np.inf)
-        for row in np.flatnonzero((shares > _LEADING_SHARE) & ~self.is_cut(sources)).tolist():
+        is_leading = (shares > _LEADING_SHARE) & ~self.is_cut(sources) & (self.part_share > _MIXED_SHARE)
+        for row in np.flatnonzero(is_leading).tolist():
             rare = np.flatnonzero((rows == row) & (mentioned > 1) & (mentioned <= 1 + _MAX_IDENTIFIED))
             names = [self.index.name_in(int(sources[row]), entity) for entity in entities[rare].tolist()]
-            coded = rare[[_WRITTEN_AS_CODE.fullmatch(name) is not None for name in names]]
+            coded = rare[[_NAME_OF_A_THING.fullmatch(name) is not None for name in names]]
             identified[coded] = np.log(shares[row]) - np.log(len(coded) * (mentioned[coded] - 1.0))
         return identified
 

@@ -403,7 +403,7 @@ class ScoredPassages:
         trusted = weights.trust.added(evidence.gates, *standard_scores, evidence.part_share)
         trusted = np.where(is_cut, evidence.unit, 1.0) * trusted
         identified = hops.begun + np.minimum(hops.identified, -NAMED_MARGIN) - trusted[target]
-        steps = np.where(is_cut[target], np.maximum(lifted, identified), steps)
+        steps = np.maximum(np.where(is_cut[target], lifted, steps), identified)
         repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * MIN_SHOWN_LIFT
         return cls(evidence, passages, alone, hops, target, steps, trusted, repeat, shown)
 
