@@ -152,6 +152,10 @@ def test_compare_finds_a_real_difference_and_takes_a_reranker(tmp_path):
     assert "too few to compare" in run("compare", file, code=1)
 
 
+def test_compare_looks_at_the_questions_before_it_reads_documents(tmp_path):
+    assert "none.jsonl" in run("compare", tmp_path / "nowhere", "--questions", tmp_path / "none.jsonl", code=1)
+
+
 def test_compare_lists_what_one_search_alone_misses():
     topics = "bread rivers violins winter bridges coins horses ink tents maps clouds salt".split()
     documents = [Document(topic, f"A page about {topic} and nothing else.", topic) for topic in topics]

@@ -148,8 +148,10 @@ def compare(
     "missed": {search: [{"id", "question", "expected"}]}, "unmet"}.
     """
     from sire_core.evaluate.compare import compare as compared
-    from sire_core.evaluate.datasets import load_questions
+    from sire_core.evaluate.datasets import load_questions, questions_of
 
+    if questions is not None:
+        questions_of(questions)  # a mistake in it is told before documents are read
     documents, spec, index = _documents(sources, embedder)
     of_file = load_questions(questions, documents, "questions").questions if questions is not None else ()
     chosen = "" if reranker == "none" else reranker

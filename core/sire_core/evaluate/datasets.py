@@ -221,12 +221,17 @@ def load_questions(path: str | Path, documents: Sequence[Document], name: str) -
     Raises:
         CorpusError: The file cannot be read, or names documents that are not there.
     """
+    questions = questions_of(path)
+    _check_gold(Path(path), documents, questions)
+    return DataSet(name, tuple(documents), questions)
+
+
+def questions_of(path: str | Path) -> tuple[Question, ...]:
+    """Questions of a file; see `load_questions`, which also looks whether the corpus has what they need."""
     path = Path(path)
     if not path.is_file():
         raise CorpusError(f"Not found: {path}. A questions file has lines {_QUESTIONS}.")
-    questions = _pool([path])
-    _check_gold(path, documents, questions)
-    return DataSet(name, tuple(documents), questions)
+    return _pool([path])
 
 
 def _pool(files: Iterable[Path]) -> tuple[Question, ...]:

@@ -148,7 +148,7 @@ class Context:
         evidence: The quoted parts in the order of the text.
         tokens: Tokens of the text.
         max_tokens: The budget.
-        left_out: Passages that were looked at and not quoted, best first.
+        left_out: Passages that were looked at and not quoted, best first, without the steps that led to them.
         more: Names of documents that match well and are not quoted.
     """
 

@@ -222,6 +222,27 @@ class NotedRanking:
         return (*self._ranking.path(position), self._step)
 
 
+class PathsLater:
+    """A ranking whose hits get their steps later: most passages that a context is chosen from are not quoted."""
+
+    __slots__ = ("_ranking",)
+
+    def __init__(self, ranking: Ranking) -> None:
+        self._ranking = ranking
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions and their scores."""
+        return await self._ranking.top(n)
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """Scores of given positions."""
+        return self._ranking.scores_at(positions)
+
+    def path(self, position: int) -> tuple[PathStep, ...]:  # noqa: ARG002 - later
+        """No steps."""
+        return ()
+
+
 def with_failure(ranking: Ranking, step: str, instead: str, failure: str) -> Ranking:
     """Note in every path that a model failed and what was done instead; without a failure, return the ranking as it is.
 

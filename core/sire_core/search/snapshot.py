@@ -21,7 +21,7 @@ from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TI
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import passage_hits
 from sire_core.search.rankers.lexical import Lexical
-from sire_core.search.ranking import ScoredRanking
+from sire_core.search.ranking import PathsLater, ScoredRanking
 from sire_core.search.search_options import check_count, check_returns
 from sire_core.search.validity import current_first, latest_versions
 from sire_core.telemetry import TraceSpan, records_content, start
@@ -30,7 +30,7 @@ from sire_core.types import Hit, PathStep, UnitKind
 if TYPE_CHECKING:
     from sire_core.filters import Condition, Filter
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, Recipe, WrapModel
-    from sire_core.search.context import Context, ContextOptions, RankedPassage
+    from sire_core.search.context import Context, ContextOptions, Evidence, RankedPassage
     from sire_core.search.view import PoolView
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -361,15 +361,23 @@ class SearchSnapshot:
 
     async def asearch(self, query: str, k: int = 10, *, returns: str = "passages") -> list[Hit]:
         """See `search`."""
+        return (await self._search(query, k, returns))[0]
+
+    async def _search(
+        self, query: str, k: int, returns: str, *, paths_later: bool = False
+    ) -> tuple[list[Hit], Ranking | None]:
+        """Hits, and the ranking that knows the steps to them if they have none yet."""
         query = check_query(query, k)
         check_returns(returns)
         if not self.view.size:
-            return []
+            return [], None
         with self.span(query, k) as span, span.current():
-            ranking = await self.rank(query, _AS_OF * k if self.as_of else k)
-            hits = await self.select(query, ranking, k, returns=returns)
+            n = _AS_OF * k if self.as_of else k
+            ranking = await self.selected(query, await self.rank(query, n), n)
+            later = paths_later and returns == "passages" and not hasattr(ranking, "of_passages")
+            hits = await replace(self, returns=returns).context(PathsLater(ranking) if later else ranking, k)
             span.set(found(hits))
-        return hits
+        return hits, ranking if later else None
 
     async def acontext(
         self, query: str, max_tokens: int, options: ContextOptions | None = None, *, returns: str = "passages"
@@ -379,8 +387,22 @@ class SearchSnapshot:
 
         check_count("max_tokens", max_tokens)
         options = options or ContextOptions()
-        passages = self.with_neighbors(await self.asearch(query, options.pool, returns=returns))
-        return await asyncio.to_thread(select_context, query, passages, max_tokens, options)
+        is_passage = self.view.kinds == list(self.view.kind_names).index(UnitKind.CHUNK.value)
+        hits, ranking = await self._search(query, options.pool, returns, paths_later=bool(is_passage.all()))
+        passages = self.with_neighbors(hits)
+        context = await asyncio.to_thread(select_context, query, passages, max_tokens, options)
+        return context if ranking is None else await asyncio.to_thread(self._with_paths, context, ranking)
+
+    def _with_paths(self, context: Context, ranking: Ranking) -> Context:
+        """A context whose quoted passages have the steps that led to them."""
+
+        def explained(one: Evidence) -> Evidence:
+            if any(step.step == "beside" for step in one.hit.path):
+                return one
+            path = (*ranking.path(self.view.places()[one.hit.unit.id]), *one.hit.path)
+            return replace(one, hit=replace(one.hit, path=path))
+
+        return replace(context, evidence=tuple(map(explained, context.evidence)))
 
     def with_neighbors(self, hits: Sequence[Hit]) -> list[RankedPassage]:
         """Hits with their chunk numbers; small passages with those before and after them in their document."""

@@ -227,6 +227,26 @@ def test_an_index_joins_small_passages_with_their_neighbors(*, by_splitter: bool
             index.context("Who?", 0)
 
 
+def test_quoted_passages_have_the_steps_of_the_search() -> None:
+    documents = [
+        Document("film", "The film Salt was directed by Petra Quillon.", title="Salt"),
+        Document("person", "She was born in Orr, in a mill by the sea.", title="Petra Quillon"),
+        Document(
+            "old", "Petra Quillon was born in Ulm.", title="Quillon", metadata={"source": "q", "date": "2020-01-01"}
+        ),
+        Document(
+            "new", "Petra Quillon was born in Orr.", title="Quillon", metadata={"source": "q", "date": "2025-01-01"}
+        ),
+    ]
+    question = "Where was the director of the film Salt born?"
+    with Index(recipe="sire") as index:
+        index.build(documents)
+        paths = {hit.unit.id: hit.path for hit in index.search(question, 4, as_of="2026-01-01")}
+        context = index.context(question, 200, as_of="2026-01-01")
+    assert {one.hit.unit.id: one.hit.path for one in context.evidence} == paths
+    assert any("superseded" in step.note for one in context.evidence for step in one.hit.path)
+
+
 def test_of_a_table_that_does_not_fit_a_row_is_taken_and_not_its_header_alone() -> None:
     rows = "\n".join(f"| {name} Hall | 120 people | {1 + place},600 EUR |" for place, name in enumerate(("Elm", "Oak")))
     table = f"## Halls\n\n| Hall | Capacity | Weekend |\n|---|---|---|\n{rows}"
