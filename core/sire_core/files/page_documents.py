@@ -13,6 +13,7 @@ from sire_core.files.readers import read_documents
 from sire_core.types import Document
 
 _PAGE_END = "\f"
+_MAX_NAME_CHARS = 60
 _logger = logging.getLogger(__name__)
 
 
@@ -48,7 +49,9 @@ def page_documents(path: Path, *, pages: bool, source: str = "") -> Iterator[Doc
 def page_documents_of_bytes(content: bytes, name: str, *, pages: bool) -> Iterator[Document]:
     """Read the content of a file that is not on this machine, by a copy; `name` is its path there."""
     with tempfile.TemporaryDirectory(prefix="sire-read-") as folder:
-        copy = Path(folder, PurePath(name).name)
+        bare = PurePath(name.replace("\0", "")).name
+        is_name = bare not in ("", "..") and len(bare) <= _MAX_NAME_CHARS
+        copy = Path(folder, bare if is_name else f"file{PurePath(bare[-_MAX_NAME_CHARS:]).suffix}")
         copy.write_bytes(content)
         yield from page_documents(copy, pages=pages, source=name)
 

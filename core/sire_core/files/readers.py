@@ -330,11 +330,11 @@ def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
         if plugged or suffix in CONVERTED:
             converted = convert_limited(file.path, suffix, max_bytes)
             running.notes += converted.notes
-            yield from _mail_items(file, converted, headings=suffix not in _UNHEADED)
+            yield from _with_attachments(file, converted, headings=suffix not in _UNHEADED)
         elif suffix in _RECORDS:
             yield from _read_records(file, (_lines if suffix == ".jsonl" else _items)(file, max_bytes))
         elif suffix == ".eml":
-            yield from _mail_items(file, read_mail(file.path, max_bytes), headings=False)
+            yield from _with_attachments(file, read_mail(file.path, max_bytes), headings=False)
         elif suffix in _SEPARATORS:
             text = read_values(read_text(file.path, max_bytes), _SEPARATORS[suffix])
             yield _with_title(file, text, "", headings=False)
@@ -385,7 +385,7 @@ def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:
     return _with_title(file, text, title, fields, is_page=suffix in _HTML)
 
 
-def _mail_items(file: SourceFile, mail: Converted, *, headings: bool) -> Iterator[_Item]:
+def _with_attachments(file: SourceFile, mail: Converted, *, headings: bool) -> Iterator[_Item]:
     yield _with_title(file, mail.text, mail.title, mail.fields, headings=headings)
     for name, reason in mail.unread:
         yield Failure(f"{_location(file)}: {name}", reason)

@@ -291,14 +291,18 @@ class SearchSnapshot:
 
     async def select(self, query: str, ranking: Ranking, k: int, *, returns: str = "units") -> list[Hit]:
         """Apply the recipe's selectors to a ranking: the context of `k` units, or the first `k` passages of it."""
-        ranking = await self.selected(query, ranking, _AS_OF * k if self.as_of else k)
+        ranking = await self.selected(query, ranking, self._reach(k))
         return await replace(self, returns=returns).context(ranking, k)
 
     async def context(self, ranking: Ranking, k: int) -> list[Hit]:
         """The best `k` of a selected ranking, in the form that was asked for; superseded versions behind all others."""
-        n = _AS_OF * k if self.as_of else k
+        n = self._reach(k)
         hits = await (passage_hits(ranking, n, self.view) if self.returns == "passages" else self.hits(ranking, n))
         return current_first(hits, latest_versions(self.metadata()))[:k] if self.as_of else hits
+
+    def _reach(self, k: int) -> int:
+        """Number of hits that are looked at for `k` that are not superseded."""
+        return _AS_OF * k if self.as_of else k
 
     async def hits(self, ranking: Ranking, k: int) -> list[Hit]:
         """The best `k` of a ranking, unselected."""
@@ -372,8 +376,7 @@ class SearchSnapshot:
         if not self.view.size:
             return [], None
         with self.span(query, k) as span, span.current():
-            n = _AS_OF * k if self.as_of else k
-            ranking = await self.selected(query, await self.rank(query, n), n)
+            ranking = await self.selected(query, await self.rank(query, self._reach(k)), self._reach(k))
             later = paths_later and returns == "passages" and not hasattr(ranking, "of_passages")
             hits = await replace(self, returns=returns).context(PathsLater(ranking) if later else ranking, k)
             span.set(found(hits))

@@ -66,6 +66,13 @@ def test_files_from_elsewhere_are_read_by_a_copy(adapter, folder):
     assert "at dusk" in document.text
 
 
+@pytest.mark.parametrize("name", ["https://docs.example/", "..", f"far/{'long' * 80}.md"])
+def test_whatever_a_file_from_elsewhere_is_called_its_copy_is_read(adapter, name):
+    (document,) = map(adapter.plain, adapter.read_elsewhere(name, b"# Lamp\n\nIt burns at dusk."))
+    assert document.metadata["source"] == name
+    assert "at dusk" in document.text
+
+
 def test_a_file_that_cannot_be_read_is_an_error_and_one_of_a_folder_is_logged(adapter, tmp_path, caplog):
     (tmp_path / "broken.docx").write_bytes(b"PK\x03\x04 no document")
     with pytest.raises(CorpusError, match=r"broken\.docx"):
