@@ -9,7 +9,7 @@ from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Union
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.language_models import BaseChatModel
@@ -20,17 +20,13 @@ from pydantic import BaseModel
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, ModelError, SireError
 from sire_core.models.answer_parsing import schema_hint, schema_name, strict_json_schema
-from sire_core.models.base import CheckedModel, check_language_model, cut_at, known_finish, whole_answer
+from sire_core.models.base import AnswerParts, CheckedModel, check_language_model, cut_at, known_finish, whole_answer
 from sire_core.models.openai.client import data_url
 from sire_core.models.prompt_format import RenderedPrompt, render
 from sire_core.models.sync import call, call_streaming
 from sire_core.models.usage import UsageLimits, estimate_tokens
 from sire_core.models.usage_meter import UsageMeter, counted
-from sire_core.protocols import Completion, ModelRequest
-
-if TYPE_CHECKING:
-    from sire_core.models.base import AnswerParts
-    from sire_core.protocols import LanguageModel
+from sire_core.protocols import Completion, LanguageModel, ModelRequest
 
 # Context variables travel with tasks, with `asyncio.to_thread` and with the sync bridge.
 _callbacks: ContextVar[Callbacks] = ContextVar("langchain_sire_callbacks", default=None)

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Union
 
 from langchain_core.documents import Document as LangChainDocument
 
@@ -16,14 +16,12 @@ from sire_core.documents.heading_paths import title_of
 from sire_core.documents.validation import check_as_many, text_rows, warn_of_long_passages
 from sire_core.errors import CorpusError
 from sire_core.files.reading_signs import warn_of_bad_reading
+from sire_core.index import Index
 from sire_core.metadata_values import TYPES_KEY, plain_value, restored, with_types
 from sire_core.reason.searchers import ForeignHit, foreign_hit
+from sire_core.search.context import Evidence
 from sire_core.text.pluralize import count
 from sire_core.types import Document, Hit, Passage, Unit, digest, to_uuid
-
-if TYPE_CHECKING:
-    from sire_core.index import Index
-    from sire_core.search.context import Evidence
 
 Metadatas = Union[Sequence[Mapping[str, Any]], None]
 Documents = Iterable[Union[LangChainDocument, Document]]

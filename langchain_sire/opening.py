@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.chat import as_language_model
 from langchain_sire.embeddings import as_embedder
@@ -12,12 +14,8 @@ from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import parameters
 from sire_core.changes.app_settings import AppSettings, reading_settings
 from sire_core.index import Index
+from sire_core.progress import Bars
 from sire_core.recipes.registry import recipe_of, split_arguments
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from langchain_core.vectorstores import VectorStore
 
 SETTINGS = AppSettings("langchain.json", ("k", "filter", "returns", "as_of"))
 
@@ -62,8 +60,6 @@ def make_index(
 ) -> Index:
     """An index with LangChain's models in the places of ours; where the user has a vector store, searched in it."""
     if show_progress and "progress" not in options:
-        from sire_core.progress import Bars
-
         options["progress"] = Bars()
     if vector_store is not None:
         mirror = vector_store if isinstance(vector_store, VectorStoreMirror) else VectorStoreMirror(vector_store)

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sire.chat import LLMLike
+from langchain_sire.embeddings import EmbeddingLike
+from langchain_sire.vector_store import VectorStoreMirror
+from sire_core.filters import FilterLike
 from sire_core.index_options import IndexOptions
+from sire_core.protocols import Recipe
 from sire_core.recipes.setting_types import RecipeSettings
+from sire_core.search.context import ContextOptions
 from sire_core.search.search_options import SearchOptions
-
-if TYPE_CHECKING:
-    from langchain_core.vectorstores import VectorStore
-
-    from langchain_sire.chat import LLMLike
-    from langchain_sire.embeddings import EmbeddingLike
-    from langchain_sire.vector_store import VectorStoreMirror
-    from sire_core.filters import FilterLike
-    from sire_core.protocols import Recipe
-    from sire_core.search.context import ContextOptions
-    from sire_core.search.validity import Day
+from sire_core.search.validity import Day
 
 SearchType = Literal["similarity", "mmr", "similarity_score_threshold"]
 

@@ -26,17 +26,19 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import AddableDict, Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field, create_model, model_validator
-from typing_extensions import Self
+from typing_extensions import Self, Unpack
 
 from langchain_sire.chat import LLMLike, as_language_model, child_runs, inner_config
 from langchain_sire.documents import evidence_to_langchain, foreign, hit_to_langchain
 from langchain_sire.opening import SPELLINGS
+from langchain_sire.options import ReasoningFields
 from langchain_sire.retriever import SireRetriever
 from sire_core.arguments import lists_options, similar_names
 from sire_core.errors import ConfigurationError, IndexMissingError, QueryError, SireError
 from sire_core.filters import FilterLike, both, parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import call
+from sire_core.protocols import LanguageModel
 from sire_core.reason import (
     Answer,
     AnswerPiece,
@@ -59,12 +61,6 @@ from sire_core.search.context import ranked, select_context
 from sire_core.search.history import standalone_question
 from sire_core.search.validity import Day
 from sire_core.types import Hit
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from langchain_sire.options import ReasoningFields
-    from sire_core.protocols import LanguageModel
 
 
 def retriever_source(retriever: BaseRetriever, record: dict[str, Any] | None = None) -> RetrieverSource:

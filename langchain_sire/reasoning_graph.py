@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import get_async_callback_manager_for_config, get_callback_manager_for_config
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import NotRequired, TypedDict, Unpack
 
 from langchain_sire.chat import LLMLike
 from langchain_sire.opening import SPELLINGS
@@ -33,6 +33,7 @@ from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, AnswerPiece, PassageSource, ReasoningStep, Thought
 from sire_core.reason.options import IRCoTOptions, SelfAskOptions
+from sire_core.reason.prompts import Reading
 from sire_core.reason.replay import PausedError, RecordedModel, RecordedSearches
 from sire_core.reason.steps import NextSearch
 
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph import StateGraph
     from langgraph.graph.state import CompiledStateGraph
-    from typing_extensions import Unpack
 
     from sire_core.protocols import FloatArray
 
@@ -140,8 +140,6 @@ class Progress:
 
     def pause(self, paused: PausedError) -> None:
         """The next call of the model belongs to the next node."""
-        from sire_core.reason.prompts import Reading
-
         last = self._update["steps"][-1] if self._update["steps"] else {}
         was_retrieved = self._reads and last.get("type") == "retrieved" and last["number"] > 0
         reads = paused.schema is not None and issubclass(paused.schema, Reading)  # reports are read in a form of it

@@ -17,7 +17,9 @@ from langchain_core.documents import Document
 from langchain_core.indexing import UpsertResponse
 from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 from langchain_core.retrievers import LangSmithRetrieverParams
+from langchain_core.runnables import RunnableConfig
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
+from typing_extensions import Self, Unpack
 
 from langchain_sire.chat import child_runs
 from langchain_sire.documents import (
@@ -65,13 +67,7 @@ from sire_core.search.context import ContextOptions, check_options, context_text
 from sire_core.search.search_options import check_search_options
 from sire_core.search.snapshot import unknown_keys
 from sire_core.search.validity import Day
-from sire_core.types import BuildReport
-
-if TYPE_CHECKING:
-    from langchain_core.runnables import RunnableConfig
-    from typing_extensions import Self, Unpack
-
-    from sire_core.types import Hit
+from sire_core.types import BuildReport, Hit
 
 _logger = logging.getLogger(__name__)
 

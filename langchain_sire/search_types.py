@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
@@ -11,10 +11,8 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from langchain_sire.options import SearchType
 from sire_core.arguments import check_choice
 from sire_core.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from sire_core.index import Index
-    from sire_core.types import Hit
+from sire_core.index import Index
+from sire_core.types import Hit
 
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "similarity": (),

@@ -7,11 +7,13 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Union, get_args
+from typing import Any, Union, get_args
 
 import numpy as np
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
+from typing_extensions import Self, Unpack
 
 from langchain_sire.documents import Documents, Ids, from_texts, hit_to_langchain, with_ids
 from langchain_sire.embeddings import EmbeddingLike, LangChainEmbedder
@@ -21,17 +23,10 @@ from langchain_sire.retriever import SEARCH, SireRetriever
 from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, OPTIONS, cosines, diverse
 from sire_core.arguments import check_choice, lists_options, named
 from sire_core.errors import ConfigurationError, IndexMissingError
-from sire_core.index import warn_of_no_documents
+from sire_core.index import Index, warn_of_no_documents
 from sire_core.models.sync import run_sync
 from sire_core.search.search_options import check_returns
-
-if TYPE_CHECKING:
-    from langchain_core.embeddings import Embeddings
-    from typing_extensions import Self, Unpack
-
-    from sire_core.index import Index
-    from sire_core.types import Hit
-
+from sire_core.types import Hit
 
 Rows = Union[list[dict[Any, Any]], None]
 

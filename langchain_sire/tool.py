@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain_core.callbacks import Callbacks  # needed at run time: LangChain reads the annotations of functions
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from pydantic import BaseModel
+from typing_extensions import Unpack
 
 from langchain_sire.chat import LLMLike
 from langchain_sire.documents import KEY, evidence_to_langchain, hit_to_langchain
@@ -38,10 +40,6 @@ from sire_core.serve.tools import (
     explain_mistakes,
     search_arguments,
 )
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-    from typing_extensions import Unpack
 
 
 def create_sire_tool(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain_core.documents import BaseDocumentTransformer, Document
+from typing_extensions import Unpack
 
 from langchain_sire.documents import from_langchain, pool_document
 from langchain_sire.opening import open_index
@@ -14,13 +15,9 @@ from langchain_sire.options import TransformerOptions
 from sire_core import types
 from sire_core.arguments import lists_options
 from sire_core.errors import ConfigurationError
+from sire_core.index import Index
+from sire_core.protocols import Recipe
 from sire_core.types import UnitKind
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from sire_core.index import Index
-    from sire_core.protocols import Recipe
 
 
 class SireDocumentTransformer(BaseDocumentTransformer):

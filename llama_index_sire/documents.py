@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Union
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.ingestion import run_transformations
@@ -29,22 +29,18 @@ from llama_index.core.schema import (
 from llama_index.core.schema import Document as LlamaIndexDocument
 
 from llama_index_sire.calls import call, overrides
-from sire_core.documents.chunker import SentenceChunker, Slice
+from sire_core.documents.chunker import SentenceChunker, Slice, cut_document
 from sire_core.documents.heading_paths import title_of
 from sire_core.documents.titles import header_title
 from sire_core.documents.validation import check_as_many, require_json, text_rows, warn_of_long_passages
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.files.reading_signs import warn_of_bad_reading
+from sire_core.index import Index
 from sire_core.metadata_values import lost_types, plain_value, restored
 from sire_core.reason import RetrieverSource
 from sire_core.reason.searchers import ForeignHit, foreign_hit
+from sire_core.search.context import Evidence
 from sire_core.types import Document, Hit, Passage, Unit, UnitKind, digest, to_uuid
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sire_core.index import Index
-    from sire_core.search.context import Evidence
 
 Metadatas = Union[Sequence[Mapping[str, Any]], None]
 
@@ -204,8 +200,6 @@ def to_documents(
 
 
 def _whole(node: LlamaIndexDocument, title_key: str | Sequence[str], chunker: SentenceChunker | None) -> Document:
-    from sire_core.documents.chunker import cut_document
-
     text, metadata = node.get_content(metadata_mode=MetadataMode.NONE), _metadata(node)
     about, title = _about(node), title_of(metadata, title_key) or header_title(text)
     document = Document(node.node_id, text, title, metadata)

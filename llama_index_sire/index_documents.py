@@ -9,6 +9,7 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,17 +22,14 @@ from llama_index_sire.opening import SETTINGS
 from sire_core.changes.app_settings import reading_settings
 from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import push_missed
-from sire_core.documents.chunker import stored_chunker
+from sire_core.documents.chunker import SentenceChunker, stored_chunker
 from sire_core.errors import IndexMissingError, KnownDocumentError, StorageError
 from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index, warn_of_first_cost
 from sire_core.models.sync import run_sync
+from sire_core.storage.folder import replace_folder
 from sire_core.storage.index_files import read_manifest
-from sire_core.types import Document, to_uuid
-
-if TYPE_CHECKING:
-    from sire_core.documents.chunker import SentenceChunker
-    from sire_core.types import BuildReport
+from sire_core.types import BuildReport, Document, to_uuid
 
 Nodes = BaseNode | Document | Iterable[BaseNode | Document]
 
@@ -289,10 +287,6 @@ class IndexDocuments:
         self._save_settings(folder)
 
     def _replace_copy(self, folder: Path, state: object) -> None:
-        from tempfile import TemporaryDirectory
-
-        from sire_core.storage.folder import replace_folder
-
         if _state(folder) != state:
             raise StorageError(f"{folder} was changed since it was written here. Name a new folder.")
         with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:

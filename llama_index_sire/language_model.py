@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
 from llama_index.core.llms import LLM, CustomLLM
@@ -17,14 +17,11 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index_sire.calls import overrides
 from sire_core.errors import ConfigurationError, ModelError, SireError
 from sire_core.models.answer_parsing import schema_hint
-from sire_core.models.base import CheckedModel, known_finish
+from sire_core.models.base import AnswerParts, CheckedModel, known_finish
 from sire_core.models.prompt_format import render
 from sire_core.models.sync import call, call_streaming
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, ModelRequest
-
-if TYPE_CHECKING:
-    from sire_core.models.base import AnswerParts
 
 _INPUT = ("prompt_tokens", "input_tokens", "prompt_token_count", "prompt_eval_count")
 _OUTPUT = ("completion_tokens", "output_tokens", "candidates_token_count", "eval_count")

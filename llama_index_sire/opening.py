@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Union
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
 from llama_index.core.settings import Settings
+from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.language_model import LlamaIndexModel
@@ -20,13 +21,10 @@ from sire_core.changes.app_settings import AppSettings
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.base import check_language_model
+from sire_core.progress import Bars
+from sire_core.protocols import Embedder, LanguageModel, Recipe
 from sire_core.recipes.registry import recipe_of, split_arguments
 from sire_core.storage.index_files import read_manifest
-
-if TYPE_CHECKING:
-    from llama_index.core.vector_stores.types import BasePydanticVectorStore
-
-    from sire_core.protocols import Embedder, LanguageModel, Recipe
 
 EmbedModelLike = Union[BaseEmbedding, "Embedder", str, None]
 LLMLike = Union[LLM, "LanguageModel", str, None]
@@ -104,8 +102,6 @@ def open_index(
     """An index with LlamaIndex's models in the places of ours; where the user has a vector store, searched in it."""
     manifest = read_manifest(None if persist_dir is None else Path(persist_dir))
     if show_progress and "progress" not in options:
-        from sire_core.progress import Bars
-
         options["progress"] = Bars()
     if "chunker" not in options and (chunker := SETTINGS.chunker(persist_dir)):
         options["chunker"] = chunker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, Union
+from typing import Any, ClassVar, Generic, Literal, TypeVar, Union
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -19,6 +19,7 @@ from llama_index.core.settings import Settings
 from llama_index.core.workflow import Context, Event, StartEvent, StopEvent, Workflow, step
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.dispatcher import active_instrument_tags, instrument_tags
+from typing_extensions import Unpack
 
 from llama_index_sire.documents import node_of, retriever_source
 from llama_index_sire.embedding import known_query
@@ -30,6 +31,7 @@ from sire_core.arguments import explains_keywords, kind_of, limits_of, lists_opt
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
+from sire_core.protocols import LanguageModel
 from sire_core.reason import (
     Answer,
     AnswerPiece,
@@ -49,11 +51,6 @@ from sire_core.reason import (
 from sire_core.reason.steps import NextSearch, check_answered, check_on_model_error, plain_answer, plain_step
 from sire_core.search.validity import Day
 from sire_core.serve.outputs import source_title
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from sire_core.protocols import LanguageModel
 
 
 class ThoughtEvent(Event):

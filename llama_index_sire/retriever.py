@@ -6,15 +6,17 @@ import logging
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
+from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle, TransformComponent
 from llama_index.core.settings import Settings
 from llama_index_instrumentation import get_dispatcher
+from typing_extensions import Unpack
 
 from llama_index_sire.documents import (
     documents_of_texts,
@@ -54,13 +56,7 @@ from sire_core.search.context import ContextOptions, check_options, context_text
 from sire_core.search.history import standalone_question
 from sire_core.search.search_options import SearchOptions, check_count, check_search_options
 from sire_core.search.validity import Day
-
-if TYPE_CHECKING:
-    from llama_index.core.chat_engine.types import BaseChatEngine
-    from typing_extensions import Unpack
-
-    from sire_core.types import Hit
-
+from sire_core.types import Hit
 
 SCORES = ("recipe", "similarity")
 """Meanings of the scores of nodes."""

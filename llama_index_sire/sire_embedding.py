@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from pydantic import PrivateAttr
+from typing_extensions import Self
 
 from sire_core.models.fitted import FittedEmbedder
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-    from sire_core.protocols import Embedder
+from sire_core.protocols import Embedder
 
 _BATCH = 2048  # The most that LlamaIndex allows
 

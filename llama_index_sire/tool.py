@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
@@ -15,9 +15,11 @@ from llama_index.core.bridge.pydantic import ConfigDict, Field, field_validator
 from llama_index.core.memory.memory import BaseMemoryBlock
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.tools import FunctionTool
+from typing_extensions import Unpack
 
 from llama_index_sire.documents import doc_ids_of, evidence_node, to_scored_node
 from llama_index_sire.filters import to_filter
+from llama_index_sire.opening import LLMLike
 from llama_index_sire.options import EngineOptions
 from llama_index_sire.query_engines import (
     IRCoTQueryEngine,
@@ -47,11 +49,6 @@ from sire_core.serve.tools import (
     read_arguments,
     search_arguments,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from llama_index_sire.opening import LLMLike
 
 
 def create_sire_tool(

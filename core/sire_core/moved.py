@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
-    from types import ModuleType
 
 PAPERS = ("hipporag2", "iier", "indexrag", "linearrag", "msrag", "pagerank", "raptor", "sirerag", "smart")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -17,15 +18,13 @@ from sire_core.errors import (
     IndexMissingError,
     SnapshotExpiredError,
 )
-from sire_core.filters import both
+from sire_core.filters import Filter, both
 from sire_core.storage.pending_documents import PendingDocuments
+from sire_core.types import Document, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-
     from sire_core.configuration import Configuration
     from sire_core.documents.chunker import SentenceChunker
-    from sire_core.filters import Filter
     from sire_core.protocols import Recipe, VectorIndex
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.vectors.vector_store import FollowedIndex
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from sire_core.storage.manifest import BuiltRecipe, Manifest
     from sire_core.storage.pool import Pool, Pools
     from sire_core.storage.store import LazyReader
-    from sire_core.types import Document, Failure
 
 T = TypeVar("T")
 
@@ -473,7 +471,6 @@ class Reader:
         """Return passages (as far as allowed) and summaries that failed in the recipe's last build, with reasons."""
         from sire_core.documents.stored_corpus import is_allowed, shown_id
         from sire_core.storage.manifest import VECTORS
-        from sire_core.types import Failure
 
         manifest, built = self.built()
         failed, allow = set(manifest.failed.get(built.extraction, ())), self._configuration.allow

@@ -8,7 +8,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -16,8 +16,6 @@ from sire_core.arguments import sentence_end
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from dataclasses import Field
-
     from typing_extensions import Self
 
 

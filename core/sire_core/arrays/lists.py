@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
 from operator import itemgetter
@@ -14,8 +14,6 @@ import numpy as np
 from sire_core.arrays.grouping import GOLDEN, mixed, ranges, row_pointers, run_starts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from sire_core.protocols.models import BoolArray, FloatArray, HashArray, Int32Array, IntArray

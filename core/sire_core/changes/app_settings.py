@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sire_core.documents.chunker import SentenceChunker
-from sire_core.filters import filter_mapping
-from sire_core.search.validity import read_day
+from sire_core.filters import Filter, filter_mapping
+from sire_core.search.validity import Day, read_day
 from sire_core.storage.plain_files import read_optional, write_checked
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Mapping, Sequence
-
-    from sire_core.filters import Filter
-    from sire_core.search.validity import Day
 
 
 @dataclass(frozen=True, slots=True)

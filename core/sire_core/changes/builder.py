@@ -24,7 +24,7 @@ from sire_core.changes.organizing import (
 from sire_core.changes.processes import ProcessRunner
 from sire_core.changes.runners import open_runner, trim_memory
 from sire_core.documents.change_plan import CorpusChange
-from sire_core.documents.stored_corpus import StoredDocument
+from sire_core.documents.stored_corpus import CorpusUpdate, StoredDocument
 from sire_core.errors import BuildError, ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.extraction.stage import extract_missing
@@ -37,18 +37,15 @@ from sire_core.storage.checksums import stored_values
 from sire_core.storage.index_tables import Commit, to_json
 from sire_core.storage.manifest import FORGOTTEN, VECTORS, BuiltRecipe, Manifest
 from sire_core.storage.pool import MOST_LETTERS, MOST_LEVELS, CorpusColumns, PoolChange
-from sire_core.storage.store import CORPUS
+from sire_core.storage.store import CORPUS, Store
 from sire_core.text.pluralize import count
-from sire_core.types import BuildReport, Chunk, Failure
+from sire_core.types import BuildReport, Chunk, Edge, Failure, Unit
 
 if TYPE_CHECKING:
     from sire_core.configuration import Configuration
-    from sire_core.documents.stored_corpus import CorpusUpdate
     from sire_core.models.usage_meter import UsageMeter
     from sire_core.protocols import Embedder, Extractor, FloatArray, LanguageModel, Recipe, Summarizer
     from sire_core.storage.index_files import IndexFiles
-    from sire_core.storage.store import Store
-    from sire_core.types import Edge, Unit
 
 HUGE = 10_000
 """Number of passages of a change whose stages have worker processes of their own, which a second pays for."""

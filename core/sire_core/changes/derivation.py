@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.changes.step_rows import PassageInput
 from sire_core.documents.stored_corpus import differs
-from sire_core.protocols import Delta
-from sire_core.types import unit_id
+from sire_core.protocols import BuildView, Change, Delta
+from sire_core.types import Edge, Unit, unit_id
 
 if TYPE_CHECKING:
     from sire_core.changes.step import Step
-    from sire_core.protocols import BuildView, Change
-    from sire_core.types import Edge, Unit
 
 
 class OrganizerBase:

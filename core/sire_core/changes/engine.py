@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.changes.processes import ProcessRunner
 from sire_core.changes.runners import LocalRunner, in_parts
-from sire_core.changes.step import PASSAGES, Context
-from sire_core.changes.step_rows import Item, PassageInput, StoredOutput, encode, place_of
+from sire_core.changes.step import PASSAGES, Context, Step
+from sire_core.changes.step_rows import Item, Output, OutputChange, PassageInput, StoredOutput, encode, place_of
 from sire_core.changes.step_table import JoinedRows, OutputChanges, PackedGroups, PackedRows, Table
 from sire_core.extraction.record import read_records
-from sire_core.protocols import Delta
+from sire_core.protocols import BuildView, Change, Delta, RecordDecoder
 
 if TYPE_CHECKING:
-    from sire_core.changes.step import Step
-    from sire_core.changes.step_rows import Output, OutputChange
-    from sire_core.protocols import BuildView, Change, RecordDecoder
     from sire_core.storage.step_tables import StepTables, StoredRow
     from sire_core.types import Chunk, Failure, Unit
 

@@ -18,21 +18,18 @@ from sire_core.extraction.stage import missing_chunks
 from sire_core.models.answer_parsing import strict_json_schema
 from sire_core.models.base import ModelBase
 from sire_core.models.prompt_format import render
-from sire_core.models.usage import CostRange, estimate_tokens, load_prices, price_of
-from sire_core.protocols import Completion, ModelRequest
+from sire_core.models.usage import CostRange, Price, StageUsage, estimate_tokens, load_prices, price_of
+from sire_core.protocols import ChunkInContext, Completion, ModelRequest, Recipe
 from sire_core.recipes.registry import recipe_as_built
 from sire_core.storage.manifest import Manifest
 from sire_core.text.pluralize import count
 from sire_core.text.words import count_tokens
-from sire_core.types import Document, Passage
+from sire_core.types import Chunk, Document, Passage
 
 if TYPE_CHECKING:
     from sire_core.configuration import Configuration
     from sire_core.extraction.model_extractor import ModelExtractor
-    from sire_core.models.usage import Price, StageUsage
-    from sire_core.protocols import ChunkInContext, Recipe
     from sire_core.storage.index_files import IndexFiles
-    from sire_core.types import Chunk
 
 _SPREAD = {"sim_summary": (0.6, 2.4), "rel_summary": (0.3, 3.5)}
 """Factor by which a model's number of summaries may differ from the trial's. A model names more or fewer

@@ -11,18 +11,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError, IndexLockedError, RefusedUnitsError
-from sire_core.protocols import MirroredUnit
-from sire_core.storage.outbox import Followed
+from sire_core.protocols import Mirror, MirroredUnit
+from sire_core.storage.outbox import Followed, Outbox
 from sire_core.storage.pool import differing_metadata, shared_metadata
 from sire_core.storage.store import CORPUS
-from sire_core.types import Failure
+from sire_core.types import BuildReport, Failure
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Mirror
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import BuiltRecipe
-    from sire_core.storage.outbox import Outbox
-    from sire_core.types import BuildReport
 
 _UNITS_PER_BATCH = 500
 _ALONE = 3  # So many units are sent alone to a store that has taken none, before it counts as out of order

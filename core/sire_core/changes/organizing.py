@@ -16,29 +16,29 @@ import numpy as np
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.stage import RecordReader, chunks_with_stale_links
 from sire_core.models.embedding import UnitEmbedder, VectorFile
-from sire_core.protocols import Change, Fittable, Recipe
+from sire_core.protocols import (
+    Change,
+    Delta,
+    Embedder,
+    Extractor,
+    Fittable,
+    LanguageModel,
+    Organizer,
+    Recipe,
+    Runner,
+    Summarizer,
+)
 from sire_core.recipes.registry import recipe_as_built, registered_recipe
 from sire_core.storage.checksums import stored_values
-from sire_core.storage.manifest import FORGOTTEN, BuiltRecipe
-from sire_core.types import digest
+from sire_core.storage.manifest import FORGOTTEN, BuiltRecipe, Manifest
+from sire_core.types import Chunk, Edge, Failure, Unit, digest
 
 if TYPE_CHECKING:
     from sire_core.configuration import Configuration
     from sire_core.documents.stored_corpus import CorpusUpdate
     from sire_core.models.usage_meter import UsageMeter
-    from sire_core.protocols import (
-        Delta,
-        Embedder,
-        Extractor,
-        LanguageModel,
-        Organizer,
-        Runner,
-        Summarizer,
-    )
     from sire_core.storage.index_files import IndexFiles
-    from sire_core.storage.manifest import Manifest
     from sire_core.storage.step_tables import StepTables
-    from sire_core.types import Chunk, Edge, Failure, Unit
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from sire_core.types import digest
-
-if TYPE_CHECKING:
-    from sire_core.types import Chunk, ExtractionRecord, Failure, Unit
+from sire_core.types import Chunk, ExtractionRecord, Failure, Unit, digest
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from sire_core.cli.option_groups import GroupedCommand
 from sire_core.cli.output import note, on_terminal, say
 from sire_core.errors import SireError
+from sire_core.version import __version__
 
 _FUNCTIONS = (
     *("query_commands:demo", "change_commands:index", "query_commands:query", "query_commands:ask"),
@@ -118,8 +119,6 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from sire_core.version import __version__
-
         sys.stdout.write(f"sire {__version__}\n")
         raise typer.Exit
 

@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,13 +41,12 @@ from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
 from sire_core.text.languages import ENGLISH, LANGUAGES, language
 from sire_core.text.pluralize import count, count_units, some
-from sire_core.types import Failure
+from sire_core.types import BuildReport, Document, Failure
 
 if TYPE_CHECKING:
     from sire_core.files.readers import LoadedDocuments
     from sire_core.protocols import LanguageModel
     from sire_core.storage.manifest import Manifest
-    from sire_core.types import BuildReport, Document
 
 _MAX_LISTED_NAMES = 20
 _MULTILINGUAL = re.compile("multilingual|bge-m3|labse|-zh", re.IGNORECASE)
@@ -390,8 +390,6 @@ def sync(
 
 def _list_changes(corpus: LoadedDocuments, options: IndexOptions, folder: Path, *, as_json: bool) -> None:
     """Say what a sync would add, update and remove."""
-    from contextlib import closing
-
     from sire_core.documents.change_plan import plan_build
     from sire_core.storage.index_files import IndexFiles
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,8 +21,6 @@ from sire_core.errors import CorpusError
 from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from sire_core.changes.estimate import Estimate
     from sire_core.evaluate.advise import Advice
     from sire_core.evaluate.compare import ComparedSearches

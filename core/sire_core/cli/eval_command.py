@@ -25,6 +25,7 @@ from sire_core.cli.model_options import ModelOptions, eval_models
 from sire_core.cli.option_groups import grouped
 from sire_core.cli.options import IndexOptions, check_target, manifest_of, open_index
 from sire_core.cli.output import note, output_width, reporting, say, write_rows
+from sire_core.evaluate.datasets import load_dataset, load_questions
 from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
@@ -211,8 +212,6 @@ def _dataset(
     folder: Path, asking: QuestionOptions, compared: ComparisonOptions, model: LanguageModel | None, progress: Progress
 ) -> DataSet:
     """The data set as it was asked for, or the questions of a file over the documents of an index."""
-    from sire_core.evaluate.datasets import load_dataset, load_questions
-
     if asking.file is None:
         dataset = asking.of(load_dataset(folder, asking.chunks))
     else:

@@ -24,13 +24,12 @@ from sire_core.cli.options import (
 )
 from sire_core.cli.output import check_writable, note
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.datasets import PARTS
+from sire_core.evaluate.datasets import PARTS, DataSet
 from sire_core.index_options import MAX_FAILURE_RATIO
 from sire_core.protocols.building import extraction_by_preset
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnswerConfig
-    from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.experiment import Experiment
     from sire_core.evaluate.gate import Gate
     from sire_core.evaluate.runner import EvalConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,12 +18,12 @@ from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
 from sire_core.cli.output import bar, note, output_width, reporting, say, say_json
 from sire_core.errors import IndexLockedError, QueryError, StorageError
+from sire_core.filters import parse_filter
+from sire_core.filters.conditions import passes
+from sire_core.storage.plain_files import copy_adapter_files
 from sire_core.text.languages import UNDETERMINED
 from sire_core.text.pluralize import count, count_units, kind_name, some
-from sire_core.types import UnitKind
-
-if TYPE_CHECKING:
-    from sire_core.types import Document
+from sire_core.types import Document, UnitKind
 
 _MAX_LINES = 3  # Number of lines that are shown of what is not searched
 
@@ -110,8 +110,6 @@ def documents(
 def documents_passing(folder: Path, filter: str | None) -> list[Document]:
     """Documents of an index of which at least one passage passes a filter."""
     from sire_core.documents.stored_corpus import filter_fields
-    from sire_core.filters import parse_filter
-    from sire_core.filters.conditions import passes
 
     wanted = parse_filter(filter)
     with open_index(IndexOptions(folder=folder)) as index:
@@ -198,7 +196,6 @@ def reembed(
 def _take_place(folder: Path, new: Path, generation: int) -> None:
     """Put the new folder in the place of the old one."""
     from sire_core.storage.folder import Folder, replace_folder
-    from sire_core.storage.plain_files import copy_adapter_files
 
     with Folder(folder).writing():
         if manifest_of(folder).generation != generation:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path, PurePath
 from unicodedata import normalize
@@ -120,8 +120,6 @@ def _digest(path: str) -> str:
 
 def stored_hashes(folder: Path) -> dict[str, str]:
     """Hashes of the documents of an index, by id; also of one that has to be mended before it can be searched."""
-    from contextlib import closing
-
     from sire_core.storage.index_files import IndexFiles
 
     with closing(IndexFiles(folder)) as files:

@@ -18,6 +18,7 @@ from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, ope
 from sire_core.cli.output import check_writable, note, say, say_json, write_text
 from sire_core.models.sync import run_sync
 from sire_core.text.pluralize import count
+from sire_core.version import __version__
 
 
 @grouped
@@ -90,7 +91,6 @@ def doctor(
     """
     from sire_core.models.local_models import local_models
     from sire_core.storage.check import check_folder as check_files
-    from sire_core.version import __version__
 
     extras = {name: find_spec(module) is not None for name, module in _EXTRAS.items()}
     models_here = [model.spec for model in local_models()]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.cli import option_groups
-from sire_core.cli.output import note
+from sire_core.cli.output import note, say
 from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 from sire_core.index_options import MAX_FAILURE_RATIO, WORKERS
 from sire_core.protocols.building import extraction_by_preset
@@ -307,7 +307,6 @@ def explain_on_request(pairs: Sequence[str] | None, recipe: str | None) -> None:
         return
     import typer
 
-    from sire_core.cli.output import say
     from sire_core.recipes.registry import DEFAULT_RECIPE, recipe_by_name
 
     for line in setting_lines(recipe_by_name(recipe or DEFAULT_RECIPE)):

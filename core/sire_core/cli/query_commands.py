@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -22,8 +23,6 @@ from sire_core.text.snippets import snippet
 from sire_core.text.words import split_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.questions import Question

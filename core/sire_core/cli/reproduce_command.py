@@ -16,11 +16,11 @@ from sire_core.cli.model_options import SpendingOptions, ask_to_go_on, eval_mode
 from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.output import note, reporting
 from sire_core.errors import ConfigurationError
-from sire_core.models.usage import CostRange
+from sire_core.evaluate.datasets import load_dataset
+from sire_core.models.usage import CostRange, Price
 
 if TYPE_CHECKING:
     from sire_core.evaluate.experiment import Experiment
-    from sire_core.models.usage import Price
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,6 @@ def reproduce(
     Example: sire reproduce sirerag data/musique --llm gpt-4o-mini --questions 100
     """
     from sire_core.evaluate.answer_eval import AnswerConfig
-    from sire_core.evaluate.datasets import load_dataset
     from sire_core.evaluate.experiment import Experiment
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.reason.answer_reader import ReaderConfig

@@ -18,6 +18,8 @@ from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, is_index, manifest_of, open_index, parse_settings
 from sire_core.cli.output import check_writable, note, reporting, say, say_json, write_text
 from sire_core.errors import ConfigurationError
+from sire_core.evaluate.datasets import load_dataset, load_questions
+from sire_core.settings import need_torch
 from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
@@ -104,8 +106,6 @@ def _in_memory(
     source: TrainingData, folder: Path, extractions: Path | None, progress: Progress
 ) -> Iterator[tuple[Index, DataSet]]:
     """Index a data set in memory."""
-    from sire_core.evaluate.datasets import load_dataset
-
     dataset = load_dataset(folder)
     options = IndexOptions(
         recipe="iier",
@@ -123,8 +123,6 @@ def _in_memory(
 @contextmanager
 def _index(folder: Path, source: TrainingData, file: Path) -> Iterator[tuple[Index, DataSet]]:
     """Open an index with the graph that its recipe built."""
-    from sire_core.evaluate.datasets import load_questions
-
     recipe_names = [built.name for built in reversed(manifest_of(folder).recipes)]
     name = next((name for name in ("iier", "smart") if name in recipe_names), "")
     if not name:
@@ -275,7 +273,6 @@ def train_chains(
     Example: sire train-chains data/2wiki --to chains.safetensors --questions even --test data/hotpotqa
     """
     from sire_core.papers.iier.neural import write_checkpoint
-    from sire_core.settings import need_torch
 
     need_torch("Training")
     check_writable("--to", to)

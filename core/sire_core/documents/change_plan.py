@@ -7,18 +7,15 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from sire_core.arguments import similar_names
 from sire_core.documents.chunker import SentenceChunker, chunk_documents
 from sire_core.documents.stored_corpus import StoredDocument, is_allowed, scoped_id, shown_id, to_documents
 from sire_core.errors import CorpusError, KnownDocumentError
+from sire_core.filters import Filter
 from sire_core.filters.conditions import passes
 from sire_core.text.pluralize import count
 from sire_core.types import Chunk, Document, Passage, chunk_id, digest
-
-if TYPE_CHECKING:
-    from sire_core.filters import Filter
 
 _logger = logging.getLogger(__name__)
 Cut = Callable[[SentenceChunker | None, Sequence[Document]], Iterable[tuple[Chunk, ...]]]

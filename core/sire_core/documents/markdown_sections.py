@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sire_core.documents.block_reading import read_blocks
 from sire_core.documents.blocks import FURNITURE, HEADING, Block, block_text, headings_above
 from sire_core.documents.furniture import is_contents
+from sire_core.documents.markdown_lines import code_end
 from sire_core.documents.markdown_writing import undo_inline
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
@@ -133,8 +134,6 @@ def with_comments_as_code(text: str, *, headings: bool = True) -> str:
     A line that begins with `#` is a heading where it stands like one, between blank lines or above prose, unless more
     such lines are comments; with `headings=False` none is.
     """
-    from sire_core.documents.markdown_lines import code_end
-
     lines = text.split("\n")
     if not any(map(_HEADING.match, lines)):
         return text

@@ -13,13 +13,12 @@ from sire_core.documents.block_reading import read_blocks
 from sire_core.documents.blocks import CODE, ROW, Block
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import ModelError
-from sire_core.protocols import Prompt
+from sire_core.protocols import LanguageModel, Prompt
 from sire_core.types import Document, Failure, chunk_id
 
 if TYPE_CHECKING:
     import asyncio
 
-    from sire_core.protocols import LanguageModel
 
 MEDIA = "media"
 """Key of a document's metadata under which its tables and images are listed: `{"chunk": id of the passage, "kind":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from sire_core.documents.block_reading import read_blocks
 from sire_core.documents.blocks import repeated_of
-from sire_core.filters import comparable
+from sire_core.filters import Filter, comparable
 from sire_core.filters.conditions import filtered_title, passes
 from sire_core.protocols import Delta
 from sire_core.types import Chunk, Document, Passage, Unit, UnitKind, digest
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from sire_core.documents.change_plan import CorpusChange
-    from sire_core.filters import Filter
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.models.answer_parsing import LenientAnswer
 from sire_core.models.base import concurrency_of
-from sire_core.protocols import Prompt
+from sire_core.protocols import LanguageModel, Progress, Prompt
 from sire_core.text.pluralize import count
 from sire_core.types import UnitKind
 from sire_core.worker_pool import map_all
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
     from sire_core.index import Index
-    from sire_core.protocols import LanguageModel, Progress
 
 _ANNOTATE = """\
 The data holds a passage and numbered relations that were read from it. List the numbers of the relations that the \

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.evaluate.answer_metrics import METRICS, AnsweredQuestion, answer_rates, best_over_golds, f1, with_dr
 from sire_core.evaluate.bootstrap import mean_interval
-from sire_core.evaluate.datasets import document_text
+from sire_core.evaluate.datasets import DataSet, document_text
 from sire_core.evaluate.retrieval import all_at_k, provenance_ranking, recall_at_k
 from sire_core.evaluate.runner import scope_of
 from sire_core.models.usage import CostRange, estimate_tokens
@@ -23,18 +23,15 @@ from sire_core.reason import collect, reason
 from sire_core.reason.answer_reader import UNSUPPORTED, ReadAnswer, ReaderConfig, read
 from sire_core.reason.model_calls import ModelCalls, ReasoningLimits, StoppedError
 from sire_core.reason.prompts import READ_FOLLOW_UP, prompt
-from sire_core.reason.steps import Answer, ReasoningUsage
+from sire_core.reason.steps import Answer, ReasoningUsage, StopReason
 from sire_core.reason.strategies import settings_of
-from sire_core.types import Hit, Unit, UnitKind
+from sire_core.types import Document, Hit, Unit, UnitKind
 from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.datasets import DataSet
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.questions import Question
-    from sire_core.reason.steps import StopReason
-    from sire_core.types import Document
 
 _KS = (2, 5, 10, 20)
 _LIMITS = {"call_limit": "calls", "token_limit": "tokens"}

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sire_core.errors import CorpusError
 from sire_core.evaluate.bootstrap import Interval, mean_interval, paired_bootstrap
@@ -14,20 +14,17 @@ from sire_core.evaluate.datasets import DataSet
 from sire_core.evaluate.experiment import Experiment
 from sire_core.evaluate.made_questions import LinkedPassages, as_questions, made_questions
 from sire_core.evaluate.row_list import EvalRows
-from sire_core.evaluate.rows import OF_PIECES
+from sire_core.evaluate.rows import OF_PIECES, QuestionResult
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.index import Index
 from sire_core.models.local_models import local_models
+from sire_core.progress import ProgressLike
+from sire_core.protocols import Embedder
+from sire_core.questions import Question
 from sire_core.recipes import recipe_of
 from sire_core.storage.index_files import read_manifest
 from sire_core.text.pluralize import count, shorten
-
-if TYPE_CHECKING:
-    from sire_core.evaluate.rows import QuestionResult
-    from sire_core.progress import ProgressLike
-    from sire_core.protocols import Embedder
-    from sire_core.questions import Question
-    from sire_core.types import Document
+from sire_core.types import Document
 
 FEW = 20
 """Questions below which nothing is compared."""

@@ -22,13 +22,12 @@ from sire_core.search.context import (
 )
 from sire_core.search.pieces import spans_of
 from sire_core.text.words import count_tokens, normalize_answer, truncate_tokens
-from sire_core.types import Document, Passage
+from sire_core.types import Document, Hit, Passage
 
 if TYPE_CHECKING:
     from sire_core.filters import FilterLike
     from sire_core.index import Index
     from sire_core.questions import Question
-    from sire_core.types import Hit
 
 PIECE_CHARS = 450
 """Length of the small pieces that baselines rank."""

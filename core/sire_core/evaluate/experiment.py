@@ -25,14 +25,14 @@ from sire_core.evaluate.bootstrap import mark_same, with_dense_notes, with_inter
 from sire_core.evaluate.delivered import as_pieces
 from sire_core.evaluate.retrieval import evidence_match, span_answers
 from sire_core.evaluate.row_list import EvalRows
-from sire_core.evaluate.rows import BASELINES, OF_PIECES, Setup
+from sire_core.evaluate.rows import BASELINES, OF_PIECES, EvalRow, Setup
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.index import Index
 from sire_core.index_options import MAX_FAILURE_RATIO, WORKERS
 from sire_core.models.embedders import resolve_embedder
 from sire_core.models.sync import run_sync
-from sire_core.models.usage import CostRange, UsageReport
-from sire_core.progress import progress_of
+from sire_core.models.usage import CostRange, Price, UsageReport
+from sire_core.progress import ProgressLike, progress_of
 from sire_core.protocols.building import DEFAULT_PRESET
 from sire_core.recipes.published import Ablation, ablations_of, presets_of, published_of
 from sire_core.recipes.registry import factory_of, recipe_by_name, recipe_with, split_settings
@@ -44,9 +44,6 @@ from sire_core.text.pluralize import count
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_metrics import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.rows import EvalRow
-    from sire_core.models.usage import Price
-    from sire_core.progress import ProgressLike
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Recipe, WrapModel
     from sire_core.search.view import PoolView
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.rows import BASELINES, OF_PIECES
+from sire_core.evaluate.rows import BASELINES, OF_PIECES, EvalRow
 from sire_core.text.pluralize import some
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
 
 _CONDITION = re.compile(r"\s*(recall|all|ndcg|mrr)(?:@(\d{1,4}))?\s*(?:>=|=)\s*(\d{1,3}(?:\.\d+)?)\s*")

@@ -13,6 +13,7 @@ import numpy as np
 from sire_core.arguments import similar_names
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.retrieval import (
+    Gold,
     all_at_k,
     first_met,
     graded_ndcg_at_k,
@@ -21,16 +22,14 @@ from sire_core.evaluate.retrieval import (
     reciprocal_rank,
 )
 from sire_core.text.pluralize import count, shorten
-from sire_core.types import UnitKind
+from sire_core.types import Unit, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_metrics import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.retrieval import Gold
     from sire_core.index import Index
     from sire_core.questions import Question
     from sire_core.search.view import PoolView
-    from sire_core.types import Unit
 
 Needs = tuple[frozenset[str], ...]
 """For every need of a question the ids of the passages that meet it; an empty set where no passage does."""

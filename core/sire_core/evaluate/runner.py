@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.delivered import recalls_within
-from sire_core.evaluate.retrieval import BudgetScorer, literal_ranking, passage_ranking
+from sire_core.evaluate.retrieval import BudgetedContext, BudgetScorer, literal_ranking, passage_ranking
 from sire_core.evaluate.rows import (
     EvalRow,
+    Needs,
     QuestionResult,
     Setup,
     fold,
@@ -23,17 +24,14 @@ from sire_core.evaluate.rows import (
 )
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.search.search_options import check_returns
-from sire_core.types import UnitKind
+from sire_core.types import Hit, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnswerConfig
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.retrieval import BudgetedContext
-    from sire_core.evaluate.rows import Needs
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.questions import Question
-    from sire_core.types import Hit
 
 
 @dataclass(frozen=True, slots=True)

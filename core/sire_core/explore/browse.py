@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from posixpath import dirname, join, normpath, splitext
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from sire_core.documents.furniture import is_greeting
 from sire_core.documents.heading_paths import title_path
 from sire_core.explore.frequent_names import frequent_names, is_told
 from sire_core.explore.highlight import first_words, sentence_with
-from sire_core.explore.name_kinds import kind_of_name
+from sire_core.explore.name_kinds import NameKind, kind_of_name
 from sire_core.explore.paths import Names
 from sire_core.explore.short_titles import compact_title, distinct_titles, document_titles, short_title
 from sire_core.filters import filter_text, parse_filter
@@ -24,15 +25,11 @@ from sire_core.knowledge.edge_columns import EdgeColumns
 from sire_core.search.explanation import text_below_title
 from sire_core.text.lexicon import FUNCTION_WORDS, OPENERS
 from sire_core.text.pluralize import shorten
-from sire_core.types import UnitKind
+from sire_core.types import Unit, UnitKind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from sire_core.explore.name_kinds import NameKind
     from sire_core.protocols import IntArray
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Unit
 
 PAGE = 25
 """Rows per page."""

@@ -10,8 +10,10 @@ import base64
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
+from pathlib import Path
 from posixpath import dirname
 from typing import TYPE_CHECKING, Any
 
@@ -28,15 +30,11 @@ from sire_core.search.explanation import blocks_below_title, without_sessions
 from sire_core.text.languages import ENGLISH, language, ranked_languages
 from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, HEADING_PARTS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.text.snippets import stem
-from sire_core.types import UnitKind, digest
+from sire_core.types import Hit, Unit, UnitKind, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from sire_core.protocols import FloatArray, IntArray
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Hit, Unit
 
 _MAP_VERSION = 8
 """Version of stored maps; rises when the layout, the labels or the format change."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -14,8 +15,6 @@ from sire_core.explore.picture import WAYPOINT, Link, Node, Picture, kind_name, 
 from sire_core.explore.templates import render, style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from markupsafe import Markup
 
 _WIDTHS = {"question": 190, "entity": 154, WAYPOINT: 190}

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sire_core.knowledge import MENTIONS
-from sire_core.types import UnitKind
+from sire_core.types import Unit, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.protocols import View
-    from sire_core.types import Unit
 
 
 def trees_to_json(view: View) -> list[dict[str, Any]]:

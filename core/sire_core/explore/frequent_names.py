@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,14 +15,10 @@ from sire_core.extraction.rules import RulesExtractor
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph, PassageNames
 from sire_core.text.words import whole_name
-from sire_core.types import Chunk, digest
+from sire_core.types import Chunk, Unit, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Unit
 
 _COUNTS_VERSION = 2
 """Version of stored counts."""

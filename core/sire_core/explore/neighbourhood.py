@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -11,13 +11,8 @@ from sire_core.explore.highlight import sentence_with
 from sire_core.explore.paths import Names, with_distinct_labels
 from sire_core.explore.picture import Link, Picture, PictureBuilder
 from sire_core.search.explanation import text_below_title
-from sire_core.types import UnitKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Unit
+from sire_core.search.snapshot import SearchSnapshot
+from sire_core.types import Unit, UnitKind
 
 _NEAR = 5
 """Neighbours of a kind that are drawn at once: more make a picture that nobody can read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,6 @@ from sire_core.text.snippets import snippet
 from sire_core.text.words import name_key, whole_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sire_core.protocols import BoolArray, IntArray
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit, PathStep, Unit

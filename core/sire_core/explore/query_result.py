@@ -7,7 +7,6 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sire_core.documents.document_names import documents_of
 from sire_core.explore.highlight import first_words
@@ -17,11 +16,9 @@ from sire_core.explore.short_titles import short_title
 from sire_core.filters import filter_text
 from sire_core.search.explanation import text_below_title
 from sire_core.search.extracts import Extract, extract_with_note
+from sire_core.search.snapshot import SearchSnapshot
 from sire_core.text.words import count_tokens
-
-if TYPE_CHECKING:
-    from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Hit
+from sire_core.types import Hit
 
 
 @dataclass(frozen=True, slots=True)

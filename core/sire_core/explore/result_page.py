@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sire_core.explore.drawing import HALF_WIDTH, WINDOW_WIDTH, drawing
 from sire_core.explore.markdown_html import highlighted, markdown_html
-from sire_core.explore.picture import branches
+from sire_core.explore.picture import Picture, branches
 from sire_core.explore.short_titles import told_apart
 from sire_core.explore.templates import markup, render, style
 from sire_core.search.explanation import without_sessions
@@ -17,12 +18,9 @@ from sire_core.text.snippets import snippet
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from markupsafe import Markup
 
     from sire_core.explore.paths import Reason
-    from sire_core.explore.picture import Picture
     from sire_core.explore.query_result import QueryResult, ResultHit
 
     AddressOf = Callable[[str, str], str]

@@ -5,23 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sire_core.documents.heading_paths import is_path, joined_path, title_path
 from sire_core.explore.highlight import first_words
 from sire_core.search.explanation import text_below_title
+from sire_core.search.snapshot import SearchSnapshot
 from sire_core.text.pluralize import shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Unit
+from sire_core.types import Unit
 
 _MIN_SITE_DOCUMENTS = 4
 """Documents below which nothing of a title is the name of a site."""

@@ -11,16 +11,13 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sire_core.extraction.model_extractor import ModelExtractor
 from sire_core.extraction.record import validate
 from sire_core.extraction.rules import RulesExtractor
+from sire_core.protocols import ChunkInContext, Extractor, LanguageModel
 from sire_core.text.words import name_key, tokenize
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
-
-if TYPE_CHECKING:
-    from sire_core.protocols import ChunkInContext, Extractor, LanguageModel
 
 _COVERED = 0.7  # Minimum share of the words of a sentence that a model's fact must have to cover it
 

@@ -12,7 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.extraction.answer_schemas import (
@@ -35,16 +35,11 @@ from sire_core.extraction.record import facts_of_triples, validate
 from sire_core.extraction.spans import sentences_of
 from sire_core.models.answer_parsing import items_left_out
 from sire_core.models.base import concurrency_of, with_sources
-from sire_core.protocols import ChunkInContext, Prompt
+from sire_core.protocols import ChunkInContext, LanguageModel, Prompt
 from sire_core.text.pluralize import count
 from sire_core.text.words import count_tokens, name_key, packed
-from sire_core.types import Chunk, Entity, ExtractionRecord, Triple, digest
+from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, digest
 from sire_core.worker_pool import bounded_map
-
-if TYPE_CHECKING:
-    from sire_core.protocols import LanguageModel
-    from sire_core.types import Fact
-
 
 _VERSION = "v1"
 

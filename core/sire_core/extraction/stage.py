@@ -20,15 +20,13 @@ from sire_core.extraction.title_links import (
     touched_records,
     words_of_records,
 )
-from sire_core.protocols import ChunkInContext
+from sire_core.protocols import ChunkInContext, Extractor, Progress, RecordDecoder, Runner
 from sire_core.text.pluralize import count
-from sire_core.types import Failure
+from sire_core.types import Chunk, ExtractionRecord, Failure
 
 if TYPE_CHECKING:
     from sire_core.documents.stored_corpus import CorpusUpdate
-    from sire_core.protocols import Extractor, Progress, RecordDecoder, Runner
     from sire_core.storage.call_cache import CallStore
-    from sire_core.types import Chunk, ExtractionRecord
 
 
 async def extract_missing(

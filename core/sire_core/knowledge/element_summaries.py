@@ -6,19 +6,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
 from sire_core.errors import ModelError
 from sire_core.models.base import ask_all, with_sources
 from sire_core.models.usage import estimate_tokens
-from sire_core.protocols import Prompt
-from sire_core.types import Failure
-
-if TYPE_CHECKING:
-    from sire_core.protocols import BuildView, Delta, LanguageModel
-    from sire_core.types import Unit
+from sire_core.protocols import BuildView, Delta, LanguageModel, Prompt
+from sire_core.types import Failure, Unit
 
 BATCH = 20
 """Maximum elements of a call."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -19,8 +19,6 @@ from sire_core.search.ranking import LiftedRanking, ScoredRanking, cosine_step
 from sire_core.types import PathStep, UnitKind, digest, hash64
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from sire_core.filters import Filter

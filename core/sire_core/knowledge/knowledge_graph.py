@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from sire_core.changes.derivation import Derivation
 from sire_core.changes.step import Context, Step
-from sire_core.changes.step_rows import Entry, Group, Item, Output, Row, document_of
+from sire_core.changes.step_rows import Entry, Group, Item, Output, OutputChange, Row, document_of
 from sire_core.documents.heading_paths import naming_title
 from sire_core.extraction.headings import base_title
 from sire_core.knowledge import MENTIONS, RELATES
 from sire_core.knowledge.same_names import CLAIMS, VALUE, NameMerging
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.text.words import cached_key, name_key
-from sire_core.types import Unit, UnitKind, unit_id
+from sire_core.types import Chunk, ExtractionRecord, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.changes.step_rows import OutputChange
     from sire_core.changes.step_table import Table
     from sire_core.knowledge.edge_columns import EdgeChange
     from sire_core.protocols import BuildView, Change, Delta
-    from sire_core.types import Chunk, ExtractionRecord
 
 
 class NamedEntity(NamedTuple):

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_origin
 
 from pydantic import (
     BaseModel,
@@ -22,14 +22,12 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import from_json
+from typing_extensions import Self
 
 from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerError
 from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.text.words import clean_text, clean_value, split_sentences
 from sire_core.types import digest
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Ask = Callable[[ModelRequest], Awaitable[Completion]]
 """Sends one request and returns the raw answer."""

@@ -7,16 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import Any, TypeVar, Union
 
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError
 from sire_core.models.answer_parsing import ask_checked
-from sire_core.protocols import Completion, ModelRequest, StreamingModel
+from sire_core.protocols import Completion, LanguageModel, ModelRequest, Prompt, StreamingModel
 from sire_core.worker_pool import map_all
-
-if TYPE_CHECKING:
-    from sire_core.protocols import LanguageModel, Prompt
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")

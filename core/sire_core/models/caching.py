@@ -14,14 +14,13 @@ from pydantic import BaseModel, ValidationError
 
 from sire_core.errors import SireError
 from sire_core.models.answer_parsing import schema_fingerprint
-from sire_core.models.base import ModelWrapper, in_own_task
+from sire_core.models.base import AnswerParts, ModelWrapper, in_own_task
 from sire_core.models.prompt_format import FORMAT_VERSION
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import Completion, LanguageModel, ModelRequest
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from sire_core.models.base import AnswerParts
     from sire_core.storage.call_cache import CallStore
 
 

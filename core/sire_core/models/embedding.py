@@ -9,6 +9,7 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,15 +19,12 @@ from sire_core.errors import EmbedderMismatchError, ModelError, SireError
 from sire_core.protocols import Fittable
 from sire_core.storage.plain_files import write_error
 from sire_core.text.words import tokenize
-from sire_core.types import digest
+from sire_core.types import Chunk, Unit, digest
 from sire_core.worker_pool import bounded_map
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sire_core.protocols import Embedder, FloatArray, Progress, Runner
     from sire_core.storage.call_cache import CallStore
-    from sire_core.types import Chunk, Unit
 
 _MAX_SHOWN_LETTERS = 60
 _MIN_READ_LETTERS = 1000  # Models read at least so many characters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -12,8 +13,6 @@ import numpy as np
 from sire_core.arrays.nearest_neighbors import unit_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sire_core.protocols import Embedder
 
 

@@ -6,16 +6,13 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerError
-from sire_core.models.base import CheckedModel, ModelWrapper, whole_answer
+from sire_core.models.base import AnswerParts, CheckedModel, ModelWrapper, whole_answer
 from sire_core.models.usage import StageUsage, UsageLimits, UsageReport, credible_tokens, estimate_tokens
+from sire_core.protocols import Completion, LanguageModel, ModelRequest
 from sire_core.text.pluralize import count
-
-if TYPE_CHECKING:
-    from sire_core.models.base import AnswerParts
-    from sire_core.protocols import Completion, LanguageModel, ModelRequest
 
 _UNBOUNDED_ANSWER = 4096  # Reserved for an answer whose length is not bounded
 # How often a call looks again whether others have given back tokens that they had reserved.

@@ -7,6 +7,7 @@ which nobody has seen have one, too.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -19,8 +20,6 @@ from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.text.words import split_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from numpy.typing import NDArray
 
     from sire_core.protocols import FloatArray

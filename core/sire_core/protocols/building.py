@@ -7,13 +7,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from sire_core.protocols.searching import VectorIndex
+from sire_core.protocols.searching import ContextProvider, Ranker, Selector, VectorIndex
 
 if TYPE_CHECKING:
     import numpy as np
 
     from sire_core.protocols.models import Embedder, FloatArray, LanguageModel
-    from sire_core.protocols.searching import ContextProvider, Ranker, Selector
     from sire_core.storage.step_tables import OutputRow, StepTables, StoredRow
     from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
 

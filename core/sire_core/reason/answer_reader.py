@@ -6,25 +6,31 @@ import re
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sire_core.arguments import check_choice
 from sire_core.errors import ConfigurationError
 from sire_core.models.answer_parsing import without_thinking
 from sire_core.reason.citations import false_citations, tidy_citations, without_citations
-from sire_core.reason.model_calls import Reply, StoppedError
+from sire_core.reason.model_calls import ModelCalls, Reply, StoppedError
 from sire_core.reason.output_parsing import AnswerText, abstains, numbered_findings
-from sire_core.reason.prompts import READ, READ_ALWAYS, READ_BRIEF, READ_FINDINGS, READ_LONG, READ_OPTIONS, prompt
+from sire_core.reason.prompts import (
+    READ,
+    READ_ALWAYS,
+    READ_BRIEF,
+    READ_FINDINGS,
+    READ_LONG,
+    READ_OPTIONS,
+    Reading,
+    ReportReading,
+    prompt,
+)
 from sire_core.reason.steps import Answer, AnswerPiece, ReasoningUsage
 from sire_core.search.context import ContextOptions, Evidence, ranked, select_context
 from sire_core.search.extracts import extract_with_note
 from sire_core.search.validity import superseded_mark
 from sire_core.text.words import count_tokens, normalize_answer, truncate_tokens
-from sire_core.types import UnitKind
-
-if TYPE_CHECKING:
-    from sire_core.reason.model_calls import ModelCalls
-    from sire_core.types import Hit
+from sire_core.types import Hit, UnitKind
 
 _SHOWN_HITS = 10  # Of an extracted answer, beside those that are quoted
 _SHORT_ANSWER_TOKENS = 200  # Maximum tokens of a short answer, without thinking
@@ -98,8 +104,6 @@ async def read(
     stream: bool = False,
 ) -> AsyncGenerator[AnswerPiece | ReadAnswer, None]:
     """Ask for the answer; one call."""
-    from sire_core.reason.prompts import Reading, ReportReading
-
     how = config or ReaderConfig()
     read_hits: Sequence[Hit | None] = hits
     if how.tokens is not None:

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import numpy as np
 
 from sire_core.errors import LimitExceededError, ModelError
-from sire_core.reason.model_calls import StoppedError
+from sire_core.reason.model_calls import ModelCalls, StoppedError
 from sire_core.reason.steps import Retrieved, search_key
 from sire_core.search.snapshot import found
-from sire_core.types import PathStep
+from sire_core.types import Hit, PathStep, Unit
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, Ranking
-    from sire_core.reason.model_calls import ModelCalls
     from sire_core.reason.searchers import Searcher
     from sire_core.telemetry import TraceSpan
-    from sire_core.types import Hit, Unit
 
 Merge = Literal["relative", "max_score", "append"]
 """Settings of merging searches into one ranking.

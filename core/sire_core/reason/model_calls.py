@@ -8,20 +8,16 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, UnusableAnswerError
 from sire_core.models.answer_parsing import parse_answer
 from sire_core.models.base import in_own_task, stream_answer
 from sire_core.models.usage import StageUsage, UsageLimits, estimate_tokens
 from sire_core.models.usage_meter import UsageMeter, with_meter
-from sire_core.protocols import ModelRequest
+from sire_core.protocols import Completion, LanguageModel, ModelRequest, Prompt
+from sire_core.reason.steps import StopReason
 from sire_core.telemetry import TraceSpan
-
-if TYPE_CHECKING:
-    from sire_core.protocols import Completion, LanguageModel, Prompt
-    from sire_core.reason.steps import StopReason
-
 
 T = TypeVar("T")
 _ANSWER_TOKENS = 1000  # Room for one answer. The answers are short; models that think before they answer need the rest.

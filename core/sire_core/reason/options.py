@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import Literal, TypedDict
 
-if TYPE_CHECKING:
-    from sire_core.reason.evidence import Merge
+from sire_core.reason.evidence import Merge
 
 
 class ReasonerOptions(TypedDict, total=False):

@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
+from typing_extensions import Self
 
 from sire_core.models.answer_parsing import LenientAnswer, without_thinking
 from sire_core.protocols import Prompt
 from sire_core.reason.output_parsing import abstains, first_sentence, is_done, labelled_line
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-    from sire_core.types import Unit
-
+from sire_core.types import Unit
 
 THINK = """\
 Answer the question of the data in small steps. The data also holds numbered passages that a search has found, and the \

@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from sire_core.arguments import limits_of, named
 from sire_core.errors import ConfigurationError
+from sire_core.filters import FilterLike
 from sire_core.models.base import check_language_model
+from sire_core.protocols import LanguageModel
 from sire_core.reason.answer_reader import ReadAnswer, ReaderConfig, read
-from sire_core.reason.evidence import Evidence
+from sire_core.reason.evidence import Evidence, Merge
 from sire_core.reason.model_calls import ModelCalls, ReasoningLimits, StoppedError
+from sire_core.reason.searchers import Searchable
 from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, ReasoningUsage, StopReason
 from sire_core.search.snapshot import check_query
+from sire_core.search.validity import Day
 from sire_core.telemetry import start as start_span
-
-if TYPE_CHECKING:
-    from sire_core.filters import FilterLike
-    from sire_core.protocols import LanguageModel
-    from sire_core.reason.evidence import Merge
-    from sire_core.reason.searchers import Searchable
-    from sire_core.search.validity import Day
-    from sire_core.types import Hit
+from sire_core.types import Hit
 
 HITS = 10
 """Default number of hits of a context."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import UnusableAnswerError
 from sire_core.models.answer_parsing import parse_answer
-from sire_core.models.base import ModelWrapper
+from sire_core.models.base import AnswerParts, ModelWrapper
 from sire_core.models.caching import answer_key
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import Completion, ModelRequest
@@ -17,7 +17,6 @@ from sire_core.protocols import Completion, ModelRequest
 if TYPE_CHECKING:
     from sire_core.filters import FilterLike
     from sire_core.index import Index
-    from sire_core.models.base import AnswerParts
     from sire_core.protocols import FloatArray, LanguageModel, WrapModel
     from sire_core.reason import PassageSource
     from sire_core.search.snapshot import SearchSnapshot

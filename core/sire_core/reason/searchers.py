@@ -10,7 +10,7 @@ import numpy as np
 
 from sire_core.errors import ConfigurationError
 from sire_core.telemetry import TraceSpan
-from sire_core.types import Hit, Unit, UnitKind
+from sire_core.types import Hit, PathStep, Unit, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.filters import FilterLike
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, WrapModel
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.validity import Day
-    from sire_core.types import PathStep
 
 Retrieve = Callable[[str, int], Awaitable[Sequence["Hit"]]]
 """Maps a query and a number to about as many hits, best first. Scores must be finite."""

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
+
+from typing_extensions import Unpack
 
 from sire_core.arguments import check_choice, unknown_name
 from sire_core.errors import ConfigurationError
 from sire_core.models.answer_parsing import without_thinking
 from sire_core.models.sync import run_sync
-from sire_core.reason.evidence import Merge
+from sire_core.reason.evidence import Admit, Merge
 from sire_core.reason.output_parsing import (
     as_query,
     choose_query,
@@ -38,14 +40,9 @@ from sire_core.reason.prompts import (
     with_examples,
 )
 from sire_core.reason.reasoning_run import HITS, ReasoningOptions, Run, Strategy, run_strategy
+from sire_core.reason.searchers import Searchable
 from sire_core.reason.steps import Answer, IntermediateAnswer, ReasoningStep, SubQuestion, Thought, Trace
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from sire_core.reason.evidence import Admit
-    from sire_core.reason.searchers import Searchable
-    from sire_core.types import Unit
+from sire_core.types import Unit
 
 _INTERMEDIATE = "Intermediate answer:"
 _FOLLOW_UP = re.compile(r"follow[ -]?up(?: question)?(?: \d+)?[^\w:]{0,3}:", re.IGNORECASE)

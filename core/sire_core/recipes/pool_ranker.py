@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from sire_core.protocols import Ranker
 from sire_core.settings import check_settings, setting
-
-if TYPE_CHECKING:
-    from sire_core.protocols import Ranker
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,14 +32,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sire_core.errors import ConfigurationError
+from sire_core.protocols import Recipe
 from sire_core.protocols.building import DEFAULT_PRESET
 from sire_core.settings import UnknownSettingError, UnusedSettingError, read_toml
-
-if TYPE_CHECKING:
-    from sire_core.protocols import Recipe
 
 _PRESET_TEXT = (
     "Named settings, which other settings change: `ours`, the defaults, or a name in the `published.toml` of the "

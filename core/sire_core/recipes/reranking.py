@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sire_core.errors import ConfigurationError
+from sire_core.protocols import Selector
 from sire_core.settings import check_settings, refuse_unused, setting
-
-if TYPE_CHECKING:
-    from sire_core.protocols import Selector
 
 
 @dataclass(frozen=True, slots=True)

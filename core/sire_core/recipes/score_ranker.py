@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sire_core.search.ranking import ScoredRanking
-from sire_core.types import PathStep
+from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sire_core.filters import Filter
     from sire_core.protocols import FloatArray, IntArray, Ranking, View
-    from sire_core.types import Unit
 
 
 @dataclass(frozen=True, slots=True)

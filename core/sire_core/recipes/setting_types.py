@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import Literal, TypedDict
 
-if TYPE_CHECKING:
-    from sire_core.protocols import Ranker
+from sire_core.protocols import Ranker
 
 
 class RecipeSettings(TypedDict, total=False):

@@ -10,14 +10,13 @@ from sire_core.documents.blocks import HEADING, Block, block_text
 from sire_core.documents.document_names import citation, cited_names, documents_of
 from sire_core.documents.heading_paths import title_path
 from sire_core.documents.markdown_sections import plain_heading
-from sire_core.search.snapshot import check_query
+from sire_core.search.snapshot import SearchSnapshot, check_query
 from sire_core.text.pluralize import count, count_units, kind_name, some
 from sire_core.text.snippets import snippet
 from sire_core.types import Hit, PathStep, Unit, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.protocols import View
-    from sire_core.search.snapshot import SearchSnapshot
 
 _SESSION = re.compile(r"^[ \t]*```[^\n]*\n[ \t]*>>> (?:[^`]|`(?!``))*```[ \t]*$|^[ \t]*>>> [^\n]*$", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")

@@ -22,7 +22,7 @@ from sire_core.documents.blocks import CODE, ITEM, QUOTE, ROW
 from sire_core.search.alike_words import AlikeWords
 from sire_core.search.context import Candidates, are_parts, ranked
 from sire_core.search.name_links import NameLinks
-from sire_core.search.pieces import line_above
+from sire_core.search.pieces import Piece, line_above
 from sire_core.search.unanswered import judge_hits
 from sire_core.settings import read_toml
 from sire_core.text.asking import AskingRules, asking_rules
@@ -32,7 +32,6 @@ from sire_core.text.words import UNSPACED, count_tokens, find_words, joined_part
 
 if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, DoubleArray
-    from sire_core.search.pieces import Piece
     from sire_core.types import Hit
 
 PASSAGES = 24

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from sire_core.errors import QueryError
-from sire_core.protocols import Prompt
+from sire_core.protocols import LanguageModel, Prompt
 from sire_core.text.asking import asking_rules
 from sire_core.text.languages import find_language, language
 from sire_core.text.lexicon import FUNCTION_WORDS
 from sire_core.text.words import find_words
-
-if TYPE_CHECKING:
-    from sire_core.protocols import LanguageModel
 
 _TURNS = 3  # Last turns of the user that are looked at
 _CARRIED = 8  # Maximum number of words that are carried over

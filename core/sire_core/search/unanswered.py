@@ -19,14 +19,21 @@ from sire_core.models.word_vectors import is_english
 from sire_core.search.alike_words import MIN_ALIKE_COSINE
 from sire_core.search.context import FEATURES, Candidates, ranked
 from sire_core.text.asking import asking_rules
-from sire_core.text.languages import ENGLISH, LANGUAGES, CompoundWords, find_language, language, language_among
+from sire_core.text.languages import (
+    ENGLISH,
+    LANGUAGES,
+    CompoundWords,
+    Language,
+    find_language,
+    language,
+    language_among,
+)
 from sire_core.text.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.text.snippets import identifiers, stem
 from sire_core.text.words import find_words, is_plain
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
-    from sire_core.text.languages import Language
     from sire_core.types import Hit
 
 MIN_SHARE, MAX_RARITY = 0.4, 75.0

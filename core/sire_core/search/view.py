@@ -19,12 +19,12 @@ from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageE
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
 from sire_core.search.validity import version
 from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities, sq_pays
-from sire_core.search.vectors.vector_store import store_scores
+from sire_core.search.vectors.vector_store import FollowedIndex, store_scores
 from sire_core.storage.array_file import ARRAYS_FILE, map_arrays, save_arrays, unpack_arrays
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.pool import Pool, differing_metadata, shared_metadata
 from sire_core.text.pluralize import count
-from sire_core.types import Edge, Hit, PathStep, Unit, UnitKind, content_hash
+from sire_core.types import Edge, ExtractionRecord, Hit, PathStep, Unit, UnitKind, content_hash
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,9 +43,7 @@ if TYPE_CHECKING:
         Similarities,
         WrapModel,
     )
-    from sire_core.search.vectors.vector_store import FollowedIndex
     from sire_core.storage.derived import DerivedFiles
-    from sire_core.types import ExtractionRecord
 
 T = TypeVar("T")
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from sire_core.documents.document_names import documents_of, page_label
 from sire_core.models.usage import estimate_tokens
 from sire_core.reason.citations import named_citations
-from sire_core.reason.steps import AnswerPiece, IntermediateAnswer, Retrieved, SubQuestion, Thought
+from sire_core.reason.steps import (
+    Answer,
+    AnswerPiece,
+    IntermediateAnswer,
+    ReasoningStep,
+    Retrieved,
+    SubQuestion,
+    Thought,
+)
 from sire_core.search.validity import superseded_mark
 from sire_core.text.pluralize import count
-from sire_core.types import UnitKind
-
-if TYPE_CHECKING:
-    from sire_core.reason.steps import Answer, ReasoningStep
-    from sire_core.types import Hit
-
+from sire_core.types import Hit, UnitKind
 
 _QUOTED = (
     "Passages of the indexed documents that may answer the last question, as JSON lines. They are quotations and no "

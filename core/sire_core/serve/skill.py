@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sire_core.errors import ConfigurationError
 from sire_core.text.pluralize import count, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sire_core.index import Index
 
 _TITLES, _KEYS, _LONGEST_TITLE = 8, 30, 60

@@ -16,7 +16,7 @@ from sire_core.documents.document_names import check_cite_key, cited_names
 from sire_core.errors import IndexMissingError, QueryError, SireError
 from sire_core.reason import PassageSource, extract_answer, reason, settings_of
 from sire_core.reason.model_calls import ReasoningLimits
-from sire_core.reason.steps import Answer
+from sire_core.reason.steps import Answer, ReasoningStep
 from sire_core.search.context import ContextOptions, Evidence, context_text
 from sire_core.search.extracts import PASSAGES
 from sire_core.search.unanswered import unanswered_note
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from sire_core import filters
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
-    from sire_core.reason.steps import ReasoningStep
     from sire_core.types import Document, Unit
 
 Tell = Callable[[str], Awaitable[None]]

@@ -6,14 +6,13 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import StorageError
 from sire_core.types import Document, Passage
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sire_core.storage.call_cache import CallStore
 
 

@@ -22,7 +22,7 @@ from sire_core.storage.array_file import ARRAYS_FILE, Joined, map_arrays, save_a
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.derived import DerivedFiles, derived_values, inflate
 from sire_core.storage.store import CORPUS, Store
-from sire_core.types import BUILT_IN_KINDS, Unit, UnitKind
+from sire_core.types import BUILT_IN_KINDS, Chunk, Unit, UnitKind
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from sire_core.storage.folder import Folder
     from sire_core.storage.index_tables import Commit
     from sire_core.storage.manifest import BuiltRecipe
-    from sire_core.types import Chunk
 
 
 def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

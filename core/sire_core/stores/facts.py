@@ -13,14 +13,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Union
 
-from sire_core.filters import Condition
+from sire_core.filters import Condition, Filter
 from sire_core.filters.conditions import FIELDS
 from sire_core.metadata_values import is_number
-
-if TYPE_CHECKING:
-    from sire_core.filters import Filter
 
 _MAX_KEYWORD_LETTERS = 200
 _ORDERED = ("lt", "lte", "gt", "gte")

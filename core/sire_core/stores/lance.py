@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sire_core.errors import ConfigurationError
 from sire_core.fork_handlers import register_after_fork
 from sire_core.stores.client_calls import check_width, in_turn, payload_of, reconstruct
-from sire_core.stores.facts import Joined, Number, narrow
+from sire_core.stores.facts import Joined, Number, Test, narrow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.filters import Filter
     from sire_core.protocols import FloatArray, MirroredUnit
-    from sire_core.stores.facts import Test
 
 T = TypeVar("T")
 

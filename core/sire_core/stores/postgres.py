@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.fork_handlers import keep_for_parent, register_after_fork
 from sire_core.stores.client_calls import check_width, reconstruct, valid_text
-from sire_core.stores.facts import Has, Joined, Number, facts_of, narrow, numbers_of
+from sire_core.stores.facts import Has, Joined, Number, Test, facts_of, narrow, numbers_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from sire_core.filters import Filter
     from sire_core.protocols import FloatArray, MirroredUnit
-    from sire_core.stores.facts import Test
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sire_core.errors import ConfigurationError
 from sire_core.fork_handlers import keep_for_parent, register_after_fork
 from sire_core.stores.client_calls import check_width, in_turn, payload_of, reconstruct
-from sire_core.stores.facts import Has, Joined, narrow, numbers_of
+from sire_core.stores.facts import Has, Joined, Test, narrow, numbers_of
 from sire_core.types import from_uuid, to_uuid
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from sire_core.filters import Filter
     from sire_core.protocols import FloatArray, MirroredUnit
-    from sire_core.stores.facts import Test
 
 T = TypeVar("T")
 

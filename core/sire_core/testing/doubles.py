@@ -16,18 +16,16 @@ import numpy as np
 
 from sire_core.errors import ConfigurationError, ModelError, RefusalError
 from sire_core.models.answer_parsing import strict_json_schema
-from sire_core.models.base import CheckedModel
+from sire_core.models.base import AnswerParts, CheckedModel
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.text.words import split_sentences, tokenize
-from sire_core.types import Entity, ExtractionRecord, Fact
+from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from sire_core.models.base import AnswerParts
     from sire_core.protocols import ChunkInContext, FloatArray
-    from sire_core.types import Chunk
 
 PREVIOUS_ANSWER = "\n\nPREVIOUS ANSWER\n"
 """Where a repair prompt shows the answer that could not be used."""

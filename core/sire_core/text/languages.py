@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sire_core.errors import ConfigurationError
 from sire_core.text.lexicon import FUNCTION_WORDS
 from sire_core.text.words import find_words, spelled_words, split_words, without_accents
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 UNDETERMINED = "und"
 """Code (ISO 639) of a text that is too short, or of code and numbers only; it is analysed as English."""

@@ -22,10 +22,9 @@ HEAD = '''"""Settings of all recipes as typed keywords; written by `tests/unit/r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import Literal, TypedDict
 
-if TYPE_CHECKING:
-    from sire_core.protocols import Ranker
+from sire_core.protocols import Ranker
 '''
 ALSO = {"base": " | Ranker", "rerank": ""}
 """Types of values beside the choices of a field; `rerank` takes the name of a cross-encoder, which is a `str`."""

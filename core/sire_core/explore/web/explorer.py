@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.explore.neighbourhood import grown
 from sire_core.explore.query_result import QueryResult, query_result
-from sire_core.explore.why_not import find_passages, why_not
+from sire_core.explore.why_not import WhyNot, find_passages, why_not
 from sire_core.recipes.registry import REGISTRY, recipe_with
 from sire_core.search.search_options import RETURNS
-from sire_core.types import UnitKind
+from sire_core.types import Unit, UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.explore.why_not import WhyNot
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Unit
 
 HITS = 5  # Unless a question says otherwise
 MOST_HITS = 100

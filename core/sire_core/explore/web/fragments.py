@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from sire_core.documents.blocks import HEADING
 from sire_core.documents.document_names import citation, cited_names
-from sire_core.explore.browse import PAGE, Page, document_ids, linked_document
+from sire_core.explore.browse import PAGE, EntityCard, Page, TableRow, document_ids, linked_document
 from sire_core.explore.highlight import plain_text
 from sire_core.explore.markdown_html import OutlineEntry, highlighted, markdown_html
-from sire_core.explore.picture import kind_name
+from sire_core.explore.picture import Picture, kind_name
 from sire_core.explore.result_page import left_out_html, link, region, table
 from sire_core.explore.short_titles import distinct_titles
 from sire_core.explore.templates import NEAREST, markup, render
@@ -20,12 +21,8 @@ from sire_core.metadata_values import shown_value
 from sire_core.search.extracts import extract_with_note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from markupsafe import Markup
 
-    from sire_core.explore.browse import EntityCard, TableRow
-    from sire_core.explore.picture import Picture
     from sire_core.explore.why_not import WhyNot
     from sire_core.protocols import Recipe
     from sire_core.search.snapshot import SearchSnapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,25 +32,21 @@ from sire_core.explore.templates import markup, render, style
 from sire_core.explore.web import fragments
 from sire_core.explore.web.explorer import HITS, MOST_HITS, Explorer, ExplorerQuery, known_or_first, number_of
 from sire_core.reason import STRATEGIES, Answer, AnswerPiece, PassageSource, reason
-from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
+from sire_core.reason.steps import IntermediateAnswer, ReasoningStep, Retrieved, SubQuestion, Thought
 from sire_core.search.explanation import text_below_title
 from sire_core.search.search_options import RETURNS
 from sire_core.search.unanswered import unanswered_note
 from sire_core.serve.outputs import found_text, sufficiency
 from sire_core.text.pluralize import count, shorten
-from sire_core.types import UnitKind
+from sire_core.types import Hit, UnitKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from markupsafe import Markup
     from starlette.datastructures import QueryParams
     from starlette.requests import Request
 
     from sire_core.explore.query_result import QueryResult
-    from sire_core.reason.steps import ReasoningStep
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Hit
 
     Parts = AsyncGenerator[str, None]
 

@@ -10,11 +10,13 @@ from contextlib import aclosing, suppress
 from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import BaseModel
 
 from sire_core.errors import ConfigurationError, ModelError, UnusableAnswerError
 from sire_core.models.answer_parsing import schema_hint, schema_name, strict_json_schema
-from sire_core.models.base import CheckedModel
+from sire_core.models.base import AnswerParts, CheckedModel
 from sire_core.models.openai.endpoint import OpenAIEndpoint, RequestForm
 from sire_core.models.openai.faults import (
     CONTEXT_WORDS,
@@ -28,18 +30,12 @@ from sire_core.models.openai.faults import (
 )
 from sire_core.models.openai.responses import ResponseBounds, finish_of, joined, thoughts_of
 from sire_core.models.prompt_format import render
-from sire_core.models.usage import credible_tokens, estimate_tokens
+from sire_core.models.usage import UsageLimits, credible_tokens, estimate_tokens
+from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import Completion, ModelRequest
 from sire_core.settings import refuse_untrusted
 from sire_core.telemetry import TraceSpan, start
 from sire_core.types import digest
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from sire_core.models.base import AnswerParts
-    from sire_core.models.usage import UsageLimits
-    from sire_core.models.usage_meter import UsageMeter
 
 _MAX_BYTES = 16 * 2**20
 _IMAGE_TOKENS = 800

@@ -15,14 +15,13 @@ from sire_core.models.embedding import BatchError, TextError, check_vectors
 from sire_core.models.openai.endpoint import OpenAIEndpoint, RequestForm
 from sire_core.models.openai.faults import CONTEXT_WORDS, RetryPolicy, explain_fault, status_of, words_of
 from sire_core.models.openai.responses import ResponseBounds
-from sire_core.models.usage import credible_tokens, estimate_tokens
+from sire_core.models.usage import UsageLimits, credible_tokens, estimate_tokens
 from sire_core.telemetry import start
 from sire_core.text.words import packed
 from sire_core.types import digest
 from sire_core.worker_pool import map_all
 
 if TYPE_CHECKING:
-    from sire_core.models.usage import UsageLimits
     from sire_core.protocols import FloatArray
 
 _KNOWN = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}

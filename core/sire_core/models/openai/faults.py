@@ -13,13 +13,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from typing_extensions import Self
 
 from sire_core.errors import ConfigurationError
 from sire_core.models.base import begun_at_end
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _REQUEST_FAULTS = frozenset({400, 404, 413, 415, 422, 501})
 """Statuses that refuse the form of a request."""

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.extend import ConfigurationError, EmbedderMismatchError, StorageError, base_title, name_key, replacing
-from sire_core.papers.iier.scorers import count_bits, newly_covered
+from sire_core.papers.iier.scorers import ChainScorer, WalkState, count_bits, newly_covered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.extend import DoubleArray, Embedder, FloatArray, IntArray, View
     from sire_core.papers.iier.chain_graph import ChainGraph
-    from sire_core.papers.iier.scorers import ChainScorer, WalkState
 
 PAIR_FEATURES = (
     "question",  # cosine of question and candidate

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
@@ -16,8 +17,6 @@ import numpy as np
 from sire_core.extend import GOLDEN, Prompt, ask_all, mixed, numbered, parse_order, untrusted_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sire_core.extend import DoubleArray, FloatArray, HashArray, IntArray, LanguageModel, Similarities, View
     from sire_core.papers.iier.chain_graph import ChainGraph
 

@@ -32,12 +32,11 @@ from sire_core.papers.iier.neural import (
     title_keywords,
 )
 from sire_core.papers.iier.rank import EvidenceChains, find_seeds, frontier, walk_chains
-from sire_core.papers.iier.scorers import ChainQuestion, HeuristicScorer, RandomScorer
+from sire_core.papers.iier.scorers import ChainQuestion, ChainScorer, HeuristicScorer, RandomScorer
 from sire_core.papers.iier.training_data import Decision, EncoderConfig, Examples, TextStep, TrainingConfig, path_labels
 
 if TYPE_CHECKING:
     from sire_core.extend import BoolArray, FloatArray, IntArray, PoolView, Question, SearchSnapshot, View
-    from sire_core.papers.iier.scorers import ChainScorer
 
 _START = {"question": 0.5, "chain": 0.2, "newly_covered": 0.2, "structural": 0.05, "similarity": 0.05, "keywords": 0.1}
 FIRST_WEIGHTS = tuple(_START.get(name, 0.0) for name in (*PAIR_FEATURES, *EDGE_FEATURES))

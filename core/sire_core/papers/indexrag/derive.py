@@ -32,11 +32,18 @@ from sire_core.extend import (
     text_length,
     unit_id,
 )
-from sire_core.papers.indexrag.bridges import JoinedFacts, ModelBridges, SourceDocument, SourceFact, gather_evidence
+from sire_core.papers.indexrag.bridges import (
+    BridgeEvidence,
+    BridgeFact,
+    JoinedFacts,
+    ModelBridges,
+    SourceDocument,
+    SourceFact,
+    gather_evidence,
+)
 
 if TYPE_CHECKING:
     from sire_core.extend import BuildView, Change, Delta, OutputChange
-    from sire_core.papers.indexrag.bridges import BridgeEvidence, BridgeFact
 
 
 @dataclass(frozen=True, slots=True)

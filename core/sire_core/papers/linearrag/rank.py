@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,8 +31,6 @@ from sire_core.extend import (
 from sire_core.papers.linearrag.derive import SENTENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sire_core.extend import BoolArray, DoubleArray, Filter, FloatArray, IntArray, Ranking, View
 
 

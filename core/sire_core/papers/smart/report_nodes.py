@@ -22,13 +22,12 @@ from sire_core.extend import (
     ranges,
     stable_order,
 )
-from sire_core.papers.smart.encoding_tree import first_members
+from sire_core.papers.smart.encoding_tree import EncodingTree, first_members
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.extend import BoolArray, BuildView, DoubleArray, HashArray, IdArray, Int32Array, IntArray, Unit
-    from sire_core.papers.smart.encoding_tree import EncodingTree
     from sire_core.papers.smart.entity_network import EntityNetwork, Statements
     from sire_core.papers.smart.entity_views import EvidenceView
 

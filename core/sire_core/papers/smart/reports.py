@@ -29,14 +29,13 @@ from sire_core.extend import (
     with_sources,
 )
 from sire_core.papers.smart import REPORTS, WRITTEN
-from sire_core.papers.smart.report_nodes import ReportForest, ReportTable, WrittenReports, tree_name
+from sire_core.papers.smart.report_nodes import ReportForest, ReportNode, ReportTable, WrittenReports, tree_name
 
 if TYPE_CHECKING:
     from sire_core.extend import BuildView, LanguageModel
     from sire_core.papers.smart.entity_network import EntityNetwork, NetworkStatement, Statements
     from sire_core.papers.smart.entity_views import EvidenceView
     from sire_core.papers.smart.perspectives import Perspective
-    from sire_core.papers.smart.report_nodes import ReportNode
 
 
 _MAX_TITLE_NAMES = 3

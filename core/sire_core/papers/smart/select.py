@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -33,8 +33,6 @@ from sire_core.papers.smart import REPORTS
 from sire_core.papers.smart.report_nodes import ReportTable, tree_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from sire_core.extend import FloatArray, Hit, IntArray, Ranking, View

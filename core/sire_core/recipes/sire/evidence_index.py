@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.arrays.grouping import by_appearance, distinct, numbered, positions_in, ranges
-from sire_core.arrays.lists import Lists, PackedTexts, arrays_of, record_of, word_keys
+from sire_core.arrays.lists import Lists, PackedTexts, Ragged, arrays_of, record_of, word_keys
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.arrays.products import all_products
 from sire_core.changes.runners import trim_memory
-from sire_core.documents.blocks import HEADING, block_text
+from sire_core.documents.blocks import HEADING, Block, block_text
 from sire_core.documents.heading_paths import path_of, title_path
 from sire_core.documents.markdown_sections import plain_heading
 from sire_core.knowledge.entity_graph import EntityGraph
@@ -40,12 +41,8 @@ from sire_core.storage.checksums import stored_texts, stored_values
 from sire_core.text.languages import ENGLISH, CompoundWords, Language, language
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from numpy.typing import NDArray
 
-    from sire_core.arrays.lists import Ragged
-    from sire_core.documents.blocks import Block
     from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IdArray, IntArray, View
 
 

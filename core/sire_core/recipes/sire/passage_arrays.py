@@ -7,7 +7,7 @@ import re
 import unicodedata
 from array import array
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +19,7 @@ from sire_core.arrays.lists import Lists, Ragged, weighted_sums, word_keys
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.changes.processes import ProcessRunner
 from sire_core.changes.runners import results_of
-from sire_core.documents.blocks import CODE, HEADING, PARAGRAPH, block_text
+from sire_core.documents.blocks import CODE, HEADING, PARAGRAPH, Block, block_text
 from sire_core.documents.heading_paths import is_path, title_path
 from sire_core.documents.markdown_sections import plain_heading, title_line
 from sire_core.extraction.headings import base_title
@@ -28,16 +28,12 @@ from sire_core.protocols import CarriedArrays
 from sire_core.search.passages import opening_name, titled_sentences
 from sire_core.text.languages import ENGLISH, UNDETERMINED, Language, language, plain_key, ranked_languages
 from sire_core.text.words import find_words, spelled_words, with_parts, without_link_targets
-from sire_core.types import hash64
+from sire_core.types import Unit, hash64
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from numpy.typing import NDArray
 
-    from sire_core.documents.blocks import Block
     from sire_core.protocols import BoolArray, FloatArray, HashArray, IdArray, Int32Array, IntArray, Runner, View
-    from sire_core.types import Unit
 
 
 LONGEST_NAME = 8

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.arrays.grouping import ranges, run_starts
-from sire_core.arrays.lists import word_keys
+from sire_core.arrays.lists import Lists, word_keys
 from sire_core.arrays.products import all_products, row_products
 from sire_core.recipes.sire.passage_arrays import (
     LONGEST_NAME,
@@ -28,7 +28,6 @@ from sire_core.text.words import word_pattern
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.arrays.lists import Lists
     from sire_core.protocols import BoolArray, DoubleArray, IntArray
     from sire_core.recipes.sire.evidence_index import EvidenceIndex
     from sire_core.recipes.sire.weights import Weights

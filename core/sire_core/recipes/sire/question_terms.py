@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from sire_core.text.asking import asking_rules
 from sire_core.text.languages import ENGLISH, Language, compound_parts, language, possible_parts, question_language
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from sire_core.protocols import DoubleArray, HashArray, IntArray
     from sire_core.recipes.sire.evidence_index import EvidenceIndex
 

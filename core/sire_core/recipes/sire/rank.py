@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,6 @@ from sire_core.text.words import find_words, with_parts
 from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, DoubleArray, IntArray, Ranking, Similarities, View
 

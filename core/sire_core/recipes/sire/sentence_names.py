@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
@@ -21,19 +22,23 @@ from sire_core.arrays.grouping import (
 from sire_core.arrays.lists import Lists, Ragged, arrays_of, record_of, word_keys
 from sire_core.extraction.foreign_names import CAPITALISED_NOUNS
 from sire_core.protocols import CarriedArrays
-from sire_core.recipes.sire.passage_arrays import LONGEST_NAME, longer_keys, name_words, untagged
+from sire_core.recipes.sire.passage_arrays import (
+    LONGEST_NAME,
+    PassageWords,
+    Vocabulary,
+    longer_keys,
+    name_words,
+    untagged,
+)
 from sire_core.text.languages import ENGLISH
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from numpy.typing import NDArray
 
     from sire_core.knowledge.edge_columns import NameLists
     from sire_core.knowledge.entity_graph import EntityGraph
     from sire_core.protocols import BoolArray, HashArray, IdArray, Int32Array, IntArray, View
-    from sire_core.recipes.sire.passage_arrays import PassageWords, Vocabulary
 
 _PARSED_LISTS = 5000
 """Lists whose names are words in memory at once."""

@@ -7,6 +7,7 @@ vectors are one voice among others. And an embedder may be worth nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from sire_core.search.ranking import best_first
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from sire_core.protocols import DoubleArray, FloatArray, View

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from sire_core.recipes.sire.trust import GATES, Trust, embedder_reliability, vec
 from sire_core.settings import read_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sire_core.protocols import DoubleArray, View
     from sire_core.recipes.sire.evidence_index import EvidenceIndex
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,8 +14,6 @@ from sire_core.arrays.lists import Lists
 from sire_core.text.languages import ENGLISH
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IdArray, Int32Array, IntArray
     from sire_core.recipes.sire.passage_arrays import PassageWords, Vocabulary
     from sire_core.recipes.sire.sentence_names import SpelledText

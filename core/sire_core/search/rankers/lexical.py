@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,22 +16,18 @@ from sire_core.text.asking import asking_rules
 from sire_core.text.languages import (
     ENGLISH,
     UNDETERMINED,
+    Language,
     language,
     language_code,
     question_language,
     ranked_languages,
 )
 from sire_core.text.words import indexed_words, spaced_text, word_pattern
-from sire_core.types import PathStep
+from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
     from sire_core.filters import Filter
     from sire_core.protocols import FloatArray, IntArray, Ranking, View
-    from sire_core.text.languages import Language
-    from sire_core.types import Unit
 
 _OWN = "auto"
 

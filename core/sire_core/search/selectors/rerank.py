@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,10 @@ from sire_core.protocols import Prompt, ReadableRanking
 from sire_core.search.ranking import answer_or_reason
 from sire_core.settings import check_settings, refuse_untrusted, setting
 from sire_core.text.snippets import snippet
-from sire_core.types import PathStep
+from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sire_core.protocols import DoubleArray, FloatArray, IntArray, LanguageModel, Ranking, View
-    from sire_core.types import Unit
 
 _RERANK_INSTRUCTIONS = (
     "The data holds a question and numbered passages. Name the {named} passages that together help most to answer the "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,6 @@ from sire_core.arrays.products import row_products
 from sire_core.search.ranking import best_first
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sire_core.protocols import FloatArray, IntArray, View
 
 _DERIVED_NAME = "bytes-1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,8 +17,6 @@ from sire_core.metadata_values import flat_metadata
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, FloatArray, IntArray, RankedSource, Ranking, VectorIndex, View
 
