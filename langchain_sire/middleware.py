@@ -109,7 +109,6 @@ class SireMiddleware(AgentMiddleware[SireState, Any, Any]):
         return await handler(self._with_passages(request))
 
     def _query(self, messages: Sequence[AnyMessage]) -> str | None:
-        """The query; None if a model has to write it."""
         questions = [str(message.text) for message in messages if isinstance(message, HumanMessage)]
         if isinstance(self._rewrite, BaseChatModel):
             return None if len(questions) > 1 else (questions or [""])[-1]

@@ -247,7 +247,6 @@ class SireVectorStore(VectorStore):
         return hit_to_langchain(hit, plain=self._plain)
 
     def _searched(self, options: Mapping[str, Any]) -> Index:
-        """The index with the recipe of a search."""
         return self.documents.searched(self.documents.asked(options))
 
 

@@ -55,7 +55,6 @@ def sire_data():
 
 @pytest.fixture(scope="session")
 def question():
-    """A question to the demo corpus."""
     from sire_core.data import demo_questions
 
     return demo_questions()[0].question

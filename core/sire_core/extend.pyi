@@ -112,6 +112,7 @@ from sire_core.search.rankers.lexical import Lexical as Lexical
 from sire_core.search.ranking import LiftedRanking as LiftedRanking
 from sire_core.search.ranking import NotedRanking as NotedRanking
 from sire_core.search.ranking import ScoredRanking as ScoredRanking
+from sire_core.search.ranking import WrappedRanking as WrappedRanking
 from sire_core.search.ranking import answer_or_reason as answer_or_reason
 from sire_core.search.ranking import best_first as best_first
 from sire_core.search.ranking import cosine_step as cosine_step

@@ -222,7 +222,6 @@ class Reader:
         return SearchSnapshot(view, recipe, both(self._configuration.allow, where))
 
     def _load_newest(self, *, wait: bool = False) -> _Generation:
-        """Return the newest generation."""
         stamp, last = self.files().stamp(), self._generation
         if last is not None and last.is_latest(stamp):
             return last

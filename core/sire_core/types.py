@@ -173,7 +173,6 @@ class _Text:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """Structure of the text."""
         from sire_core.documents.block_reading import stored_blocks
 
         return stored_blocks(self.text, self.layout)

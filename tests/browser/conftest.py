@@ -89,7 +89,6 @@ def address(folder):
 
 @pytest.fixture(name="explored", scope="session")
 def starts_a_page():
-    """For pages with other options."""
     return explored
 
 

@@ -9,14 +9,12 @@ SHOWN = 12
 
 
 def read(section, text=None):
-    """Return the ceilings of a section by name."""
     text = FILE.read_text(encoding="utf-8") if text is None else text
     body = re.search(rf"^\[{section}\]\n(.*?)(?=^\[|\Z)", text, re.MULTILINE | re.DOTALL)
     return {name: int(count) for name, count in re.findall(r"^(\w+) = (\d+)", body[1] if body else "", re.MULTILINE)}
 
 
 def lowered(section, counts, text):
-    """Return the text of the file with the counts that have fallen."""
     head, found, rest = text.partition(f"[{section}]\n")
     body, _, tail = rest.partition("\n[")
     for name, ceiling in read(section, text).items():

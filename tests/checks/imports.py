@@ -83,7 +83,6 @@ def ring(module):
 
 
 def leading_out(imports):
-    """Imports of the kernel that lead to a neighbour."""
     return [
         (module, target)
         for module, targets in imports.runtime.items()

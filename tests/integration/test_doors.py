@@ -29,7 +29,6 @@ OF_SEARCHES = {"as_of": "2030-01-01", "returns": "units", "title_key": "heading"
 
 
 def sources(folder: Path) -> Path:
-    """The corpus as files."""
     place = folder.parent / "sources"
     place.mkdir(exist_ok=True)
     for name, text in [("long", LONG), *OTHERS]:

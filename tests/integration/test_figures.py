@@ -32,7 +32,6 @@ def unmarked(text):
 
 
 def disagreements(tables):
-    """What has more than one figure."""
     figures = {}
     for table in tables:
         for what, figure in table.figures():

@@ -177,7 +177,6 @@ def test_native_extraction_keeps_every_step_that_was_paid(tmp_path, undisturbed)
     entities = []
 
     def one_step(call) -> bool:
-        """The last of the steps of a passage."""
         return bool(call.fields.get("entities")) and call.fields.get("title") == "Corvo" and not entities.append(call)
 
     faults = Moody("refusal", one_step)

@@ -42,7 +42,6 @@ def client(server, **settings):
 
 
 async def gather(parts):
-    """The pieces, and the completion."""
     came = [part async for part in parts]
     assert [type(part) for part in came[:-1]] == [str] * (len(came) - 1)
     assert isinstance(came[-1], Completion)

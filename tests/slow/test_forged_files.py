@@ -59,7 +59,6 @@ def forge(file, rng: random.Random) -> None:
 
 
 def actions(index: Index):
-    """What a user does with an index."""
     yield lambda: index.search("Who founded the mill in Drava 3?", 10)
     yield lambda: index.search("Kovac", 5, filter="tenant=a")
     yield lambda: index.search("Kovac", 5, filter="title=Title 3", returns="units")

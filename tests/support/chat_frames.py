@@ -16,7 +16,6 @@ _WORD = re.compile(r"\S+\s*|\s+")
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """A JSON value."""
     return HttpResponse(status, json.dumps(value).encode("utf-8"), dict(headers or {}))
 
 
@@ -29,7 +28,6 @@ def error_response(status: int, message: str, headers: Mapping[str, str] | None 
 def whole_answer(
     body: Mapping[str, Any], number: int, message: Mapping[str, Any], finish: str, *, usage: bool = True
 ) -> dict[str, Any]:
-    """A `chat.completion`."""
     choice = {"index": 0, "message": message, "finish_reason": finish}
     answer = _frame(body, number, "chat.completion", [choice])
     return answer | {"usage": _usage(body, message)} if usage else answer

@@ -32,7 +32,6 @@ DAMAGES = ("flip", "zero tail", "cut", "swap", "edit", "empty", "gone")
 
 
 def damage(file: Path, how: str, rng: random.Random, others: Sequence[Path]) -> None:
-    """Damage a file."""
     whole = file.read_bytes()
     place = rng.randrange(max(1, len(whole)))
     if how == "gone":
@@ -70,7 +69,6 @@ the header of the file, pages cut off or added, a page of an earlier version of 
 
 
 def damage_page(file: Path, how: str, rng: random.Random, earlier: bytes) -> None:
-    """Damage a page of a database, or of its log."""
     whole = bytearray(file.read_bytes())
     size = int.from_bytes(whole[16:18], "big") if whole.startswith(b"SQLite") else 4096
     size = 65536 if size == 1 else size

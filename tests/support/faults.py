@@ -72,12 +72,10 @@ FaultPlan = Callable[[ScriptedCall], "Fault | None"]
 
 
 def no_faults(_call: ScriptedCall) -> Fault | None:
-    """All goes well."""
     return None
 
 
 def at_calls(faults: Mapping[int, Fault]) -> FaultPlan:
-    """Faults by call number, 1 for the first."""
     _check(faults.values())
     return lambda call: faults.get(call.number)
 

@@ -78,7 +78,6 @@ class LoopbackServer:
         self._writers: set[asyncio.StreamWriter] = set()
 
     def start(self) -> None:
-        """Listen."""
         ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(ready,), name="scripted-server", daemon=True)
         self._thread.start()
@@ -243,16 +242,13 @@ class ModelServer(ABC):
 
     @property
     def base_url(self) -> str:
-        """What a client takes as its `base_url`."""
         return f"http://127.0.0.1:{self._http.port}/v1"
 
     def start(self) -> Self:
-        """Listen."""
         self._http.start()
         return self
 
     def stop(self) -> None:
-        """Close."""
         self._http.stop()
 
     def __enter__(self) -> Self:

@@ -113,7 +113,6 @@ class LangChain:
         return self.reader(path).load()
 
     def read(self, folder, **options):
-        """Documents of a folder."""
         return self.reader(folder, **options).load()
 
     @staticmethod

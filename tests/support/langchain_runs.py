@@ -77,7 +77,6 @@ class Runs(BaseCallbackHandler):
 
     @property
     def searches(self):
-        """The ids of searches."""
         return [run_id for kind, _, run_id in self.begun if kind == "search"]
 
     @property

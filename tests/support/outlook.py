@@ -101,7 +101,6 @@ def _properties(head: bytes, texts: Mapping[int, str], times: Mapping[int, int] 
 
 
 def compound_file(tree: Tree) -> bytes:
-    """A compound file of streams and folders."""
     return _CompoundFile(tree).content()
 
 

@@ -48,7 +48,6 @@ class DistinctVectors(HashEmbedder):
     fingerprint = "distinct"
 
     async def embed(self, texts, kind="document"):
-        """Embed texts."""
         seeds = [zlib.crc32(" ".join(tokenize(text)).encode()) for text in texts]
         noise = [np.random.default_rng(seed).standard_normal(self.dimension) for seed in seeds]
         vectors = await super().embed(texts, kind) + 0.02 * np.array(noise, dtype=np.float32)

@@ -9,7 +9,6 @@ import pytest
 
 
 def _end(words):
-    """How a command ends."""
     from sire_core.cli.app import app
 
     with pytest.raises(SystemExit) as ended:

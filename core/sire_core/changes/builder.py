@@ -317,7 +317,6 @@ class Builder:
 
 
 def _log_failures(failures: Sequence[Failure]) -> None:
-    """Log a warning for each failure."""
     for failure in failures:
         _logger.warning("failed, and tried again by the next build: %s: %s", failure.where, failure.reason)
 
@@ -357,7 +356,6 @@ def _check_units(deltas: Mapping[str, Delta], names: Mapping[str, str], chunks: 
 
 
 def _wrong_edge(edge: Edge) -> str:
-    """Return what is wrong with an edge; empty if nothing is."""
     if not all(isinstance(value, str) for value in (edge.kind, edge.source, edge.target)):
         return f"the edge {edge} has something else where an id belongs"
     with suppress(TypeError, OverflowError):
@@ -367,7 +365,6 @@ def _wrong_edge(edge: Edge) -> str:
 
 
 def _wrong_unit(unit: Unit, chunks: Container[str]) -> str:
-    """Return what is wrong with a unit; empty if nothing is."""
     texts = (unit.id, unit.text, unit.title, *unit.chunk_ids, *unit.entity_keys, *unit.source_ids)
     if foreign := [value for value in texts if not isinstance(value, str)]:
         return f"the unit {unit.id!r} has {foreign[0]!r} where a text belongs"

@@ -47,7 +47,6 @@ class _PassageItems(Sequence[Any]):
         self._view, self._units = view, units
 
     def decoder(self) -> RecordDecoder:
-        """Decoder of the records of all parts."""
         return self._view.record_decoder([unit.id for unit in self._units])
 
     def __len__(self) -> int:
@@ -73,7 +72,6 @@ class _PassagePart:
     records: Mapping[str, bytes]  # As they are stored, by id of the unit
 
     def items(self, decode: RecordDecoder) -> list[Item]:
-        """Return the passages as items."""
         records = decode(self.records)
         return [
             Item(unit.id, position, 0, PassageInput(unit, chunks, records.get(unit.id)))
@@ -174,7 +172,6 @@ async def _mapped(
 def _rows_of_steps(
     shared: tuple[Sequence[Step], RecordDecoder], part: _PassagePart | Sequence[Item]
 ) -> list[PackedRows]:
-    """Rows of one part of the items, by step."""
     steps, decode = shared
     items = part.items(decode) if isinstance(part, _PassagePart) else part
     return [PackedRows.of(_rows(step, items)) for step in steps]

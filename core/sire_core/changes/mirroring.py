@@ -281,7 +281,6 @@ class _Reader:
         self._chunks = {chunk.id: chunk for chunk in self._store.chunks()}
 
     def read(self, ids: Sequence[str], held: Sequence[str]) -> list[MirroredUnit]:
-        """Return the units that are in the pool, in the given order."""
         stored = {unit.id: (unit, vector) for unit, vector in self._store.units_of(ids, self._owners)}
         replaced = set(held)
         units = []

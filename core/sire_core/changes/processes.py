@@ -167,7 +167,6 @@ class _Worker:
         self._task: _Task | None = None
 
     def answer(self, task: _Task, part: bytes) -> tuple[bytes, bytes]:
-        """Kind and content of the answer to a part."""
         process = self._process
         if process is None or process.poll() is not None:
             try:
@@ -243,7 +242,6 @@ def answer_parts() -> None:
 
 
 def _answered(function: Callable[[Any, Any], Any], shared: Any, content: bytes) -> tuple[bytes, bytes]:
-    """Kind and content of the answer to a part."""
     try:
         part = pickle.loads(content)  # noqa: S301 - of the process that started this one
     except Exception as error:  # noqa: BLE001 - of what the user's objects import

@@ -197,7 +197,6 @@ def _reach(address: str) -> None:
 
 
 def _work(function: Callable[[S, P], R], key: str, held: Sequence[Any], part: P) -> R:
-    """One task, in a worker."""
     import ray
 
     if key not in _shared:

@@ -59,7 +59,6 @@ class _Group(TyperGroup):
         super().__init__(**{**attributes, "commands": _Commands()})
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -140,6 +139,5 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Options of `sire` itself."""
     if context.invoked_subcommand is None:
         say(_FIRST_STEPS if on_terminal() else context.get_help())

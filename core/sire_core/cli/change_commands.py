@@ -126,7 +126,6 @@ def _say_gone(gone: Sequence[str], sources: Sequence[Path]) -> None:
 
 
 def _say_interrupted(folder: Path | None, before: Manifest) -> None:
-    """Say what an interrupted change left."""
     state = "is unchanged" if before.generation else "has no documents yet"
     stored = f"{folder} {state}, and the finished part of the work is stored. Run the same command again to resume."
     done = stored if folder is not None and folder.exists() else "Nothing was written. Run the same command again."

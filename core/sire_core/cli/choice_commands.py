@@ -80,7 +80,6 @@ def _list(recipes_: list[Recipe]) -> None:
 
 
 def _model_use(recipe: Recipe) -> str:
-    """The use that a build makes of a model, if it has one."""
     writes = any(organizer.needs_summaries for organizer in recipe.organizers)
     uses = [word for word, is_used in (("extraction", recipe.needs_records), ("texts", writes)) if is_used]
     return ", ".join(uses) or "nothing"

@@ -232,7 +232,6 @@ def _tables_of(experiment: Experiment, names: Sequence[str]) -> list[Experiment]
 
 
 def _runs(files: Sequence[Path], dataset: DataSet, config: EvalConfig) -> list[EvalRow]:
-    """Rows of other systems' runs."""
     from sire_core.evaluate.trec_files import read_run, row_of_run
 
     sample = dataset.sample(config.limit, config.seed)

@@ -194,7 +194,6 @@ def reembed(
 
 
 def _take_place(folder: Path, new: Path, generation: int) -> None:
-    """Put the new folder in the place of the old one."""
     from sire_core.storage.folder import Folder, replace_folder
 
     with Folder(folder).writing():

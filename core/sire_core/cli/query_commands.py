@@ -171,7 +171,6 @@ def say_hit(number: int, hit: Hit, question: str) -> None:
 
 
 def _origin(hit: Hit) -> str:
-    """Documents of a hit, with its pages."""
     return ", ".join(filter(None, (documents_of(hit), page_label(hit))))
 
 

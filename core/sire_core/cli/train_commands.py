@@ -105,7 +105,6 @@ def run_training(folder: Path, source: TrainingData, config: TrainingConfig, pro
 def _in_memory(
     source: TrainingData, folder: Path, extractions: Path | None, progress: Progress
 ) -> Iterator[tuple[Index, DataSet]]:
-    """Index a data set in memory."""
     dataset = load_dataset(folder)
     options = IndexOptions(
         recipe="iier",

@@ -139,7 +139,6 @@ def _head_leaves(lines: Sequence[str], stop: int) -> Iterator[_Leaf]:
 
 
 def _paragraphs(text: str, starts: Sequence[int]) -> list[_Leaf]:
-    """Paragraphs of a text without marks."""
     leaves: list[_Leaf] = []
     row, size = 0, len(starts)
     for match in _PARAGRAPH.finditer(text):

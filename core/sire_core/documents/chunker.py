@@ -382,7 +382,6 @@ def _chunk(document: Document, position: int, passage: Passage, spoken: str) -> 
 
 
 def _common_prefix(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """The common prefix of some paths."""
     shared = paths[0]
     for path in paths[1:]:
         same = 0

@@ -106,7 +106,6 @@ def with_furniture(
 
 
 def _kind_of(kind: str, level: int, words: str) -> str:
-    """Kind of a block by its words alone."""
     if kind not in (PARAGRAPH, ITEM, QUOTE):
         return kind
     if not any(map(str.isalnum, words)):

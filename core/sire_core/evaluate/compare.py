@@ -242,7 +242,6 @@ def _local_reranker() -> str:
 
 
 def _questions_of(index: Index) -> tuple[Question, ...]:
-    """Questions made from the text of an index."""
     made = made_questions(LinkedPassages.of(index.snapshot()), _MADE)
     if len(made) < FEW:
         raise CorpusError(

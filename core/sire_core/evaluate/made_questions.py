@@ -423,7 +423,6 @@ def _if_clear(question: str) -> str:
 
 
 def _about_names(linked: LinkedPassages, rng: np.random.Generator, max_names: int) -> Iterator[MadeQuestion]:
-    """Questions about names that a few passages mention."""
     view = linked.snapshot.view
     graph = EntityGraph.of(view)
     is_seen = _visible(linked.snapshot)[graph.chunk_positions[graph.passages]]

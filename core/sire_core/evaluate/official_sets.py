@@ -79,7 +79,6 @@ def _beir(path: Path) -> LoadedSet:
 
 
 def _judged_set(documents: Iterable[Document], queries: Iterable[tuple[str, str]], judged: Judgements) -> LoadedSet:
-    """Documents with text, and the queries that are judged."""
     questions = []
     for name, text in queries:
         if grades := judged.get(str(name)):

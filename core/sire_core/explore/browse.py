@@ -378,7 +378,6 @@ def _of_tree(snapshot: SearchSnapshot, kind: str, tree: str) -> Sequence[int]:
 
 
 def _passage(snapshot: SearchSnapshot, chunk: int) -> Unit | None:
-    """The unit of a visible chunk."""
     return Names.of(snapshot).unit(snapshot.view.pool.chunk_ids[chunk].decode()) or _shared(snapshot, chunk)
 
 

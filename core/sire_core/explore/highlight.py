@@ -47,7 +47,6 @@ def shared_words(question: str, text: str) -> list[str]:
 
 
 def _form(word: str, spoken: Language) -> str:
-    """The form under which words of a language are compared."""
     return form_stem(word.lower()) if spoken.is_english else stem(word.lower(), spoken)
 
 

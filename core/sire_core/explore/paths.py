@@ -331,7 +331,6 @@ def _shares(words: Sequence[str]) -> str:
 
 
 def _short(note: str) -> str:
-    """The number in a note."""
     _, mark, rest = note.partition("cosine ")
     if mark:
         return f"cosine {rest.split(' ', 1)[0].rstrip(',')}"

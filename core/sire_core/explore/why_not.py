@@ -131,7 +131,6 @@ async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int 
 
 
 async def _passages(ranking: Ranking, snapshot: SearchSnapshot) -> list[int]:
-    """Positions of the ranked passages, in order."""
     positions, _ = await ranking.top(min(_FAR, snapshot.size))
     distinct: dict[int, None] = {}
     for position in positions.tolist():

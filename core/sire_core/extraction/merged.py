@@ -103,7 +103,6 @@ def _merge_entities(first: Sequence[Entity], second: Sequence[Entity]) -> tuple[
 
 
 def _with_merged_ids(fact: Fact, same: Mapping[str, str]) -> Fact:
-    """A fact with ids of the merged record."""
     triples = tuple(
         Triple(same.get(t.head, t.head), t.predicate, same.get(t.tail, t.tail), t.strength) for t in fact.triples
     )

@@ -318,7 +318,6 @@ def with_entities(fact: FactAnswer, entities: Sequence[EntityAnswer]) -> FactAns
 
 
 def _distinct(names: Iterable[str]) -> dict[str, str]:
-    """Distinct names by key."""
     by_key: dict[str, str] = {}
     for name in names:
         if key := name_key(name):
@@ -449,7 +448,6 @@ class ModelExtractor:
         return [decided[index] if index in decided else next(extracted) for index in range(len(group))]
 
     def _undisputed(self, item: ChunkInContext) -> ExtractionRecord | None:
-        """The record of a chunk that needs no call."""
         if not item.chunk.text.strip():
             return validate(ExtractionRecord("", self._model.fingerprint, self._prompt_name, "empty"), item.chunk)
         size = count_tokens(item.chunk.text)

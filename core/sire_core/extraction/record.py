@@ -87,7 +87,6 @@ def to_json(record: ExtractionRecord) -> str:
 
 
 def _given(**values: Any) -> dict[str, Any]:
-    """The values that are not empty."""
     return {name: value for name, value in values.items() if value}
 
 
@@ -196,7 +195,6 @@ class _Lookup:
                 self.names.setdefault(name_key(name), entity.id)
 
     def entity(self, reference: str) -> str | None:
-        """Id of the referenced entity; None if there is none."""
         return reference if reference in self.ids else self.names.get(name_key(reference))
 
     def end(self, text: str) -> str | None:

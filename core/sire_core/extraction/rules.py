@@ -284,7 +284,6 @@ class _Draft:
         self._descriptions: dict[str, str] = {}
 
     def begin(self, table: NameTable, section: TextSection, sex: str) -> None:
-        """Go on to a section."""
         self._table = table
         self._section = section
         self._sex = sex
@@ -302,7 +301,6 @@ class _Draft:
             self._aliases[cached_key(title)] = {self._section.subject: None, **self._aliases.get(cached_key(title), {})}
 
     def add(self, sentence: str, mentions: list[Mention]) -> None:
-        """Turn a sentence into a fact."""
         if not _is_statement(sentence):
             return  # a stub such as "Population:"
         names = (sentence[mention.start : mention.end] for mention in mentions if mention.type not in VALUES)

@@ -45,7 +45,6 @@ def _paragraphs(root: Any) -> list[str]:
 
 
 def _titles_of_cells(root: Any) -> list[str]:
-    """Titles that are taken from a cell."""
     titles = (value.text or "" for title in root.iter(f"{_CHART}title") for value in title.iter(f"{_CHART}v"))
     return [text for words in titles if (text := plain_text(words))]
 

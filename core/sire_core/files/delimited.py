@@ -55,7 +55,6 @@ def read_values(text: str, delimiter: str) -> str:
 
 
 def _split(line: str, delimiter: str) -> list[str]:
-    """Values of one line."""
     try:
         return next(csv.reader([line], delimiter=delimiter), [])
     except csv.Error:

@@ -144,7 +144,6 @@ class _OfficeElement:
     depth: int
 
     def texts(self, name: str) -> list[str]:
-        """Texts of all parts of a name."""
         parts = self.element.iterchildren(f"{_MATH}{name}")
         return [_office(part, self.words, self.depth + 1) for part in parts]
 
@@ -153,7 +152,6 @@ class _OfficeElement:
         return "".join(self.texts(name)[:1])
 
     def sign(self, name: str, default: str) -> str:
-        """A character that the properties name."""
         for properties in self.element:
             if isinstance(properties.tag, str) and properties.tag.endswith("Pr"):
                 setting = properties.find(f"{_MATH}{name}")

@@ -189,7 +189,6 @@ class _Regions:
                 self._open[-1].linked += region.linked
 
     def add(self, text: str) -> None:
-        """Note text of the page."""
         if self._open and not self._around["title"]:
             self._run.append((text, self._around["link"] > 0))
 

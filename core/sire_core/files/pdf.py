@@ -179,7 +179,6 @@ def _is_next(above: Line, line: Line, usual: float) -> bool:
 
 
 def _body_size(pages: Sequence[list[Line]]) -> float:
-    """The size of most letters."""
     letters: Counter[float] = Counter()
     for page in pages:
         for line in page:

@@ -167,7 +167,6 @@ class _Letters:
         self.clear()
 
     def clear(self) -> None:
-        """Begin a line."""
         self.letters.clear()
         self.positions.clear()
         self.gaps.clear()
@@ -175,7 +174,6 @@ class _Letters:
         self.anchor = -1  # the letter that those which follow are raised above
 
     def add(self, letter: str, position: int) -> None:
-        """Add a letter or a mark."""
         self.letters.append(letter)
         self.positions.append(position)
 
@@ -324,7 +322,6 @@ def _is_raised(page: Any, position: int, before: int) -> bool:
 
 
 def _spelled(letters: Sequence[str]) -> str:
-    """Letters as words, with the letters of ligatures."""
     plain = _LIGATURE.sub(lambda match: _LIGATURES[match[0]], "".join(letters))
     return " ".join(_CONTROLS.sub(" ", _UNNAMED_BULLET.sub("\u2022 ", plain)).split())
 

@@ -208,7 +208,6 @@ def _text_column(line: str) -> int:
 
 
 def _written(stanzas: Sequence[_Stanza], body: int, level: int) -> Iterator[str]:
-    """Blocks of Markdown."""
     heads = Counter(stanza.column for stanza in stanzas if stanza.column < body and stanza.is_first)
     columns = sorted(heads)
     code: list[str] = []

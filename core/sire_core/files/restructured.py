@@ -198,7 +198,6 @@ class _Writer:
         self._depth = 0
 
     def blocks(self, node: Any) -> str:
-        """Yield the children of a node as blocks."""
         return "\n\n".join(filter(None, (self._block(child) for child in node.children)))
 
     def _block(self, node: Any) -> str:

@@ -122,7 +122,6 @@ class _Reader:
         self._odd_marks: set[Any] = set()  # marks of fields that are no fields
 
     def text(self) -> str:
-        """The whole file."""
         self._margins("header")
         self._read_story(self._document.element.body)
         self._margins("footer")
@@ -411,7 +410,6 @@ def _chosen(mark: Any) -> str:
 
 
 def _ruby_parts(element: Any) -> list[Any]:
-    """Base and reading of a ruby."""
     from lxml import etree
 
     parts = [element.find(f"{WORDPROCESSING}{name}") for name in ("rubyBase", "rt")]

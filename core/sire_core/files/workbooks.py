@@ -55,7 +55,6 @@ def _read_workbook(source: Source) -> tuple[str, str]:
 
 
 def _sheet_parts(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Names in the archive of the sheets, by their titles."""
     books = [relation.part for relation in part_relations(archive, "").values() if relation.kind == "officeDocument"]
     if not books:
         return {}
@@ -92,7 +91,6 @@ def _rich_text(item: Any) -> str:
 
 
 def _sheet_table(book: Any, sheet: Any, strings: list[str] | None) -> str:
-    """The cells of a sheet as a table."""
     parser_class = _parser_class()
     with sheet._get_source() as source:  # noqa: SLF001 (openpyxl's own cells repeat empty ones up to the last column)
         parser = parser_class(

@@ -227,7 +227,6 @@ def _plain(value: Any) -> Any:
 
 
 def _scalar(value: Any, key: str) -> Any:
-    """A value as plain JSON."""
     value = _plain(value)
     if value is None or isinstance(value, (str, bool)):
         return value

@@ -133,7 +133,6 @@ async def with_summaries(delta: Delta, view: BuildView) -> Delta:
 
 
 def _prompt_part(unit: Unit) -> tuple[str, tuple[str, ...]]:
-    """The part of a unit that is in the prompt."""
     return unit.text, unit.chunk_ids[:SHOWN_PASSAGES]
 
 

@@ -385,7 +385,6 @@ class _Sorted:
         self._values = values[self._order]
 
     def rows(self, wanted: NDArray[Any]) -> IntArray:
-        """Return the rows that have one of distinct values."""
         starts = np.searchsorted(self._values, wanted, side="left")
         return self._order[ranges(starts, np.searchsorted(self._values, wanted, side="right") - starts)]
 

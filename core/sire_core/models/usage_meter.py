@@ -170,7 +170,6 @@ def with_meter(model: LanguageModel, meter: UsageMeter, stage: str = "") -> Lang
 
 
 async def _counted(meters: _Meters, parts: AnswerParts, request: ModelRequest) -> AnswerParts:
-    """Pass an answer on, and count it."""
     size = _size(request)
     came: list[str] = []
     async with counted(meters, size, request.max_tokens) as used, aclosing(parts) as walk:
@@ -191,7 +190,6 @@ async def _counted(meters: _Meters, parts: AnswerParts, request: ModelRequest) -
 
 
 def _size(request: ModelRequest) -> int:
-    """Tokens of the prompt."""
     return estimate_tokens(request.prompt.instructions) + estimate_tokens(request.prompt.data)
 
 

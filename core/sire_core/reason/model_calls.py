@@ -137,7 +137,6 @@ class ModelCalls:
             yield part
 
     def _ready(self, prompt: Prompt, *, last: bool) -> LanguageModel:
-        """The model, if it may be asked."""
         model = self._answering if last else self._thinking
         if model is None:
             raise StoppedError("model_failed", "there is no language model")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypedDict
 
 from sire_core.arguments import limits_of, named
@@ -132,18 +133,11 @@ def run_strategy(
     named(strategy.name.replace("-", "_"), options, {*ReasoningOptions.__annotations__, *strategy.settings})
     bounds = limits_of(options.get("limits"), ReasoningLimits)
     check_language_model(options.get("model"))
-    return _steps(strategy, index, question, options, bounds, edits or {})
+    return _steps(strategy, partial(_start, strategy, index, question, options, bounds, edits or {}))
 
 
-async def _steps(
-    strategy: Strategy,
-    index: Searchable,
-    question: str,
-    options: ReasoningOptions,
-    bounds: ReasoningLimits,
-    edits: Mapping[int, str],
-) -> AsyncGenerator[ReasoningStep, None]:
-    run = await _start(strategy, index, question, options, bounds, edits)
+async def _steps(strategy: Strategy, start: Callable[[], Awaitable[Run]]) -> AsyncGenerator[ReasoningStep, None]:
+    run = await start()
     note = ""
     with start_span("invoke_agent", strategy.name, {"gen_ai.agent.name": strategy.name, "sire.k": run.k}) as span:
         run.calls.span = span
@@ -194,7 +188,6 @@ async def _start(
 
 
 def _outcome(answer: Answer) -> dict[str, Any]:
-    """Attributes of an answer for a span."""
     return {
         "sire.stop": answer.stop,
         "sire.sufficient": answer.sufficient,

@@ -133,15 +133,12 @@ class _RetrieverSearcher:
         self._positions: dict[str, int] = {}
 
     def with_models(self, wrap: WrapModel | None) -> _RetrieverSearcher:  # noqa: ARG002 - it asks nobody
-        """Itself."""
         return self
 
     def span(self, query: str, k: int) -> TraceSpan:  # noqa: ARG002 - the retriever's own framework traces it
-        """No span."""
         return TraceSpan()
 
     async def rank(self, query: str, n: int) -> _Listed:
-        """Search."""
         scores: dict[int, float] = {}
         for hit in list(await self._retrieve(query, n))[:n]:
             position = self._positions.setdefault(hit.unit.id, len(self._hits))
@@ -158,11 +155,9 @@ class _RetrieverSearcher:
         *,
         step: bool = False,  # noqa: ARG002 - as above
     ) -> Ranking:
-        """The ranking as it is."""
         return ranking
 
     async def hits(self, ranking: Ranking, k: int) -> list[Hit]:
-        """Hits with the scores and reasons of the ranking."""
         positions, scores = await ranking.top(k)
         return [
             replace(self._hits[position], score=score, path=ranking.path(position))
@@ -170,11 +165,9 @@ class _RetrieverSearcher:
         ]
 
     async def context(self, ranking: Ranking, k: int) -> list[Hit]:
-        """The hits as they came."""
         return await self.hits(ranking, k)
 
     async def background(self, hits: Sequence[Hit]) -> list[str]:  # noqa: ARG002 - it knows nothing more
-        """Nothing."""
         return []
 
 
@@ -193,9 +186,7 @@ class _Listed:
         )
 
     def scores_at(self, positions: IntArray) -> FloatArray:
-        """Scores; 0 for what was not found."""
         return np.array([self._scores.get(position, 0.0) for position in positions.tolist()], dtype=np.float32)
 
     def path(self, position: int) -> tuple[PathStep, ...]:  # noqa: ARG002 - the retriever gives no reasons
-        """No reasons."""
         return ()

@@ -221,7 +221,6 @@ def without_idle(make: Callable[..., Recipe], chosen: Mapping[str, Any], others:
 
 
 def _read(recipe: str, package: str) -> Published:
-    """Read a `published.toml`."""
     try:
         content = read_toml(package, "published.toml")
         presets = {name: _values(settings) for name, settings in content.get("presets", {}).items()}

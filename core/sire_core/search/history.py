@@ -52,7 +52,6 @@ def _listed(history: Sequence[Any]) -> Sequence[Any]:
 
 
 def _turn(turn: Any) -> tuple[str, str]:
-    """The role and the text of a turn."""
     if isinstance(turn, str):
         return "user", turn
     if isinstance(turn, Mapping):

@@ -195,35 +195,12 @@ class LiftedRanking:
         return self._explain(position)
 
 
-class NotedRanking:
-    """A ranking every path of which ends with one more step, such as that a model failed.
+class WrappedRanking:
+    """A ranking over another one, whose order, scores and steps it has; a subclass changes some of them.
 
     Args:
-        ranking: The order and the scores.
-        step: What is said of every position.
+        ranking: The other one.
     """
-
-    __slots__ = ("_ranking", "_step")
-
-    def __init__(self, ranking: Ranking, step: PathStep) -> None:
-        self._ranking = ranking
-        self._step = step
-
-    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
-        """The best `n` positions and their scores."""
-        return await self._ranking.top(n)
-
-    def scores_at(self, positions: IntArray) -> FloatArray:
-        """Scores of given positions."""
-        return self._ranking.scores_at(positions)
-
-    def path(self, position: int) -> tuple[PathStep, ...]:
-        """The ranking's own steps, and the one more."""
-        return (*self._ranking.path(position), self._step)
-
-
-class PathsLater:
-    """A ranking whose hits get their steps later: most passages that a context is chosen from are not quoted."""
 
     __slots__ = ("_ranking",)
 
@@ -237,6 +214,35 @@ class PathsLater:
     def scores_at(self, positions: IntArray) -> FloatArray:
         """Scores of given positions."""
         return self._ranking.scores_at(positions)
+
+    def path(self, position: int) -> tuple[PathStep, ...]:
+        """Why a position is where it is."""
+        return self._ranking.path(position)
+
+
+class NotedRanking(WrappedRanking):
+    """A ranking every path of which ends with one more step, such as that a model failed.
+
+    Args:
+        ranking: The order and the scores.
+        step: What is said of every position.
+    """
+
+    __slots__ = ("_step",)
+
+    def __init__(self, ranking: Ranking, step: PathStep) -> None:
+        super().__init__(ranking)
+        self._step = step
+
+    def path(self, position: int) -> tuple[PathStep, ...]:
+        """The ranking's own steps, and the one more."""
+        return (*self._ranking.path(position), self._step)
+
+
+class PathsLater(WrappedRanking):
+    """A ranking whose hits get their steps later: most passages that a context is chosen from are not quoted."""
+
+    __slots__ = ()
 
     def path(self, position: int) -> tuple[PathStep, ...]:  # noqa: ARG002 - later
         """No steps."""

@@ -328,7 +328,6 @@ class SearchSnapshot:
         return await self.view.embed_query(query), self.view.vectors([hit.unit.id for hit in hits])
 
     def _require_visible(self, hits: Sequence[Hit]) -> None:
-        """Refuse hits that a search of this snapshot cannot return."""
         positions, allowed = self.view.places(), self.view.allowed(self.where)
         for hit in hits:
             position = positions.get(hit.unit.id)

@@ -212,7 +212,6 @@ class NeighborsArguments(ToolArguments):
     @model_validator(mode="before")
     @classmethod
     def _result_id(cls, values: Any) -> Any:
-        """Take `id` alone for that of a result."""
         if isinstance(values, Mapping) and "id" in values and "passage" not in values:
             return {**{word: value for word, value in values.items() if word != "id"}, "passage": values["id"]}
         return values

@@ -85,7 +85,6 @@ def _pieces(arrays: Mapping[str, Saved]) -> Iterator[bytes | memoryview]:
 
 
 def _arrays_in(content: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of `_pieces` as views."""
     length = int.from_bytes(content[:_LENGTH].tobytes(), "little")
     described = json.loads(content[_LENGTH : _LENGTH + length].tobytes())
     start = _aligned(_LENGTH + length)

@@ -51,7 +51,6 @@ _logger = logging.getLogger(__name__)
 
 
 def _with_checksum(*row: object) -> tuple[object, ...]:
-    """Return a row with its checksum."""
     return (*row, row_checksum(row))
 
 

@@ -115,7 +115,6 @@ def _prepared(connection: sqlite3.Connection, mode: str, schema: str, path: Path
 
 
 def _tables(connection: sqlite3.Connection, schema: str) -> tuple[set[str], set[str]]:
-    """Return the tables of a file and those of a schema."""
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
     return tables, set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema))
 

@@ -217,7 +217,6 @@ def unit_of(row: tuple[Any, ...]) -> Unit:
 
 
 def _unit_row(unit: Unit, owner: str, vector: FloatArray) -> tuple[object, ...]:
-    """Return the row of a unit."""
     return (
         unit.id,
         owner,

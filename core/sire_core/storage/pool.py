@@ -437,7 +437,6 @@ def _renumbered(pool: Pool, commit: Commit, number: Mapping[str, int]) -> IntArr
 
 
 def _among(ids: IdArray, wanted: set[str]) -> BoolArray:
-    """Return which ids are in a small set."""
     raw = {name.encode() for name in wanted}
     beginnings = np.array(sorted(raw), dtype=ids.dtype)
     is_wanted = np.isin(_beginnings(ids), _beginnings(beginnings))

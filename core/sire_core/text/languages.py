@@ -258,7 +258,6 @@ def language_among(question: str, codes: Iterable[str]) -> Language:
 
 
 def _own_letters(word: str) -> Sequence[tuple[str, float]]:
-    """Languages whose own letters a word has."""
     return [(code, _LETTER_WEIGHT) for code, letters in _letters_of_languages() if letters.search(word)]
 
 

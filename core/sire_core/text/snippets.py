@@ -121,7 +121,6 @@ def read_sentences(text: str, blocks: Sequence[Block] | None = None) -> list[Sen
 
 
 def _cut(block: str) -> list[str]:
-    """The sentences of a paragraph."""
     sentences: list[list[str]] = []
     for number, part in enumerate(map(one_line, split_sentences(block))):
         if number and _goes_on(sentences[-1]):

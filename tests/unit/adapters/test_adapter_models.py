@@ -86,7 +86,6 @@ QUESTION = "Which ship sank in a gale?"
 
 
 def letters(texts):
-    """Counts of letters."""
     return [[float(text.count(letter)) + 0.1 for letter in "abcdefgh"] for text in texts]
 
 

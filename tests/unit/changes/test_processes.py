@@ -39,7 +39,6 @@ def processes():
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A real cluster on this machine."""
     ray = pytest.importorskip("ray")
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     yield RayRunner(part_size=8)

@@ -38,7 +38,6 @@ def read(folder, name, content):
 
 
 def word(body, parts=(), relations=""):
-    """A Word file with a body, further parts, and relations to them."""
     made = io.BytesIO()
     docx.Document().save(made)
     changed = io.BytesIO()

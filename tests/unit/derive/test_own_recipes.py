@@ -26,7 +26,6 @@ GUIDE = Path(__file__).parents[3] / "docs" / "extending" / "method.md"
 
 
 def sentences(passages):
-    """Every sentence with its passage."""
     units = [
         Unit("", UnitKind.PROPOSITION, text, passage.unit.chunk_ids)
         for passage in passages

@@ -153,7 +153,6 @@ class Small:
         return found
 
     def bridges(self):
-        """Entities that have bridging facts."""
         view = self.index.view()
         return {unit.text.split()[0] for unit in view.units(range(view.size)) if unit.kind == UnitKind.BRIDGE}
 

@@ -26,7 +26,6 @@ def world(request, tmp_path_factory):
 
 
 def vectors_of(index, kind):
-    """Vectors of the units of a kind by their text."""
     view = index.view()
     units = view.units(range(view.size))
     return {unit.text: view.matrix[place] for place, unit in enumerate(units) if str(unit.kind) == kind}

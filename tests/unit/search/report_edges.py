@@ -8,7 +8,6 @@ from sire_core.types import UnitKind
 
 
 def trees_from_edges(view):
-    """Read the edges of the pool one by one."""
     reports = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.REPORT.value)).tolist()
     number = {bytes(name): at for at, name in enumerate(view.ids)}
     entities, named, mentions, children = {}, [], [], []

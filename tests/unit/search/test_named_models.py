@@ -41,7 +41,6 @@ class KeyServer(LoopbackServer):
 
     @property
     def named(self):
-        """As `rerank_model` names it."""
         return f"m@http://127.0.0.1:{self.port}/v1"
 
 

@@ -151,7 +151,6 @@ HINDI = [
 
 
 def _firsts(pages: list[str], question: str, *rankers: str) -> set[str]:
-    """The pages that rankers find first."""
     with Index(recipe="flat") as index:
         index.build([Document(str(number), text) for number, text in enumerate(pages)])
         snapshot = index.snapshot()

@@ -417,7 +417,6 @@ def _lists(explorer: Explorer, snapshot: SearchSnapshot, here: Mapping[str, str]
 
 
 async def _document(explorer: Explorer, here: QueryParams) -> Parts:
-    """A document to read."""
     name, recipe = here.get("id", ""), here.get("recipe", "")
     yield _reading()
     snapshot = await explorer.snapshot(recipe)

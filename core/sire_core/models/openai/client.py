@@ -251,7 +251,6 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
                     yield completion
 
     def _span(self, request: ModelRequest, *, stream: bool = False) -> TraceSpan:
-        """Begin the span of a request."""
         attributes = {
             "gen_ai.provider.name": "openai",
             "gen_ai.request.model": self.model,

@@ -168,7 +168,6 @@ class InteractionGraph(OrganizerBase):
                 yield phrases
 
     def _links(self, view: BuildView, keywords: KeywordTable, vectors: FloatArray) -> PassageLinks:
-        """All edges between passages."""
         size = len(view.chunk_units)
         kinds: dict[str, Any] = {}
         if self.use_struc:

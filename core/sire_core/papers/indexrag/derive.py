@@ -168,7 +168,6 @@ class _Units(Step):
         ]
 
     def _passages(self, groups: Sequence[Group], context: Context) -> list[list[Entry]]:
-        """Return the passages of the first document of each group."""
         first = [group.entries[0].item for group in groups]
         entries = context.tables[_StatedDocuments.name].entries(first)
         return [entries[document] for document in first]
@@ -187,7 +186,6 @@ class _Units(Step):
 
 
 def _facts(entries: Sequence[Entry]) -> list[_Line]:
-    """Distinct facts of a document."""
     passages_of: dict[str, list[int]] = {}
     for number, entry in enumerate(entries):
         for fact in entry.body[1]:
@@ -366,7 +364,6 @@ class _Entities(Step):
 
 
 def _document(name: str, entries: Sequence[Entry]) -> SourceDocument:
-    """Build a document from its rows."""
     names: dict[str, list[str]] = {}
     facts: list[SourceFact] = []
     for _, chunks, names_by_key, stated in (entry.body for entry in entries):

@@ -280,6 +280,5 @@ def _nearest(
 
 
 def _row(matrix: csr_array[np.bool_], number: int) -> list[int]:
-    """Columns of a row."""
     columns: list[int] = matrix.indices[matrix.indptr[number] : matrix.indptr[number + 1]].tolist()
     return columns

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.extend import Delta, OrganizerBase, Unit, UnitKind
 from sire_core.papers.trees.similarity_tree import by_abstractiveness
-from sire_core.papers.trees.tree import TreeSettings, tree_delta
+from sire_core.papers.trees.tree import SummaryTree, TreeSettings
 
 if TYPE_CHECKING:
     from sire_core.extend import BuildView, Change
@@ -57,4 +57,5 @@ class CrossTree(OrganizerBase):
         if overviews:
             levels[1] = [*overviews, *levels.get(1, ())]
         nodes = [*leaves, *aggregates]
-        return await tree_delta(nodes, UnitKind.CROSS_SUMMARY, "cross", self.tree, change, view, joining=levels)
+        tree = SummaryTree(UnitKind.CROSS_SUMMARY, "cross", self.tree, view)
+        return await tree.update(nodes, change, joining=levels)

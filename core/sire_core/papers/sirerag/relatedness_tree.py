@@ -27,7 +27,7 @@ from sire_core.extend import (
     setting,
     unit_id,
 )
-from sire_core.papers.trees.tree import TreeSettings, grow
+from sire_core.papers.trees.tree import SummaryTree, TreeSettings
 
 if TYPE_CHECKING:
     from sire_core.extend import BuildView, Change, Delta, OutputChange, Result, Table
@@ -107,12 +107,8 @@ class RelatednessTree(Derivation):
         if not self.summaries:
             return replace(result.delta, state=state)
         leaves = self._leaves(result)
-        tree = await grow(
+        tree = await SummaryTree(UnitKind.REL_SUMMARY, "rel", self.tree, view).grow(
             leaves,
-            UnitKind.REL_SUMMARY,
-            "rel",
-            self.tree,
-            view,
             stored=view.state().get("tree"),
             full=result.is_new or len(change.added) == len(view.chunks),
             replacements=_replacements(result.outputs[_Aggregates.name]),
@@ -170,7 +166,6 @@ class _Aggregates(Step):
         yield Row(digest(*(fact for fact, *_ in facts), size=8), [name, facts])
 
     def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
-        """Return the units of the aggregates."""
         wanted = {fact for group in groups for entry in group.entries for fact, *_ in entry.body[1]}
         facts = context.tables[_Facts.name].data(wanted)
         return [self._output(group, facts) for group in groups]

@@ -161,7 +161,6 @@ class _Pool:
         self._shared: dict[tuple[int, int], float] = {}
 
     def add(self, view: str, trees: Iterator[EncodingTree]) -> None:
-        """Add trees of a view that are new."""
         for tree in trees:
             if tree not in self._known:
                 self._known.add(tree)

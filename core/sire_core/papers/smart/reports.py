@@ -106,7 +106,6 @@ def central_names(weights: Mapping[int, float], statements: Iterable[NetworkStat
 
 
 def _spelled_names(weights: Mapping[int, float], statements: Iterable[NetworkStatement]) -> dict[int, str]:
-    """Return the first name of each weighted vertex that statements name."""
     names: dict[int, str] = {}
     for statement in statements:
         for vertex, name in statement.names.items():

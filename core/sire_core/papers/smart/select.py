@@ -21,6 +21,7 @@ from sire_core.extend import (
     PathStep,
     QueryError,
     UnitKind,
+    WrappedRanking,
     by_appearance,
     check_settings,
     count_tokens,
@@ -94,7 +95,6 @@ class ReportSelector:
 
 
 def _trees_of_perspective(perspective: str, trees: ReportTrees, view: View) -> frozenset[str]:
-    """Return the trees that a search names."""
     first = {tree: at for at, tree in reversed(list(trees.trees.items()))}
     units = dict(zip(first, view.units(list(first.values())), strict=True))
     views = {tree: str(unit.metadata.get("view", "")) for tree, unit in units.items()}
@@ -105,7 +105,7 @@ def _trees_of_perspective(perspective: str, trees: ReportTrees, view: View) -> f
     return matching
 
 
-class _SelectedRanking:
+class _SelectedRanking(WrappedRanking):
     """Hits and reports as far as they were read; the order only grows."""
 
     def __init__(
@@ -119,7 +119,7 @@ class _SelectedRanking:
         question: FloatArray,
     ) -> None:
         self._settings = settings
-        self._ranking = ranking
+        super().__init__(ranking)
         self._k = k
         self._view = view
         self._trees = trees
@@ -144,7 +144,6 @@ class _SelectedRanking:
 
     @property
     def of_passages(self) -> Ranking:
-        """The ranking for a search of passages."""
         return self if self._settings.bring else _WithoutReports(self)
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
@@ -153,10 +152,6 @@ class _SelectedRanking:
             await self._grow()
         end = self._context_size(n)
         return np.asarray(self._order[:end], dtype=np.int64), np.asarray(self._scores[:end], dtype=np.float32)
-
-    def scores_at(self, positions: IntArray) -> FloatArray:
-        """Return the ranker's scores."""
-        return self._ranking.scores_at(positions)
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Explain why the ranker chose a hit, or which entities a report was chosen for."""

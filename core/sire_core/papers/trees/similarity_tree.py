@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.extend import Delta, OrganizerBase, Unit, UnitKind, count_tokens, split_sentences, unit_id
-from sire_core.papers.trees.tree import TreeSettings, cluster_units, tree_delta
+from sire_core.papers.trees.tree import SummaryTree, TreeSettings, cluster_units
 
 if TYPE_CHECKING:
     from sire_core.extend import BuildView, Change
@@ -62,16 +62,8 @@ class SimilarityTree(OrganizerBase):
         leaves, overviews = by_abstractiveness(view) if self.hierarchy else (view.chunk_units, ())
         entity_clusters = await self._by_entities(leaves, view) if self.entity_clusters else []
         joining = {1: overviews} if overviews else {}
-        return await tree_delta(
-            leaves,
-            UnitKind.SIM_SUMMARY,
-            "sim",
-            self.tree,
-            change,
-            view,
-            extra_clusters=entity_clusters,
-            joining=joining,
-        )
+        tree = SummaryTree(UnitKind.SIM_SUMMARY, "sim", self.tree, view)
+        return await tree.update(leaves, change, extra_clusters=entity_clusters, joining=joining)
 
     async def _by_entities(self, leaves: Sequence[Unit], view: BuildView) -> list[list[int]]:
         """Cluster chunks by their entities, as positions among the leaves; chunks without entities stay out."""

@@ -49,51 +49,6 @@ class TreeSettings:
         return asdict(self)
 
 
-async def grow(
-    leaves: Sequence[Unit | str],
-    kind: UnitKind,
-    name: str,
-    settings: TreeSettings,
-    view: BuildView,
-    *,
-    stored: Mapping[str, Any] | None = None,
-    full: bool = False,
-    altered: Collection[str] = (),
-    replacements: Mapping[str, str] | None = None,
-    extra_clusters: Sequence[Sequence[int]] = (),
-    joining: Mapping[int, Sequence[Unit | str]] | None = None,
-) -> Delta:
-    """Bring summaries over leaves up to date, level by level; without a stored state all of them are new.
-
-    The state to store is `tree`; `figures` has the share of the accepted drift that is used up.
-    """
-    before = TreeState.from_json(stored or {})
-    old_state = before if before.embedder == view.fingerprints[0] and not full else TreeState()
-    joining = joining or {}
-    writer = LayerWriter(kind, name, settings, view)
-    levels: list[TreeLevel] = []
-    new_units: dict[str, Unit] = {}
-    below: Sequence[Unit | str] = list(leaves)
-    succession = dict(replacements or {})
-    for number in range(1, settings.depth + 1):
-        old = (
-            old_state.levels[number - 1]
-            if number <= len(old_state.levels) and not (extra_clusters and number == 1)
-            else None
-        )
-        leaf_changes = (altered, extra_clusters) if number == 1 else ((), ())
-        level, written, succession = await writer.write(number, below, old, succession, *leaf_changes)
-        levels.append(level)
-        new_units |= written
-        summaries = dict.fromkeys(cluster.summary for cluster in level.clusters if cluster.summary)
-        below = [*(new_units.get(summary, summary) for summary in summaries), *joining.get(number, ())]
-        if not below:
-            break
-    while levels and not levels[-1].clusters:
-        levels.pop()
-    return _difference(before, TreeState(tuple(levels), view.fingerprints[0]), new_units, name)
-
-
 def _difference(before: TreeState, after: TreeState, new_units: Mapping[str, Unit], name: str) -> Delta:
     remaining = after.summaries
     old, new = before.edges(), after.edges()
@@ -103,43 +58,6 @@ def _difference(before: TreeState, after: TreeState, new_units: Mapping[str, Uni
         put_edges=tuple(Edge("child", *ends) for ends in new if ends not in old),
         drop_edges=tuple(Edge("child", *ends) for ends in old if ends not in new),
         state={"tree": after.as_json(), "figures": {f"drift_{name}": after.drift}},
-    )
-
-
-async def tree_delta(
-    leaves: Sequence[Unit],
-    kind: UnitKind,
-    name: str,
-    settings: TreeSettings,
-    change: Change,
-    view: BuildView,
-    *,
-    extra_clusters: Sequence[Sequence[int]] = (),
-    joining: Mapping[int, Sequence[Unit | str]] | None = None,
-) -> Delta:
-    """Update a tree that is all that an organizer builds; see `grow`."""
-    state = view.state()
-    is_first = "tree" not in state
-    # The id of a passage with copies stays the same when its copies change.
-    copies = {unit.id: list(unit.chunk_ids) for unit in view.chunk_units if len(unit.chunk_ids) > 1}
-    before = state.get("copies", {})
-    tree = await grow(
-        leaves,
-        kind,
-        name,
-        settings,
-        view,
-        stored=state.get("tree"),
-        full=len(change.added) == len(view.chunks),
-        altered={unit for unit in (*before, *copies) if before.get(unit) != copies.get(unit)},
-        extra_clusters=extra_clusters,
-        joining=joining,
-    )
-    return replace(
-        tree,
-        drop_units=(*tree.drop_units, *((unit.id for unit in view.units()) if is_first else ())),
-        drop_edges=(*tree.drop_edges, *(view.edges() if is_first else ())),
-        state={**(tree.state or {}), "copies": copies},
     )
 
 
@@ -154,15 +72,84 @@ _OriginRows = list[tuple[int, list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class LayerWriter:
-    """Clusters and summarises the levels of one tree."""
+class SummaryTree:
+    """Clusters and summarises nodes level by level; keeps what a change leaves as it is."""
 
     kind: UnitKind  # kind of the summaries
     name: str  # name of the tree
     settings: TreeSettings  # how the tree grows
     view: BuildView  # vectors, summariser, randomness
 
-    async def write(
+    async def grow(
+        self,
+        leaves: Sequence[Unit | str],
+        *,
+        stored: Mapping[str, Any] | None = None,
+        full: bool = False,
+        altered: Collection[str] = (),
+        replacements: Mapping[str, str] | None = None,
+        extra_clusters: Sequence[Sequence[int]] = (),
+        joining: Mapping[int, Sequence[Unit | str]] | None = None,
+    ) -> Delta:
+        """Bring summaries over leaves up to date, level by level; without a stored state all of them are new.
+
+        The state to store is `tree`; `figures` has the share of the accepted drift that is used up.
+        """
+        before = TreeState.from_json(stored or {})
+        old_state = before if before.embedder == self.view.fingerprints[0] and not full else TreeState()
+        joining = joining or {}
+        levels: list[TreeLevel] = []
+        new_units: dict[str, Unit] = {}
+        below: Sequence[Unit | str] = list(leaves)
+        succession = dict(replacements or {})
+        for number in range(1, self.settings.depth + 1):
+            old = (
+                old_state.levels[number - 1]
+                if number <= len(old_state.levels) and not (extra_clusters and number == 1)
+                else None
+            )
+            leaf_changes = (altered, extra_clusters) if number == 1 else ((), ())
+            level, written, succession = await self._write(number, below, old, succession, *leaf_changes)
+            levels.append(level)
+            new_units |= written
+            summaries = dict.fromkeys(cluster.summary for cluster in level.clusters if cluster.summary)
+            below = [*(new_units.get(summary, summary) for summary in summaries), *joining.get(number, ())]
+            if not below:
+                break
+        while levels and not levels[-1].clusters:
+            levels.pop()
+        return _difference(before, TreeState(tuple(levels), self.view.fingerprints[0]), new_units, self.name)
+
+    async def update(
+        self,
+        leaves: Sequence[Unit],
+        change: Change,
+        *,
+        extra_clusters: Sequence[Sequence[int]] = (),
+        joining: Mapping[int, Sequence[Unit | str]] | None = None,
+    ) -> Delta:
+        """Update a tree that is all that an organizer builds; see `grow`."""
+        view, state = self.view, self.view.state()
+        is_first = "tree" not in state
+        # The id of a passage with copies stays the same when its copies change.
+        copies = {unit.id: list(unit.chunk_ids) for unit in view.chunk_units if len(unit.chunk_ids) > 1}
+        before = state.get("copies", {})
+        tree = await self.grow(
+            leaves,
+            stored=state.get("tree"),
+            full=len(change.added) == len(view.chunks),
+            altered={unit for unit in (*before, *copies) if before.get(unit) != copies.get(unit)},
+            extra_clusters=extra_clusters,
+            joining=joining,
+        )
+        return replace(
+            tree,
+            drop_units=(*tree.drop_units, *((unit.id for unit in view.units()) if is_first else ())),
+            drop_edges=(*tree.drop_edges, *(view.edges() if is_first else ())),
+            state={**(tree.state or {}), "copies": copies},
+        )
+
+    async def _write(
         self,
         number: int,
         nodes: Sequence[Unit | str],
@@ -324,7 +311,6 @@ class _Nodes:
         self._units = {node.id: node for node in nodes if isinstance(node, Unit)}
 
     def units(self, ids: Collection[str]) -> Mapping[str, Unit]:
-        """Return at least these units, by id."""
         missing = [wanted for wanted in ids if wanted not in self._units]
         self._units.update((unit.id, unit) for unit in (self._view.units(missing) if missing else ()))
         return self._units

@@ -205,7 +205,6 @@ class _Sources:
 
     @classmethod
     def of(cls, view: View, positions: IntArray, languages_of_passages: NDArray[Any]) -> _Sources:
-        """Read the sources of passages from their metadata."""
         pointers, chunks = view.chunk_pointers
         first = chunks[pointers[positions]]  # all chunks of a passage have the same metadata
         number, metadata = view.chunk_metadata
@@ -227,7 +226,6 @@ def _path(metadata: Mapping[str, Any]) -> str:
 
 @lru_cache(1 << 13)  # the next generation has most of them, too
 def _path_words(path: str, code: str) -> HashArray:
-    """Hashes of the stems of a path."""
     spoken = language(code)
     return distinct(stem_keys(spoken.words(path.replace("_", " ").replace("&", " and ")), spoken))
 

@@ -183,7 +183,6 @@ def _settled(word: str, code: str) -> str:
 
 
 def _languages_of_tagged(words: Sequence[str]) -> NDArray[np.str_]:
-    """Codes of the languages of words."""
     if _LANGUAGE_MARK not in "".join(words):  # all are English
         return np.full(len(words), ENGLISH, dtype="U3")
     return np.array([word.partition(_LANGUAGE_MARK)[2] or ENGLISH for word in words], dtype="U3")

@@ -101,13 +101,11 @@ def foreign_stems(question: str, index: EvidenceIndex, words: Sequence[str]) -> 
 
 
 def _languages(question: str, index: EvidenceIndex) -> list[Language]:
-    """Languages of an index, that of the question first."""
     codes = index.language_codes
     return [language(code) for code in dict.fromkeys((question_language(question, codes), *codes))]
 
 
 def _stems_of(words: list[str], spoken: Language, index: EvidenceIndex) -> list[int]:
-    """Numbers of the stems of some words that an index has."""
     if not words or len(words) > _MAX_COMPOUNDS:
         return []
     numbers = index.stems(stem_keys(words, spoken))
@@ -115,7 +113,6 @@ def _stems_of(words: list[str], spoken: Language, index: EvidenceIndex) -> list[
 
 
 def _parts(word: str, spoken: Language, index: EvidenceIndex) -> tuple[str, ...]:
-    """The parts of a compound."""
     possible = possible_parts(word, spoken.min_part)
     if not possible:
         return ()

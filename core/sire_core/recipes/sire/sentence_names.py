@@ -171,7 +171,6 @@ class _SortedNames:
 
     @classmethod
     def of(cls, keys: HashArray, owners: IntArray) -> _SortedNames:
-        """From ascending keys and the entity of each."""
         starts = np.flatnonzero(run_starts(keys))
         counts = np.diff(np.append(starts, len(keys)))
         return cls(np.append(keys[starts], np.uint64(0)), np.append(starts, 0), np.append(counts, 0), owners)

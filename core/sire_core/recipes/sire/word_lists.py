@@ -98,7 +98,6 @@ class WordLists:
 
 
 def _nothing() -> WordLists:
-    """Lists of no passages."""
     lists, array = Lists.of_lengths((), ()), np.zeros(0, dtype=np.int64)
     return WordLists(**{entry.name: lists if entry.type == "Lists" else array for entry in fields(WordLists)})  # type: ignore[arg-type] # as its fields say
 
@@ -173,7 +172,6 @@ class _NewWords(NamedTuple):
     def of(
         cls, rows: IntArray, passages: PassageWords, text: SpelledText, recurring: BoolArray, words: HashArray
     ) -> _NewWords:
-        """Go through passages."""
         fragments, all_sentences = passages.parts["fragments"], passages.parts["sentences"]
         places = ranges(passages.words.starts[rows], passages.words.lengths(rows))
         by_passage = passages.parts["headings"]
@@ -208,6 +206,5 @@ def _numbers_of(vocabulary: Vocabulary, used: Sequence[Int32Array], words: HashA
 
 
 def _distinct_stems(lists: Lists, number: Int32Array) -> Lists:
-    """Distinct stems of lists of words."""
     stems = number[lists.values]
     return Lists.of_pairs(lists.owners()[stems >= 0], stems[stems >= 0], len(lists))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.search.rankers.lexical import Lexical
-from sire_core.search.ranking import ScoredRanking
+from sire_core.search.ranking import ScoredRanking, WrappedRanking
 from sire_core.search.vectors.flat import Flat
 from sire_core.settings import check_settings, setting
 
@@ -80,7 +80,6 @@ class _Fused:
         return fused if self._allowed is None else np.where(self._allowed[positions], fused, -np.inf).astype(np.float32)
 
     def path(self, position: int) -> tuple[PathStep, ...]:
-        """Why a position is where it is, by each ranking."""
         return tuple(step for ranking in self._rankings for step in ranking.path(position))
 
     def _scored(self, scores: FloatArray) -> ScoredRanking:
@@ -117,13 +116,13 @@ class ExcludeKinds:
         return _Stripped(await self.ranker.rank(query, n, view, where), kept)
 
 
-class _Stripped:
+class _Stripped(WrappedRanking):
     """Reads the ranking as far as it takes."""
 
-    __slots__ = ("_kept", "_ranking")
+    __slots__ = ("_kept",)
 
     def __init__(self, ranking: Ranking, kept: BoolArray) -> None:
-        self._ranking = ranking
+        super().__init__(ranking)
         self._kept = kept
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
@@ -135,14 +134,6 @@ class _Stripped:
             if np.count_nonzero(keep) >= n or len(positions) < reach:
                 return positions[keep][:n], scores[keep][:n]
             reach *= 2
-
-    def scores_at(self, positions: IntArray) -> FloatArray:
-        """The ranker's scores."""
-        return self._ranking.scores_at(positions)
-
-    def path(self, position: int) -> tuple[PathStep, ...]:
-        """The ranker's reasons."""
-        return self._ranking.path(position)
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,7 +211,6 @@ class _StoreRanking:
         return scores if self._allowed is None else np.where(self._allowed[positions], scores, np.float32(-np.inf))
 
     def path(self, position: int) -> tuple[PathStep, ...]:
-        """Why a position is where it is."""
         if position in self._waiting:
             cosine = float(self._view.matrix[position] @ self._question)
             return (PathStep("store", (), f"cosine {cosine:.3f}, not yet in the user's vector store"),)
