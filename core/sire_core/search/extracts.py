@@ -28,7 +28,7 @@ from sire_core.settings import read_toml
 from sire_core.text.asking import AskingRules, asking_rules
 from sire_core.text.languages import language_among
 from sire_core.text.snippets import Sentence, cut_around, identifiers, read_sentences, stems
-from sire_core.text.words import UNSPACED, count_tokens, find_words, joined_parts
+from sire_core.text.words import UNSPACED, count_tokens, find_words, joined_parts, uncontracted
 
 if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, DoubleArray
@@ -56,6 +56,7 @@ _MAX_SENTENCE_LETTERS, _MAX_SENTENCE_TOKENS = 600, 120  # Of a sentence that is 
 _FOLLOWED = 3  # The first hits, to which links count
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
 _CELL = 40  # Characters of a cell that needs the head of its column
+_EMPTY = "(empty)"
 _CODE_MARGIN = "    "
 _MARKS_BEFORE = re.compile(r"(?:[>*+-]\s+)*")
 _FRAGMENT = re.compile(
@@ -158,6 +159,7 @@ class ScoredSentences:
         numbers = numbers or list(range(1, len(hits) + 1))
         passages = ranked(hits[number - 1] for number in numbers)
         asking = asking_rules(language_among(question, (hit.unit.language for hit in hits)))
+        question = uncontracted(question) if asking.spoken.is_english else question
         every = [Candidates.of(question, passages, by_sentence=True, part=part) for part in asking.parts(question)]
         own = _own_features(question, asking, every[0])
         parts = [np.concatenate([one.features[:, :5], own], axis=1) for one in every]
@@ -376,9 +378,9 @@ def _quote(scored: ScoredSentences, run: Sequence[int]) -> Extract:
     ]
     sentences = read_sentences(unit.text, blocks=blocks)
     label = sentences[0].text.removesuffix(":") if first.headings and sentences else ""
-    text, before = "", ""
+    text, before, question_stems = "", "", stems(scored.question, scored.candidates.spoken)
     for one in (one for one in sentences[bool(label) :] if one.kind != "head"):
-        words = _with_heads(one, sentences)
+        words = _with_heads(one, sentences, question_stems)
         if len(words) > _MAX_SENTENCE_LETTERS:
             words = cut_around(words, scored.question, _MAX_SENTENCE_LETTERS, scored.candidates.spoken)
         is_line = one.kind in ("row", CODE) or before in ("row", CODE)
@@ -400,13 +402,16 @@ def _quote(scored: ScoredSentences, run: Sequence[int]) -> Extract:
     return Extract(text, scored.numbers[row], "" if is_said else label)
 
 
-def _with_heads(sentence: Sentence, sentences: Sequence[Sentence]) -> str:
-    """A sentence; of the row of a table each cell behind the head of its column, if it is short."""
+def _with_heads(sentence: Sentence, sentences: Sequence[Sentence], question_stems: frozenset[str]) -> str:
+    """A sentence; of the row of a table each short cell behind the head of its column; empty ones if asked."""
     heads = sentences[sentence.head].cells if sentence.head >= 0 else ()
     if len(heads) != len(sentence.cells) or not all(sentence.cells[:1]) or not any(sentence.cells[1:]):
         return sentence.text
-    named = zip(heads[1:], sentence.cells[1:], strict=True)
-    cells = (value if len(value) > _CELL else f"{head} {value}".lstrip() for head, value in named if value)
+    cells = [
+        value if len(value) > _CELL else f"{head} {value or _EMPTY}".lstrip()
+        for head, value in zip(heads[1:], sentence.cells[1:], strict=True)
+        if value or stems(head) & question_stems
+    ]
     return f"{sentence.cells[0].removesuffix(':')}: {'; '.join(cells)}"
 
 

@@ -28,9 +28,9 @@ from sire_core.text.languages import (
     language,
     language_among,
 )
-from sire_core.text.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
+from sire_core.text.lexicon import ABBREVIATIONS, FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.text.snippets import identifiers, stem
-from sire_core.text.words import find_words, is_plain
+from sire_core.text.words import find_words, is_plain, uncontracted
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
@@ -60,6 +60,7 @@ _MAX_NAMED = 3  # Missing words that a warning names
 _MANY = 3  # Everyday words are named, too, where no hit has one of so many words of the question
 _KEYWORD = 3  # Letters of a word in capitals that is no form of another: `RETURNING`
 _FEW_WORDS = 4  # In longer questions English words in small letters are no names, however rare they are
+_BEFORE_NAMES = frozenset(ABBREVIATIONS.split("|"))
 _DEGREE = re.compile(r"(?i)(?<=\bhow )(?:long|far|old|tall|high|deep|large|big|fast|soon)\b")
 
 
@@ -131,7 +132,7 @@ def _read(question: str, hits: Sequence[Hit], spoken: Language) -> _ReadQuestion
 
 def _read_english(question: str, hits: Sequence[Hit], spoken: Language) -> _ReadQuestion:
     """Stems; rare ones count more, vague ones not beside others, those of names that no hit has twice."""
-    question = _DEGREE.sub("", question)
+    question = uncontracted(_DEGREE.sub("", question))
     idle = FUNCTION_WORDS | language(find_language(question, LANGUAGES)).listed_words
     stems_of = partial(_whole_stems, spoken=spoken, idle=idle, exact=not question.isupper())
     stems = stems_of(question)
@@ -139,6 +140,7 @@ def _read_english(question: str, hits: Sequence[Hit], spoken: Language) -> _Read
     held = list(_words_of_hits(question, hits, stems - _whole_stems(question, spoken, idle), spoken))
     shares = np.array([[word in stems_of_hit for word in words] for stems_of_hit in held], dtype=np.float32)
     spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
+    spelled = [word for word in spelled if word not in _BEFORE_NAMES]
     is_long = len(words) > _FEW_WORDS
     prose = {word for word in spelled if is_everyday(word) or (is_long and word.islower() and is_english(word))}
     names = [word for word in spelled if word not in prose or (word[0].isupper() and word != spelled[0])]

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from sire_core.settings import read_toml
 from sire_core.text.languages import ENGLISH, Language
 from sire_core.text.snippets import stems
-from sire_core.text.words import find_words
+from sire_core.text.words import find_words, uncontracted
 
 _MAX_PARTS, _MIN_PART_STEMS = 3, 2  # Parts of a question, the last ones; and content words of each
 _TIME_SYMBOLS = frozenset("ms s m h d".split())
@@ -42,9 +42,9 @@ class AskingRules:
         return parts[-_MAX_PARTS:] if len(parts) > 1 else [question]
 
     def searched_text(self, question: str) -> str:
-        """A question without the words that ask, where these would make pairs with letters of others."""
+        """A question without halves of contractions, or the words that ask where they make pairs with other letters."""
         if self.words.get("inside") != "pairs":
-            return question
+            return uncontracted(question) if self.spoken.is_english else question
         text = self._pattern("ask", "person", "place", "date").sub(" ", question)
         letters = self.words.get("grammar")
         if not letters or not re.search(rf"[^\W{letters}]", text):

@@ -35,6 +35,9 @@ _PRINTED_MARKS = "\u2019\u2018\u201c\u201d\u2013\u2014\u2026\u2022\xa0\xb7\xbb\u
 """Marks and spaces of printed English, which stand between words in any form of a text."""
 _IDENTIFIER = re.compile(r"(?<!\w)(?=[^\W_]*_)\w+")  # Words joined by `_`
 _NEGATION = re.compile(r"\b[DWdw]on['\u2019]t\b")  # No form of "won" or of "don"
+_CONTRACTED = re.compile(
+    r"(?i)\b(?:(?:ca|wo|sha|ai)n['\u2019]t\b|(?P<verb>[a-z]{2,6})n['\u2019]t\b|(?P<word>[a-z]{1,8})['\u2019](?:m|re|ve|ll|d)\b)"
+)
 _ACCENT = re.compile("[\u0300-\u036f]")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 SOUTH_EAST = re.compile(f"[{_SOUTH_EAST}]")
@@ -110,6 +113,13 @@ def find_words(text: str) -> list[str]:
     if "on't" in text or "on\u2019t" in text:
         text = _NEGATION.sub("not", text)
     return _ascii_words(text, _IN_WORDS) or word_pattern().findall(bare_text(text))
+
+
+def uncontracted(question: str) -> str:
+    """An English question in which "aren't" is "are", "I'm" is "I": halves of contractions are no words to look for."""
+    if "'" not in question and "\u2019" not in question:
+        return question
+    return _CONTRACTED.sub(lambda word: word["verb"] or word["word"] or "", question)
 
 
 def _ascii_words(text: str, letters: bytes) -> list[str]:
@@ -233,8 +243,8 @@ _ABBREVIATIONS = frozenset(
 # Nor does one after these, in front of a number: "Abs. 2", "Art. 12", "p. 7".
 _BEFORE_NUMBER = frozenset(
     (
-        "abs nr art arts satz ziff kap bd gem abb anm rz rn str pos nos sec sect ch cap p pp pg pag "
-        "p\u00e1g p\u00e1gs n\u00fam num n\u00ba nro tel tit poz pkt rozdz ust "
+        "abs nr art arts satz ziff kap bd gem abb anm rz rn str pos nos sec sect ch chap cap p pp pg pag "
+        "ext extn max ver vers p\u00e1g p\u00e1gs n\u00fam num n\u00ba nro tel tit poz pkt rozdz ust "
         "\u0441\u0442 \u043f \u0441\u0442\u0440 \u0433\u043b \u0440\u0438\u0441 \u0434 \u043a\u0432"
     ).split()
 )

@@ -25,6 +25,7 @@ WHOLE = [
     "Voir Art. 12 et p. 7 du texte.",
     "Il Prof. Dott. Guido Tersilli.",
     "See Nos. 5 and 7.",
+    "Ring Lucia, ext. 214, with max. 20 people.",
 ]
 SEVERAL = [
     ["He scored 12.", "The team won in 1961.", "He left."],

@@ -68,6 +68,7 @@ def test_words_that_say_nothing_by_themselves_are_not_missed():
         ("Is it painted by --paint?", f"{REFUSED} No hit mentions '--paint'."),
         ("What opens arne.bridge?", "No hit mentions 'opens' or 'arne.bridge'."),
         ("Is Ann to blame for Arne Bridge, and how is it got rid of?", ""),
+        ("Why isn't Arne Bridge painted? Hasn't Dr. or Ms Ann opened it? I'm here.", "No hit mentions 'opened'."),
     ],
 )
 def test_what_no_hit_mentions_is_named_as_the_question_spells_it(question, note):
@@ -495,6 +496,11 @@ TEXTS = {
         "What is the default of interval?",
         [part("mark", "#### interval\n\n| type | default | max | directive |\n| --- | --- | --- | --- |\n| integer | 1200 |  | Period |\n", "Mark")],
         ["integer: default 1200; directive Period"],
+    ),
+    "the empty cell of a column that is asked for": (
+        "What is the telephone number of Priya?",
+        [hit("people", "| Name | Office | Telephone |\n|---|---|---|\n| Priya | Secretary |  |\n| Ann | Chair | 960152 |\n")],
+        ["Priya: Office Secretary; Telephone (empty)"],
     ),
     "what a mail says, not what it cites, behind one name": (
         "On which shelf is the spare part?",

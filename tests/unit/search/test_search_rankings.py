@@ -16,7 +16,7 @@ from sire_core.data import demo_documents
 from sire_core.documents.chunker import SentenceChunker
 from sire_core.errors import QueryError
 from sire_core.extend import Flat, Hybrid, Lexical, count_tokens
-from sire_core.recipes import REGISTRY, sirerag
+from sire_core.recipes import REGISTRY, recipe_by_name, sirerag
 from sire_core.search.explanation import text_below_title, without_sessions
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor
 from sire_core.text.snippets import snippet
@@ -263,6 +263,27 @@ def test_sessions_of_an_interpreter_are_left_out_of_excerpts_and_what_stands_aro
     text = "Add:\n\n```python\n>>> 1 + `a`\n2\n```\n\n>>> 3\n3\nIt adds."
     assert without_sessions(text).split() == ["Add:", "3", "It", "adds."]
     assert without_sessions(">>> 3") == ">>> 3"
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("Which gadgets aren't important and can't be dropped?", "Which gadgets are important and be dropped?"),
+        ("I\u2019m told they\u2019d dropped it: why won\u2019t it stop?", "I told they dropped it: why it stop?"),
+    ],
+)
+def test_halves_of_contractions_are_not_searched(said: str, meant: str) -> None:
+    casual = Document(
+        "casual", "The names aren't fixed, I'm told; they'd change and can't or won't stay. We don't mind."
+    )
+    gadgets = Document("gadgets", "Loads of gadgets that are less important are dropped first and stop at once.")
+    documents = [casual, gadgets, *(Document(f"d{n}", f"Ferry {n} sails at noon.") for n in range(5))]
+    with Index(recipe=recipe_by_name("flat", ranker="bm25")) as words, Index(recipe="sire") as index:
+        words.build(documents)
+        index.build(documents)
+        scores = [[(hit.doc_ids, hit.score) for hit in words.search(text, 3)] for text in (said, meant)]
+        assert scores[0] == scores[1]
+        assert index.search(said, 1)[0].doc_ids == ("gadgets",)
 
 
 def test_a_negation_is_no_form_of_another_word() -> None:

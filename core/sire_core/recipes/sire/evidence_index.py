@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IdArray, IntArray, View
 
 
-_DERIVED_NAME = "evidence-24"
+_DERIVED_NAME = "evidence-25"
 MIN_RECURRING_DOCUMENTS, MIN_MENU_LINES, MIN_LONE_WORD_DOCUMENTS = 3, 5, 10
 """A short line recurs in so many documents; so many such lines in a row are a menu; a word alone recurs in so many."""
 MIN_PROSE_WORDS, MIN_PROSE_DOCUMENTS, MIN_PROSE_SHARE = 8, 20, 0.1
