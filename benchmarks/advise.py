@@ -35,8 +35,7 @@ from sire_core.recipes import recipe_by_name
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("SIRE_DATA", ROOT.parent / "shared" / "data"))
 SETS = ("2wikimultihopqa", "hotpotqa", "musique", "musique-more", "cloud")
-POINTS = 2.0
-"""Within so many points of the best recipe advice is good."""
+POINTS = 2.0  # Within so many points of the best recipe advice is good
 _CONFIG = EvalConfig(ks=(5,), budget=None, returns="passages")
 
 Row = dict[str, Any]

@@ -43,8 +43,7 @@ PRICE = {"parts": 1.0, "whole": 0.5}
 """Taken from the learned weight of the logarithm of a sentence's tokens: what it takes of the budget."""
 MOST, INSIDE, FEWEST = 0.7, 0.9, 5
 """Share of a quote's words in a sentence, or of a sentence's in the quote, that has so many at least."""
-SHARES, REFUSED = (0.35, 0.4, 0.45), 50
-"""Values of `unanswered.MIN_SHARE` that are tried, and questions of each set."""
+SHARES, REFUSED = (0.35, 0.4, 0.45), 50  # Values of `unanswered.MIN_SHARE` that are tried, and questions of each set
 HARDLY_THERE = {"parts": ("time", "leads", "reached", "via"), "whole": ("time", "short", "code")}
 """Features whose weights are set by hand: too few sentences of the sets have them."""
 

@@ -46,8 +46,7 @@ FOLDERS = {
     "reference": "usr/share/debian-reference",
     "faq": "usr/share/doc/debian/FAQ/{code}",
 }
-TWO_MANUALS = ("it", "ko")
-"""Languages of which only the handbook and the guide are read."""
+TWO_MANUALS = ("it", "ko")  # Languages of which only the handbook and the guide are read
 K = 5
 STEMS, WITHOUT = "BM25 with stems", "and without function words"
 

@@ -35,8 +35,7 @@ STEMMERS = dict(pair.split(":") for pair in _NAMES.split())
 UNSPACED = re.compile("([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+|[\u3040-\u30ff\u3400-\u9fff]+)")
 K1, B = 1.5, 0.75
 RANKS = 10
-ARTICLE = 5
-"""Paragraphs of each article of XQuAD."""
+ARTICLE = 5  # Paragraphs of each article of XQuAD
 
 
 def tokenizer(language: str, function_words: Collection[str] = ()) -> Callable[[str], list[str]]:

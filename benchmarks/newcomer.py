@@ -25,8 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = "cli,explore,files,langchain,llama-index"
-LIMIT = 600.0
-"""Seconds in all."""
+LIMIT = 600.0  # Seconds in all
 
 QUESTION = "Where was the engineer born who designed the harbour crane of Tormund Quay?"
 NEEDED = ("crane.md", "people/engineer.html")

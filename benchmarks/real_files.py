@@ -88,8 +88,7 @@ _COMMANDS: Mapping[str, Sequence[str]] = {
 """Commands by format; one without a name of a file reads it from its standard input."""
 _SECONDS, _BATCH = 60, 25
 _FETCH_SECONDS, _FEW_PAGES = 900, 2
-_PAGED = ("pdf", "pptx", "ppt", "odp")
-"""Formats that other readers give page by page."""
+_PAGED = ("pdf", "pptx", "ppt", "odp")  # Formats that other readers give page by page
 _MARKUP = (".xml", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _INLINE = re.compile(r"w:(?:r|t|rPr|[bi])|a:[rt]|m:[rt]|text:span|b|i|em|strong|span|font|a|u|su[bp]|t")
 """Elements within words."""

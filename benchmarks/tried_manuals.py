@@ -38,14 +38,12 @@ MANUALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "postfix": ("usr/share/doc/postfix/html", ("",)),
     "handbook": ("usr/share/doc/debian-handbook/html/en-US", ("",)),
 }
-LAST = ("bind9", "django", "keystone", "zsh")
-"""Those that came after the weights were learned."""
+LAST = ("bind9", "django", "keystone", "zsh")  # Those that came after the weights were learned
 HALF_OWN_WORDS = ("gimp", "postfix")
 """Those that were asked about, for one half, as people ask who do not know a manual's words."""
 EIGHT = ("neutron", "ganeti", "cinder", "kicad", "libvirt", "lilypond", "xen", "grass")
 _ASKED_IN_OWN_WORDS = ("ganeti", *EIGHT[3:], "bind9", "django", "zsh", *HALF_OWN_WORDS, "handbook")
-OWN_WORDS = tuple(f"{name}@own-words" for name in _ASKED_IN_OWN_WORDS)
-"""Sets of questions in people's own words."""
+OWN_WORDS = tuple(f"{name}@own-words" for name in _ASKED_IN_OWN_WORDS)  # Sets of questions in people's own words
 
 
 def load_manual(folder: Path, name: str) -> DataSet:

@@ -34,10 +34,8 @@ from sire_core.text.words import split_words
 
 PIECE = re.compile(f"(?:{INNER})?[a-z0-9]+")
 WORD = re.compile("[a-z][a-z0-9]{1,23}")
-LEAST = 3
-"""Passages that a word has to occur in."""
-COMMON = 1e-3
-"""Share of all pieces from which on a piece counts less than half."""
+LEAST = 3  # Passages that a word has to occur in
+COMMON = 1e-3  # Share of all pieces from which on a piece counts less than half
 PASSES, STEP, BATCH = 4, 3e-3, 256
 
 

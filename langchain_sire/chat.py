@@ -48,8 +48,7 @@ def inner_config() -> RunnableConfig:
     return {} if callbacks is None else {"callbacks": callbacks}
 
 
-LLMLike = Union[BaseChatModel, "LanguageModel", None]
-"""A LangChain chat model, a `LanguageModel`, or None."""
+LLMLike = Union[BaseChatModel, "LanguageModel", None]  # A LangChain chat model, a `LanguageModel`, or None
 
 _MODEL_FIELDS = ("model_name", "model", "model_id", "deployment_name", "model_path")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")

@@ -28,8 +28,7 @@ Documents = Iterable[Union[LangChainDocument, Document]]
 """Documents of LangChain, or of `read_documents`."""
 Ids = Union[Sequence[Union[str, None]], None]
 
-KEY = "sire"
-"""Metadata key under which a retrieved document has what we say of it."""
+KEY = "sire"  # Metadata key under which a retrieved document has what we say of it
 
 _LONG_ENOUGH = 30  # Letters of a text that stands in another one not by chance
 _logger = logging.getLogger(__name__)

@@ -29,8 +29,7 @@ _REWRITE = (
     "Rewrite the last message of the user as one question that can be understood without the others. Answer with the "
     "question alone."
 )
-_TURNS = 6
-"""So many of the last messages are shown to the model that rewrites."""
+_TURNS = 6  # So many of the last messages are shown to the model that rewrites
 
 
 class SireState(AgentState[Any]):

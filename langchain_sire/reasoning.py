@@ -95,8 +95,7 @@ def _plain(document: Document) -> dict[str, Any]:
     return {"id": document.id, "page_content": document.page_content, "metadata": document.metadata}
 
 
-QUESTION_KEYS = ("question", "input", "query")
-"""Keys of a chain's input that may hold the question."""
+QUESTION_KEYS = ("question", "input", "query")  # Keys of a chain's input that may hold the question
 _OPTIONS = ("k", "filter", "as_of")
 _INPUT_KEYS = (*QUESTION_KEYS, "chat_history", *_OPTIONS)
 
@@ -173,8 +172,7 @@ def step_to_chunk(question: str, step: ReasoningStep, *, streamed: bool = False,
 
 Manager = TypeVar("Manager", CallbackManager, AsyncCallbackManager)
 
-_SEARCH_RUN = "SireSearch"
-"""Name of the run of a search in a trace."""
+_SEARCH_RUN = "SireSearch"  # Name of the run of a search in a trace
 
 
 def traced(
@@ -381,8 +379,7 @@ def _searched(retriever: BaseRetriever, options: Mapping[str, Any] | None) -> tu
     return index if wanted["returns"] == "units" else PassageSource(index), wanted["k"], wanted["as_of"]
 
 
-STEP_EVENT = "sire_step"
-"""Name of the custom event that tells of a step; its data is `step_to_dict(step)`."""
+STEP_EVENT = "sire_step"  # Name of the custom event that tells of a step; its data is `step_to_dict(step)`
 
 
 class ReasoningRetriever(SireRetriever):

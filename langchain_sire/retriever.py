@@ -71,8 +71,7 @@ from sire_core.types import BuildReport, Hit
 
 _logger = logging.getLogger(__name__)
 
-SEARCH = ("k", *StoreSearchOptions.__annotations__)
-"""Search options of one call of a vector store."""
+SEARCH = ("k", *StoreSearchOptions.__annotations__)  # Search options of one call of a vector store
 _RETRIEVER_SEARCH = tuple(CallOptions.__annotations__)
 """Search options of one call, and of `search_kwargs` for all calls."""
 

@@ -44,8 +44,7 @@ from sire_core.types import Document, Hit, Passage, Unit, UnitKind, digest, to_u
 
 Metadatas = Union[Sequence[Mapping[str, Any]], None]
 
-CUT_KEY = "sire_cut"
-"""Under `NODE_KEY`: from which document, by which transformations a node was cut."""
+CUT_KEY = "sire_cut"  # Under `NODE_KEY`: from which document, by which transformations a node was cut
 
 NODE_KEY = "sire_node"
 """Metadata key under which other fields of a node (places in the text, relationships) travel as JSON."""

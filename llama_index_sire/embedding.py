@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-_UNNAMED = "unknown"
-"""Name of a model whose class gives it none."""
+_UNNAMED = "unknown"  # Name of a model whose class gives it none
 
 _TELLING = (
     "azure_deployment deployment deployment_name dimensions embed_dim engine input_type max_length "

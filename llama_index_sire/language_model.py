@@ -25,8 +25,7 @@ from sire_core.protocols import Completion, ModelRequest
 
 _INPUT = ("prompt_tokens", "input_tokens", "prompt_token_count", "prompt_eval_count")
 _OUTPUT = ("completion_tokens", "output_tokens", "candidates_token_count", "eval_count")
-_OPEN_ENDS = '"]} '
-"""Characters that may close a JSON value that is not complete yet."""
+_OPEN_ENDS = '"]} '  # Characters that may close a JSON value that is not complete yet
 
 
 @dataclass(frozen=True, slots=True)

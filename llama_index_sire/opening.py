@@ -60,11 +60,9 @@ def check_llm(model: LLMLike) -> None:
 
 SETTINGS = AppSettings("llama_index.json", ("similarity_top_k", "filters", "returns", "scores", "as_of"))
 
-SEARCH_FIELDS = (*SearchFields.__annotations__, "recipe")
-"""Names of the settings of one search."""
+SEARCH_FIELDS = (*SearchFields.__annotations__, "recipe")  # Names of the settings of one search
 
-FIELDS = tuple(RetrieverFields.__annotations__)
-"""Names of the fields of a retriever."""
+FIELDS = tuple(RetrieverFields.__annotations__)  # Names of the fields of a retriever
 
 SPELLINGS = {
     "embedding": "embed_model",

@@ -131,8 +131,7 @@ def to_event(step: ReasoningStep) -> ReasoningEvent:
     return event
 
 
-_EMPTY_RESPONSE = "Empty Response"
-"""LlamaIndex's own words for it."""
+_EMPTY_RESPONSE = "Empty Response"  # LlamaIndex's own words for it
 
 
 class CitedResponse(Response):

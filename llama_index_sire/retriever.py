@@ -58,8 +58,7 @@ from sire_core.search.search_options import SearchOptions, check_count, check_se
 from sire_core.search.validity import Day
 from sire_core.types import Hit
 
-SCORES = ("recipe", "similarity")
-"""Meanings of the scores of nodes."""
+SCORES = ("recipe", "similarity")  # Meanings of the scores of nodes
 
 _CHAT_ENGINES = {
     "condense_plus_context": "CondensePlusContextChatEngine",

@@ -31,11 +31,8 @@ def start_isolated(
 ) -> subprocess.Popen[bytes]:
     """Start Python, in its own folder, to call one function of this package; pipes are its standard input and output.
 
-    Args:
-        function: `module:name`.
-        libraries: Packages that it imports from where this process has them, wherever that is.
-        env: All of its environment variables; those of Python itself count for nothing.
-        plugins: Folders of packages that it may import, too.
+    `function` is `module:name`. It imports `libraries` from where this process has them, and packages in the folders
+    `plugins`; `env` has all of its environment variables, of which those of Python itself count for nothing.
     """
     origins = [find_spec(name) for name in (__name__.partition(".")[0], *libraries)]
     folders = dict.fromkeys(str(Path(spec.origin).resolve().parent.parent) for spec in origins if spec and spec.origin)
@@ -66,11 +63,7 @@ def _interpreter() -> str:
 
 
 def usable_cores(root: Path = Path("/")) -> int:
-    """Number of cores that this process may use: those of its affinity, within the quota of its control groups.
-
-    Args:
-        root: Where `proc` and `sys` are.
-    """
+    """Number of cores that this process may use: those of its affinity, within the quota of its control groups."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([cores, *_quotas(root)]))
 

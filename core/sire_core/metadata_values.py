@@ -18,8 +18,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from uuid import UUID
 
-TYPES_KEY = "sire_types"
-"""Metadata key under which adapters store what `lost_types` says, as JSON."""
+TYPES_KEY = "sire_types"  # Metadata key under which adapters store what `lost_types` says, as JSON
 
 _TYPE_TAG = "__type__"
 

@@ -9,8 +9,7 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from sire_core.protocols import Progress
 
-ProgressLike = Union["Progress", bool, None]
-"""A callback; True for bars; False or None for nothing."""
+ProgressLike = Union["Progress", bool, None]  # A callback; True for bars; False or None for nothing
 
 
 def progress_of(progress: ProgressLike) -> Progress:

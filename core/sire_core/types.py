@@ -327,8 +327,7 @@ class Edge:
     metadata: Metadata = field(default_factory=dict)
 
 
-BESIDE = "report_beside"
-"""Step of a passage's path that names a report behind it."""
+BESIDE = "report_beside"  # Step of a passage's path that names a report behind it
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ PACKAGES = (ROOT / "core" / "sire_core", ROOT / "langchain_sire", ROOT / "llama_
 NAMES = frozenset("known place own found where asked given kept said most told meant".split())
 OPENING = re.compile(r"\s*(What|Who|Whether|How|Those|Of|None where|The same)\b")
 CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]+")
-MODULES = 3
-"""Modules that may define a constant of one name."""
+MODULES = 3  # Modules that may define a constant of one name
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 

@@ -15,6 +15,7 @@ from sire_core.filters import parse_filter
 from sire_core.recipes import REGISTRY
 from sire_core.testing.contracts import two_tenants
 from sire_core.testing.doubles import HashEmbedder
+from support.indexes import indexed
 from support.langchain_demo import Hashed
 
 pytestmark = pytest.mark.default_recipe
@@ -80,8 +81,7 @@ def expected_of():
 
     def expected(recipe):
         if recipe not in known:
-            with Index(recipe=recipe, embedder=HashEmbedder()) as own:
-                own.build(demo_documents())
+            with indexed(demo_documents(), recipe=recipe, embedder=HashEmbedder()) as own:
                 known[recipe] = [found(own, asked.question, where) for asked in demo_questions() for where in DEMO]
         return known[recipe]
 
@@ -92,8 +92,7 @@ def expected_of():
     "recipe", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in sorted(REGISTRY)]
 )
 def test_every_recipe_finds_the_same(make_store, recipe, expected_of):
-    with Index(recipe=recipe, embedder=HashEmbedder(), store=make_store()) as over:
-        over.build(demo_documents())
+    with indexed(demo_documents(), recipe=recipe, embedder=HashEmbedder(), store=make_store()) as over:
         listed = [found(over, asked.question, where) for asked in demo_questions() for where in DEMO]
     assert listed == expected_of(recipe)
     assert all(listed)
@@ -102,8 +101,7 @@ def test_every_recipe_finds_the_same(make_store, recipe, expected_of):
 async def test_filters_are_kept_by_the_database(make_store):
     """Not by us: what it lists of passages passes already, apart from parts of texts and ranges in LanceDB."""
     store = make_store()
-    with Index(recipe="flat", chunker=None, embedder=HashEmbedder(), store=store) as index:
-        index.build(documents())
+    with indexed(documents(), recipe="flat", chunker=None, embedder=HashEmbedder(), store=store) as index:
         view, vector = index.view(), (await HashEmbedder().embed(["Kovac"]))[0]
         metadata = {unit.id: unit.metadata for unit in view.units(range(view.size))}
         for text in FILTERS:

@@ -13,6 +13,7 @@ from sire_core.questions import Quote
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import BuildReport, Failure
 from support.command import run as run_command
+from support.indexes import indexed
 from support.tiny_onnx import write_tiny_cross_encoder, write_tiny_embedder
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
@@ -26,8 +27,7 @@ def run(*arguments, code=0, **environment):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("inspect") / "my-index"
-    with Index(path, recipe="sire") as index:
-        index.build(demo_documents())
+    indexed(demo_documents(), path, recipe="sire").close()
     return path
 
 
@@ -209,8 +209,7 @@ def test_a_report_prints_as_a_sentence():
 def test_help_names_all_tools_and_commands():
     from sire_core.serve.tools import IndexTools
 
-    with Index() as index:
-        index.build(demo_documents()[:3])
+    with indexed(demo_documents()[:3]) as index:
         names = [spec.name for spec in IndexTools(index).specs()]
     said = run("mcp", "--help")
     assert all(name in said for name in names)
@@ -238,8 +237,7 @@ def test_compare_takes_passages_and_vectors_of_an_index(tmp_path, recipe):
         if d.title
     ]
     embedder = Counting()
-    with Index(tmp_path / "ix", recipe=recipe, embedder=embedder) as index:
-        index.build(documents)
+    with indexed(documents, tmp_path / "ix", recipe=recipe, embedder=embedder) as index:
         before, passages = index.stats(), len(index.snapshot().passage_ids())
     start = embedder.embedded
     anew = compare(documents, questions, reranker="", embedder=embedder)

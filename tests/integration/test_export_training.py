@@ -2,10 +2,11 @@
 
 import json
 
-from sire_core import Document, Index
+from sire_core import Document
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.testing.doubles import HashEmbedder, default_script
 from support.command import run
+from support.indexes import indexed
 from support.scripted_server import ScriptedServer
 
 
@@ -13,8 +14,7 @@ def test_a_students_examples_are_the_prompts_and_answers_of_its_teacher(tmp_path
     corpus = [Document(str(i), f"Ann met Bob in {1900 + i}.", f"Meeting {i}") for i in range(5)]
     with ScriptedServer(default_script) as server:
         teacher = OpenAIChat("m", base_url=server.base_url, api_key="none")
-        with Index(tmp_path / "ix", recipe="sirerag", embedder=HashEmbedder(), language_model=teacher) as index:
-            index.build(corpus)
+        indexed(corpus, tmp_path / "ix", recipe="sirerag", embedder=HashEmbedder(), language_model=teacher).close()
         asked = {entry.call.instructions + entry.call.data for entry in server.log if "passage" in entry.call.fields}
     found = run("export-training", tmp_path / "ix", "--to", tmp_path / "train.jsonl", "--documents", 3)
     assert "3 examples" in found.output
@@ -43,15 +43,13 @@ def test_a_students_examples_are_the_prompts_and_answers_of_its_teacher(tmp_path
     for script in (student, default_script):
         with ScriptedServer(script) as server:
             model = OpenAIChat("m", base_url=server.base_url, api_key="none")
-            again = Index(recipe="sirerag", embedder=HashEmbedder(), language_model=model)
-            again.build(drawn)
+            again = indexed(drawn, recipe="sirerag", embedder=HashEmbedder(), language_model=model)
             kinds.append(again.stats()["kinds"])
     assert kinds[0] == kinds[1]
 
 
 def test_rules_are_no_teacher(tmp_path):
-    with Index(tmp_path / "ix", recipe="sirerag", embedder=HashEmbedder()) as index:
-        index.build([Document("d", "Ann met Bob.")])
+    indexed([Document("d", "Ann met Bob.")], tmp_path / "ix", recipe="sirerag", embedder=HashEmbedder()).close()
     found = run("export-training", tmp_path / "ix", "--to", tmp_path / "train.jsonl", code=1)
     assert "Build it with --llm" in found.output
     assert not (tmp_path / "train.jsonl").exists()

@@ -20,6 +20,7 @@ from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.recipes import REGISTRY
 from sire_core.serve.tools import IndexTools
 from sire_core.testing.doubles import HashEmbedder
+from support.indexes import indexed
 
 PAGE = Path(__file__).parents[2] / "docs" / "filters.md"
 ROW = re.compile(r"^\| `(\w+)` \| (yes|no)[^|]* \| (yes|no)[^|]* \|$", re.MULTILINE)
@@ -101,8 +102,7 @@ def differing(place: Path, recipe: str, embedder: object, *, learns: bool = Fals
     seen = []
     for number, hidden in enumerate(HIDDEN):
         folder = place / f"{recipe}{number}"
-        with Index(folder, recipe=recipe, embedder=embedder) as index:
-            index.build([*SHOWN, *hidden])
+        indexed([*SHOWN, *hidden], folder, recipe=recipe, embedder=embedder).close()
         with Index(folder, recipe=recipe, embedder=embedder, allow="tenant=a") as index:
             seen.append(outputs(index))
         if learns:  # the places on the map, and the embedder's fingerprint, are made of its vectors
@@ -143,8 +143,7 @@ def test_no_id_of_an_entity_confirms_a_guess_of_its_names(recipe, tmp_path):
     seen = []
     for number, hidden in enumerate(HIDDEN):
         folder = tmp_path / str(number)
-        with Index(folder, recipe=recipe, embedder=HashEmbedder()) as index:
-            index.build([*SHOWN, *hidden])
+        with indexed([*SHOWN, *hidden], folder, recipe=recipe, embedder=HashEmbedder()) as index:
             stored = set(EntityGraph.of(index.view()).entity_ids)
         with Index(folder, allow="tenant=a", embedder=HashEmbedder()) as index:
             snapshot = index.snapshot()

@@ -26,8 +26,7 @@ from support.http_server import HttpRequest, HttpResponse
 from support.scripted_server import ScriptedServer
 
 RETRY = RetryPolicy(max_retries=3, base=0.001, cap=0.002, seed=0)
-LONG = 6_000
-"""Most characters of a text that a server takes."""
+LONG = 6_000  # Most characters of a text that a server takes
 
 
 def said(message: str, kind: str | None = "invalid_request_error", code: Any = None, **more: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from sire_core import Document, Index, Passage
 from sire_core.errors import ConfigurationError, CorpusError, KnownDocumentError
 from sire_core.serve.tools import IndexTools
 from support.command import run
+from support.indexes import indexed
 
 A, B = {"tenant": "a"}, {"tenant": "b"}
 SECRET = "The vault of Kemi is behind the mill."
@@ -31,9 +32,8 @@ CORPUS = [
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    with Index(tmp_path_factory.mktemp("tenants") / "ix", recipe="flat") as index:
-        index.build(CORPUS)
-    return index.path
+    with indexed(CORPUS, tmp_path_factory.mktemp("tenants") / "ix", recipe="flat") as index:
+        return index.path
 
 
 @pytest.fixture
@@ -142,8 +142,7 @@ def test_documents_that_do_not_pass_are_refused_in_the_same_words(how, folder):
 def test_ids_of_passages_do_not_tell_either(tmp_path):
     units = []
     for number, other in enumerate((Document("x", SECRET, "Kemi", B), Document("y", SECRET, "Kemi", B))):
-        with Index(tmp_path / str(number), recipe="flat") as index:
-            index.build([other])
+        indexed([other], tmp_path / str(number), recipe="flat").close()
         with Index(tmp_path / str(number), allow="tenant=a") as index:
             index.add([Document("x", "Other text.", metadata=A)])
             units.append([(hit.unit, hit.doc_ids, hit.score) for hit in index.search("Other")])

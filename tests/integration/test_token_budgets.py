@@ -32,8 +32,7 @@ CORPUS = [
     for number, title in enumerate(TITLES)
     for kind, text in enumerate(TEXTS)
 ]
-EMPTY_ENVELOPE = 60
-"""Tokens that the hint of a tool has without any evidence."""
+EMPTY_ENVELOPE = 60  # Tokens that the hint of a tool has without any evidence
 
 
 @pytest.fixture(scope="module")

@@ -37,8 +37,7 @@ with atheris.instrument_imports(include=["sire_core"]):
     from sire_core.text.words import split_sentences
     from sire_core.types import Chunk, Document
 
-BASE, PER_LETTER = 1.0, 1e-3
-"""CPU seconds that an input may take, instrumented: a constant and so much per letter."""
+BASE, PER_LETTER = 1.0, 1e-3  # CPU seconds that an input may take, instrumented: a constant and so much per letter
 
 EXTRACTOR, CHUNKER = RulesExtractor(), SentenceChunker()
 FOLDER = Path(tempfile.mkdtemp(prefix="sire-fuzz-"))

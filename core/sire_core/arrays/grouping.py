@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from sire_core.protocols.models import BoolArray, HashArray, IdArray, IntArray
 
 _SMALL_RANGE = 1 << 16
-_FEW = 8
-"""Values of which another array has so many times as many are the ones to sort."""
+_FEW = 8  # Values of which another array has so many times as many are the ones to sort
 Number = TypeVar("Number", np.int64, np.uint64)
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -21,14 +21,10 @@ class AppSettings:
     """A file of an index folder with settings of the retrievers over it: whoever opens the folder has them, too.
 
     The file also says that the documents are an app's, see `Folder.framework`.
-
-    Attributes:
-        file: Its name.
-        search: Names of the settings that are options of a search.
     """
 
-    file: str
-    search: tuple[str, ...]
+    file: str  # Its name
+    search: tuple[str, ...]  # Names of the settings that are options of a search
 
     def read(self, folder: str | os.PathLike[str] | None) -> dict[str, Any]:
         """All settings: options of a search, and how documents are read; empty without any."""

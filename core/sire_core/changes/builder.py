@@ -47,13 +47,11 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, Extractor, FloatArray, LanguageModel, Recipe, Summarizer
     from sire_core.storage.index_files import IndexFiles
 
-HUGE = 10_000
-"""Number of passages of a change whose stages have worker processes of their own, which a second pays for."""
+HUGE = 10_000  # Number of passages of a change whose stages have worker processes of their own, which a second pays for
 
 
 _logger = logging.getLogger(__name__)
-MIN_SCORED_PASSAGES = 32
-"""Passages below which it does not matter what their embedder knows."""
+MIN_SCORED_PASSAGES = 32  # Passages below which it does not matter what their embedder knows
 Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
 """Maps stored documents and their passages to a change."""
 

@@ -196,8 +196,7 @@ class _OrganizerView:
         self._context.configuration.progress(stage, done, total)
 
 
-RULES = "rules/"
-"""Beginning of the fingerprints of extraction without a model."""
+RULES = "rules/"  # Beginning of the fingerprints of extraction without a model
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,7 @@ R = TypeVar("R")
 _PART = 256  # Items of a part where a runner does not say: so many passages are read at once
 MIN_LETTERS = 2_000_000
 """Length of all texts of a build from which processes save more time than it takes to start them."""
-_MANY_PASSAGES = 1000
-"""Number of passages from which memory is trimmed, which takes some milliseconds."""
+_MANY_PASSAGES = 1000  # Number of passages from which memory is trimmed, which takes some milliseconds
 _TRIES = 8  # Workers that a part may be lost with before the build gives up
 _shared: dict[str, Any] = {}
 """In a worker: what the last tasks shared, by its reference. Fetched and unpacked once, not for every part."""
@@ -227,12 +226,9 @@ def _lost(error: BaseException) -> BuildError:
 
 
 def resolve_runner(runner: Runner | str | None, letters: int = 0) -> Runner:
-    """A runner from what `Index` is given.
+    """Return the runner that `Index` is given by name; None takes processes for a build that is worth it.
 
-    Args:
-        runner: An object, or `local`, `processes`, `processes:N`, `ray` or `ray://HOST:PORT`; None takes processes for
-            a build that is worth it where there are cores for it, and else this process.
-        letters: Length of all texts of the build.
+    A build of many `letters` is, where there are cores for it; any other stays in this process.
     """
     if runner is None:
         jobs = _jobs() if letters >= MIN_LETTERS else 1

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from sire_core.changes.step_table import Table
     from sire_core.protocols import BuildView
 
-PASSAGES = "passages"
-"""Source of the steps that read the passages of the corpus."""
+PASSAGES = "passages"  # Source of the steps that read the passages of the corpus
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from sire_core.errors import StorageError
 from sire_core.files.source_files import SourceFile, file_id
 from sire_core.storage.plain_files import read_checked, write_checked
 
-KNOWN_FILES = "known_files.json"
-"""Name of the list in an index folder."""
+KNOWN_FILES = "known_files.json"  # Name of the list in an index folder
 
 _RECENT = 2_000_000_000  # Nanoseconds within which a file system may give two contents one time
 

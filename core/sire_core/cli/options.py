@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, LanguageModel, Progress, Recipe
     from sire_core.storage.manifest import BuiltRecipe, Manifest
 
-HELP = "help"
-"""`--set help` explains the settings of a recipe."""
+HELP = "help"  # `--set help` explains the settings of a recipe
 
 _LOCK_TIMEOUT = 10.0  # Seconds to wait for another writer, as `Index` does
 

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import Progress
 
-_RECORD_PLACE = re.compile(r":\d+$")
-"""End of the place of a record in a file."""
+_RECORD_PLACE = re.compile(r":\d+$")  # End of the place of a record in a file
 _MAX_LISTED_FILES, MAX_NAMED_FILES, _FEW_FILES, _SHOWN_HEADINGS = 20, 3, 20, 8
 
 

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-_CODE_SIGNS = "{}[](); "
-"""A line of nothing else is no heading."""
+_CODE_SIGNS = "{}[](); "  # A line of nothing else is no heading
 _MAX_NESTING = 20  # levels of Markdown; deeper text becomes paragraphs, so that hostile text takes linear time
 _MAX_UNDERLINED_CHARS = 200
 _MIN_UNDERLINE_DASHES = 3
@@ -71,9 +70,8 @@ class _Leaf(NamedTuple):
 def read_blocks(text: str, *, markdown: bool = True) -> tuple[Block, ...]:
     """Parse a text into blocks, in order; they are disjoint and hold all that is not white space.
 
-    Args:
-        text: Markdown as CommonMark defines it, with tables, or plain text. A form feed ends a page.
-        markdown: Read marks of Markdown. Otherwise only lists, quoted lines and fields are told from paragraphs.
+    Markdown as CommonMark defines it, with tables; a form feed ends a page. Without `markdown` only lists, quoted lines
+    and fields are told from paragraphs.
     """
     lines, starts = _lines(text)
     if markdown and _MARKS.search(text):

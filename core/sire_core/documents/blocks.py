@@ -74,14 +74,9 @@ def without_closing_hashes(words: str) -> str:
 
 
 def layout_of(blocks: Iterable[Block], repeated: int = 0, language: str = "") -> str:
-    """Blocks as a text of about eight letters each, for storage.
+    """Blocks as a text of about eight letters each, for storage; see `blocks_of`, `repeated_of` and `language_of`.
 
-    `blocks_of`, `repeated_of` and `language_of` read it.
-
-    Args:
-        blocks: Blocks of a passage.
-        repeated: Number of letters that the passage repeats of the one before.
-        language: Code of its language.
+    `repeated` is the number of letters that the passage repeats of the one before.
     """
     parts = ([f"{language}!"] if language else []) + ([f"{repeated}+"] if repeated else [])
     end = page = 0

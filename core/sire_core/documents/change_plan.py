@@ -24,23 +24,14 @@ Cut = Callable[[SentenceChunker | None, Sequence[Document]], Iterable[tuple[Chun
 
 @dataclass(frozen=True, slots=True)
 class CorpusChange:
-    """Documents and chunks that are added or changed, and documents that are removed.
+    """Documents and chunks that are added or changed, and documents that are removed."""
 
-    Attributes:
-        put_documents: New or changed documents.
-        put_chunks: Their chunks.
-        drop_documents: Ids of documents that are gone (changed ones are not listed).
-        added: How many are new.
-        updated: How many changed.
-        unchanged: How many were given but are the same.
-    """
-
-    put_documents: tuple[StoredDocument, ...] = ()
-    put_chunks: tuple[Chunk, ...] = ()
-    drop_documents: tuple[str, ...] = ()
-    added: int = 0
-    updated: int = 0
-    unchanged: int = field(default=0)
+    put_documents: tuple[StoredDocument, ...] = ()  # New or changed documents
+    put_chunks: tuple[Chunk, ...] = ()  # Their chunks
+    drop_documents: tuple[str, ...] = ()  # Ids of documents that are gone (changed ones are not listed)
+    added: int = 0  # How many are new
+    updated: int = 0  # How many changed
+    unchanged: int = field(default=0)  # How many were given but are the same
 
     def __bool__(self) -> bool:
         return bool(self.put_documents or self.drop_documents)

@@ -48,19 +48,12 @@ def stored_chunker(settings: Mapping[str, Any] | None) -> SentenceChunker | None
 
 
 class Slice(NamedTuple):
-    """A chunk and its position in the text.
+    """A chunk and its position in the text."""
 
-    Attributes:
-        start: Place of its first character in the text.
-        end: Place behind its last one.
-        text: What stands there; in front of it the header of the table, or the fence of the code, that goes on here.
-        repeated: Number of letters at its beginning that repeat the chunk before.
-    """
-
-    start: int
-    end: int
-    text: str
-    repeated: int
+    start: int  # Place of its first character in the text
+    end: int  # Place behind its last one
+    text: str  # What stands there; in front of it the header of the table, or the fence of the code, that goes on here
+    repeated: int  # Number of letters at its beginning that repeat the chunk before
 
 
 class _Span(NamedTuple):

@@ -87,11 +87,7 @@ def with_furniture(
 ) -> list[str]:
     """Kinds of blocks, with captions, menus, contents, greetings, signatures and lines of pages told from text.
 
-    Args:
-        kinds: What each block is by its marks.
-        levels: Of headings, and depths of what stands in lists.
-        texts: Lines of each.
-        pages: Page on which each begins; 0 where there are none.
+    For each block its kind by its marks, its level or depth, its lines, and the page on which it begins (0: none).
     """
     marked = [_kind_of(*block) for block in zip(kinds, levels, texts, strict=True)]
     _mark_menus(marked, texts)

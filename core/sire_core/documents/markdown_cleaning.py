@@ -65,8 +65,7 @@ _MYST_NOTE = re.compile(
 )
 """Fence of a note of MyST: between it and the next one is text, not code."""
 _OPTION = re.compile(r"[ \t]*:[a-z-]{1,40}:(?:[ \t]|$)")
-_MOST_NESTED = 8
-"""Notes within notes; of deeper ones the text stays where it is."""
+_MOST_NESTED = 8  # Notes within notes; of deeper ones the text stays where it is
 _TAG = re.compile(r"</?[A-Za-z][\w.:-]{0,60}(?:\s(?:[^<>\"'{}]|\"[^\"<>]*\"|'[^'<>]*'|\{[^{}<>]*\}){0,100})?/?>")
 _COMPONENT = re.compile(r"\s*(<([A-Z][A-Za-z]{0,40})(?:\s[^<>]{0,300})?>)([^<>]*)</\2>\s*")
 """A line of MDX: `<TabItem value="a">words</TabItem>`."""
@@ -82,8 +81,7 @@ _MODULE = re.compile(
 )
 """A line of MDX that loads or names a component."""
 _LETTERS = r"[^\W\d_]"
-_DEEP = 4
-"""Indentation from which a line may be code."""
+_DEEP = 4  # Indentation from which a line may be code
 # From the beginning of a word only, so that a line without an end is read once. Options and paths are no words.
 _CUT = re.compile(
     rf"(?<![\w\u2010./@=:\\-])(?P<word>{_LETTERS}{{2,}}(?:[\u2010-]\n[ \t]*{_LETTERS}+)+)(?![/@=\\\d_]|\.\w)"

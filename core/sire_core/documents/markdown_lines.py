@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 _RULE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 # Behind the backticks of a fence stands no other backtick: "```x``` is short" is code within a line.
 _FENCE = re.compile(r"[ \t]*(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<mark>`{3,}(?=[^`]*$)|~{3,})")
-_DEEP = 4
-"""Indentation from which a fence belongs to a list item."""
+_DEEP = 4  # Indentation from which a fence belongs to a list item
 
 
 def block_runs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:

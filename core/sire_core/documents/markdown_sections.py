@@ -36,8 +36,7 @@ _LONGEST_TITLE = 100
 _TITLE_WORDS = 14
 _ENDS_NO_TITLE = ".:;,!|\\{(["
 _BEGINS_NO_PROSE = "|-*+#>`=_~"
-_CODE_MARK = re.compile(r"-{3,}[ \t]*[^\s-][^-]{0,20}-{3,}[ \t]*$")
-"""A line around code in plain text: `---%<------`."""
+_CODE_MARK = re.compile(r"-{3,}[ \t]*[^\s-][^-]{0,20}-{3,}[ \t]*$")  # A line around code in plain text: `---%<------`
 _CONFIGURATION = re.compile(
     r"[ \t]*(?:[\w.$@%*!/-]{1,80}[ \t]*(?:[:+?]?=|\{)|[a-z_][\w.-]{0,80}:(?:[ \t]|$)|[{}()\]$%#]|!\w|</?\w"
     r"|\[[^\[\]]{1,80}\][ \t]*$)|.*[{};\\][ \t]*$"

@@ -23,8 +23,7 @@ _INLINE = re.compile(
 )
 _ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|&[#A-Za-z]")
 _BEGINS_BLOCK = re.compile(r"(#{1,6}(?=[ \t]|$)|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]*$)")
-LIST_ITEM = re.compile(r"[-*+]\s|\d{1,9}[.)]\s")
-"""Beginning of an item of a list."""
+LIST_ITEM = re.compile(r"[-*+]\s|\d{1,9}[.)]\s")  # Beginning of an item of a list
 _BEGINS_MARKUP = re.compile(r"!--|a (?:id|name)=")
 
 ELEMENTS = (

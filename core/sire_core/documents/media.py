@@ -29,8 +29,7 @@ _IMAGE = re.compile(
     r"!\[(?P<alt>[^\[\]\n]*)\]\(\s*<?(?P<target>(?:(?!!\[)[^)\s>])+)>?(?:\s+[\"'](?P<title>[^\"'\n]*)[\"'])?\s*\)"
 )
 
-Captions = Mapping[tuple[str, str], str]
-"""Descriptions of images by a model, by document id and reference."""
+Captions = Mapping[tuple[str, str], str]  # Descriptions of images by a model, by document id and reference
 
 
 class MediaPart(NamedTuple):
@@ -46,21 +45,14 @@ class MediaPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MediaCorpus:
-    """Documents whose tables and images are passages, and what became of them.
+    """Documents whose tables and images are passages, and what became of them."""
 
-    Attributes:
-        documents: In the order given; those without tables and images as they were.
-        tables: Tables found.
-        images: Images found.
-        described: Images that a model described; the text of the others is their alternative text or their file name.
-        failures: Images that a model should have described and could not, and why.
-    """
-
-    documents: tuple[Document, ...]
-    tables: int = 0
-    images: int = 0
+    documents: tuple[Document, ...]  # In the order given; those without tables and images as they were
+    tables: int = 0  # Tables found
+    images: int = 0  # Images found
+    # Images that a model described; the text of the others is their alternative text or their file name
     described: int = 0
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[Failure, ...] = ()  # Images that a model should have described and could not, and why
 
 
 def split_media(

@@ -24,21 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document as the index stores it.
+    """A document as the index stores it."""
 
-    Attributes:
-        id: The user's id.
-        sequence: Its place in the corpus; an update keeps it.
-        hash: Of everything that its chunks depend on.
-        title: Title.
-        metadata: Metadata.
-    """
-
-    id: str
-    sequence: int
-    hash: str
-    title: str
-    metadata: Mapping[str, Any]
+    id: str  # The user's id
+    sequence: int  # Its place in the corpus; an update keeps it
+    hash: str  # Of everything that its chunks depend on
+    title: str  # Title
+    metadata: Mapping[str, Any]  # Metadata
 
 
 _SCOPE = " #allow-"
@@ -134,15 +126,10 @@ def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
 
 @dataclass(frozen=True, slots=True)
 class PassageChange:
-    """Changes of the chunk units.
+    """Changes of the chunk units."""
 
-    Attributes:
-        delta: Units that come, change or go.
-        regrouped: Ids of chunks that stay, but stand in one unit with others than before.
-    """
-
-    delta: Delta
-    regrouped: frozenset[str]
+    delta: Delta  # Units that come, change or go
+    regrouped: frozenset[str]  # Ids of chunks that stay, but stand in one unit with others than before
 
 
 def differs(unit: Unit, other: Unit) -> bool:
@@ -153,8 +140,7 @@ def differs(unit: Unit, other: Unit) -> bool:
 
 T = TypeVar("T")
 F = TypeVar("F", bound="Incremental")
-Place = tuple[int, int, str]
-"""Sort key of chunks and units: sequence of the document, position in it, id."""
+Place = tuple[int, int, str]  # Sort key of chunks and units: sequence of the document, position in it, id
 
 
 class Incremental(Protocol):
@@ -172,26 +158,17 @@ class Incremental(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredCorpus:
-    """Documents and passages of one generation; immutable.
+    """Documents and passages of one generation; immutable."""
 
-    Attributes:
-        documents: By id, in corpus order.
-        chunks: In corpus order.
-        hashes: Content hash of every chunk by id.
-        units: One unit per distinct passage, in corpus order.
-        chunk_by_id: The chunks by id.
-        unit_by_chunk: The unit of every chunk, by its id.
-        units_by_hash: Ids of the units with the same title and text, by content hash.
-        followed: What `following` has made, by its class; brought along with every change.
-    """
-
-    documents: Mapping[str, StoredDocument] = field(default_factory=dict)
-    chunks: Sequence[Chunk] = ()
-    hashes: Mapping[str, str] = field(default_factory=dict)
-    units: Sequence[Unit] = ()
-    chunk_by_id: Mapping[str, Chunk] = field(default_factory=dict)
-    unit_by_chunk: Mapping[str, Unit] = field(default_factory=dict)
+    documents: Mapping[str, StoredDocument] = field(default_factory=dict)  # By id, in corpus order
+    chunks: Sequence[Chunk] = ()  # In corpus order
+    hashes: Mapping[str, str] = field(default_factory=dict)  # Content hash of every chunk by id
+    units: Sequence[Unit] = ()  # One unit per distinct passage, in corpus order
+    chunk_by_id: Mapping[str, Chunk] = field(default_factory=dict)  # The chunks by id
+    unit_by_chunk: Mapping[str, Unit] = field(default_factory=dict)  # The unit of every chunk, by its id
+    # Ids of the units with the same title and text, by content hash
     units_by_hash: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # What `following` has made, by its class; brought along with every change
     followed: dict[type[Incremental], Incremental] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -283,23 +260,14 @@ class StoredCorpus:
 
 @dataclass(frozen=True, slots=True)
 class CorpusUpdate:
-    """A corpus before and after one change.
+    """A corpus before and after one change."""
 
-    Attributes:
-        before: The corpus before.
-        change: What changes.
-        after: The corpus after.
-        old_chunks: Chunks of changed documents and of those that go, as they were; in corpus order.
-        new_chunks: Chunks of documents that come or change; in corpus order.
-        passages: What the change does to the chunk units.
-    """
-
-    before: StoredCorpus
-    change: CorpusChange
-    after: StoredCorpus
-    old_chunks: tuple[Chunk, ...]
-    new_chunks: tuple[Chunk, ...]
-    passages: PassageChange
+    before: StoredCorpus  # The corpus before
+    change: CorpusChange  # What changes
+    after: StoredCorpus  # The corpus after
+    old_chunks: tuple[Chunk, ...]  # Chunks of changed documents and of those that go, as they were; in corpus order
+    new_chunks: tuple[Chunk, ...]  # Chunks of documents that come or change; in corpus order
+    passages: PassageChange  # What the change does to the chunk units
 
     def following(self, kind: type[F]) -> tuple[F, F]:
         """The instances of an `Incremental` class before and after the change."""

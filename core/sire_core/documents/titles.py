@@ -32,10 +32,8 @@ _NAMELESS = re.compile(rf"{_SEPARATOR}\s+|\s+{_SEPARATOR}\Z")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 _NO_OPENING = re.compile(r"(?:dear|hi|hello|to whom|copyright)\b|\d{1,4}[-/:.]\d|.*[=<>{}\[\]*@\\]", re.IGNORECASE)
 """First lines that are no title: greetings, notices, times, code."""
-_FEWEST_WORDS = 3
-"""Longest first line that is a title; a file's name says more than `Meeting notes`."""
-FILE_KEYS = ("source", "file_path")
-"""Metadata keys that name the file of a document, the first that has a text counts."""
+_FEWEST_WORDS = 3  # Longest first line that is a title; a file's name says more than `Meeting notes`
+FILE_KEYS = ("source", "file_path")  # Metadata keys that name the file of a document, the first that has a text counts
 
 
 def first_title(*candidates: object) -> str:

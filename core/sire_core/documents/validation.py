@@ -218,8 +218,7 @@ def _words(document: Document) -> tuple[object, ...]:
     return document.title, document.text, document.chunks
 
 
-_LONG = 8_000
-"""Characters, about 2,000 tokens: more than most embedding models read."""
+_LONG = 8_000  # Characters, about 2,000 tokens: more than most embedding models read
 
 
 def warn_of_long_passages(documents: Sequence[Document], remedy: str) -> None:

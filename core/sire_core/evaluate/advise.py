@@ -40,8 +40,7 @@ _READ_FOR_LANGUAGE = 20_000
 _WORDS = 150  # Words of a typical passage: long documents count for several
 POINTS = 2.0
 """Points of recall within which recipes count as equally good: questions of our own are not those of people."""
-FEW = 20
-"""Questions below which nothing is measured: resamples of so few agree with one another."""
+FEW = 20  # Questions below which nothing is measured: resamples of so few agree with one another
 _RESAMPLED = 1000
 
 

@@ -36,10 +36,8 @@ if TYPE_CHECKING:
 _KS = (2, 5, 10, 20)
 _LIMITS = {"call_limit": "calls", "token_limit": "tokens"}
 _CITATION = re.compile(r"(?<!\s)\s*\[\d+\]")
-CLOSED_BOOK = "closed-book"
-"""The way to answer that searches nothing."""
-GOLDEN = "golden"
-"""The way to answer that reads the gold passages: what a reader could do with a perfect search."""
+CLOSED_BOOK = "closed-book"  # The way to answer that searches nothing
+GOLDEN = "golden"  # The way to answer that reads the gold passages: what a reader could do with a perfect search
 
 
 def task_of(question: Question) -> Mapping[str, Any]:

@@ -90,8 +90,7 @@ def with_spread(runs: Sequence[Sequence[EvalRow]]) -> list[EvalRow]:
     return [replace(rows[0], builds=tuple(rows)) for rows in groups]
 
 
-BASELINE = "hybrid"
-"""The row that others are compared with: what most people would use otherwise."""
+BASELINE = "hybrid"  # The row that others are compared with: what most people would use otherwise
 
 SIGNIFICANCE = 0.05
 _FLIPS, _BATCH = 10_000, 500

@@ -26,8 +26,7 @@ from sire_core.storage.index_files import read_manifest
 from sire_core.text.pluralize import count, shorten
 from sire_core.types import Document
 
-FEW = 20
-"""Questions below which nothing is compared."""
+FEW = 20  # Questions below which nothing is compared
 _NAMES = {
     "bm25": "BM25",
     "dense": "vectors",
@@ -44,20 +43,14 @@ _MAX_LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class ComparedSearches:
-    """Result of `compare`.
+    """Result of `compare`."""
 
-    Attributes:
-        rows: BM25, vectors, both fused; where gold is quoted, BM25 and both fused over small pieces; `sire`, and `sire`
-            with a reranker where there is one.
-        reranker: The reranker of the last row; empty if there is none.
-        is_made: Whether the questions were made from the text.
-        texts: Text of every question, by its id.
-    """
-
+    # BM25, vectors, both fused; where gold is quoted, BM25 and both fused over small pieces; `sire`, and `sire` with a
+    # reranker where there is one
     rows: EvalRows
-    reranker: str
-    is_made: bool
-    texts: Mapping[str, str]
+    reranker: str  # The reranker of the last row; empty if there is none
+    is_made: bool  # Whether the questions were made from the text
+    texts: Mapping[str, str]  # Text of every question, by its id
 
     @property
     def has_all_pieces(self) -> bool:

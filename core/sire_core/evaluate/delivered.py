@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.questions import Question
 
-PIECE_CHARS = 450
-"""Length of the small pieces that baselines rank."""
+PIECE_CHARS = 450  # Length of the small pieces that baselines rank
 _FIRST_HITS = 100
 
 

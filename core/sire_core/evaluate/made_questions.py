@@ -33,16 +33,12 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
-COMMON = 10
-"""Passages above which a name leads nowhere in particular, and a title says nothing of one."""
-_MAX_PAIRS_OF_NAME, _MAX_NAME_WORDS = 2, 8
-"""Pair questions of a name, and words of a name in a question."""
-_EXAMPLE_PASSAGES = 3_000
-"""Passages, drawn at random, that example questions are made of."""
+COMMON = 10  # Passages above which a name leads nowhere in particular, and a title says nothing of one
+_MAX_PAIRS_OF_NAME, _MAX_NAME_WORDS = 2, 8  # Pair questions of a name, and words of a name in a question
+_EXAMPLE_PASSAGES = 3_000  # Passages, drawn at random, that example questions are made of
 _MAX_SEARCHED, _MAX_RANK = 60, 5
 """Example questions that are searched for, and hits among which the passage must be that a question was made of."""
-_MIN_NAME_PASSAGES = 4
-"""Passages of a name that is worth a question."""
+_MIN_NAME_PASSAGES = 4  # Passages of a name that is worth a question
 _MIN_QUESTION_WORDS, _MAX_QUESTION_WORDS, _MAX_QUESTION_LETTERS = 4, 14, 90
 
 _PAST = {"built": "built", "drawn": "drew", "led": "led", "made": "made", "run": "ran", "shot": "shot", "sung": "sang"}
@@ -109,17 +105,12 @@ _VERB = (
 
 @dataclass(frozen=True, slots=True)
 class MadeQuestion:
-    """A question and the passages that it was made of.
+    """A question and the passages that it was made of."""
 
-    Attributes:
-        question: Its text.
-        passages: Ids of the passages that it needs; of a question about a name those that mention it.
-        kind: `bridge`, over a name that the question leaves out; `pair`, of two names; `heading`, `purpose` or `task`,
-            by a heading or the first line of a manual page; `name`, about a name.
-    """
-
-    question: str
-    passages: tuple[str, ...]
+    question: str  # Its text
+    passages: tuple[str, ...]  # Ids of the passages that it needs; of a question about a name those that mention it
+    # `bridge`, over a name that the question leaves out; `pair`, of two names; `heading`, `purpose` or `task`, by a
+    # heading or the first line of a manual page; `name`, about a name
     kind: str
 
 
@@ -134,23 +125,14 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class LinkedPassages:
-    """The distinct visible passages of a corpus, the subject of each, and which ones name the subject of another.
+    """The distinct visible passages of a corpus, the subject of each, and which ones name the subject of another."""
 
-    Attributes:
-        snapshot: The corpus.
-        units: The passages.
-        documents: Id of the first document of each.
-        titles: Titles by the number of passages that have them.
-        about: The subject of each passage; may be empty.
-        links: Passages that name the subject of another one.
-    """
-
-    snapshot: SearchSnapshot
-    units: Sequence[Unit]
-    documents: Sequence[str]
-    titles: Mapping[str, int]
-    about: Sequence[str]
-    links: Sequence[Named]
+    snapshot: SearchSnapshot  # The corpus
+    units: Sequence[Unit]  # The passages
+    documents: Sequence[str]  # Id of the first document of each
+    titles: Mapping[str, int]  # Titles by the number of passages that have them
+    about: Sequence[str]  # The subject of each passage; may be empty
+    links: Sequence[Named]  # Passages that name the subject of another one
 
     @classmethod
     def of(cls, snapshot: SearchSnapshot, max_passages: int | None = None) -> LinkedPassages:

@@ -88,14 +88,10 @@ def _judged_set(documents: Iterable[Document], queries: Iterable[tuple[str, str]
 
 
 def ir_dataset(source: Any) -> tuple[str, LoadedSet | None]:
-    """Name, passages and graded queries of a data set of ir_datasets; no name for anything else.
+    """Name, passages and graded queries of `ir_datasets:NAME` or a loaded set; no name for anything else.
 
-    Args:
-        source: `ir_datasets:NAME`, or what `ir_datasets.load` returned.
-
-    Raises:
-        ConfigurationError: ir_datasets is not installed, or has no such data set.
-        CorpusError: The data set has no documents, queries or judgements.
+    `ConfigurationError`: ir_datasets is not installed or has no such set; `CorpusError`: documents, queries or
+    judgements are missing.
     """
     if not hasattr(source, "docs_iter"):
         name = str(source).removeprefix(_IR_DATASETS)

@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.index import Index
 
-CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
-"""Answers that are chosen, not copied from a passage; normalised."""
+CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})  # Answers that are chosen, not copied from a passage; normalised
 
-Gold = Collection[Union[str, frozenset[str]]]
-"""The needs of a question: ids, or sets of ids of which one is enough."""
+Gold = Collection[Union[str, frozenset[str]]]  # The needs of a question: ids, or sets of ids of which one is enough
 
 IdsOf = Callable[[Hit], Sequence[str]]
 

@@ -43,10 +43,8 @@ ANSWER_RATES = ("EM", "F1", "Acc")
 _MEASURE = re.compile(
     r"(R|nDCG|all|tokens|context)@(\d{1,6})(?: (prov|literal))?|(MRR|R@budget|answer@budget|EM|F1|Acc)"
 )
-BASELINES = ("bm25", "dense", "hybrid")
-"""Rankers of the recipe `flat` that every recipe is compared with."""
-OF_PIECES = ", pieces"
-"""Ending of the name of a baseline that ranks small pieces of passages."""
+BASELINES = ("bm25", "dense", "hybrid")  # Rankers of the recipe `flat` that every recipe is compared with
+OF_PIECES = ", pieces"  # Ending of the name of a baseline that ranks small pieces of passages
 _ROLE = re.compile(r":[\w.+-]{1,40}:(?=`)")
 _TARGET = re.compile(r"<[^<>\s]{1,500}>|(?<=\])\([^()\s]{0,500}\)")
 _MARKDOWN_MARKS = str.maketrans(dict.fromkeys("*_`#>|~\\[]", "") | dict.fromkeys(',;"', " "))

@@ -31,24 +31,17 @@ if TYPE_CHECKING:
     from sire_core.protocols import IntArray
     from sire_core.search.snapshot import SearchSnapshot
 
-PAGE = 25
-"""Rows per page."""
-_SAMPLED_PASSAGES = 8
-"""Passages that are read to see whether they say something with a name."""
-_MIN_NAMES = 4
-"""Names below which code and words in small letters are listed, too."""
+PAGE = 25  # Rows per page
+_SAMPLED_PASSAGES = 8  # Passages that are read to see whether they say something with a name
+_MIN_NAMES = 4  # Names below which code and words in small letters are listed, too
 
 _GRAMMAR = FUNCTION_WORDS | OPENERS
 _DIGITS = re.compile(r"(\d+)")
-_MAX_VALUE_LETTERS = 30
-"""Letters of a value in an example."""
-_QUOTE_LETTERS = 200
-"""Letters of a sentence in a list."""
+_MAX_VALUE_LETTERS = 30  # Letters of a value in an example
+_QUOTE_LETTERS = 200  # Letters of a sentence in a list
 
-_NOTE_LABELS = frozenset("fixme n.b. nb p.s. ps todo xxx".split())
-"""Labels that open a note."""
-_CODE_SIGN = re.compile(r"^\W|[._=()<>{}`$]\w|\bor\b")
-"""Signs of code and of its options in a name."""
+_NOTE_LABELS = frozenset("fixme n.b. nb p.s. ps todo xxx".split())  # Labels that open a note
+_CODE_SIGN = re.compile(r"^\W|[._=()<>{}`$]\w|\bor\b")  # Signs of code and of its options in a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,41 +59,27 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some rows of a list.
+    """Some rows of a list."""
 
-    Attributes:
-        rows: The rows.
-        total: Number of rows of the whole list.
-    """
-
-    rows: tuple[TableRow, ...]
-    total: int
+    rows: tuple[TableRow, ...]  # The rows
+    total: int  # Number of rows of the whole list
 
 
 @dataclass(frozen=True, slots=True)
 class EntityCard:
-    """An entity.
+    """An entity."""
 
-    Attributes:
-        id: Its id.
-        name: Its most frequent name.
-        kind: What it is, and how that is known.
-        spellings: Names with the number of passages that use them.
-        joined: For every name but the first: the passage (id, title) that uses it together with another name of the
-            entity, and that name; all empty if no passage does.
-        passages: Passages that mention it (id, title, the sentence with its name), as far as the page shows them.
-        total: Number of all passages that mention it.
-        relations: Its relations (id, text), if the recipe has relations.
-    """
-
-    id: str
-    name: str
-    kind: NameKind
-    spellings: tuple[tuple[str, int], ...]
+    id: str  # Its id
+    name: str  # Its most frequent name
+    kind: NameKind  # What it is, and how that is known
+    spellings: tuple[tuple[str, int], ...]  # Names with the number of passages that use them
+    # For every name but the first: the passage (id, title) that uses it together with another name of the entity, and
+    # that name; all empty if no passage does
     joined: tuple[tuple[str, str, str, str], ...]
+    # Passages that mention it (id, title, the sentence with its name), as far as the page shows them
     passages: tuple[tuple[str, str, str], ...]
-    total: int
-    relations: tuple[tuple[str, str], ...]
+    total: int  # Number of all passages that mention it
+    relations: tuple[tuple[str, str], ...]  # Its relations (id, text), if the recipe has relations
 
 
 def documents(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
@@ -134,11 +113,7 @@ def _natural(title: str) -> list[str | int]:
 def document_label(snapshot: SearchSnapshot, number: int, chunk: int, size: int = 0) -> str:
     """Label of a document: its title, or that of its first visible passage, or its first words, or its id.
 
-    Args:
-        snapshot: The index.
-        number: Number of the document.
-        chunk: Number of its first visible passage.
-        size: Maximum number of letters; 0 for the whole title.
+    `chunk` is the number of its first visible passage; `size` the maximum number of letters, 0 for the whole title.
     """
     title = document_titles(snapshot)[number]
     unit = None if title else _passage(snapshot, chunk)

@@ -36,20 +36,16 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray
     from sire_core.search.snapshot import SearchSnapshot
 
-_MAP_VERSION = 8
-"""Version of stored maps; rises when the layout, the labels or the format change."""
+_MAP_VERSION = 8  # Version of stored maps; rises when the layout, the labels or the format change
 _LANDMARKS = 1000
 _NEAREST = 5
-_VECTOR_LEVELS = 256
-"""Values between 0 and 1 that numbers of vectors have."""
+_VECTOR_LEVELS = 256  # Values between 0 and 1 that numbers of vectors have
 _DOCUMENTS_PER_BLOCK = 8192
-_MIN_MAP_DOCUMENTS = 8
-"""Fewer documents have no topics: they stand in a circle."""
+_MIN_MAP_DOCUMENTS = 8  # Fewer documents have no topics: they stand in a circle
 _PER_TOPIC, _TOPICS = 15, 24
 _LABEL_DOCUMENTS, _LANGUAGE_DOCUMENTS = 60, 20
 """Documents of a topic that are read for its label, and those of them that say which language it is in."""
-_READ_LETTERS = 3000
-"""Letters of a first passage that are read for a label."""
+_READ_LETTERS = 3000  # Letters of a first passage that are read for a label
 _PHRASES, _MAX_PHRASE_WORDS, _SHORTEST = 2, 3, 3
 """Phrases of a label, words of a phrase, and letters of a word in small letters that is one alone."""
 _SHARE, _FEW_TITLES, _OUTSIDE = 0.3, 3, 0.12
@@ -59,16 +55,13 @@ _OF_NO_TOPIC = FUNCTION_WORDS | frozenset(
     "allows contains defines describes gives provides requires returns".split()
 )
 """Words of every text, of addresses and of declarations, which say nothing of a topic."""
-_NAME_WEIGHT = 2
-"""Weight of a name in prose beside other words."""
-_SHORT = 30
-"""Letters of a title on the map."""
+_NAME_WEIGHT = 2  # Weight of a name in prose beside other words
+_SHORT = 30  # Letters of a title on the map
 _LABEL_WORD = re.compile(r"[^\W\d_](?:[\w'-]*\w)?|\S")
 _FILE_WORD = re.compile(r"[^\W\d_][^\W_]*|[^\s_-]")
 _NUMBERING = re.compile(r"^(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\.?|\d{1,3}[.)])\s+")
 """Number of a section; a number without a dot may be a part of the title."""
-_COLOURS = 9
-"""Values of a key with a colour of their own; those after them share one."""
+_COLOURS = 9  # Values of a key with a colour of their own; those after them share one
 _KEYS = 12
 _ROOT = "(top folder)"
 _MAP_FILE, _ARRAYS = "map.npz", ("documents", "passages", "points", "topics")
@@ -76,22 +69,14 @@ _MAP_FILE, _ARRAYS = "map.npz", ("documents", "passages", "points", "topics")
 
 @dataclass(frozen=True, slots=True)
 class CorpusMap:
-    """Documents as points.
+    """Documents as points."""
 
-    Attributes:
-        documents: Their numbers in the pool, ascending, `[n]`.
-        passages: Position of the first visible passage of each, `[n]`.
-        points: Coordinates from 0 to 1, float32 `[n, 2]`.
-        topics: Number of the topic of each, `[n]`.
-        labels: Distinctive phrases of the titles of every topic, separated by commas.
-        colours: By folder or metadata key: the names of the values, and the number of each document's value, `[n]`.
-    """
-
-    documents: IntArray
-    passages: IntArray
-    points: FloatArray
-    topics: IntArray
-    labels: tuple[str, ...]
+    documents: IntArray  # Their numbers in the pool, ascending, `[n]`
+    passages: IntArray  # Position of the first visible passage of each, `[n]`
+    points: FloatArray  # Coordinates from 0 to 1, float32 `[n, 2]`
+    topics: IntArray  # Number of the topic of each, `[n]`
+    labels: tuple[str, ...]  # Distinctive phrases of the titles of every topic, separated by commas
+    # By folder or metadata key: the names of the values, and the number of each document's value, `[n]`
     colours: Mapping[str, tuple[tuple[str, ...], IntArray]]
 
     @classmethod

@@ -29,19 +29,15 @@ _MARGIN = 12
 _LINE_HEIGHT = 15
 _PADDING = 9
 _SIZE, _SMALL_LINE = 12, 14
-_BOLD = 1.1
-"""Width of bold letters beside others."""
+_BOLD = 1.1  # Width of bold letters beside others
 _LETTER_WIDTHS = {"ijl .,:;'|!`": 0.4, 'frtI()[]{}/\\"-': 0.48, "mwMW@%&": 1.0}
 """Widths of letters in a wide font, in parts of its size: no text may leave its box, whichever font a page has."""
-_MARK = 14
-"""Width of the mark of an entity's kind, with the space after it."""
-_TEXT_GAP = 6
-"""Space between the text of a link and its line."""
+_MARK = 14  # Width of the mark of an entity's kind, with the space after it
+_TEXT_GAP = 6  # Space between the text of a link and its line
 _LABEL_LINES, _TEXT_LINES = 2, 4
 _MIN_SCALE, _MAX_SCALE = 1.0, 1.4
 """Scales of a picture in a small window, where it scrolls so that its letters can be read, and in a wide one."""
-_HANGING = tuple(",.;:!")
-"""Narrow marks that may stand behind the end of a full line."""
+_HANGING = tuple(",.;:!")  # Narrow marks that may stand behind the end of a full line
 _RULE = re.compile(r"([=\-_*~#.])\1{3,}")
 """A line that documents draw out of signs."""
 _WORD_BREAK = re.compile(r"(?<=[\x2d/_.:])(?![\x2d/_.:])|(?<=[a-z])(?=[A-Z])")
@@ -109,15 +105,10 @@ def drawing(
     expands: bool = False,
     fills: bool = True,
 ) -> Markup:
-    """A picture as an SVG element.
+    """A picture as an SVG element; with `fills` as wide as a window, else as half of one.
 
-    Args:
-        picture: The picture.
-        links: Addresses of nodes, by id.
-        is_file: Whether it is a file of its own, with its style.
-        name: Prefix of its ids, unique on a page.
-        expands: Whether every node has a button that asks for its neighbours (`data-expand`).
-        fills: Whether it takes the width of a window; else of half of one.
+    `links` are addresses of nodes by id; `name` is a prefix of its ids, unique on a page. With `expands` every node has
+    a button that asks for its neighbours (`data-expand`); `is_file` puts its style into it.
     """
     columns, routes = _boxes(picture, fills=fills)
     boxes = {box.node.id: box for column in columns for box in column}

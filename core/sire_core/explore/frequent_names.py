@@ -20,14 +20,11 @@ from sire_core.types import Chunk, Unit, digest
 if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
 
-_COUNTS_VERSION = 2
-"""Version of stored counts."""
+_COUNTS_VERSION = 2  # Version of stored counts
 _NAMED_PASSAGES, _COUNTED_PASSAGES = 300, 5_000
 """Passages, drawn at random, in which names are looked for, and in which they are counted."""
-_LISTED_SHARE = 4
-"""A name with one in so many of its passages in the graph is an entity there, and listed as that."""
-_BESIDE = 30
-"""Letters on either side of a name by which its repetitions are recognized."""
+_LISTED_SHARE = 4  # A name with one in so many of its passages in the graph is an entity there, and listed as that
+_BESIDE = 30  # Letters on either side of a name by which its repetitions are recognized
 _LINE_MARKS = " \t|:`_*."
 _NAMES_FILE = "names.json"
 

@@ -28,8 +28,7 @@ def escaped(text: str) -> str:
     return html.escape(printable(text), quote=True).replace("\r", "&#13;")
 
 
-Piece = tuple[str, str]
-"""Some text and its highlight: `word` of the question, `name` on the path, or nothing."""
+Piece = tuple[str, str]  # Some text and its highlight: `word` of the question, `name` on the path, or nothing
 
 
 def question_words(question: str) -> list[str]:

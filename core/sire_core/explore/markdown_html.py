@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from markupsafe import Markup
 
-_MAX_MARKDOWN_LETTERS = 200_000
-"""Letters above which a text is shown as it is written."""
-_WRAPPED = 60
-"""Width from which a line counts as wrapped: its break is a space. Breaks of shorter lines are kept."""
+_MAX_MARKDOWN_LETTERS = 200_000  # Letters above which a text is shown as it is written
+_WRAPPED = 60  # Width from which a line counts as wrapped: its break is a space. Breaks of shorter lines are kept
 _SHOWN_TAG = re.compile(rf"</?({ELEMENTS})\b.*>", re.DOTALL | re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _TABLE = '<div class="wide" tabindex="0" role="group" aria-label="Table"><table>\n'

@@ -72,13 +72,9 @@ class NameKind(NamedTuple):
 def kind_of_name(
     name: str, *, is_title: bool = False, texts: Sequence[str] = (), types: Sequence[str] = ()
 ) -> NameKind:
-    """Return the kind of a name.
+    """Return the kind of a name, by types that a model gave to it, and by passages that use it.
 
-    Args:
-        name: The name.
-        is_title: Whether it titles a document or section.
-        texts: Some passages that use it; what most of them mark as code is code.
-        types: Types that a model gave to it, most trusted first among equally frequent ones.
+    `types` are most trusted first among equally frequent ones; what most of `texts` mark as code is code.
     """
     if types:
         commonest = Counter(types).most_common(1)[0][0]

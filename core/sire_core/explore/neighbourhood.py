@@ -14,8 +14,7 @@ from sire_core.search.explanation import text_below_title
 from sire_core.search.snapshot import SearchSnapshot
 from sire_core.types import Unit, UnitKind
 
-_NEAR = 5
-"""Neighbours of a kind that are drawn at once: more make a picture that nobody can read."""
+_NEAR = 5  # Neighbours of a kind that are drawn at once: more make a picture that nobody can read
 _NEIGHBOUR_LETTERS = 120
 
 

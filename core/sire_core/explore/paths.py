@@ -27,11 +27,9 @@ if TYPE_CHECKING:
 
 _MAX_LABEL_LETTERS, _TITLE = 80, 40
 _TEXT, _QUESTION = 200, 300
-_MAX_BOX_LETTERS = 2000
-"""Letters of a passage that are read for the text in its box."""
+_MAX_BOX_LETTERS = 2000  # Letters of a passage that are read for the text in its box
 _BRACKETS = re.compile(r"(!?)\[([^\[\]]+)\]")
-_MAX_KIND_PASSAGES = 3
-"""Passages that are read for the kind of a name."""
+_MAX_KIND_PASSAGES = 3  # Passages that are read for the kind of a name
 
 
 @dataclass(frozen=True, slots=True)

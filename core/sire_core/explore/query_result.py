@@ -23,35 +23,20 @@ from sire_core.types import Hit
 
 @dataclass(frozen=True, slots=True)
 class ResultHit:
-    """A hit as pages show it.
+    """A hit as pages show it."""
 
-    Attributes:
-        rank: Rank among the hits, from 1.
-        id: Id of the unit.
-        kind: Kind of the unit.
-        title: Its title, without what the titles of its folder share; may be empty.
-        score: Larger is better.
-        doc_ids: Documents it comes from.
-        text: Its text without the title.
-        names: Names on the path to it, which pages highlight.
-        reasons: The path from the question to it.
-        page: Page of a PDF that it begins on; None elsewhere.
-        led_by: The sentence that led to it; may be empty.
-        documents: What its documents are called: ids, or sources where ids are digests.
-    """
-
-    rank: int
-    id: str
-    kind: str
-    title: str
-    score: float
-    doc_ids: tuple[str, ...]
-    text: str
-    names: tuple[str, ...]
-    reasons: tuple[Reason, ...]
-    page: int | None = None
-    led_by: str = ""
-    documents: str = ""
+    rank: int  # Rank among the hits, from 1
+    id: str  # Id of the unit
+    kind: str  # Kind of the unit
+    title: str  # Its title, without what the titles of its folder share; may be empty
+    score: float  # Larger is better
+    doc_ids: tuple[str, ...]  # Documents it comes from
+    text: str  # Its text without the title
+    names: tuple[str, ...]  # Names on the path to it, which pages highlight
+    reasons: tuple[Reason, ...]  # The path from the question to it
+    page: int | None = None  # Page of a PDF that it begins on; None elsewhere
+    led_by: str = ""  # The sentence that led to it; may be empty
+    documents: str = ""  # What its documents are called: ids, or sources where ids are digests
 
     @property
     def name(self) -> str:

@@ -31,12 +31,9 @@ _BODY = "body{margin:0;background:#fff}@media (prefers-color-scheme: dark){body{
 _WIDTH_OF = re.compile(r'width="(\d+)"')
 _MAX_SNIPPET_LETTERS, _MAX_WHOLE_HIT_LETTERS = 360, 480
 """Letters of the sentences of a folded hit, and of a hit that is shown as a whole."""
-_WIDE = 900
-"""Width from which the letters of a picture that fits 700 pixels are too small."""
-HEADING = 300
-"""Letters of a question that are its heading."""
-_STEPS = {"vector": "text", "entity": "link", "question": "name"}
-"""Names of the steps of paths on pages."""
+_WIDE = 900  # Width from which the letters of a picture that fits 700 pixels are too small
+HEADING = 300  # Letters of a question that are its heading
+_STEPS = {"vector": "text", "entity": "link", "question": "name"}  # Names of the steps of paths on pages
 
 
 def page_style() -> Markup:
@@ -169,10 +166,7 @@ def region(
 def left_out_html(picture: Picture, address: AddressOf | None, rest: str = "") -> Markup:
     """Number of nodes that are not drawn, with links to where they are listed.
 
-    Args:
-        picture: The picture.
-        address: Returns the address of a node's page by its kind and id; None if there are no pages.
-        rest: Address of the list of those that are neighbours of no node; empty for none.
+    `rest` is the address of the list of those that are neighbours of no node; empty for none.
     """
     nodes = {node.id: node for node in picture.nodes}
     left_out = []

@@ -18,17 +18,13 @@ from sire_core.search.snapshot import SearchSnapshot
 from sire_core.text.pluralize import shorten
 from sire_core.types import Unit
 
-_MIN_SITE_DOCUMENTS = 4
-"""Documents below which nothing of a title is the name of a site."""
+_MIN_SITE_DOCUMENTS = 4  # Documents below which nothing of a title is the name of a site
 _SEPARATOR = re.compile(r"\s(?:[-\u2013\u2014|\u00b7\u2022\u00bb]|::)\s")
-_SAMPLED_DOCUMENTS = 1000
-"""Documents that are read for what their first headings add to the title."""
-_CONTINUED = re.compile(r"[\s:,]")
-"""Where the words of a title end in a heading that begins with them."""
+_SAMPLED_DOCUMENTS = 1000  # Documents that are read for what their first headings add to the title
+_CONTINUED = re.compile(r"[\s:,]")  # Where the words of a title end in a heading that begins with them
 _EXPLAINED = re.compile(r"\s*[:(|\u2013\u2014]|\s-")
 """Where a name ends in a title that goes on to say what it is: `ntpd - Network Time Protocol daemon`."""
-_BOOK = re.compile(rf":\s|{_SEPARATOR.pattern}")
-"""Separators between the name of a book and that of its part."""
+_BOOK = re.compile(rf":\s|{_SEPARATOR.pattern}")  # Separators between the name of a book and that of its part
 _STRAIGHT_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _TITLE_MARKS = " \t:.,;|-\u2013\u2014\u00b6"
 
@@ -55,9 +51,8 @@ def without_affixes(title: str, affixes: Iterable[str]) -> str:
 def without_repeats(title: str, endings: Collection[str] = ()) -> str:
     """Leave out headings that repeat what stands before them, and what a heading begins with and goes on from.
 
-    Args:
-        title: Title and headings: `git-am(1) > git-am(1) Manual Page > NAME`.
-        endings: What the headings of many documents add to the title, such as `Manual Page`; it is left out, too.
+    In `git-am(1) > git-am(1) Manual Page > NAME`, `endings` are what the headings of many documents add to the title,
+    such as `Manual Page`; they are left out, too.
     """
     parts: list[str] = []
     for name in title_path(title):

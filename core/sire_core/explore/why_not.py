@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, Ranking
     from sire_core.search.snapshot import SearchSnapshot
 
-_FAR = 5_000
-"""Number of units of a ranking that are searched for the passage."""
+_FAR = 5_000  # Number of units of a ranking that are searched for the passage
 _MAX_REASONS = 8
-_COSTS, _REACHED = 3, -100.0
-"""Parts of a score that are named, and the least score of what was a candidate."""
+_COSTS, _REACHED = 3, -100.0  # Parts of a score that are named, and the least score of what was a candidate
 _NAMELESS = "The question names nothing that only some of the passages mention."
 
 

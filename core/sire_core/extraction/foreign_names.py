@@ -9,8 +9,7 @@ from functools import cache
 from sire_core.extraction.spans import TextSpan
 from sire_core.text.languages import ENGLISH, UNDETERMINED, language
 
-CAPITALISED_NOUNS = ("de",)
-"""Languages that write all nouns with a capital letter, so that it names nothing."""
+CAPITALISED_NOUNS = ("de",)  # Languages that write all nouns with a capital letter, so that it names nothing
 _CERTAIN_TYPES = frozenset(("Date", "Quantity", "Work", "Code", "Term"))
 _ELISION = re.compile(r"\A(?:d|l|D|L)['\u2019](?=\w)")
 _GREETING = re.compile(

@@ -28,8 +28,7 @@ from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.text.words import visible_text
 from sire_core.types import Chunk
 
-TERM = "Term"
-"""Type of common nouns that a passage defines or repeats."""
+TERM = "Term"  # Type of common nouns that a passage defines or repeats
 
 _DEFINITION = re.compile(
     r"(?:(?:In|For|With) [^,.:;]{2,60}, )?(?P<article>An? |The )?(?P<term>[\w.$@`/+#-]+(?: [\w.$@`/+#'-]+){0,4}?)"
@@ -156,8 +155,7 @@ def term_spans(sentence: str, terms: Iterable[str]) -> list[TextSpan]:
     return spans
 
 
-IDENTIFIER = "Code"
-"""Type of identifiers."""
+IDENTIFIER = "Code"  # Type of identifiers
 
 _ADDRESS = r"(?:https?|ftp|wss?)://[^\s<>()\"'`]*|www\.[\w.-]+[^\s<>()\"'`]*"
 _MAIL = r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64}"
@@ -308,8 +306,7 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 
 _LONGEST_SENTENCE = 1_000
 _PLURAL = re.compile(r"[A-Z]{2,6}s|[A-Z][a-z]+(?:ist|ik|ian|ite)s")
-VALUES = frozenset(("Date", "Quantity"))
-"""Types of values, as opposed to things."""
+VALUES = frozenset(("Date", "Quantity"))  # Types of values, as opposed to things
 
 
 class Piece(NamedTuple):
@@ -322,9 +319,7 @@ class Piece(NamedTuple):
 def pieces_of(text: str, blocks: Sequence[Block] | None = None) -> list[Piece]:
     """Pieces of a passage that may hold names: all of its blocks but fields and furniture. Linear time.
 
-    Args:
-        text: The passage.
-        blocks: Its structure, or that of the parts to read; None reads it from the text.
+    `blocks` is its structure, or that of the parts to read; None reads it from the text.
     """
     blocks = read_blocks(text) if blocks is None else blocks
     pieces = []

@@ -22,8 +22,7 @@ from sire_core.text.words import name_key, phrase_words
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, digest
 
 SCHEMA = "extract/1"
-MAX_KEYWORDS = 5
-"""Keywords per chunk (IIER, section 3.1)."""
+MAX_KEYWORDS = 5  # Keywords per chunk (IIER, section 3.1)
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # `json.dumps` would make one every time
 _LOCAL_ID = re.compile(r"[ne]\d+")

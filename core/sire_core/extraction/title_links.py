@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from sire_core.documents.stored_corpus import CorpusUpdate, StoredCorpus
 
-WORD = re.compile(r"\w+|&")
-"""A word of a title or a text."""
+WORD = re.compile(r"\w+|&")  # A word of a title or a text
 
 _BREAK = re.compile(r"(?<=\w{4})\.|[;:!?,]")  # `St. Louis` has none
 _RANKED = re.compile(

@@ -19,11 +19,9 @@ _RATIO, _SMALL = 100, 16 << 20
 
 
 def unpacked_size(path: Path, max_bytes: int) -> int:
-    """Size of a file in bytes, of an archive that of its unpacked members.
+    """Size of a file in bytes, of an archive that of its unpacked members; `CorpusError` if they are too large.
 
-    Raises:
-        CorpusError: It cannot be opened, expands to more than `max_bytes` or than documents do, or a part of an Office
-            file declares entities.
+    Also if it cannot be opened, expands to more than documents do, or a part of an Office file declares entities.
     """
     with path.open("rb") as file:
         head = file.read(4)

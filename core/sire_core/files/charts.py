@@ -17,8 +17,7 @@ _REFERENCES = {f"{_CHART}chart": "id", f"{_NEW_CHART}chart": "id", f"{_DIAGRAM}r
 """Elements that stand for a chart or diagram in a part of its own, and the attributes that name it."""
 _VALUES = ("val", "yVal", "bubbleSize")
 _NAMES = ("cat", "xVal")
-_MOST_POINTS = 1_000
-"""Points of a series that are written; a chart of more repeats data that are elsewhere."""
+_MOST_POINTS = 1_000  # Points of a series that are written; a chart of more repeats data that are elsewhere
 
 
 def referred_graphic(graphic: Any) -> Iterator[str]:

@@ -20,33 +20,23 @@ class ExpansionError(CorpusError):
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A file as text.
+    """A file as text."""
 
-    Attributes:
-        title: Its title, of a mail its subject; empty if it has none.
-        text: Markdown. Of a mail sender, recipients and date, a line each; the text; then attachments under headings.
-        notes: What people should know of the text.
-        fields: Of a mail `from`, `reply_to`, `to`, `cc`, `bcc` and `date` (ISO 8601), those that it has.
-        unread: Names of what else it holds, and why that is not read.
-    """
-
-    title: str
+    title: str  # Its title, of a mail its subject; empty if it has none
+    # Markdown. Of a mail sender, recipients and date, a line each; the text; then attachments under headings.
     text: str
-    notes: Sequence[str] = ()
+    notes: Sequence[str] = ()  # What people should know of the text
+    # Of a mail `from`, `reply_to`, `to`, `cc`, `bcc` and `date` (ISO 8601), those that it has
     fields: Mapping[str, str] = field(default_factory=dict)
-    unread: Sequence[tuple[str, str]] = ()
+    unread: Sequence[tuple[str, str]] = ()  # Names of what else it holds, and why that is not read
 
 
 @dataclass(slots=True)
 class Conversion:
-    """A running conversion.
+    """A running conversion."""
 
-    Attributes:
-        letters_left: How many letters it may still give.
-        notes: What people should know of the text: parts that were left out, an encoding that was guessed.
-    """
-
-    letters_left: int
+    letters_left: int  # How many letters it may still give
+    # What people should know of the text: parts that were left out, an encoding that was guessed
     notes: list[str] = field(default_factory=list)
 
 

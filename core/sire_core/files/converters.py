@@ -59,16 +59,10 @@ _Content = TypeVar("_Content")
 def convert(
     path: Path, suffix: str, max_bytes: int, unlimited: Callable[[], AbstractContextManager[None]] = nullcontext
 ) -> Converted:
-    """Convert a file that has the content of a suffix, whatever its name.
+    """Convert a file that has the content of a suffix, whatever its name; `CorpusError` if that cannot be done.
 
-    Args:
-        path: The file.
-        suffix: One of `READERS` or of the formats that kreuzberg reads.
-        max_bytes: How many bytes it may unpack to, and how many letters its text may have.
-        unlimited: A context without limits of memory, in which libraries are loaded.
-
-    Raises:
-        CorpusError: It cannot be read, or is too large.
+    `max_bytes` is what it may unpack to, and the letters that its text may have; `unlimited` is a context without
+    limits of memory, in which libraries are loaded.
     """
     with conversion(unpacked_size(path, max_bytes)) as running:
         try:
@@ -89,11 +83,7 @@ def convert(
 
 
 def check_libraries(suffix: str) -> None:
-    """Refuse a suffix whose libraries are not installed, without importing them.
-
-    Raises:
-        CorpusError: One is missing.
-    """
+    """Refuse a suffix whose libraries are not installed, without importing them."""
     for library in _libraries(suffix):
         if sys.modules.get(library, True) is None or find_spec(library) is None:
             with_extra(suffix, partial(import_module, library))

@@ -11,26 +11,16 @@ from sire_core.documents.markdown_writing import plain_text
 from sire_core.errors import CorpusError
 from sire_core.files.workbooks import compact_table
 
-_COLUMNS = 20_000
-"""Excel has 16,384. A file with more is no table that someone reads."""
-_DELIMITERS = "\t;|,"
-"""The first wins a draw: decimal commas and commas of texts stand in every line, too."""
-_SAMPLE = 60
-"""Lines that the delimiter is judged by."""
+_COLUMNS = 20_000  # Excel has 16,384. A file with more is no table that someone reads
+_DELIMITERS = "\t;|,"  # The first wins a draw: decimal commas and commas of texts stand in every line, too
+_SAMPLE = 60  # Lines that the delimiter is judged by
 _SEPARATOR = re.compile(r"\ufeff?sep=(.)\r?\n", re.IGNORECASE)
-_MOST_ABOVE = 20
-"""Lines of text that may stand above a table."""
-_MOST_SWALLOWED = 200
-"""Lines that a quoted value may have."""
+_MOST_ABOVE = 20  # Lines of text that may stand above a table
+_MOST_SWALLOWED = 200  # Lines that a quoted value may have
 
 
 def read_values(text: str, delimiter: str) -> str:
-    """A table of the values, below the lines of text that stand above it.
-
-    Args:
-        text: The content of a file.
-        delimiter: What stands between the values; empty for what most lines agree on.
-    """
+    """A table of the values, below the lines of text above it; without a delimiter the one that most lines agree on."""
     named = _SEPARATOR.match(text)
     lines = text[named.end() if named else 0 :].split("\n")
     delimiter = named[1] if named else _delimiter(lines, delimiter or _DELIMITERS)

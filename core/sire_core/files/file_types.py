@@ -10,8 +10,7 @@ from sire_core.errors import CorpusError
 from sire_core.files.text_encodings import is_binary
 
 _HEAD = 8192
-_PDF_HEAD = 1024
-"""Readers look for the mark of a PDF in so many bytes."""
+_PDF_HEAD = 1024  # Readers look for the mark of a PDF in so many bytes
 ENCRYPTED = "the file is encrypted; save it without its password to read it"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE_STREAMS = {"WordDocument": ".doc", "Workbook": ".xls", "Book": ".xls", "PowerPoint Document": ".ppt"}
@@ -44,16 +43,14 @@ _XML = re.compile(rb"\s*<\?xml\b|\s*<[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=\s*[\"'][
 _ROOT = re.compile(r"<(?:[\w.-]+:)?([A-Za-z][\w.-]*)[\s/>]")
 _MAIL = re.compile(rb"(?:[A-Za-z][\w-]{1,40}:[^\r\n]*\r?\n(?:[ \t][^\r\n]*\r?\n)*){2,}")
 _ARCHIVE = re.compile(rb"(?:^|\n)(?:MIME-Version|Content-Type):", re.IGNORECASE)
-_WIDE = (b"\xff\xfe", b"\xfe\xff")
-"""Byte order marks of UTF-16."""
+_WIDE = (b"\xff\xfe", b"\xfe\xff")  # Byte order marks of UTF-16
 _SECTOR, _ENTRY = 512, 128
 
 
 def type_by_content(path: Path, suffix: str) -> str:
-    """The suffix that belongs to the content of a file; the one of its name where nothing speaks against it.
+    """The suffix that belongs to the content of a file; that of its name where nothing speaks against it.
 
-    Raises:
-        CorpusError: The file is encrypted.
+    `CorpusError` if the file is encrypted.
     """
     try:
         with path.open("rb") as file:

@@ -10,8 +10,7 @@ from typing import Any, Union
 _TOKEN = re.compile(r"[+\-\u2212]?(?:\d[\d.,]*|[^\W\d_]+['\u2032]*)|\W|\([^()]*\)")
 _FORMULA_WORD = re.compile(r"\w{2,}")
 _INVISIBLE = str.maketrans("\u2061\u2062\u2063\u2064", "    ")
-_DEPTH = 60
-"""Deeper formulas are their letters."""
+_DEPTH = 60  # Deeper formulas are their letters
 
 
 @dataclass(eq=False, slots=True)
@@ -126,12 +125,7 @@ _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 
 def office_math(element: Any, words: Callable[[Any], str]) -> str:
-    """One line for a formula of Office.
-
-    Args:
-        element: The formula, or a part of one.
-        words: Text of a run.
-    """
+    """One line for a formula of Office, or a part of one; `words` gives the text of a run."""
     return " ".join(_office(element, words, 0).translate(_INVISIBLE).split())
 
 

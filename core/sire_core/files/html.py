@@ -41,8 +41,7 @@ _IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*\)")
 _HTML_WORD = re.compile(r"[^\W_]+")
 _LABEL = re.compile(r"(?<![^\W_])[^\W_]+(?: [^\W_]+)?:")
 _STEP_LABEL = re.compile(r"\W{0,4}(?:next|prev|previous|up|back)\b", re.IGNORECASE)
-_STEPS = frozenset("prev previous next up".split())
-"""Relations of a link to the page before, behind or above this one."""
+_STEPS = frozenset("prev previous next up".split())  # Relations of a link to the page before, behind or above this one
 _STEP_KEYS = ("p", "n", "u", "h")
 _STEP_WORDS = _STEPS | frozenset(
     "top home contents toc index ind bib back return to of the goto go page chapter section part book start table main "
@@ -51,15 +50,13 @@ _STEP_WORDS = _STEPS | frozenset(
 _STEP_BLOCKS = frozenset("p div header section table ul ol address".split())
 _STEP_NAME = 40
 _STEP_LINKS = 60
-_STEP_LETTERS = 600
-"""Length of a block of links between pages."""
+_STEP_LETTERS = 600  # Length of a block of links between pages
 _TITLES_BETWEEN = 20
 """Words that a table or list of such links may have outside of them: the titles of the page and of its book."""
 _HTML_SPACE = re.compile(r"[ \t\r\n\f]+")
 _CODE_CLASS = re.compile("code|highlight|prettyprint|brush|lang(?:uage)?-|listing", re.IGNORECASE)
 _BRACKETS = str.maketrans("", "", "[]")
-_CAPTION_REACH = 8
-"""Lines above an image that may have its text behind a number: `Figure 3. Layers`."""
+_CAPTION_REACH = 8  # Lines above an image that may have its text behind a number: `Figure 3. Layers`
 
 
 def html_to_markdown(page: str) -> tuple[str, str]:

@@ -23,8 +23,7 @@ from sire_core.text.words import clean_text
 
 _SHOWN_HEADERS = ("from", "reply-to", "to", "cc", "bcc", "date")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_MAX_HEADER_LETTERS = 10_000
-"""Longest header that is parsed; parsing is not linear."""
+_MAX_HEADER_LETTERS = 10_000  # Longest header that is parsed; parsing is not linear
 _OUTLOOK_PAGES = ("__substg1.0_1013001F", "__substg1.0_10130102")
 """Streams with the body as HTML, in UTF-16 and as bytes."""
 _OUTLOOK_HEADERS = "__substg1.0_007D001F"

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, Union
 from sire_core.documents.titles import first_title
 from sire_core.errors import CorpusError
 
-Source = Union[str, io.BytesIO]
-"""An archive, or one that was mended."""
+Source = Union[str, io.BytesIO]  # An archive, or one that was mended
 
 WORDPROCESSING = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -35,8 +34,7 @@ _MAIN_TYPES = {
     "ppt/presentation.xml": "presentationml.presentation.main",
 }
 _XML_TYPE = "application/vnd.openxmlformats-officedocument.{}+xml"
-_MOST_PICTURES = 16 << 20
-"""Bytes of pictures above which a file is read without them."""
+_MOST_PICTURES = 16 << 20  # Bytes of pictures above which a file is read without them
 
 
 class Relation(NamedTuple):

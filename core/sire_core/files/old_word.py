@@ -26,11 +26,9 @@ _BEFORE_97 = {
 """Versions by the first bytes."""
 _FLAGS, _TEXT, _PIECES, _PIECES_97 = 0x0A, 0x18, 0x160, 0x1A2
 """Places in the header: of what the file is like, of where its text is, of the table of its pieces (6, 97)."""
-_DOS_TEXT, _DOS_END = 128, 0x0E
-"""Where the text of Word for DOS begins, and the place in the header of its end."""
+_DOS_TEXT, _DOS_END = 128, 0x0E  # Where the text of Word for DOS begins, and the place in the header of its end
 _IS_SAVED_IN_PIECES, _IS_ENCRYPTED, _IS_TABLE_1 = 0x04, 0x100, 0x200
-_IS_NARROW = 1 << 30
-"""Mark of a piece of Word 97 whose letters have one byte."""
+_IS_NARROW = 1 << 30  # Mark of a piece of Word 97 whose letters have one byte
 _FIELD_CODE = re.compile("\x13[^\x13-\x15]*(?:\x14|\x15)")
 _FIELD_DEPTH = 5
 _SIGNS = str.maketrans({"\x0b": "\n", "\x0c": "\n", "\r": "\n", "\x1e": "-", "\xa0": " "})

@@ -36,8 +36,7 @@ _KINDS = {
     ".ipynb": "application/x-ipynb+json",
 }
 """Types by suffix; the name of a file may say another."""
-SECOND_READER = frozenset(_KINDS) - {".doc", ".xls", ".ppt"}
-"""Formats that kreuzberg reads where our own reader cannot."""
+SECOND_READER = frozenset(_KINDS) - {".doc", ".xls", ".ppt"}  # Formats that kreuzberg reads where our own reader cannot
 
 
 def read_other(path: Path, suffix: str) -> tuple[str, str]:

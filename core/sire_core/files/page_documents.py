@@ -18,19 +18,11 @@ _logger = logging.getLogger(__name__)
 
 
 def page_documents(path: Path, *, pages: bool, source: str = "") -> Iterator[Document]:
-    """Read a file, or a folder of files.
+    """Read a file, or a folder of files; with `pages` each page as a document. `CorpusError` if nothing could be read.
 
     Ids and `source` in the metadata are paths as they were given, unlike those of `read_documents`: the readers of a
     framework are called file by file, and files of two folders may have one name. What cannot be read of a folder is
-    logged.
-
-    Args:
-        path: The file or folder.
-        pages: Give each page as a document with `page` (from 1) and `page_label` in its metadata.
-        source: Path of the file that `path` is a copy of.
-
-    Raises:
-        CorpusError: Nothing could be read.
+    logged. `source` is the path of the file that `path` is a copy of.
     """
     loaded = read_documents(path)
     for failure in (*loaded.failures, *loaded.notes):

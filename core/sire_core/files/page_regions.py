@@ -22,8 +22,7 @@ _REGION_CLASSES = frozenset(
 )
 """Words that may join a navigation word in a class name without changing its meaning (`main-nav`)."""
 _ALL_NAVIGATION = _NAVIGATION | _REGION_CLASSES
-_BACK = "backref"
-"""In the class of a link around a heading, back to the table of contents."""
+_BACK = "backref"  # In the class of a link around a heading, back to the table of contents
 _LAYOUTS = frozenset(
     "no not for with without has have is one two three hide hides hidden show shows open opened closed layout grid "
     "columns column content contents body".split()
@@ -45,8 +44,7 @@ _IMPRINT = re.compile(
     r"|\b(?:page|site|document) (?:was )?(?:last )?(?:updated|modified)\b|\blicensed under\b)",
     re.IGNORECASE | re.DOTALL,
 )
-_LONGEST_IMPRINT = 400
-"""Letters of a copyright notice or a note about cookies; they are no text of the page."""
+_LONGEST_IMPRINT = 400  # Letters of a copyright notice or a note about cookies; they are no text of the page
 _PART = re.compile(r"[_-]+")
 _RANKS = {"main": 3, "article": 2, "h1": 1}
 _BETWEEN_NAMES = frozenset([*"-|:\u00b7\u00bb\u2013\u2014", "::"])
@@ -137,12 +135,7 @@ def _is_edge(element: Element) -> bool:
 
 
 class _Regions:
-    """Elements that look like navigation, and what is in them.
-
-    Attributes:
-        found: All of them.
-        best: Rank of the best landmark of the page.
-    """
+    """Elements that look like navigation, and what is in them; `best` is the rank of the page's best landmark."""
 
     def __init__(self) -> None:
         self.found: list[_Region] = []

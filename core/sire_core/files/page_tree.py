@@ -19,12 +19,9 @@ BLOCKS = frozenset(
 _NONE: Mapping[str, str | None] = {}
 _TEXT_BLOCKS = BLOCKS.union(HEADINGS)
 CELLS = ("td", "th")
-EDGES = ("nav", "footer", "aside")
-"""Elements that stand at the edges of a page, unless they are a part of its content."""
-STRAY = "stray"
-"""Name of an element without content for an end tag of a block that nothing begins."""
-_HIDDEN = "template"
-"""Name of an element without content for a block that is not shown."""
+EDGES = ("nav", "footer", "aside")  # Elements that stand at the edges of a page, unless they are a part of its content
+STRAY = "stray"  # Name of an element without content for an end tag of a block that nothing begins
+_HIDDEN = "template"  # Name of an element without content for a block that is not shown
 _RAW_END = re.compile(r"</(script|style|textarea|title|noscript|iframe|xmp)[\s/][^<>]*>", re.IGNORECASE)
 """The end of an element whose content is no markup; browsers do not mind what stands behind its name."""
 _SHORT_COMMENT = re.compile(r"<!--?>|<!--->|--!>")
@@ -38,8 +35,7 @@ _UNENDED = re.compile(
     )""",
     re.VERBOSE,
 )
-_UNENDED_MARKS = 8
-"""Number of unended marks after which the rest of the page is taken as text."""
+_UNENDED_MARKS = 8  # Number of unended marks after which the rest of the page is taken as text
 _SKIPPED = frozenset(
     "script style svg template noscript iframe button select textarea datalist dialog object canvas audio video".split()
 )
@@ -57,8 +53,7 @@ _CLOSED_BY: dict[str, tuple[str, ...]] = {
     "rb": ("rt", "rp", "rb"),
 }
 """Elements that a start tag closes implicitly."""
-_BLOCK = ""
-"""Stands for block elements, which end tags of inline elements (`</b>`) do not close."""
+_BLOCK = ""  # Stands for block elements, which end tags of inline elements (`</b>`) do not close
 BLOCK_TAGS = (_SKIPPED | _CLOSED_BY.keys() | {"html", "head", "caption"}) - {"rt", "rp", "rb"}
 _WALLS = {
     "p": ("table", "object", "template", "button"),
@@ -68,17 +63,12 @@ _WALLS = {
 }
 """Elements whose inner tags close nothing outside of them."""
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_MAY_HIDE = _SKIPPED | {"label", "rp"}
-"""Elements that may not be shown without an attribute that says so."""
+_MAY_HIDE = _SKIPPED | {"label", "rp"}  # Elements that may not be shown without an attribute that says so
 _NAMED_BY_BUTTONS = (*HEADINGS, "summary", "dt")
 
 
 class _UnendedError(Exception):
-    """A page has too many marks without an end, each of which costs a scan of the rest.
-
-    Attributes:
-        rest: The page from the last of them on.
-    """
+    """A page has too many marks without an end, each of which costs a scan of the `rest`, from the last of them on."""
 
     def __init__(self, rest: str) -> None:
         super().__init__("too many marks without an end")

@@ -19,13 +19,11 @@ from sire_core.files.pdf_tables import LEADER, has_header, join_ruled_rows, mark
 
 _HEADING_WORDS = 12
 _TITLE_WORDS = 30
-_LABEL_WORDS = 3
-"""Longest heading that ends with a colon; longer lines lead to what follows."""
+_LABEL_WORDS = 3  # Longest heading that ends with a colon; longer lines lead to what follows
 _MIN_INDENT, _MAX_SET_IN_SHARE = 6.0, 0.25
 """Points that a note is further in than most text, and letters of the file that begin there, as a share."""
 _QUOTES = "\"'\u201c\u2018\u00ab\u201e\u00bf\u00a1"
-_LARGER = 1.12
-"""So many times as large as the text are the letters of a heading that is not bold."""
+_LARGER = 1.12  # So many times as large as the text are the letters of a heading that is not bold
 _MAX_CODE_SHARE = 0.6
 """A file with more of its letters in a typewriter font is written on a typewriter: they are no code."""
 _COMMENT = re.compile(r"(?:^|\s)(?:#+|//|/\*|%+) \S")
@@ -47,8 +45,7 @@ _LINE_START, _LINE_STOP = "\x05", "\x06"
 _BROKEN_HEADING = re.compile(f"{_LINE_START}([^{_LINE_STOP}]*){_LINE_STOP}")
 """A heading or row of several lines, until it is known which words a hyphen cuts."""
 _ENDS_WITH_PAGE = re.compile(r"[\s.](\d{1,4})$")
-_FEWEST_ENTRIES = 4
-"""Lines of a page of contents that end with the number of a page."""
+_FEWEST_ENTRIES = 4  # Lines of a page of contents that end with the number of a page
 _NOTE_MARK = re.compile(r"(?<=\w)\s?[*\u2217\u2020\u2021\u00a7]+$")
 _CHAPTER = re.compile(
     r"(?:chapter|part|appendix|kapitel|teil|anhang|chapitre|partie|annexe)?\s*(?:\d{1,3}|[ivx]{1,5}|[a-z]|one|two|three|four"

@@ -7,31 +7,22 @@ from ctypes import c_double, c_int, create_string_buffer
 from functools import cache
 from typing import Any, NamedTuple
 
-_MIN_WIDTH, _MAX_WIDTH = 0.4, 0.7
-"""Widths of a letter of a typewriter font, as shares of its size."""
-_SAME_WIDTH = 0.02
-"""Widths that differ by less than this share of the size are equal."""
+_MIN_WIDTH, _MAX_WIDTH = 0.4, 0.7  # Widths of a letter of a typewriter font, as shares of its size
+_SAME_WIDTH = 0.02  # Widths that differ by less than this share of the size are equal
 _MAX_OTHER_LETTERS, _MAX_OTHER_SHARE = 1, 0.05
 _MIN_TELLING_LETTERS = 2
 _TELLING_LETTERS = frozenset("iljtfrI.,:;'()[]|!-/mwMW@%")
 """In other fonts these are narrower or wider than most letters and digits, of which many have one width there, too."""
 _MAX_COLUMNS = 1_000
-_X, _Y = c_double(), c_double()
-"""Where PDFium writes a place; it works in one thread at a time."""
+_X, _Y = c_double(), c_double()  # Where PDFium writes a place; it works in one thread at a time
 
 
 class TypewriterLine(NamedTuple):
-    """A line whose letters have one width.
+    """A line whose letters have one width."""
 
-    Attributes:
-        text: The line, with as many blanks between words as columns are empty.
-        width: Of a letter, in points.
-        is_certain: False if it has too few letters to tell; then its font does.
-    """
-
-    text: str
-    width: float
-    is_certain: bool
+    text: str  # The line, with as many blanks between words as columns are empty
+    width: float  # Of a letter, in points
+    is_certain: bool  # False if it has too few letters to tell; then its font does
 
 
 def typewriter_line(page: Any, letters: Iterable[tuple[int, str]], size: float) -> TypewriterLine | None:

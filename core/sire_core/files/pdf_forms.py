@@ -9,23 +9,16 @@ from typing import Any
 _HIDDEN, _PASSWORD = 1 << 1 | 1 << 5, 1 << 13
 """Flags of annotations that are not shown, and of fields whose letters are not."""
 _MOST_ON_A_PAGE = 5_000
-_LONGEST = 1 << 20
-"""Bytes of a value."""
+_LONGEST = 1 << 20  # Bytes of a value
 TICKED, EMPTY = "\N{BALLOT BOX WITH X}", "\N{BALLOT BOX}"
 
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """A value or a note, and its place on the page in points.
+    """A value or a note, and its place on the page in points."""
 
-    Attributes:
-        text: The value of a field, a sign for a box, or the words of a note.
-        name: What the form calls the field; empty for a note.
-        left, bottom, top: Sides of its place.
-    """
-
-    text: str
-    name: str
+    text: str  # The value of a field, a sign for a box, or the words of a note
+    name: str  # What the form calls the field; empty for a note
     left: float
     bottom: float
     top: float
@@ -37,12 +30,7 @@ class PageEntry:
 
 
 def page_entries(page: Any, form: Any) -> list[PageEntry]:
-    """Filled fields, boxes and notes of a page, from top to bottom.
-
-    Args:
-        page: The page.
-        form: The environment of the form; None for a file without one.
-    """
+    """Filled fields, boxes and notes of a page, from top to bottom; `form` is None for a file without one."""
     import pypdfium2.raw as pdfium
 
     entries: list[PageEntry] = []

@@ -11,12 +11,9 @@ from statistics import median
 from sire_core.files.pdf_lines import Line
 
 _MAX_EDGE_LINES = 3
-_WIDE_GAP = 1.6
-"""Space between a running line and the text, as a multiple of that between the lines of the page."""
-_MIN_GAP = 1.0
-"""Points: lines that are not further apart stand on one level."""
-_NEAR = 2
-"""Pages between which a running line repeats: left and right ones may have their own."""
+_WIDE_GAP = 1.6  # Space between a running line and the text, as a multiple of that between the lines of the page
+_MIN_GAP = 1.0  # Points: lines that are not further apart stand on one level
+_NEAR = 2  # Pages between which a running line repeats: left and right ones may have their own
 _PAGE_NUMBER = re.compile(
     r"\W*(?:(?:page|seite|p\.)\s*)?(?:\d{1,4}|[ivxlc]{1,6})(?:\s*(?:/|of|von)\s*\d{1,4})?[^\w.)]*", re.IGNORECASE
 )
@@ -30,8 +27,7 @@ _HEADING_NUMBER = re.compile(
     r"^(?:(?:chapter|part|section|appendix|kapitel|teil|anhang|chapitre|partie|annexe)\s+)?(?:\d[\d.]{0,9}|[ivx]{1,5}|[a-z])[.:]?\s+"
 )
 
-Slot = tuple[int, float]
-"""Height on the page and size of the letters of a line."""
+Slot = tuple[int, float]  # Height on the page and size of the letters of a line
 
 
 def drop_running_lines(pages: Sequence[list[Line]], body: float) -> None:

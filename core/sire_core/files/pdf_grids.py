@@ -11,15 +11,12 @@ from typing import Any, NamedTuple
 
 from sire_core.files.pdf_code import pdfium
 
-_MAX_WIDTH = 3.0
-"""Points: what is drawn thinner is a line."""
-_TOUCH = 2.5
-"""Points: lines that are no further apart touch, and parallel ones are one."""
+_MAX_WIDTH = 3.0  # Points: what is drawn thinner is a line
+_TOUCH = 2.5  # Points: lines that are no further apart touch, and parallel ones are one
 _MAX_OBJECTS, _MAX_POINTS, _MAX_RULES = 50_000, 1_000, 500
 """On a page, of one path, and on a page after those that go on are joined; a page with more has drawings."""
 
-Box = tuple[float, float, float, float]
-"""Left, bottom, right and top, in points."""
+Box = tuple[float, float, float, float]  # Left, bottom, right and top, in points
 
 
 class Rule(NamedTuple):

@@ -20,14 +20,11 @@ from sire_core.files.pdf_grids import Grid, PageGrids, page_grids
 from sire_core.files.raised_text import END, RAISED, write_scripts
 
 _LOCK = Lock()  # PDFium works in one thread at a time
-_GAP = 0.4
-"""Share of the height of a letter: more space than this is between two words."""
+_GAP = 0.4  # Share of the height of a letter: more space than this is between two words
 _APART = 0.2
 """Share of the height of a letter: less space than this is within a word, though a line of a table crosses it."""
-_MAX_FALL = 2.5
-"""So many heights of a letter lower is the line that goes on behind a hyphen."""
-_BLANK = 0.15
-"""Share of the size of a letter: less space than this behind one with its sides is no blank."""
+_MAX_FALL = 2.5  # So many heights of a letter lower is the line that goes on behind a hyphen
+_BLANK = 0.15  # Share of the size of a letter: less space than this behind one with its sides is no blank
 _RAISED = 0.05
 """Share of the height of a letter: so far from the line is a letter of another size that is set into a word."""
 _SMALLER, _RISE = 0.9, 0.12
@@ -50,8 +47,7 @@ _ACCENTED = re.compile(f"([{''.join(_ACCENTS)}]) ?([A-Za-z\u0131])")
 """Accents that old fonts have as letters of their own, in front of the letter that they belong to."""
 _ASCII_SIGNS = str.maketrans("\u02c6\u02dc", "^~")
 """Accents beside letters are these signs, which old fonts do not have."""
-CUT = "\x02"
-"""Stands for a hyphen at the end of a line, behind which PDFium goes on with the next one."""
+CUT = "\x02"  # Stands for a hyphen at the end of a line, behind which PDFium goes on with the next one
 _HYPHENS = "\x02\ufffe\u00ad"
 _UNKNOWN = "\ufffd"
 _LIGATURES = dict(zip("\x1b\x1c\x1d\x1e\x1f\x0b\x0e\x0f", "ff fi fl ffi ffl ff ffi ffl".split(), strict=True))
@@ -60,8 +56,7 @@ _LIGATURE = re.compile(f"(?<=[A-Za-z])[{''.join(_LIGATURES)}]|[{''.join(_LIGATUR
 _CONTROLS = re.compile("[\x00\x01\x03-\x08\x0b\x0e-\x1b]+")
 _UNNAMED_BULLET = re.compile("\\A[\x80-\x9f\ufffd\uf000-\uf0ff]\\s")
 """A sign at the beginning of a line whose font does not name it."""
-_NO_INK = 0.05
-"""Points: a letter that is not higher is one that its font does not have."""
+_NO_INK = 0.05  # Points: a letter that is not higher is one that its font does not have
 
 
 class Cell(NamedTuple):

@@ -16,22 +16,15 @@ from sire_core.files.pdf_grids import Grid
 from sire_core.files.pdf_lines import Cell, Line
 
 _MAX_CELLS = 64
-_MIN_ROWS, _MIN_ROWS_OF_WIDE = 3, 2
-"""Rows of a table of two columns, and of more."""
-_MIN_GUTTER = 0.3
-"""Space between columns, as a share of the size of a letter."""
-_MAX_ROW_GAP, _MAX_LINE_GAP = 2.5, 1.5
-"""Between two rows, and two lines of a cell, in sizes of a letter."""
+_MIN_ROWS, _MIN_ROWS_OF_WIDE = 3, 2  # Rows of a table of two columns, and of more
+_MIN_GUTTER = 0.3  # Space between columns, as a share of the size of a letter
+_MAX_ROW_GAP, _MAX_LINE_GAP = 2.5, 1.5  # Between two rows, and two lines of a cell, in sizes of a letter
 _MIN_PROSE_CHARS, _MIN_LONG_PROSE_CHARS = 15, 30
-_MIN_LABEL_CHARS = 4
-"""Shorter ones, before a column of text, are the numbers or marks of a list."""
-LEADER = re.compile(r"(?:\.\s?){5}")
-"""Dots that lead to the number of a page."""
+_MIN_LABEL_CHARS = 4  # Shorter ones, before a column of text, are the numbers or marks of a list
+LEADER = re.compile(r"(?:\.\s?){5}")  # Dots that lead to the number of a page
 
-_MAX_BASE_DIFFERENCE = 0.3
-"""Between two lines that are parts of one row, in sizes of a letter."""
-_MAX_HEADER_SHARE = 0.6
-"""Letters of a header, as a share of those in a row below it."""
+_MAX_BASE_DIFFERENCE = 0.3  # Between two lines that are parts of one row, in sizes of a letter
+_MAX_HEADER_SHARE = 0.6  # Letters of a header, as a share of those in a row below it
 
 _MAX_CELL_LINES = 6
 _PARAGRAPH_END = "\n\n"
@@ -216,9 +209,7 @@ def _is_prose(cells: Sequence[str]) -> bool:
 def has_header(rows: Sequence[Line], *, goes_on: bool) -> bool:
     """True if the first row names all columns: in another font, or in few words with capitals and without numbers.
 
-    Args:
-        rows: The table.
-        goes_on: The table goes on from the page before; words do not tell then.
+    Words do not tell where the table goes on from the page before.
     """
     first, below = rows[0], [line for line in rows[1:] if any(line.row)]
     names = [cell.text for cell in first.cells] if first.ruled else first.row

@@ -13,12 +13,9 @@ from sire_core.documents.markdown_sections import LONGEST_LINE
 from sire_core.documents.markdown_writing import code_block, plain_text
 from sire_core.text.languages import find_language, language
 
-_MIN_PROSE_SHARE = 0.5
-"""Letters in paragraphs, of those of a text that is no code."""
-_MIN_FILLED_LINES, _MIN_FUNCTION_WORDS = 3, 0.2
-"""Lines of its paragraphs, and the share of function words in them."""
-_MIN_WORDS, _MIN_WORD_SHARE = 5, 0.65
-"""Words of a paragraph, and the share of those that hold letters alone."""
+_MIN_PROSE_SHARE = 0.5  # Letters in paragraphs, of those of a text that is no code
+_MIN_FILLED_LINES, _MIN_FUNCTION_WORDS = 3, 0.2  # Lines of its paragraphs, and the share of function words in them
+_MIN_WORDS, _MIN_WORD_SHARE = 5, 0.65  # Words of a paragraph, and the share of those that hold letters alone
 _MIN_LINE_SHARE, _MIN_LINE_CHARS = 0.7, 40
 """Right end of all lines of a paragraph but its last one, as a share of the furthest; and of that one."""
 _MAX_TERM_CHARS, _MAX_HEADING_CHARS = 120, 80
@@ -39,20 +36,14 @@ _NUMBERED = re.compile(
 _UNDERLINE = re.compile(r"\s*([-=~^*#])\1{2,}\s*\Z")
 _FIELD = re.compile(r"\A *[A-Z][A-Za-z-]{1,20}: +\S")
 _REPLY_LINE = re.compile(r"\A ?>(?: ?\S|\Z)")
-_PAGE_NAME = re.compile(r"[^\s()]{1,80}\(\d\w{0,9}\)")
-"""Name of a manual page: `tar(1)`."""
+_PAGE_NAME = re.compile(r"[^\s()]{1,80}\(\d\w{0,9}\)")  # Name of a manual page: `tar(1)`
 
 
 class _Stanza(NamedTuple):
-    """Lines between blank ones, or a part of them.
+    """Lines between blank ones, or a part of them."""
 
-    Attributes:
-        lines: The lines, with their indentation.
-        is_first: True if a blank line, or nothing, stands above.
-    """
-
-    lines: list[str]
-    is_first: bool
+    lines: list[str]  # The lines, with their indentation
+    is_first: bool  # True if a blank line, or nothing, stands above
 
     @property
     def column(self) -> int:

@@ -32,11 +32,7 @@ def plugin_folders() -> list[str]:
 
 
 def load_plugin(suffix: str) -> Callable[[Path], tuple[str, str]]:
-    """The function that reads a suffix: path -> title and Markdown.
-
-    Raises:
-        CorpusError: Its package cannot be imported.
-    """
+    """The function that reads a suffix (path -> title and Markdown); `CorpusError` if it cannot be imported."""
     entry = _entries()[suffix]
     try:
         read: Callable[[Path], tuple[str, str]] = entry.load()

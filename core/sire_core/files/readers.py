@@ -52,8 +52,7 @@ from sire_core.types import Document, Failure
 
 UNSUPPORTED = "unsupported type"
 """Beginning of the reason for which a file is skipped that holds no text, such as a picture."""
-READING = "files-19"
-"""Version of the readers; changes whenever the same file may give another document."""
+READING = "files-19"  # Version of the readers; changes whenever the same file may give another document
 
 CONVERTED = (
     *(".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".ppt", ".odp", ".xlsx", ".xls", ".ods"),
@@ -82,8 +81,7 @@ _PLAIN = re.compile(
 _UNHEADED = (".msg", ".xlsx", ".xls", ".ods")
 """Mails and workbooks: a heading in them, such as the name of the first sheet, is not their title."""
 _SAYS = re.compile(r"[^\W\d_]")
-_OPENING = 10_000
-"""Letters in which a text has its title."""
+_OPENING = 10_000  # Letters in which a text has its title
 _MAX_LISTED_NAMES = 100
 _SHOWN, _NAMED = 10, 3  # Reasons, and files of each
 
@@ -210,11 +208,7 @@ def read_documents(
 
 
 class _Reading:
-    """Documents, failures and notes of the files that were read so far.
-
-    Attributes:
-        pool: The documents.
-    """
+    """Documents, failures and notes of the files that were read so far."""
 
     def __init__(
         self,
@@ -254,11 +248,7 @@ class _Reading:
         self._whole += [file] if ids == [file.name] and not failed and notes == len(self._notes) else []
 
     def loaded(self, unchanged: tuple[SourceFile, ...], folders: Mapping[str, str]) -> LoadedDocuments:
-        """Documents that were read, and failures, beside files that an index knows.
-
-        Raises:
-            CorpusError: There is nothing.
-        """
+        """Documents that were read, and failures, beside files that an index knows; `CorpusError` for nothing."""
         documents, failures = self.pool.documents(), tuple(self._failures)
         if not (documents or unchanged):
             raise CorpusError(f"Nothing could be read. {_reasons(failures)}.")

@@ -26,18 +26,14 @@ from sire_core.isolated import start_isolated
 
 SECONDS, SECONDS_PER_MB = 10, 10
 """CPU time of a file."""
-MEMORY, MEMORY_PER_BYTE = 256 << 20, 40
-"""Bytes of memory of a file, beside what the process had before it."""
-_MAX_ADDED = 2 << 30
-"""Bytes of memory beside `MEMORY` that the largest file may need."""
-_MOST_KEPT = 512 << 20
-"""Bytes of address space with which a process goes on; what a file took is not always given back."""
+MEMORY, MEMORY_PER_BYTE = 256 << 20, 40  # Bytes of memory of a file, beside what the process had before it
+_MAX_ADDED = 2 << 30  # Bytes of memory beside `MEMORY` that the largest file may need
+_MOST_KEPT = 512 << 20  # Bytes of address space with which a process goes on; what a file took is not always given back
 _WALL_TIME = 30
 """Times the CPU time after which a file is given up by the clock: a busy machine gives a process a small share."""
 _INHERITED = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Variables without which some systems cannot start Python."""
-_SETTINGS = {"MALLOC_ARENA_MAX": "2"}
-"""Every thread of a library would reserve memory of its own."""
+_SETTINGS = {"MALLOC_ARENA_MAX": "2"}  # Every thread of a library would reserve memory of its own
 _LIBRARIES = ("pypdfium2", "docx", "pptx", "openpyxl", "kreuzberg", "olefile")
 _OPEN = threading.local()
 
@@ -57,11 +53,7 @@ def one_process() -> Iterator[None]:
 
 
 def convert_limited(path: Path, suffix: str, max_bytes: int) -> Converted:
-    """Convert a file; see `convert`.
-
-    Raises:
-        CorpusError: The file cannot be parsed, or needs more time or memory than a document does.
-    """
+    """Convert a file, within the time and memory that a document needs; see `convert`."""
     check_libraries(suffix)
     with one_process():
         answer: dict[str, Any] = _OPEN.process.read(path, suffix, max_bytes)

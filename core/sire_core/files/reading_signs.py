@@ -11,8 +11,7 @@ from sire_core.documents.markdown_writing import ELEMENTS
 from sire_core.text.pluralize import count, some
 from sire_core.types import Document
 
-_LOOKED_AT = 200_000
-"""Number of characters that are checked."""
+_LOOKED_AT = 200_000  # Number of characters that are checked
 _ENOUGH = 200
 _LONG_LINE = 20_000
 _NAMED = 3

@@ -51,8 +51,7 @@ _LABELS = {
     "deprecated": "Deprecated since version",
     "seealso": "See also:",
 }
-_ERROR = 3
-"""Level of the messages of docutils that come with text which is nowhere else."""
+_ERROR = 3  # Level of the messages of docutils that come with text which is nowhere else
 _UNDERLINED = re.compile(r"(\S.*)\n([^\w\s])\2+\s*")
 _SIGNATURES = _CODE_ROLES | frozenset("cmdoption cppvar describe enum envvar exception object struct".split())
 _NOTES = frozenset("attention caution danger error hint important note tip warning".split())
@@ -187,11 +186,7 @@ def _directive_class() -> type[Any]:
 
 
 class _Writer:
-    """Writes a document tree as Markdown.
-
-    Attributes:
-        title: Of a field `Title`, else the first heading.
-    """
+    """Writes a document tree as Markdown; `title` is that of a field `Title`, else the first heading."""
 
     def __init__(self) -> None:
         self.title = ""

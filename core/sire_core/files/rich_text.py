@@ -10,8 +10,7 @@ from sire_core.files.raised_text import END, RAISED
 _SURROGATES = re.compile(rb"\\u(-?\d{1,5}) ?(?:\\'..|[^\\{}])?(\\uc\d ?)?\\u(-?\d{1,5})")
 GAP = "\ue000"
 """Set between a blank and a sign (`the .env file`), without which the blank would be left out; not part of the text."""
-CELL_PARAGRAPH = "\ue001"
-"""Set where a paragraph ends within a cell, or a row of a table in it."""
+CELL_PARAGRAPH = "\ue001"  # Set where a paragraph ends within a cell, or a row of a table in it
 _RAISED, _END, _CELL_PARAGRAPH = (rb"{}\uc1\u%d?" % ord(mark) for mark in (RAISED, END, CELL_PARAGRAPH))
 _REWRITTEN = {
     b"}": b"}{}",  # without it a blank would be set before the letter behind it

@@ -64,10 +64,8 @@ _DEFINITION = re.compile(
 )
 _INNER = ("python", "ruby", "java", "csharp", "kotlin", "scala", "swift", "php", "dart", "elixir")
 """Languages in which members of a class have a heading, too."""
-_BRACES = ("c", "cpp", "java", "csharp", "dart", "objectivec")
-"""Languages whose functions have no keyword."""
-_MARKDOWN_MARKS = re.compile(r"[*<&\[\\]")
-"""Characters that Markdown may read as markup; not so between backticks."""
+_BRACES = ("c", "cpp", "java", "csharp", "dart", "objectivec")  # Languages whose functions have no keyword
+_MARKDOWN_MARKS = re.compile(r"[*<&\[\\]")  # Characters that Markdown may read as markup; not so between backticks
 _CALLS = re.compile(r"\s*(?:if|for|while|switch|return|else|catch|do|using|lock)\b")
 
 _TERMINAL = re.compile(

@@ -23,8 +23,7 @@ from sire_core.files.conversion import clean_lines, note
 from sire_core.files.text_encodings import guess_encoding, is_binary
 from sire_core.text.words import clean_text
 
-_WITHIN = 1024
-"""Browsers look at this many bytes."""
+_WITHIN = 1024  # Browsers look at this many bytes
 _CONTENT = re.compile(r"""charset\s*=\s*["']?\s*([^\s"';]+)""", re.IGNORECASE)
 _TEX = re.compile(r"\\usepackage\[([\w-]+)\]\{inputenc\}")
 _XML = re.compile(r"""xml\s[^>]*?\bencoding\s*=\s*["']([^"']+)""")
@@ -71,8 +70,7 @@ _BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
 _WIDE_BOMS = (*_UTF16_BOMS, *_UTF32_BOMS)
-_WIDE_START = re.compile(rb"(?P<little>\s?<\0[\w!?]\0)|\0\s?\0?<\0[\w!?]")
-"""Markup in UTF-16 without a byte order mark."""
+_WIDE_START = re.compile(rb"(?P<little>\s?<\0[\w!?]\0)|\0\s?\0?<\0[\w!?]")  # Markup in UTF-16 without a byte order mark
 _LOOKED_AT = 8192
 DANGLING = "a link that points nowhere: the file that it names does not exist"
 GENERATED = "a file of a site generator"
@@ -94,8 +92,7 @@ _SEARCH_PAGE = re.compile(rb"\bid=.?(?:mkdocs-)?search-results\b|\bsearchindex\.
 _PLACES_IN_PAGES = re.compile(rb"<(?:urlset|sitemapindex|tagfile|targetset|book[^>]{1,300}devhelp)\b|\btargetptr=")
 """Pattern of lists of the places in pages: maps of a site, cross references of DocBook, Doxygen and Devhelp."""
 _NOT_FOUND = re.compile(r"\b404\b|\bnot found\b", re.IGNORECASE)
-_SHORT_PAGE = 600
-"""Letters of a page for searching, or for addresses without a page."""
+_SHORT_PAGE = 600  # Letters of a page for searching, or for addresses without a page
 _REDIRECT = re.compile(rb"<meta\s+http-equiv=.?refresh\b[^>]{1,20}\b0;\s*url=", re.IGNORECASE)
 """Mark of a page that leads to another one at once."""
 _HEAD_OF_PAGE = 3000
@@ -181,30 +178,19 @@ class _Head(HTMLParser):
 
 
 class SourceFile(NamedTuple):
-    """A file to read.
+    """A file to read."""
 
-    Attributes:
-        path: Where it is.
-        name: Its path below the folder that was given, with forward slashes; document ids start with it.
-        is_given: Whether it was named itself, and not only its folder.
-    """
-
-    path: Path
-    name: str
-    is_given: bool = False
+    path: Path  # Where it is
+    name: str  # Its path below the folder that was given, with forward slashes; document ids start with it
+    is_given: bool = False  # Whether it was named itself, and not only its folder
 
 
 class FoundFiles(NamedTuple):
-    """The files of some sources.
+    """The files of some sources."""
 
-    Attributes:
-        files: The files to read.
-        unread: Files and folders that are left out, and why.
-        folders: The folders that names are relative to, and what stands in front of the names of their files.
-    """
-
-    files: list[SourceFile]
-    unread: list[tuple[SourceFile, str]]
+    files: list[SourceFile]  # The files to read
+    unread: list[tuple[SourceFile, str]]  # Files and folders that are left out, and why
+    # The folders that names are relative to, and what stands in front of the names of their files
     folders: dict[str, str]
 
 

@@ -7,8 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 
-_SAMPLE = 100_000
-"""Bytes that are looked at; only lines with letters outside of ASCII count."""
+_SAMPLE = 100_000  # Bytes that are looked at; only lines with letters outside of ASCII count
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 _LINE = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
 _FEWEST_EAST = 2

@@ -59,8 +59,7 @@ _NOTES = {
     f"{WORDPROCESSING}endnoteReference": "endnotes",
     f"{WORDPROCESSING}commentReference": "comments",
 }
-_CHOSEN = "CHOSEN"
-"""Stands before the instruction of a field of a form whose value is read from its settings."""
+_CHOSEN = "CHOSEN"  # Stands before the instruction of a field of a form whose value is read from its settings
 _UNREAD_FIELDS = ("PAGE", "NUMPAGES", "SECTIONPAGES", "TOC", "INDEX", "PAGEREF", _CHOSEN)
 _SYMBOLS = dict(
     enumerate(

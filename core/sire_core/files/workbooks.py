@@ -25,8 +25,7 @@ _PLACED = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing}
 _SCRIPTS = {"superscript": raised, "subscript": lowered}
 _PADDING = 4
 """So many times as many cells as there are words in a table may be empty before its rows become lines of words."""
-_MOST_MERGED = 1_000_000
-"""Cells that repeat the text of a merged cell."""
+_MOST_MERGED = 1_000_000  # Cells that repeat the text of a merged cell
 
 _Row = dict[int, str]
 

@@ -10,8 +10,7 @@ from sire_core.files.conversion import ExpansionError
 
 _LONGEST_DOCTYPE = 200_000
 _LONGEST_VALUE = 1_000
-_EXPANSION = 1_000_000
-"""Characters that references may add to a file, beside as many as it has."""
+_EXPANSION = 1_000_000  # Characters that references may add to a file, beside as many as it has
 _NESTING = 10
 _SPACE = re.compile(r"\s*")
 _DOCTYPE = re.compile(r"<!DOCTYPE\b", re.IGNORECASE)
@@ -62,12 +61,8 @@ def _prolog_end(page: str) -> int:
 def without_entities(page: str, *, is_xml: bool = True) -> str:
     """A page without declared entities: references to them are their text, and to those of HTML their characters.
 
-    Args:
-        page: XML or HTML.
-        is_xml: Whether a reference to an entity that is not known, or a single `&`, is a fault.
-
-    Raises:
-        ExpansionError: The entities may expand without end.
+    In XML a reference to an unknown entity, or a single `&`, is a fault. `ExpansionError` if they may expand without
+    end.
     """
     before, doctype, rest = split_doctype(page)
     entities = _declared(doctype) if "[" in doctype else {}

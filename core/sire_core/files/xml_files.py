@@ -170,11 +170,7 @@ def read_epub(path: Path) -> tuple[str, str]:
 
 
 class _Book:
-    """An EPUB file: its title, and its pages, each of which is read once.
-
-    Attributes:
-        title: The title of the package.
-    """
+    """An EPUB file: its `title`, and its pages, each of which is read once."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive

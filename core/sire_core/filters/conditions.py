@@ -184,11 +184,7 @@ def filter_text(filter: Filter) -> str:
 
 
 def filter_mapping(filter: Filter) -> dict[str, Any]:
-    """Return a filter as JSON values, from which `parse_filter` makes the same filter.
-
-    Raises:
-        ConfigurationError: It has a key that a mapping cannot name, such as "and".
-    """
+    """Return a filter as JSON values that `parse_filter` reads; refuse keys that no mapping can name (`and`)."""
     if isinstance(filter, FilterGroup):
         parts = [filter_mapping(part) for part in filter.parts]
         return {filter.operator: parts[0] if filter.operator == "not" else parts}

@@ -111,10 +111,8 @@ def _forms(names: Sequence[str]) -> list[tuple[int, ...]]:
     return list(rows)
 
 
-_DOCUMENTS = 256
-"""Documents whose edges share a block."""
-_AT_ONCE = 1 << 16
-"""Changes that are Python objects at the same time; others are serialized."""
+_DOCUMENTS = 256  # Documents whose edges share a block
+_AT_ONCE = 1 << 16  # Changes that are Python objects at the same time; others are serialized
 
 
 class EdgeChange(NamedTuple):

@@ -16,12 +16,9 @@ from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import BuildView, Delta, LanguageModel, Prompt
 from sire_core.types import Failure, Unit
 
-BATCH = 20
-"""Maximum elements of a call."""
-_TOKENS = 6_000
-"""Maximum tokens of the passages of a call, estimated."""
-SHOWN_PASSAGES = 4
-"""Maximum passages of an element in a prompt."""
+BATCH = 20  # Maximum elements of a call
+_TOKENS = 6_000  # Maximum tokens of the passages of a call, estimated
+SHOWN_PASSAGES = 4  # Maximum passages of an element in a prompt
 _ELEMENT_INSTRUCTIONS = """\
 The input lists elements of a knowledge graph, entities and relations, each with a number, a name and the numbers of \
 the passages that speak of it; the passages follow. For each element write one or two sentences that say what these \

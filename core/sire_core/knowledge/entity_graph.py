@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     )
 
 
-_BACK = 3
-"""Maximum steps from a passage back to a start."""
+_BACK = 3  # Maximum steps from a passage back to a start
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,7 @@ def _ambiguous(groups: Iterable[Sequence[str]]) -> set[str]:
     return {alias for alias, names in claims.items() if len(names) > 1}
 
 
-_PAIRS_PER_BLOCK = 65_536
-"""Pairs whose cosines are computed in one step."""
+_PAIRS_PER_BLOCK = 65_536  # Pairs whose cosines are computed in one step
 
 
 SimilarPairs = tuple["IntArray", "IntArray", "DoubleArray"]
@@ -159,11 +158,9 @@ def similar_names(
     return first[is_similar], second[is_similar], cosines[is_similar]
 
 
-CLAIMS = "\x1f"
-"""Key of the rows with aliases of entities; no name has this key."""
+CLAIMS = "\x1f"  # Key of the rows with aliases of entities; no name has this key
 
-_VAGUE = ("", "Name", "Other")
-"""Types that carry no information."""
+_VAGUE = ("", "Name", "Other")  # Types that carry no information
 
 VALUE = "v:"
 """Prefix of the key of an end of a statement: an entity of a skipped type, used if it is the title of a passage."""

@@ -33,8 +33,7 @@ Ask = Callable[[ModelRequest], Awaitable[Completion]]
 """Sends one request and returns the raw answer."""
 
 _CHANNEL_TAG = r"<\|channel\|>[\w ]{1,40}<\|message\|>|<\|(?:end|return)\|>\s*\Z"
-_THINKING_TAG = rf"</?(?:\w{{1,20}}:)?think(?:ing)?>|\u25c1/?think\u25b7|{_CHANNEL_TAG}"
-"""Begins or ends thinking."""
+_THINKING_TAG = rf"</?(?:\w{{1,20}}:)?think(?:ing)?>|\u25c1/?think\u25b7|{_CHANNEL_TAG}"  # Begins or ends thinking
 _WORD_TAG = re.compile(r"\s*<(thoughts?|reasoning|reflection)>", re.IGNORECASE)
 """Begins thinking only at the beginning of an answer, which may be about such words."""
 _ENDS_SENTENCE = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f\u06d4][\"'\u2019\u201d\u00bb)\]*_]*\Z")

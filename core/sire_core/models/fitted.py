@@ -47,11 +47,7 @@ class FittedEmbedder:
         return run_sync(self.aembed(texts, kind))
 
     async def aembed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
-        """See `embed`.
-
-        Raises:
-            ConfigurationError: A question came before any document, so that nothing was fitted.
-        """
+        """See `embed`; `ConfigurationError` for a question before any document, when nothing is fitted."""
         if kind == "document" and texts:
             self._fit(texts)
         if not self._is_fitted():
@@ -63,11 +59,7 @@ class FittedEmbedder:
         return vectors
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned into a file (`.npz`).
-
-        Raises:
-            ConfigurationError: The embedder learns nothing from documents, or has not yet.
-        """
+        """Write what was learned into a file (`.npz`); `ConfigurationError` if there is nothing."""
         if not isinstance(self._embedder, Fittable) or not self._embedder.fitted:
             raise ConfigurationError("There is nothing to save: only a fitted lexical embedder has learned something.")
         with Path(path).open("wb") as file:
@@ -75,11 +67,7 @@ class FittedEmbedder:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> FittedEmbedder:
-        """Read a file that `save` wrote.
-
-        Raises:
-            ConfigurationError: It is no such file.
-        """
+        """Read a file that `save` wrote; `ConfigurationError` for any other."""
         made = cls()
         try:
             with np.load(Path(path), allow_pickle=False) as file:

@@ -29,36 +29,22 @@ _REPEATS = 5
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A model folder with an ONNX graph.
+    """A model folder with an ONNX graph."""
 
-    Attributes:
-        spec: What `embedder=` or `rerank=` takes.
-        purpose: What the name says that it is for.
-        folder: Where it lies.
-        origin: `SIRE_MODELS=...` or the cache of the hub.
-        megabytes: Size of its graphs.
-    """
-
-    spec: str
-    purpose: Purpose
-    folder: Path
-    origin: str
-    megabytes: float
+    spec: str  # What `embedder=` or `rerank=` takes
+    purpose: Purpose  # What the name says that it is for
+    folder: Path  # Where it lies
+    origin: str  # `SIRE_MODELS=...` or the cache of the hub
+    megabytes: float  # Size of its graphs
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTest:
-    """Result of running a model on two sentences.
+    """Result of running a model on two sentences."""
 
-    Attributes:
-        works: Whether it prefers the sentence that answers a question to one that does not.
-        detail: Dimension and scores, or the error.
-        milliseconds: Time for one sentence.
-    """
-
-    works: bool
-    detail: str
-    milliseconds: float = 0.0
+    works: bool  # Whether it prefers the sentence that answers a question to one that does not
+    detail: str  # Dimension and scores, or the error
+    milliseconds: float = 0.0  # Time for one sentence
 
 
 def local_models() -> list[LocalModel]:

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 from sire_core.protocols import Prompt
 
-FORMAT_VERSION = "1"
-"""Part of the key of cached answers: raise it when the wording or the fence changes."""
+FORMAT_VERSION = "1"  # Part of the key of cached answers: raise it when the wording or the fence changes
 
 _MAX_DATA_CHARS = 400_000  # Longest data block. More is cut in the middle, and a line says how much is missing.
 

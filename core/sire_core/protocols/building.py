@@ -316,8 +316,7 @@ class UnitStore(Mirror, VectorIndex, Protocol):
     """A database that follows an index and finds what is nearest; see `sire_core.stores`."""
 
 
-DEFAULT_PRESET = "ours"
-"""The preset of every recipe that leaves all settings at their defaults."""
+DEFAULT_PRESET = "ours"  # The preset of every recipe that leaves all settings at their defaults
 
 
 def extraction_by_preset(config: Mapping[str, Any]) -> str:

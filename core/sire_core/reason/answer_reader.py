@@ -44,8 +44,7 @@ _AROUND = " .,;:!?\"'*()"  # Characters around an option
 UNSUPPORTED = "The answer cites no passage, so it counts as unsupported."
 """End of the note on an answer without a valid citation."""
 
-INSUFFICIENT = "insufficient evidence"
-"""The answer if the evidence does not contain it."""
+INSUFFICIENT = "insufficient evidence"  # The answer if the evidence does not contain it
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,7 @@ _LEADS_TO_SOURCE = frozenset(
     "seg\u00fan secondo segundo volgens enligt wed\u0142ug \u0441\u043e\u0433\u043b\u0430\u0441\u043d\u043e".split()
 )
 """Words behind which a sentence needs a source, beside the function words of its language."""
-CONTEXT_CHARS = 80
-"""Characters before a citation that tell whether the sentence would lack it."""
+CONTEXT_CHARS = 80  # Characters before a citation that tell whether the sentence would lack it
 _PENDING = 12  # Characters behind citations that may still join them with others
 _INSIDE = frozenset("0123456789,; \t\r\n-\u2010\u2011\u2012\u2013\u2014\u2015")  # of the brackets of a citation
 
@@ -38,8 +37,7 @@ _INSIDE = frozenset("0123456789,; \t\r\n-\u2010\u2011\u2012\u2013\u2014\u2015") 
 def tidy_citations(text: str, shown: Collection[int], start: int = 0) -> tuple[str, tuple[int, ...]]:
     """Normalise citations from a place of a text on to [1][3]; leave out those of passages that were not shown.
 
-    Returns:
-        The text from `start` on, and the passages that it cites.
+    Returns the text from `start` on, and the passages that it cites.
     """
     inside: list[int] = []
     parts: list[str] = []

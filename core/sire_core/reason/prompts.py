@@ -57,8 +57,7 @@ Answer the question of the data from its numbered passages. Notes and background
 the way and may be wrong. Write the answer alone, in as few words as possible (a name, a number, a date, yes or no, a \
 short phrase), without a sentence around it and without an explanation. Always answer: where the passages do not tell, \
 give the answer that is most likely."""
-READ_BRIEF = READ_ALWAYS + " Use less than six words."
-"""IIER, appendix A.3; without passages A.4."""
+READ_BRIEF = READ_ALWAYS + " Use less than six words."  # IIER, appendix A.3; without passages A.4
 READ_LONG = """\
 The question of the data can be understood in several ways. Answer it from its numbered passages in one paragraph of \
 three to six sentences that covers every way in which the passages answer it, and says for each what it depends on. \
@@ -70,8 +69,7 @@ Choose the option that answers the question of the data best, by its passages. A
 and nothing else. Always choose one."""
 
 
-_FINISHED = {"answer", "done", "sufficient"}
-"""Fields of a reply that says it needs no search."""
+_FINISHED = {"answer", "done", "sufficient"}  # Fields of a reply that says it needs no search
 
 
 class SearchThought(LenientAnswer):

@@ -23,8 +23,7 @@ from sire_core.search.validity import Day
 from sire_core.telemetry import start as start_span
 from sire_core.types import Hit
 
-HITS = 10
-"""Default number of hits of a context."""
+HITS = 10  # Default number of hits of a context
 
 _NOTHING_MORE: tuple[StopReason, ...] = ("model_failed", "timeout", "empty_index")
 """Stop reasons after which the answer is not requested."""

@@ -44,11 +44,9 @@ _PRESET_TEXT = (
     "recipe, such as `published`, the settings of its paper; a model then extracts with the paper's own prompts."
 )
 
-PUBLISHED: dict[str, Published] = {}
-"""Published figures and settings by recipe name."""
+PUBLISHED: dict[str, Published] = {}  # Published figures and settings by recipe name
 
-_PACKAGES: dict[str, str] = {}
-"""By recipe the package with its `published.toml`, until it is read."""
+_PACKAGES: dict[str, str] = {}  # By recipe the package with its `published.toml`, until it is read
 
 _SETS = {
     "musique": "musique",

@@ -28,17 +28,13 @@ if TYPE_CHECKING:
 REGISTRY: dict[str, Callable[..., Recipe]] = {}
 """Factories by name, without those of other packages that nobody named yet; see `recipe_names`."""
 
-DEFAULT_RECIPE = "sire"
-"""Recipe of a first build that names none."""
+DEFAULT_RECIPE = "sire"  # Recipe of a first build that names none
 
-_GIVEN: dict[str, Recipe] = {}
-"""Recipe objects passed to `Index` in this process, by build key."""
+_GIVEN: dict[str, Recipe] = {}  # Recipe objects passed to `Index` in this process, by build key
 
-_PLUGGED: dict[str, Callable[..., Recipe]] = {}
-"""Factories of `REGISTRY` that came from other packages."""
+_PLUGGED: dict[str, Callable[..., Recipe]] = {}  # Factories of `REGISTRY` that came from other packages
 
-_WARNED: set[str] = set()
-"""Warnings about recipes of other packages that were logged."""
+_WARNED: set[str] = set()  # Warnings about recipes of other packages that were logged
 
 _logger = logging.getLogger(__name__)
 
@@ -317,8 +313,7 @@ def _edges_of_block(key: str, note: bytes) -> Iterable[Edge]:
 register_edge_note(BLOCKS, _edges_of_block)
 
 
-GROUP = "sire_core.recipes"
-"""The group of entry points; see `docs/extending`."""
+GROUP = "sire_core.recipes"  # The group of entry points; see `docs/extending`
 
 
 class PluginError(ConfigurationError):

@@ -158,8 +158,7 @@ def _types(value: object) -> set[str]:
 
 _logger = logging.getLogger(__name__)
 
-MAX_QUESTION = 8_000
-"""Characters of a question that are searched for: about 1,300 words. Time grows with the length."""
+MAX_QUESTION = 8_000  # Characters of a question that are searched for: about 1,300 words. Time grows with the length
 
 
 def check_query(query: Any, k: Any) -> str:

@@ -17,14 +17,12 @@ from sire_core.filters import Condition, Filter, FilterGroup, FilterLike, both, 
 from sire_core.metadata_values import plain_value
 from sire_core.types import Hit, PathStep
 
-Day = Union[str, date, None]
-"""A day, such as "2026-01-31"; None for all."""
+Day = Union[str, date, None]  # A day, such as "2026-01-31"; None for all
 
 
 DATE_KEYS = ("updated", "modified", "last_modified", "date", "published", "created")
 SOURCE_KEYS = ("url", "page_source", "source", "file_path")
-SUPERSEDED = "superseded"
-"""Step of the path of a hit whose source has a later version."""
+SUPERSEDED = "superseded"  # Step of the path of a hit whose source has a later version
 _BY = "superseded by "
 
 _ISO = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d.*)?)?)?")

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.types import Document, Unit
 
-Tell = Callable[[str], Awaitable[None]]
-"""Reports progress in a sentence during a long call."""
+Tell = Callable[[str], Awaitable[None]]  # Reports progress in a sentence during a long call
 
 _USUAL = 10  # Default number of hits
 

@@ -17,8 +17,7 @@ from sire_core.arrays.lists import arrays_of, record_of
 
 _ALIGNED = 64
 _LENGTH = 8
-ARRAYS_FILE = "arrays.bin"
-"""Name of the file in a folder of derived arrays."""
+ARRAYS_FILE = "arrays.bin"  # Name of the file in a folder of derived arrays
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,8 +150,7 @@ _LOG, _LOG_SHARE = 1 << 18, 8  # bytes of a log that is short; and of which part
 _CACHE = 2000 << 10  # bytes of pages that SQLite holds, if it is not told otherwise
 _CACHE_OF_ROW, _LARGEST_CACHE = 640, 64 << 20  # and for a transaction that writes many rows
 
-FileStamp = tuple[int, ...]
-"""Inode, size and time of a file, and of its log if it is not empty."""
+FileStamp = tuple[int, ...]  # Inode, size and time of a file, and of its log if it is not empty
 
 
 def file_stamp(path: Path) -> FileStamp:

@@ -116,16 +116,11 @@ class DerivedFiles:
             ) from error
 
 
-MAX_INFLATED = 1 << 26
-"""Bytes that a compressed value may unpack to."""
+MAX_INFLATED = 1 << 26  # Bytes that a compressed value may unpack to
 
 
 def inflate(body: bytes | memoryview, max_bytes: int = MAX_INFLATED) -> bytes:
-    """Return decompressed bytes, up to a limit.
-
-    Raises:
-        zlib.error: They are more, or not what was compressed.
-    """
+    """Return decompressed bytes; `zlib.error` if they are more than a limit, or not what was compressed."""
     stream = zlib.decompressobj()
     content = stream.decompress(body, max_bytes)
     if not stream.eof:

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 EDGE_NOTES: dict[str, Callable[[str, bytes], Iterable[Edge]]] = {}
 """Decoders by note key; a key of the form `%/%` stands for all keys with a slash."""
 
-BLOCKS = "%/%"
-"""All notes with keys `kind/number`."""
+BLOCKS = "%/%"  # All notes with keys `kind/number`
 
 
 def register_edge_note(key: str, decode: Callable[[str, bytes], Iterable[Edge]]) -> None:

@@ -37,8 +37,7 @@ from sire_core.storage.plain_files import (
     write_error,
 )
 
-FORMAT = 4
-"""Version of the folder layout and of the tables; a folder of another version is refused with advice."""
+FORMAT = 4  # Version of the folder layout and of the tables; a folder of another version is refused with advice
 _DATABASES = ("writer.lock", "index.sqlite", "calls.sqlite")
 _MAY_COME_FIRST = {*(f"{name}{end}" for name in _DATABASES for end in ("", "-journal", "-wal", "-shm")), *ADVICE}
 """Files of ours that a folder may hold before anything is built, also while another process begins to."""

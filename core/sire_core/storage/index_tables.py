@@ -110,8 +110,7 @@ TABLES = (META, DOCUMENTS, CHUNKS, LAYOUTS, UNITS, EDGES, STATES, NOTES, *STEP_T
 # `json.dumps` makes an encoder for every call that has options of its own.
 _as_given = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _sorted = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
-VECTOR_CHECKSUM = 4
-"""Bytes behind every vector."""
+VECTOR_CHECKSUM = 4  # Bytes behind every vector
 
 
 def write_table(db: sqlite3.Connection, writes: CheckedWrites, owner: str, name: str, change: TableChange) -> None:

@@ -13,8 +13,7 @@ from sire_core.types import digest
 if TYPE_CHECKING:
     from sire_core.protocols import Recipe
 
-VECTORS = "vectors"
-"""Key of `Manifest.failed` under which stand ids of units without a vector, each with the reason."""
+VECTORS = "vectors"  # Key of `Manifest.failed` under which stand ids of units without a vector, each with the reason
 
 
 FORGOTTEN = "forgotten"

@@ -34,8 +34,7 @@ ADVICE = {
     "langchain.json": "It holds the settings of a LangChain retriever: delete it, and give k and recipe again.",
 }
 """Advice on damage of the files that adapters write beside an index, by name."""
-DATABASE_ENDS = ("", "-wal", "-shm", "-journal")
-"""A SQLite database, and the files that SQLite keeps beside it."""
+DATABASE_ENDS = ("", "-wal", "-shm", "-journal")  # A SQLite database, and the files that SQLite keeps beside it
 
 FILES = frozenset(
     {
@@ -46,8 +45,7 @@ FILES = frozenset(
 )
 """Names of all files in an index folder, those of adapters included."""
 
-FOLDERS = frozenset({"derived"})
-"""Names of all folders in an index folder."""
+FOLDERS = frozenset({"derived"})  # Names of all folders in an index folder
 
 _DERIVED = re.compile(r"[0-9a-f]{8,64}-(?:\d+|carried)(?:\.\d+-\d+\.partial)?")
 

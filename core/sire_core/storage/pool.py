@@ -56,8 +56,7 @@ def differing_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, tuple[
 
 T = TypeVar("T")
 
-MOST_LETTERS = 24
-"""Letters of a unit's id, as `digest` makes it."""
+MOST_LETTERS = 24  # Letters of a unit's id, as `digest` makes it
 ID_TYPE = f"S{MOST_LETTERS}"
 MOST_LEVELS = 255
 _TEXT_COLUMNS = ("documents", "titles", "metadata", "kind_names")

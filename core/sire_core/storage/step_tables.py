@@ -10,8 +10,7 @@ from sire_core.storage.checksums import CheckedTable, verified
 if TYPE_CHECKING:
     from sire_core.storage.database import Database
 
-StoredRow = tuple[str, int, int, str, bytes]
-"""Key, place, number, item and body of a row of a step, as it is stored."""
+StoredRow = tuple[str, int, int, str, bytes]  # Key, place, number, item and body of a row of a step, as it is stored
 
 OutputRow = tuple[str, int, int, bool, bytes]
 """Key, place, number, whether it failed, and body of an output of a step, as it is stored."""

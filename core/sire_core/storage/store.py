@@ -64,8 +64,7 @@ from sire_core.types import Chunk, Edge, Unit
 
 _logger = logging.getLogger(__name__)
 
-CORPUS = "corpus"
-"""Owner of the chunk units; every recipe's pool holds them."""
+CORPUS = "corpus"  # Owner of the chunk units; every recipe's pool holds them
 
 _CHUNK = ", ".join(f"c.{name}" for name in (*CHUNKS.columns, "checksum"))
 _LAYOUT = "(SELECT body FROM layouts WHERE layouts.id={table}.id)"

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import ChunkInContext, FloatArray
 
-PREVIOUS_ANSWER = "\n\nPREVIOUS ANSWER\n"
-"""Where a repair prompt shows the answer that could not be used."""
+PREVIOUS_ANSWER = "\n\nPREVIOUS ANSWER\n"  # Where a repair prompt shows the answer that could not be used
 
 _SUMMARY_SENTENCES = 3
 _NAME = re.compile(r"\b[A-Z][\w'\u2019-]*(?:\s+(?:of|the|de|von|and)?\s*[A-Z][\w'\u2019-]*)*|\b\d{4}\b")
@@ -63,8 +62,7 @@ class ScriptedCall:
         return value if isinstance(value, dict) else {}
 
 
-Script = Callable[[ScriptedCall], str]
-"""Answers a call. An exception that it raises is the model's failure."""
+Script = Callable[[ScriptedCall], str]  # Answers a call. An exception that it raises is the model's failure
 
 
 def default_script(call: ScriptedCall) -> str:

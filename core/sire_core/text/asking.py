@@ -15,8 +15,7 @@ from sire_core.text.words import find_words, uncontracted
 _MAX_PARTS, _MIN_PART_STEMS = 3, 2  # Parts of a question, the last ones; and content words of each
 _TIME_SYMBOLS = frozenset("ms s m h d".split())
 _SPANS = "millisecond second minute hour day week month year".split()
-_COUNTED = (1, 2, 3, 5, 11, 100, 0.5)
-"""Numbers that bring out every form of a unit in the languages of CLDR."""
+_COUNTED = (1, 2, 3, 5, 11, 100, 0.5)  # Numbers that bring out every form of a unit in the languages of CLDR
 _AMOUNT = r"\d[\d,.]*[\s-]?([^\W\d_]+)"
 _NUMERALS = "二三四五六七八九十百千万億亿"
 _NEVER = r"(?!)"
@@ -25,15 +24,10 @@ _FINAL, _COMMAS = ".?!;\u061b\u061f\u3002\uff01\uff1b\uff1f", ",\u060c"
 
 @dataclass(frozen=True, eq=False)
 class AskingRules:
-    """Words by which questions of a language ask, and what answers have.
+    """Words by which questions of a language ask, and what answers have."""
 
-    Attributes:
-        spoken: The language.
-        words: Its words in `asking.toml`; none for a language without.
-    """
-
-    spoken: Language
-    words: Mapping[str, str]
+    spoken: Language  # The language
+    words: Mapping[str, str]  # Its words in `asking.toml`; none for a language without
 
     def parts(self, question: str) -> list[str]:
         """The parts of a question that asks for several things, the last ones."""

@@ -19,8 +19,7 @@ from sire_core.text.words import find_words, spelled_words, split_words, without
 UNDETERMINED = "und"
 """Code (ISO 639) of a text that is too short, or of code and numbers only; it is analysed as English."""
 ENGLISH = "en"
-STATED = "lang"
-"""Key of metadata that state the language of a document."""
+STATED = "lang"  # Key of metadata that state the language of a document
 _NAMES_BY_CODE = (
     "af:afrikaans am:amharic ar:arabic bg:bulgarian bn:bengali br:breton ca:catalan cs:czech da:danish de:german "
     "el:greek en:english eo:esperanto es:spanish et:estonian eu:basque fa:persian fi:finnish fr:french ga:irish "
@@ -37,8 +36,7 @@ _COMPOUNDING = frozenset("de nl sv da no fi ko et hu af".split())
 """Languages that write compounds as one word; in Korean, what stands behind a noun is written with it, too."""
 _SNOWBALL_LISTS = frozenset("de es fr it nl no pt ru sv tr".split())
 """Languages whose function words Snowball lists, as `bm25s` has them."""
-_MIN_PART, _MIN_PART_KOREAN = 4, 2
-"""Letters, or syllables, of a part of a compound."""
+_MIN_PART, _MIN_PART_KOREAN = 4, 2  # Letters, or syllables, of a part of a compound
 _SCRIPT_LANGUAGES: tuple[tuple[str, str, str], ...] = (
     ("\u3041-\u30ff", "", "ja"),
     ("\u3400-\u9fff\uf900-\ufaff", "", "zh"),
@@ -66,8 +64,7 @@ _SHORT_SAMPLE_CHARS, _MAX_SAMPLE_CHARS = 600, 2_000
 _MIN_PLAIN, _MIN_PLAIN_SHARE = 8, 0.25
 _MIN_SCORE, _MARGIN = 3.0, 1.4
 """Score of a language by its function words in a text, at least, and divided by that of English: names are foreign."""
-_MIN_SHARE = 0.04
-"""Score divided by the number of different words."""
+_MIN_SHARE = 0.04  # Score divided by the number of different words
 _MIN_SHORT_SCORE, _MIN_SHORT_SHARE = 1.2, 0.2
 """Least score, and share of the words, of a short text without a function word of English."""
 _OWN_LETTERS = (
@@ -79,8 +76,7 @@ _OWN_LETTERS = (
 """Letters that hardly any other language has."""
 _LETTER_WEIGHT = 0.5
 _MIN_SCRIPT_SHARE = 0.3
-_MIN_HITS_SHARE = 0.25
-"""Hits in a language divided by those in the most frequent one, at least."""
+_MIN_HITS_SHARE = 0.25  # Hits in a language divided by those in the most frequent one, at least
 _MIN_KANA_SHARE = 0.1
 _PARTICLES = re.compile(
     r"(?<=[\uac00-\ud7a3a-z\d])(?:\ub4e4|\uc5d0\uc11c|\uc5d0\uac8c|\uaed8\uc11c|\ud55c\ud14c|\uc73c\ub85c|\ubd80\ud130|\uae4c\uc9c0|\ucc98\ub7fc|\ubcf4\ub2e4|\uc870\ucc28|\ub9c8\uc800|\ub9c8\ub2e4|\ubc16\uc5d0|"
@@ -164,11 +160,7 @@ def language(code: str) -> Language:
 
 
 def language_code(name: str) -> str:
-    """Return the ISO 639-1 code of a language by its code (`de`, `de-AT`, `pt_BR`) or English name.
-
-    Raises:
-        ConfigurationError: No such language.
-    """
+    """Return the ISO 639-1 code of a language by its code (`de`, `de-AT`, `pt_BR`) or English name, else raise."""
     lower = name.strip().lower()
     code = _CODES.get(lower, re.split("[-_]", lower)[0])
     code = _CODES.get(code, code)
@@ -192,9 +184,7 @@ def stated_language(metadata: Mapping[str, Any]) -> str:
 def find_language(text: str, among: Collection[str] = ()) -> str:
     """Return the code of the language of a text, by its script, then by function words; `und` if these do not tell.
 
-    Args:
-        text: The text; its first 2,000 letters are looked at.
-        among: Codes of the languages that it may be in; any for none.
+    Looks at the first 2,000 letters; `among` are the codes of the languages that it may be in, any for none.
     """
     if not among and _is_plainly_english(text[:_SHORT_SAMPLE_CHARS]):
         return ENGLISH
@@ -359,15 +349,10 @@ def plain_key(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CompoundWords:
-    """Long words of a corpus, in which parts are looked for.
+    """Long words of a corpus, in which parts are looked for."""
 
-    Attributes:
-        text: The words in alphabetical order, a line break before and behind each.
-        min_part: Letters of the shortest part.
-    """
-
-    text: str
-    min_part: int
+    text: str  # The words in alphabetical order, a line break before and behind each
+    min_part: int  # Letters of the shortest part
 
     @classmethod
     def of(cls, words: Iterable[str], min_part: int) -> CompoundWords:
@@ -386,10 +371,7 @@ class CompoundWords:
 def compound_parts(word: str, min_part: int, frequency: Mapping[str, int]) -> tuple[str, ...]:
     """Return the two words of a corpus that a compound is made of, those that are most frequent; none if it is no such.
 
-    Args:
-        word: The word, as it is stemmed.
-        min_part: Letters of the shortest part.
-        frequency: How many passages have each possible part, see `possible_parts`.
+    `frequency` is how many passages have each possible part, see `possible_parts`.
     """
     best: tuple[str, ...] = ()
     highest = 0

@@ -21,14 +21,10 @@ def _kinds(name: str) -> dict[str, str]:
 MONTHS = tuple(_LISTS["months"].split())
 WEEKDAYS = _words("weekdays")
 PRONOUNS = _words("pronouns")
-FUNCTION_WORDS = PRONOUNS | _words("function_words")
-"""Words that neither name nor describe."""
-OPENERS = _words("openers")
-"""Words that often open a sentence and are not names."""
-HONORIFICS = _words("honorifics")
-"""Ranks and titles before a person's name."""
-EPITHETS = _words("epithets")
-"""Words that may follow `the` in a person's name."""
+FUNCTION_WORDS = PRONOUNS | _words("function_words")  # Words that neither name nor describe
+OPENERS = _words("openers")  # Words that often open a sentence and are not names
+HONORIFICS = _words("honorifics")  # Ranks and titles before a person's name
+EPITHETS = _words("epithets")  # Words that may follow `the` in a person's name
 ABBREVIATIONS = "|".join(_LISTS["abbreviations"].split())
 """Abbreviations whose period belongs to the name, as a pattern."""
 UNITS = (
@@ -39,14 +35,11 @@ UNITS = (
     r"goals|games|matches|households|families|species|soldiers|men|passengers|viewers"
 )
 """Units of quantities, as a pattern."""
-NAME_TAILS = _kinds("name_tails")
-"""Type of a name by its last word."""
-KIND_NOUNS = _kinds("kind_nouns")
-"""Type of X by the head noun of `X is a ...`."""
+NAME_TAILS = _kinds("name_tails")  # Type of a name by its last word
+KIND_NOUNS = _kinds("kind_nouns")  # Type of X by the head noun of `X is a ...`
 PERSON_SUFFIXES = tuple("ist ician ologist grapher maker player man woman ess ian eur wright".split())
 """Suffixes of nouns for occupations."""
-DEMONYMS = _words("demonyms")
-"""Adjectives of nations, languages, faiths and directions: not entities by themselves."""
+DEMONYMS = _words("demonyms")  # Adjectives of nations, languages, faiths and directions: not entities by themselves
 
 
 def _third_person(verb: str) -> str:
@@ -57,9 +50,7 @@ def _third_person(verb: str) -> str:
 
 ACTIONS = _words("verbs").union(map(_third_person, _words("verbs")))
 """Verbs of instructions: at the start of a sentence or heading they name nothing."""
-VAGUE_WORDS = _words("vague_words")
-"""Adjectives and participles that carry little meaning."""
+VAGUE_WORDS = _words("vague_words")  # Adjectives and participles that carry little meaning
 VAGUE_NOUNS = _words("vague_nouns")
 """Nouns that occur on every page of a manual: alone or after vague words they name nothing."""
-HEADING_PARTS = _words("heading_parts")
-"""Words of headings that name a part of a document, which nobody asks about."""
+HEADING_PARTS = _words("heading_parts")  # Words of headings that name a part of a document, which nobody asks about

@@ -80,22 +80,15 @@ _ALSO_SHOWN = 0.5  # Of the best sentence's rate: what else is shown before its 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a text as people read it, on one line and without marks of Markdown.
+    """A sentence of a text as people read it, on one line and without marks of Markdown."""
 
-    Attributes:
-        text: The sentence; of a table a row, of code a line.
-        kind: `prose`, `item` (of a list), `term` (a line by itself above its definition), `heading`, `code`, `head` (of
-            a table), `row`, `field` (of a mail or front matter) or `furniture` (menus, contents, greetings).
-        head: Number of the sentence that is the head of its table; -1 for others.
-        indent: Columns that a line of code is indented by.
-        cells: Of a row or the head of a table, empty ones too.
-    """
-
-    text: str
+    text: str  # The sentence; of a table a row, of code a line
+    # `prose`, `item` (of a list), `term` (a line by itself above its definition), `heading`, `code`, `head` (of a
+    # table), `row`, `field` (of a mail or front matter) or `furniture` (menus, contents, greetings)
     kind: str
-    head: int = -1
-    indent: int = 0
-    cells: tuple[str, ...] = ()
+    head: int = -1  # Number of the sentence that is the head of its table; -1 for others
+    indent: int = 0  # Columns that a line of code is indented by
+    cells: tuple[str, ...] = ()  # Of a row or the head of a table, empty ones too
 
 
 def readable_sentences(text: str) -> list[str]:

@@ -133,9 +133,7 @@ def _ascii_words(text: str, letters: bytes) -> list[str]:
 def split_words(text: str, *, whole_letters: bool = False) -> list[str]:
     """Lower-case words without accents; runs of a script without spaces become overlapping pairs of characters.
 
-    Args:
-        text: The text.
-        whole_letters: Pairs are of letters with their signs, as in `spelled_words`.
+    With `whole_letters` pairs are of letters with their signs, as in `spelled_words`.
     """
     if words := _ascii_words(text, _IN_LOWER_WORDS):
         return words
@@ -270,8 +268,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _QUOTES = "\"'\u2018\u2019\u201c\u201d\u00ab\u00bb`"
 # Also of Hindi, Arabic, Urdu, Chinese and Japanese.
-FINAL_MARKS = ".!?\u0964\u0965\u061f\u06d4\u3002\uff01\uff1f\uff61"
-"""Marks that end a sentence."""
+FINAL_MARKS = ".!?\u0964\u0965\u061f\u06d4\u3002\uff01\uff1f\uff61"  # Marks that end a sentence
 # Chinese and Japanese write no space behind their marks; behind a Japanese quotation its sentence goes on.
 _UNSPACED_FINAL, _CLOSING = r"\u3002\uff01\uff1f\uff61", r"\"'\u201d\u2019)\]\u300d\u300f\uff09"
 _SENTENCE_ENDS = rf"\s+|$|(?<=[{_UNSPACED_FINAL}])(?![{_CLOSING}])|(?<=[{_UNSPACED_FINAL}]\u201d)"
@@ -379,8 +376,7 @@ def name_key(name: str, mode: str = "norm") -> str:
     return key
 
 
-cached_key = lru_cache(1 << 13)(name_key)
-"""`name_key`, which is asked of the same names again and again."""
+cached_key = lru_cache(1 << 13)(name_key)  # `name_key`, which is asked of the same names again and again
 
 
 def normalize_answer(text: str) -> str:

@@ -22,6 +22,7 @@ from sire_core.storage.store import Store
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.types import Edge, ExtractionRecord, Unit, UnitKind
+from support.indexes import indexed
 
 
 def index_at(path, **options):
@@ -81,8 +82,7 @@ def test_a_build_keeps_documents_as_they_are_stored(tmp_path):
 @pytest.mark.parametrize("recipe", ["sire", "pagerank", "msrag", "smart", "indexrag"])
 def test_a_change_of_nothing_commits_nothing(tmp_path, recipe):
     documents = [Document("one", "Boris met Alma."), Document("two", "Alma founded Drava.")]
-    with Index(tmp_path, recipe=recipe, embedder=HashEmbedder()) as index:
-        index.build(documents)
+    with indexed(documents, tmp_path, recipe=recipe, embedder=HashEmbedder()) as index:
         edges = len(index.view().edges())
     before = (tmp_path / "index.sqlite").read_bytes()
     with Index(tmp_path, recipe=recipe, embedder=HashEmbedder()) as index:
@@ -189,8 +189,7 @@ PAID = [
 
 @pytest.fixture
 def folder(tmp_path):
-    index = Index(tmp_path / "index", recipe="sirerag", embedder=HashEmbedder(), language_model=ScriptedModel())
-    index.build(PAID)
+    indexed(PAID, tmp_path / "index", recipe="sirerag", embedder=HashEmbedder(), language_model=ScriptedModel())
     return tmp_path / "index"
 
 
@@ -258,16 +257,14 @@ WRONG = {
 @pytest.mark.parametrize(("said", "derive"), list(WRONG.items()))
 def test_a_mistake_in_an_organizer_is_told_before_anything_is_written(tmp_path, said, derive):
     documents = [Document(name, text) for name, text in TEXTS.items()]
-    with Index(tmp_path / "index", recipe="flat") as index:
-        index.build(documents)
+    indexed(documents, tmp_path / "index", recipe="flat").close()
     with Index(tmp_path / "index", recipe=mine(derive)) as index, pytest.raises(ConfigurationError, match=said):
         index.build(documents)
     with Index(tmp_path / "index", recipe="flat") as index:
         assert index.stats()["generation"] == 1
         index.add([Document("g", "Kites rise over Hull.")])
         assert len(index.search("Hull", 10)) == 5
-    with Index(tmp_path / "index", recipe=mine(lambda passages: ([], []), "2")) as index:
-        index.build(documents)
+    with indexed(documents, tmp_path / "index", recipe=mine(lambda passages: ([], []), "2")) as index:
         assert len(index.search("Hull", 10)) == 4
 
 
@@ -324,8 +321,7 @@ def test_recipes_of_older_extraction_rules_are_built_again_with_the_next_change(
     with monkeypatch.context() as older:
         older.setattr("sire_core.extraction.rules._RULES_VERSION", "rules/1")
         for recipe in recipes:
-            with Index(tmp_path / "index", recipe=recipe) as index:
-                index.build(documents)
+            with indexed(documents, tmp_path / "index", recipe=recipe) as index:
                 assert index.stats()["extraction"] == ("" if recipe == "raptor" else "rules/1")  # it needs no records
     added = Document("g", "Kites rise over Hull.")
     with Index(tmp_path / "index") as index:
@@ -377,8 +373,7 @@ def test_a_price_below_a_cent_is_no_price_of_nothing():
 def test_damaged_vectors_do_not_reach_the_store(tmp_path):
     documents = [Document(f"d{number}", f"Word{number} saw Thing{number % 7}.") for number in range(300)]
     told = [replace(document, metadata={"told": True}) for document in documents]
-    with Index(tmp_path / "index", recipe="flat", embedder=HashEmbedder()) as index:
-        index.build(documents)
+    indexed(documents, tmp_path / "index", recipe="flat", embedder=HashEmbedder()).close()
     before = read_contents(tmp_path / "index").vectors
     (file,) = (tmp_path / "index").glob("derived/*/arrays.bin")
     arrays = {name: array.copy() for name, array in map_arrays(file).items()}

@@ -12,14 +12,14 @@ from sire_core.recipes import REGISTRY
 from sire_core.storage.check import check_folder
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
+from support.indexes import indexed
 
 TOWNS = ["Arle", "Brinn", "Corvo", "Delme", "Essen", "Fjord", "Gullane", "Holm", "Ister", "Jura", "Kemi", "Lindle"]
 DOCUMENTS = [
     Document(f"d{n}", f"{town} lies on the Marl. {town} has a harbour of {TOWNS[n - 1]}.", town)
     for n, town in enumerate(TOWNS)
 ]
-NAMED = ["d2", "d3"]
-"""Documents that name Corvo."""
+NAMED = ["d2", "d3"]  # Documents that name Corvo
 RECIPES = {
     "sire": recipes.sire,
     "raptor": lambda: recipes.raptor(max_cluster_tokens=60),
@@ -214,8 +214,7 @@ def test_a_passage_shared_with_another_document_keeps_its_record(tmp_path):
 
 def test_a_reader_elsewhere_delays_the_purge_and_nothing_is_lost(tmp_path, monkeypatch):
     monkeypatch.setattr("sire_core.storage.database._WAIT", 100)
-    with Index(tmp_path / "ix", recipe="flat", embedder=HashEmbedder()) as index:
-        index.build([*KEPT, *SECRET])
+    with indexed([*KEPT, *SECRET], tmp_path / "ix", recipe="flat", embedder=HashEmbedder()) as index:
         index.delete(["secret", "other"])
         reader = sqlite3.connect(str(tmp_path / "ix" / "index.sqlite"), isolation_level=None)
         reader.execute("BEGIN")
@@ -231,8 +230,7 @@ def test_a_reader_elsewhere_delays_the_purge_and_nothing_is_lost(tmp_path, monke
 def test_a_snapshot_that_waits_for_the_collector_delays_nothing(tmp_path):
     gc.disable()
     try:
-        with Index(tmp_path / "ix", recipe="raptor", embedder=HashEmbedder()) as index:
-            index.build([*KEPT, *SECRET])
+        with indexed([*KEPT, *SECRET], tmp_path / "ix", recipe="raptor", embedder=HashEmbedder()) as index:
             waiting = [index.snapshot()]
             waiting.append(waiting)
             del waiting

@@ -26,6 +26,7 @@ from sire_core.recipes import REGISTRY, iier, indexrag
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind
+from support.indexes import indexed
 
 OF_VECTORS = (UnitKind.SIM_SUMMARY, UnitKind.REL_SUMMARY, UnitKind.REPORT)
 """Clusters follow a change where it happens; the embedder learns again when the corpus has doubled."""
@@ -54,8 +55,7 @@ def grow(path, documents, recipes):
         lambda index: index.add([documents[3]]),
     ]
     for name in recipes:
-        with Index(path, recipe=name) as index:
-            index.build(documents[:third])
+        indexed(documents[:third], path, recipe=name).close()
     for name, change in zip(cycle(recipes), changes, strict=False):
         with Index(path, recipe=name) as index:
             change(index)
@@ -87,8 +87,7 @@ def edges(contents):
 def test_what_grew_equals_what_is_built_at_once(name, recipes, request, tmp_path):
     left = grow(tmp_path / "grown", corpus(name, request), recipes)
     for recipe in recipes:
-        with Index(tmp_path / "fresh", recipe=recipe) as index:
-            index.build(left)
+        indexed(left, tmp_path / "fresh", recipe=recipe).close()
     with Index(tmp_path / "grown") as index:
         index.reembed(tmp_path / "again", "lexical")
     for recipe in recipes:

@@ -25,6 +25,7 @@ from sire_core.isolated import usable_cores
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import ScriptedModel
+from support.indexes import indexed
 from support.worker_builds import ScriptBuild, documents
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
@@ -75,8 +76,7 @@ def evaluated(expression, **values):
 def test_workers_build_what_one_process_builds(request, tmp_path, kind, recipe):
     texts = [*demo_documents(), *documents()[:10]]
     for name, works in (("here", "local"), ("there", request.getfixturevalue(kind))):
-        with Index(tmp_path / name, recipe=recipe, runner=works) as index:
-            index.build(texts)
+        with indexed(texts, tmp_path / name, recipe=recipe, runner=works) as index:
             index.search("Who built the Northern Wren?")
     assert read_contents(tmp_path / "there") == read_contents(tmp_path / "here")
     if recipe == "sire":
@@ -152,8 +152,7 @@ def test_nothing_is_left_of_a_build_that_is_ended_or_loses_a_worker(tmp_path, ho
     assert build.ends_with_workers(10)
     assert out.split("\n")[:2] == ["script runs", "built 48" if how == "worker" else ""], error
     assert how != "Ctrl-C" or "KeyboardInterrupt" in error
-    with Index(folder, recipe="sire", runner="local") as index:
-        index.build(documents())
+    with indexed(documents(), folder, recipe="sire", runner="local") as index:
         assert index.search("Who built the Northern Wren?")
 
 
@@ -218,8 +217,7 @@ def test_cores_are_those_of_the_container(tmp_path: Path, groups, files, cores):
 
 def built(documents, path, recipe, **options):
     """Everything that an index holds."""
-    with Index(path, recipe=recipe, **options) as index:
-        index.build(documents)
+    indexed(documents, path, recipe=recipe, **options).close()
     return read_contents(path)
 
 
@@ -256,8 +254,7 @@ def test_ray_workers_are_killed_during_a_build(cluster, tmp_path, recipe):
 
 
 def build_by_ray(folder):
-    with Index(folder, recipe="sirerag", runner=RayRunner(part_size=8)) as index:
-        index.build(demo_documents())
+    indexed(demo_documents(), folder, recipe="sirerag", runner=RayRunner(part_size=8)).close()
 
 
 @pytest.mark.slow
@@ -285,8 +282,7 @@ def test_ray_limits_hold_and_nothing_is_paid_twice(cluster, tmp_path):
     ):
         index.build(documents)
     assert len(model.log) == 7
-    with Index(tmp_path / "index", **options) as index:
-        index.build(documents)
+    indexed(documents, tmp_path / "index", **options).close()
     assert len(model.log) == len(documents)
 
 

@@ -8,8 +8,7 @@ import pytest
 from sire_core import Document, Index
 from support.command import run
 
-LATER = 4_000_000_000
-"""Nanoseconds after which a file is no longer a fresh one."""
+LATER = 4_000_000_000  # Nanoseconds after which a file is no longer a fresh one
 
 
 def age(file):

@@ -83,8 +83,7 @@ PIECES = [
     *(". ", "! ", "\u2026", "answer ", "answer to ", "Final answer: ", "search: ", "\U0001f642", "\x00"),
     *("\ufeff", "and ", "not ", "a=1 or "),
 ]
-LINEAR = 9
-"""Times as long, at most, for four times the text."""
+LINEAR = 9  # Times as long, at most, for four times the text
 LONG = st.tuples(
     st.lists(st.sampled_from(PIECES), max_size=3).map("".join),
     st.lists(st.sampled_from(PIECES), min_size=1, max_size=2).map("".join),

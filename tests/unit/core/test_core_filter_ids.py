@@ -16,6 +16,7 @@ from sire_core import Document, Index, Passage
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import lost_types, plain_value, restored, with_types
 from sire_core.testing.doubles import HashEmbedder
+from support.indexes import indexed
 
 
 def corpus():
@@ -30,8 +31,7 @@ def corpus():
 
 @pytest.mark.parametrize("recipe", ["sire", "sirerag"])
 def test_only_passages_of_some_documents(recipe):
-    index = Index(recipe=recipe, chunker=None)
-    index.build(corpus())
+    index = indexed(corpus(), recipe=recipe, chunker=None)
     question = "Who built the Gull and the pier of Orr?"
     for where, expected in (
         ("doc_id in [a, pieces]", {"a", "pieces"}),
@@ -61,8 +61,7 @@ def test_ids_bound_what_may_be_seen(tmp_path):
 
 
 def test_ids_that_nobody_has_are_named(caplog):
-    index = Index(recipe="flat", chunker=None)
-    index.build([*corpus(), Document("manual.md", "A page.")])
+    index = indexed([*corpus(), Document("manual.md", "A page.")], recipe="flat", chunker=None)
     caplog.set_level(logging.WARNING)
     assert index.search("page", filter="ref_doc_id=manuel.md") == []
     assert "No document has the id 'manuel.md'. Did you mean 'manual.md'?" in caplog.text
@@ -102,8 +101,7 @@ def test_values_that_no_passage_has_are_named(pool, caplog, where, hint):
 
 
 def test_a_wildcard_is_answered_with_the_operator_for_it(caplog):
-    index = Index(recipe="flat", chunker=None)
-    index.build([Document("team/a.md", "A pool."), Document("b.md", "A pool, too.")])
+    index = indexed([Document("team/a.md", "A pool."), Document("b.md", "A pool, too.")], recipe="flat", chunker=None)
     assert index.search("pool", filter="doc_id=team/*") == []
     assert caplog.messages[0].endswith("To match a folder or a part of a text write: doc_id contains team/")
     assert [hit.doc_ids for hit in index.search("pool", filter="doc_id contains team/")] == [("team/a.md",)]
@@ -122,8 +120,7 @@ def titled():
 
 @pytest.mark.parametrize("recipe", ["sire", "sirerag"])
 def test_titles_can_be_filtered_on(recipe):
-    index = Index(recipe=recipe, chunker=None)
-    index.build(titled())
+    index = indexed(titled(), recipe=recipe, chunker=None)
     for where, expected in (
         ("title=Orr", {"It has a mill.", "It has a pier."}),  # the document's stands for all of it
         ("title='Orr, the pier'", set()),
@@ -170,8 +167,7 @@ def test_the_title_of_a_document_keeps_out_the_passages_that_were_cut_at_its_hea
 
 
 def test_a_hint_names_every_key_once(caplog):
-    index = Index(recipe="flat")
-    index.build([Document("a", "A pool.", metadata={"title": "Pool"})])
+    index = indexed([Document("a", "A pool.", metadata={"title": "Pool"})], recipe="flat")
     caplog.set_level(logging.WARNING)
     assert index.search("pool", filter="tenant=a") == []
     assert "The keys are title; doc_id and passage_id can be filtered on, too." in caplog.text

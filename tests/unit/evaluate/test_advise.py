@@ -12,12 +12,12 @@ from sire_core.evaluate.advise import CANDIDATES, FEW, advise, corpus_stats, sam
 from sire_core.evaluate.made_questions import LinkedPassages, made_questions
 from sire_core.files.readers import read_documents
 from support.command import run
+from support.indexes import indexed
 
 
 @pytest.fixture(scope="module")
 def demo():
-    index = Index(recipe="sire")
-    index.build(demo_documents())
+    index = indexed(demo_documents(), recipe="sire")
     return index.snapshot()
 
 
@@ -38,8 +38,7 @@ def test_questions_need_two_passages_and_bridges_do_not_name_the_second(demo):
 
 
 def questions_of(*documents):
-    index = Index(recipe="sire")
-    index.build([Document(title, text, title=title) for title, text in documents])
+    index = indexed([Document(title, text, title=title) for title, text in documents], recipe="sire")
     return {one.question for one in made_questions(LinkedPassages.of(index.snapshot()), 9) if one.kind == "bridge"}
 
 
@@ -147,8 +146,7 @@ def test_a_name_of_a_file_is_no_title_unless_the_text_says_it(tmp_path):
     for number in range(8):
         (tmp_path / f"page-{number}.md").write_text(f"Lamp oil of sort {number} is bought weekly.\n", encoding="utf-8")
     (tmp_path / "Karn Lamp.md").write_text("The Karn Lamp was lit by Ole Brandt.\n", encoding="utf-8")
-    index = Index(recipe="sire")
-    index.build(read_documents([tmp_path]).documents)
+    index = indexed(read_documents([tmp_path]).documents, recipe="sire")
     snapshot = index.snapshot()
     linked = LinkedPassages.of(snapshot)
     assert "Karn Lamp" in linked.about  # its text says it too
@@ -181,8 +179,7 @@ def test_the_command_says_that_it_cannot_tell(tmp_path):
     ("page", "language"), [("它使用密钥。", "zh"), ("The button of the page says 设置 in Chinese.", "en")]
 )
 def test_a_few_letters_of_another_script_are_no_language(page, language):
-    with Index(recipe="sire") as index:
-        index.build([Document("d", page, "Keys")])
+    with indexed([Document("d", page, "Keys")], recipe="sire") as index:
         snapshot = index.snapshot()
         assert list(corpus_stats(snapshot, LinkedPassages.of(snapshot)).languages) == [language]
 
@@ -206,8 +203,7 @@ def test_command_advises_on_an_index_and_leaves_it_as_it_is(tmp_path):
 
 def test_a_pair_is_asked_one_way_round_and_headings_are_paired_only_where_a_sentence_names_them():
     def names_of(*documents):
-        index = Index(recipe="sire")
-        index.build(documents)
+        index = indexed(documents, recipe="sire")
         return [
             sorted(q.question[8:-11].split(" and ")) for q in made_questions(LinkedPassages.of(index.snapshot()), 9)
         ]

@@ -2,14 +2,14 @@
 
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document
 from sire_core.data import demo_documents
 from sire_core.evaluate.made_questions import example_questions
+from support.indexes import indexed
 
 
 def asked(*documents, **options):
-    index = Index(recipe="sire", **options)
-    index.build(documents)
+    index = indexed(documents, recipe="sire", **options)
     return example_questions(index.snapshot(), 9)
 
 
@@ -86,6 +86,5 @@ def test_names_of_headings_and_references_are_not_asked_about():
 def test_questions_are_of_what_may_be_seen():
     open_, closed = page("Open", "How do I trim the wick?"), page("Closed", "How do I open the safe of the bank?")
     documents = [Document(d.id, d.text, d.title, {"tenant": d.title}) for d in (open_, closed)]
-    index = Index(recipe="sire")
-    index.build(documents)
+    index = indexed(documents, recipe="sire")
     assert example_questions(index.snapshot(filter="tenant=Open")) == ["How do I trim the wick?"]

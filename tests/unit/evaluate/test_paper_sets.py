@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate import DataSet, EvalRow, load_dataset
@@ -20,6 +20,7 @@ from sire_core.reason import ReaderConfig
 from sire_core.recipes import flat, smart
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from support.faults import always, no_faults
+from support.indexes import indexed
 from support.scripted_server import ScriptedServer
 
 QUALITY = [
@@ -144,9 +145,7 @@ def written(path, value):
 
 
 def built(dataset, recipe="flat"):
-    index = Index(recipe=recipe, embedder=HashEmbedder())
-    index.build(dataset.documents)
-    return index
+    return indexed(dataset.documents, recipe=recipe, embedder=HashEmbedder())
 
 
 def answers(dataset, script, faults=no_faults, **config):
@@ -226,8 +225,7 @@ def test_citations_of_reports_are_a_column():
     question = Question("q", "Who designed Corrow Lighthouse?", ("Maren Holt",), ("corrow-lighthouse",))
     dataset = DataSet("demo", tuple(demo_documents()), (question,))
     for recipe, expected in ((smart(), 50.0), (flat(), None)):
-        with Index(recipe=recipe, embedder=HashEmbedder()) as index:
-            index.build(dataset.documents)
+        with indexed(dataset.documents, recipe=recipe, embedder=HashEmbedder()) as index:
             config = AnswerConfig("single", k=4, model=ScriptedModel(said))
             found = run_sync(answer_questions(index, dataset, config))
         assert answer_scores(found).get("findings") == expected
@@ -240,8 +238,7 @@ def test_tf_idf_weighs_rare_words_and_lengths():
         Document("rare", "amber mill"),
         Document("none", "bridge"),
     ]
-    with Index(recipe=flat(ranker="tfidf"), embedder=HashEmbedder(), chunker=None) as index:
-        index.build(documents)
+    with indexed(documents, recipe=flat(ranker="tfidf"), embedder=HashEmbedder(), chunker=None) as index:
         hits = index.search("Amber, mill?", 4)
         assert [hit.doc_ids[0] for hit in hits] == ["rare", "long", "short", "none"]
         assert hits[0].score == pytest.approx(1.0)
@@ -254,8 +251,7 @@ def test_an_instruction_goes_to_every_ranker(tmp_path, ranker):
     dataset = load_dataset(written(tmp_path / "pages.json", PAGES))
     found = {}
     for instruction in ("", "Otto Kell"):
-        index = Index(recipe=flat(ranker=ranker, instruction=instruction), embedder=HashEmbedder())
-        index.build(dataset.documents)
+        index = indexed(dataset.documents, recipe=flat(ranker=ranker, instruction=instruction), embedder=HashEmbedder())
         found[instruction] = [hit.unit.text for hit in index.search("river", 2)]
     assert found[""][0] == "A river."
     assert "Otto Kell founded it." in found["Otto Kell"]

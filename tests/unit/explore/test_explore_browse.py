@@ -32,6 +32,7 @@ from sire_core.recipes.registry import recipe_with
 from sire_core.text.snippets import has_form
 from sire_core.text.words import find_words
 from support.command import run
+from support.indexes import indexed
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
 SECRET = Document("secret", "Port Ansel hides Quellmark. Aldous Brack saw Quellmark.", "Quellmark", {"tenant": "b"})
@@ -105,8 +106,7 @@ def test_the_example_of_a_filter_finds_passages_of_this_index(folder, tmp_path):
 
 
 def test_what_has_no_title_is_called_by_its_first_words(tmp_path):
-    index = Index(tmp_path, recipe="flat")
-    index.build([Document("a", "The lamp of Karn burns all night.")])
+    index = indexed([Document("a", "The lamp of Karn burns all night.")], tmp_path, recipe="flat")
     shown = index.show("lamp").html()
     [unit_id] = [hit.unit.id for hit in index.search("lamp", 1)]
     assert "<h3>[1] The lamp of Karn burns all night.</h3>" in shown
@@ -144,8 +144,7 @@ def test_suggestions_are_names_and_no_code_or_parts_of_documents():
         if (number, name) != (4, "Karn")
     ]
     documents = [replace(document, id=f"{place}.md") for place, document in enumerate(documents)]
-    index = Index(recipe="sire")
-    index.build(documents)
+    index = indexed(documents, recipe="sire")
     snapshot = index.snapshot()
     left_out, rows = browse.main_names(snapshot)
     main = {row.label for row in rows}
@@ -201,8 +200,7 @@ def test_lists_show_what_may_be_seen_and_nothing_else(folder, limited):
 
 def test_neighbours_of_a_popular_entity_fit_a_picture_and_the_rest_is_listed():
     texts = [f"Once, Port Amber saw ship {number}. Ole Brandt{number} was there." for number in range(60)]
-    index = Index(recipe="sire")
-    index.build([Document(f"{number}", text, "Release Notes") for number, text in enumerate(texts)])
+    index = indexed([Document(f"{number}", text, "Release Notes") for number, text in enumerate(texts)], recipe="sire")
     snapshot = index.snapshot()
     [notes] = [row for row in browse.entities(snapshot).rows if row.about == "60" and row.id]
     picture = neighbourhood.neighbour_picture(snapshot, notes.id)
@@ -279,8 +277,7 @@ def test_only_what_the_question_says_is_called_its_words(tmp_path):
         "gpu": "The launcher takes --gpus with a number of cards.",
     }
     texts |= {f"other{number}": f"Mill {number} grinds rye for Port Amber." for number in range(9)}
-    index = Index(tmp_path, recipe="sire")
-    index.build([Document(name, text) for name, text in texts.items()])
+    index = indexed([Document(name, text) for name, text in texts.items()], tmp_path, recipe="sire")
     snapshot = asyncio.run(index.asnapshot())
     for question, said in (
         ("Who can read what NFS exports?", "NFS (Network File System)"),
@@ -560,9 +557,7 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def demo():
-    index = Index(recipe="sire")
-    index.build(demo_documents())
-    return index
+    return indexed(demo_documents(), recipe="sire")
 
 
 class Tags(HTMLParser):
@@ -634,8 +629,7 @@ def test_boxes_hold_plain_text_in_lines_that_fit_and_end_after_words():
         "## Setup\n\nRun `npm ci` in **every** [folder](https://x.org/a) with a package-lock.json.\n\n| a | b |\n|---|---|\n"
         "| one | two |"
     )
-    index = Index(recipe="flat")
-    index.build([Document("a", body, "bin/a-very-long-name-of-a-file/that_has_no_space_at_all.txt")])
+    index = indexed([Document("a", body, "bin/a-very-long-name-of-a-file/that_has_no_space_at_all.txt")], recipe="flat")
     picture = index.show("npm folder", k=1).picture
     assert picture.nodes[1].text.startswith("Run npm ci in every folder with a package-lock.json. ")
     assert not set(picture.nodes[1].text) & set("#*`|[(")
@@ -653,8 +647,7 @@ def widths(markup):
 
 
 def test_a_picture_takes_the_width_of_a_window_and_breaks_no_name_that_has_room():
-    index = Index(recipe="flat")
-    index.build([Document(str(n), f"The lamp number {n}.", f"Lamp {n}") for n in range(3)])
+    index = indexed([Document(str(n), f"The lamp number {n}.", f"Lamp {n}") for n in range(3)], recipe="flat")
     fan = index.show("lamp", k=3).picture
     wide, boxes = widths(drawing(fan))
     assert 800 < wide < 960
@@ -671,8 +664,7 @@ def test_a_picture_takes_the_width_of_a_window_and_breaks_no_name_that_has_room(
 
 def test_a_long_hit_is_folded_to_the_sentences_that_answer_and_whole_behind_a_button():
     text = "The vault is closed. " * 30 + "The lamp of Karn burns at night. " + "Nobody reads the book. " * 30
-    index = Index(recipe="flat")
-    index.build([Document("a", text, "Vault"), Document("b", "A lamp.", "Lamp")])
+    index = indexed([Document("a", text, "Vault"), Document("b", "A lamp.", "Lamp")], recipe="flat")
     html = index.show("Which lamp burns in Karn?", k=2).html()
     short, whole = html.split('<div class="text short">')[1].split("<details>")
     assert "<mark>lamp</mark> of <mark>Karn</mark> <mark>burns</mark> at night." in short
@@ -698,8 +690,7 @@ def test_names_that_most_passages_have_are_counted_listed_and_searched():
         )
         for n in range(12)
     ]
-    index = Index(recipe="sire")
-    index.build([*documents, Document("vale.md", "Hedda Sorrel saw Karn.", "Vale")])
+    index = indexed([*documents, Document("vale.md", "Hedda Sorrel saw Karn.", "Vale")], recipe="sire")
     snapshot = index.snapshot()
     [row] = browse.entities(snapshot, "karn").rows
     assert (row.label, row.about, row.id) == ("Karn", "13", "")
@@ -745,8 +736,7 @@ def test_an_index_that_was_moved_is_no_longer_there_until_it_is_back(tmp_path):
 
 @pytest.mark.parametrize("recipe", ["sirerag", "msrag", "iier", "pagerank", "indexrag", "smart"])
 def test_every_hit_of_every_recipe_is_reached_from_the_question(recipe):
-    index = Index(recipe=recipe)
-    index.build(demo_documents())
+    index = indexed(demo_documents(), recipe=recipe)
     for returns in ("passages", "units"):
         asked = index.show(QUESTION, k=6, returns=returns)
         reached, grown = {asked.picture.nodes[0].id}, True
@@ -768,8 +758,7 @@ def test_what_a_filter_hides_is_not_drawn_or_named(tmp_path):
         Document("person", "Ann Hask was born in Orr.", "Ann Hask", {"t": "a"}),
         Document("secret", "Ann Hask is called Wiremaker. The Gull sank.", "Wiremaker", {"t": "b"}),
     ]
-    with Index(tmp_path / "ix", recipe="sire") as everything:
-        everything.build(documents)
+    with indexed(documents, tmp_path / "ix", recipe="sire") as everything:
         assert "Wiremaker" in everything.show("Where was the commander of The Gull born?", k=5).html()
     with Index(tmp_path / "ix", allow="t=a") as index:
         asked = index.show("Where was the commander of The Gull born?", k=5)
@@ -923,8 +912,7 @@ def test_a_line_that_goes_on_is_no_heading():
         (said, False),
         ("The mill of Karn\n\nOle Brandt went away.", True),
     ):
-        index = Index(recipe="sire")
-        index.build([Document("a.txt", text, "Note"), Document("b.txt", "Rye is ground.", "Rye")])
+        index = indexed([Document("a.txt", text, "Note"), Document("b.txt", "Rye is ground.", "Rye")], recipe="sire")
         (hit, *_) = index.search("Who knows the mill of Karn?", 1)
         assert ("also in the" in " ".join(step.note for step in hit.path)) == shown
 

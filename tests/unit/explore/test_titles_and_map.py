@@ -22,6 +22,7 @@ from sire_core.explore.short_titles import (
     without_repeats,
 )
 from sire_core.types import Entity, ExtractionRecord, Fact
+from support.indexes import indexed
 
 SITE = " \u2014 Borg - Archiver 1.2 documentation"
 
@@ -45,8 +46,7 @@ def test_titles_lose_it_with_and_without_headings_and_never_all():
 def test_hits_and_pictures_have_short_titles_where_a_folder_is_a_site():
     names = ("prune", "create", "list", "delete")
     web = [Document(f"web/{name}.html", f"The command {name} of borg.", f"{name}{SITE}") for name in names]
-    index = Index(recipe="flat")
-    index.build([*web, *(Document(f"notes/{n}", f"Note {n}.", f"Note {n}") for n in range(9))])
+    index = indexed([*web, *(Document(f"notes/{n}", f"Note {n}.", f"Note {n}") for n in range(9))], recipe="flat")
     result = index.show("command prune", k=1)
     assert result.hits[0].title == "prune"
     assert result.picture.nodes[1].label == "prune"
@@ -181,8 +181,7 @@ def test_topics_are_the_same_after_documents_went_and_came_back(tmp_path):
         return made.labels, dict(zip(ids, made.topics.tolist(), strict=True))
 
     documents = list(demo_documents())
-    index = Index(tmp_path, recipe="flat")
-    index.build(documents)
+    index = indexed(documents, tmp_path, recipe="flat")
     before = topics(index)
     index.delete([documents[3].id, documents[20].id])
     index.add([documents[20], documents[3]])
@@ -194,8 +193,7 @@ def test_topics_without_words_in_their_titles_are_called_by_names_of_their_texts
     names = ("Frank Churchill", "Fanny Price")
     texts = [f"It was said of {names[n // 20]} that evening, number {n}." for n in range(40)]
     assert topic_labels(texts.__getitem__, np.repeat([0, 1], 20), prose=True) == list(names)
-    index = Index(recipe="flat")
-    index.build(Document(f"{n}", text, f"{n:03}") for n, text in enumerate(texts))
+    index = indexed((Document(f"{n}", text, f"{n:03}") for n, text in enumerate(texts)), recipe="flat")
     labels = CorpusMap.of(index.snapshot()).labels
     assert all(labels)
     assert any(name in label for name in names for label in labels)
@@ -215,8 +213,7 @@ def test_the_map_is_made_once_and_again_where_the_index_changed_or_its_file_is_d
         arrays = ("documents", "passages", "points", "topics")
         return one.labels == other.labels and all(np.array_equal(getattr(one, a), getattr(other, a)) for a in arrays)
 
-    index = Index(tmp_path, recipe="flat")
-    index.build(demo_documents())
+    index = indexed(demo_documents(), tmp_path, recipe="flat")
     made = CorpusMap.of(Index(tmp_path).snapshot())
     [file] = tmp_path.rglob("map.npz")
     written = file.stat()
@@ -285,8 +282,7 @@ DOCUMENTS = [Document(name, "Ole Brandt lit the lamp of the Hen Rocks.") for nam
 
 @pytest.mark.parametrize(("extractor", "kinds"), [(TypedNames(), {"person", "place"}), (None, {"name"})])
 def test_types_are_those_of_a_model_and_rules_have_none(tmp_path, extractor, kinds):
-    index = Index(tmp_path, recipe="sire", extractor=extractor)
-    index.build(DOCUMENTS)
+    index = indexed(DOCUMENTS, tmp_path, recipe="sire", extractor=extractor)
     snapshot = Index(tmp_path).snapshot()  # explorers open a folder without its extractor
     rows = browse.entities(snapshot).rows
     assert {"Ole Brandt", "Hen Rocks"} <= {row.label for row in rows}

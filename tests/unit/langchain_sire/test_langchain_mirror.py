@@ -8,9 +8,10 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sire import SireRetriever, VectorStoreMirror, pool_documents
-from sire_core import Document, Index
+from sire_core import Document
 from sire_core.errors import EmbedderMismatchError
 from sire_core.recipes import indexrag, recipe_by_name
+from support.indexes import indexed
 
 PEOPLE = ["Mira Vale", "Anna Berg", "Tom Hale", "Ida Moor"]
 
@@ -36,8 +37,7 @@ def expected(index):
 def test_the_store_and_its_file_are_what_pool_documents_says_after_every_change(store, tmp_path):
     file = str(tmp_path / "store.json")
     mirror = VectorStoreMirror(store, save=lambda: store.dump(file))
-    index = Index(recipe=indexrag(), chunker=None, mirrors=[mirror])
-    index.build([document(i) for i in range(4)])
+    index = indexed([document(i) for i in range(4)], recipe=indexrag(), chunker=None, mirrors=[mirror])
     assert content(store) == expected(index)
     index.add([document(5)])
     assert content(store) == expected(index)
@@ -53,8 +53,7 @@ def test_a_store_that_cannot_be_asked_and_does_not_replace_is_served_too():
             raise NotImplementedError
 
     store = Plain(DeterministicFakeEmbedding(size=32))
-    index = Index(recipe="flat", chunker=None, mirrors=[VectorStoreMirror(store)])
-    index.build([document(i) for i in range(3)])
+    index = indexed([document(i) for i in range(3)], recipe="flat", chunker=None, mirrors=[VectorStoreMirror(store)])
     index.delete(["d0"])
     index.update([document(1, " again")])
     assert content(store) == expected(index)

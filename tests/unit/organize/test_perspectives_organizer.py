@@ -23,6 +23,7 @@ from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 from sire_core.types import UnitKind, hash64
 from support.damage import forget_notes
+from support.indexes import indexed
 
 CORPUS = list(demo_documents())
 EXTRA = Document("extra", "Zora Quill was born in Port Ansel. She met Maren Holt.", "Zora Quill")
@@ -329,10 +330,9 @@ def reports(index):
 def test_oracle_E11_clusters_of_one_passage_hand_their_statements_on(tmp_path):
     """No triangle has a report, since one passage says it all; the two barbells above them say all seven sentences."""
     documents, extractor = barbells(tmp_path)
-    with Index(
-        recipe=smart(kappa=1, levels=2, extract_tokens=200), embedder=HashEmbedder(), extractor=extractor
+    with indexed(
+        documents, recipe=smart(kappa=1, levels=2, extract_tokens=200), embedder=HashEmbedder(), extractor=extractor
     ) as index:
-        index.build(documents)
         found = reports(index)
     assert [unit.level for unit in found] == [2, 2]
     for pair, bridge in ((0, "Cilo met Dara."), (2, "Ivar met Jory.")):
@@ -346,8 +346,7 @@ def test_oracle_E11_clusters_of_one_passage_hand_their_statements_on(tmp_path):
 def test_as_published_every_internal_node_has_a_report(tmp_path, model):
     documents, extractor = barbells(tmp_path)
     recipe = smart(kappa=1, levels=2, extract_tokens=200, min_passages=1)
-    with Index(recipe=recipe, embedder=HashEmbedder(), extractor=extractor, language_model=model) as index:
-        index.build(documents)
+    with indexed(documents, recipe=recipe, embedder=HashEmbedder(), extractor=extractor, language_model=model) as index:
         found = reports(index)
     assert sorted(unit.level for unit in found) == [1, 1, 1, 1, 2, 2]
     assert sorted(len(unit.chunk_ids) for unit in found) == [1, 1, 1, 1, 3, 3]
@@ -364,10 +363,9 @@ def test_a_model_is_shown_what_parts_without_a_report_know(tmp_path):
 
     documents, extractor = barbells(tmp_path)
     model = ScriptedModel(script)
-    with Index(
-        recipe=smart(kappa=1, levels=2), embedder=HashEmbedder(), extractor=extractor, language_model=model
-    ) as index:
-        index.build(documents)
+    indexed(
+        documents, recipe=smart(kappa=1, levels=2), embedder=HashEmbedder(), extractor=extractor, language_model=model
+    ).close()
     assert sorted(len(found["statements"]) for found in shown) == [7, 7]
 
 
@@ -399,8 +397,7 @@ def test_oracle_E12_milk_and_wings_are_two_perspectives(tmp_path):
     texts |= {f"wings {name}": [f"{name} possess wings."] for name in WINGS}
     documents, extractor = recorded(tmp_path, texts, "do not produce", "produce", "possess")
     recipe = smart(kappa=6, levels=2, extract_tokens=80)  # eight entities need no third level
-    with Index(recipe=recipe, embedder=HashEmbedder(), extractor=extractor) as index:
-        index.build(documents)
+    with indexed(documents, recipe=recipe, embedder=HashEmbedder(), extractor=extractor) as index:
         found = reports(index)
         hits = index.search("What else is like bats?", 24, returns="units")
     milk = {f"{name} produce milk." for name in MILK}

@@ -20,6 +20,7 @@ from sire_core.recipes import raptor, sirerag
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.types import Unit, UnitKind
+from support.indexes import indexed
 
 WORDS = [
     "amber",
@@ -45,8 +46,7 @@ def documents(n):
 
 
 def grown(tmp_path, n, **settings):
-    with Index(tmp_path / "index", recipe=raptor(**settings), embedder=HashEmbedder()) as index:
-        index.build(documents(n))
+    indexed(documents(n), tmp_path / "index", recipe=raptor(**settings), embedder=HashEmbedder()).close()
     found = read_contents(tmp_path / "index")
     levels = {}
     for unit in found.units.values():
@@ -88,8 +88,7 @@ OVERVIEW = "Gardens are usually kept for food or pleasure, and most of them are 
 def with_overviews(tmp_path, extractor=None, **settings):
     given = [*documents(11), Document("d90", OVERVIEW), Document("d91", OVERVIEW.replace("Gardens", "Parks"))]
     recipe = raptor(hierarchy=True, **settings)
-    with Index(tmp_path, recipe=recipe, embedder=HashEmbedder(), extractor=extractor or PlainExtractor()) as index:
-        index.build(given)
+    indexed(given, tmp_path, recipe=recipe, embedder=HashEmbedder(), extractor=extractor or PlainExtractor()).close()
     found = read_contents(tmp_path)
     levels = {unit.id: unit.level for unit in found.units.values()}
     documents_of = {chunk.id: chunk.doc_id for chunk in found.chunks.values()}
@@ -119,8 +118,7 @@ def test_what_passages_say_of_themselves_comes_first(tmp_path):
         ),
     ]
     recipe = sirerag(hierarchy=True, cross="replace")
-    with Index(tmp_path, recipe=recipe, embedder=HashEmbedder(), extractor=PlainExtractor()) as index:
-        index.build(given)
+    indexed(given, tmp_path, recipe=recipe, embedder=HashEmbedder(), extractor=PlainExtractor()).close()
     found = read_contents(tmp_path)
     levels = {unit.id: unit.level for unit in found.units.values()}
     above = {found.chunks[e.target].doc_id: levels[e.source] for e in found.edges if e.target in found.chunks}

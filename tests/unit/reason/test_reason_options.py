@@ -23,6 +23,7 @@ from sire_core.reason.model_calls import ModelCalls
 from sire_core.recipes import flat, recipe_by_name, smart
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 from sire_core.types import PathStep, UnitKind
+from support.indexes import indexed
 
 MOODS = ("He is angry", "He is angry and sad", "He is glad")
 NUMBERS = ("2", "3", "1", "4")
@@ -57,8 +58,7 @@ async def test_a_number_decides_then_the_longest_option_that_is_written_out(opti
 @pytest.mark.parametrize("limits", [{"max_calls": 0}, ReasoningLimits(max_calls=0)])
 @pytest.mark.parametrize("strategy", [ircot, self_ask, single])
 async def test_limits_are_an_object_or_a_mapping(strategy, limits):
-    with Index(recipe="flat") as index:
-        index.build([Document("a", "Mira painted the bridge.")])
+    with indexed([Document("a", "Mira painted the bridge.")], recipe="flat") as index:
         trace = await collect(strategy(index, "Who painted?", model=ScriptedModel(), limits=limits))
     assert trace.answer.stop == "call_limit"
     assert trace.answer.hits
@@ -90,8 +90,7 @@ QUESTION = "Where was the director of The Salt Lantern born?"
 
 def built(recipe, **settings):
     model = ScriptedModel()
-    index = Index(recipe=recipe_by_name(recipe, **settings), language_model=model)
-    index.build(DOCUMENTS)
+    index = indexed(DOCUMENTS, recipe=recipe_by_name(recipe, **settings), language_model=model)
     model.log.clear()
     return index, model
 
@@ -120,8 +119,7 @@ def test_a_repair_leaves_the_last_call_to_the_answer():
         asked.append(call)
         return "garbage one." if len(asked) == 1 else default_script(call)
 
-    index = Index()
-    index.build(DOCUMENTS)
+    index = indexed(DOCUMENTS)
     limits = ReasoningLimits(max_calls=2)
     trace = asyncio.run(collect(ircot(index, QUESTION, model=ScriptedModel(script), limits=limits)))
     assert trace.answer.text
@@ -136,8 +134,7 @@ def test_the_models_own_limit_of_calls_is_a_limit_of_calls():
 
     model = LangChainChat(FakeListChatModel(responses=["x"]), limits=UsageLimits(max_calls=1))
     asyncio.run(model.complete(Prompt("i", "d")))
-    index = Index()
-    index.build(DOCUMENTS)
+    index = indexed(DOCUMENTS)
     for limits in (ReasoningLimits(), ReasoningLimits(max_tokens=100_000)):
         answer = asyncio.run(collect(single(index, QUESTION, model=model, limits=limits))).answer
         assert answer.stop == "call_limit"

@@ -30,6 +30,7 @@ from sire_core.reason import (
 )
 from sire_core.recipes import REGISTRY, recipe_by_name
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
+from support.indexes import indexed
 
 CANARY = "zanzibarcanary"
 VARIANTS = [*((name, {}) for name in sorted(REGISTRY)), ("flat", {"ranker": "bm25"}), ("flat", {"ranker": "hybrid"})]
@@ -47,8 +48,7 @@ def tenants():
 @pytest.fixture(scope="module", params=VARIANTS, ids=lambda v: "-".join([v[0], *v[1].values()]))
 def shared(request):
     name, settings = request.param
-    with Index(recipe=recipe_by_name(name, **settings), embedder=HashEmbedder(), chunker=None) as built:
-        built.build(tenants())
+    with indexed(tenants(), recipe=recipe_by_name(name, **settings), embedder=HashEmbedder(), chunker=None) as built:
         yield built
 
 
@@ -110,8 +110,7 @@ async def test_single_gives_what_search_gives(shared):
 @pytest.mark.parametrize("per_step", [False, True])
 async def test_quotas_hold_over_what_all_steps_found_and_in_every_step_by_switch(per_step):
     recipe = recipe_by_name("indexrag", per_step=per_step)
-    with Index(recipe=recipe, embedder=HashEmbedder(), chunker=None) as index:
-        index.build(demo_documents())
+    with indexed(demo_documents(), recipe=recipe, embedder=HashEmbedder(), chunker=None) as index:
         queries = [QUESTION, "Who commanded the Northern Wren?", "Which lighthouse did Maren Holt build?"]
         model = ScriptedModel([search(queries[1]), search(queries[2]), search("DONE"), answer()])
         trace = await collect(ircot(index, QUESTION, model=model))
@@ -185,8 +184,7 @@ class Unsteady(HashEmbedder):
 
 
 async def test_a_search_that_stalls_or_fails_leaves_what_was_found():
-    with Index(recipe="flat", embedder=Unsteady(), chunker=None) as index:
-        index.build(demo_documents())
+    with indexed(demo_documents(), recipe="flat", embedder=Unsteady(), chunker=None) as index:
         for query, stop in (("stall", "timeout"), ("fail", "model_failed")):
             model = ScriptedModel([search(query), search("DONE"), answer()])
             trace = await collect(ircot(index, QUESTION, model=model, limits=ReasoningLimits(timeout=1.0)))
@@ -217,8 +215,7 @@ async def test_one_snapshot_for_the_whole_reasoning(tmp_path, folder):
 
 async def test_the_index_own_model_is_the_default():
     model = ScriptedModel(script)
-    with Index(recipe="flat", embedder=HashEmbedder(), language_model=model) as index:
-        index.build(demo_documents()[:5])
+    with indexed(demo_documents()[:5], recipe="flat", embedder=HashEmbedder(), language_model=model) as index:
         assert index.language_model is model
         assert (await collect(single(index, QUESTION))).answer.text == "Varn Harbour [1]"
         other = ScriptedModel(script)
@@ -264,8 +261,7 @@ def test_sync_iteration_is_as_lazy_as_the_async_one(index):
     ("strategy", "flavor"), [("ircot", None), ("ircot", "original"), ("self-ask", None), ("self-ask", "two_call")]
 )
 async def test_solved_examples_are_shown_in_every_step_but_not_to_the_reader(strategy, flavor):
-    with Index(recipe="flat", embedder=HashEmbedder(), chunker=None) as index:
-        index.build(demo_documents()[:9])
+    with indexed(demo_documents()[:9], recipe="flat", embedder=HashEmbedder(), chunker=None) as index:
         model = ScriptedModel(script)
         await collect(
             reason(strategy, index, QUESTION, model=model, **settings_of(strategy, flavor, "Q: one? A: two."))

@@ -12,6 +12,7 @@ from sire_core.extend import ScoreRanker
 from sire_core.recipes import Recipe, recipe_by_name
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 from support.command import run_python
+from support.indexes import indexed
 
 NAMES = ("hipporag2", "linearrag")
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
@@ -54,8 +55,7 @@ def test_a_ranker_of_visible_units_is_right_under_filters(where):
         Document(name, text, metadata={"kind": "long" if name > "a" else "short"}) for name, text in texts.items()
     ]
     recipe = Recipe("shortest", "short passages", "", organizers=(), ranker=Shortest())
-    with Index(recipe=recipe, embedder=HashEmbedder(64)) as index:
-        index.build(documents)
+    with indexed(documents, recipe=recipe, embedder=HashEmbedder(64)) as index:
         hits = index.search("ice", 5, filter=where)
     visible = [document for document in documents if where is None or document.metadata["kind"] == where["kind"]]
     assert [hit.doc_ids for hit in hits] == [(document.id,) for document in visible]
@@ -108,8 +108,7 @@ class TestRecognition:
 
     def test_without_a_triple_the_cosine_ranks(self, built):
         hits, _ = self.search(built, "none")
-        with Index(built, recipe="flat", embedder=HashEmbedder(256)) as index:
-            index.build(demo_documents())
+        with indexed(demo_documents(), built, recipe="flat", embedder=HashEmbedder(256)) as index:
             assert [hit.unit.id for hit in hits] == [hit.unit.id for hit in index.search(QUESTION, 5)]
 
     def test_an_answer_without_a_number_keeps_all_and_says_so(self, built, caplog):

@@ -18,6 +18,7 @@ from sire_core.recipes import flat, smart
 from sire_core.recipes.published import Published, ablations_of
 from sire_core.testing.contracts import broken_promises, check_filters, check_order
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
+from support.indexes import indexed
 
 ROOT = Path(__file__).resolve().parents[3]
 CORPUS = tuple(demo_documents())
@@ -92,8 +93,7 @@ def test_no_report_pushes_a_passage_out_and_answers_read_them_beside(base):
         assert asyncio.run(snapshot.background(snapshot.search(QUESTIONS[0].question, 4, returns="units"))) == []
     bringing = smart(bring=True) if base == "dense" else None
     if bringing is not None:
-        with Index(recipe=bringing, embedder=HashEmbedder()) as index:
-            index.build(CORPUS)
+        with indexed(CORPUS, recipe=bringing, embedder=HashEmbedder()) as index:
             paths = [hit.path for question in QUESTIONS for hit in index.search(question.question, 12)]
             assert any(step.step == "perspective" for path in paths for step in path)
 
@@ -105,8 +105,7 @@ def test_three_perspectives_reach_more_of_what_ambiguous_questions_ask_for(tmp_p
     assert {name for one in asked for name in one["supporting"]} <= {document.id for document in CORPUS}
     reached = {}
     for kappa in (1, 3):
-        with Index(recipe=smart(kappa=kappa, cap=None), chunker=None) as index:
-            index.build(CORPUS)
+        with indexed(CORPUS, recipe=smart(kappa=kappa, cap=None), chunker=None) as index:
             shares = []
             for one in asked:
                 hits = index.search(one["question"], 4, returns="units")
@@ -118,8 +117,7 @@ def test_three_perspectives_reach_more_of_what_ambiguous_questions_ask_for(tmp_p
 
 def test_four_units_hold_a_report_and_a_search_may_name_its_perspective(tmp_path):
     path = tmp_path / "index"
-    with Index(path, recipe=smart(), embedder=HashEmbedder()) as index:
-        index.build(CORPUS)
+    with indexed(CORPUS, path, recipe=smart(), embedder=HashEmbedder()) as index:
         hits = index.search(QUESTIONS[0].question, 4, returns="units")
         assert [hit.unit.kind.value for hit in hits] == ["chunk", "chunk", "chunk", "report"]
         views = [tree["view"] for tree in index.stats()["perspectives"]["trees"]]
@@ -167,8 +165,7 @@ def test_answers_are_scored_by_the_perspectives_that_their_words_cover():
             else "Bats have wings and produce milk [1]"
         )
     )
-    with Index(recipe=flat(), embedder=HashEmbedder(), language_model=model) as index:
-        index.build(dataset.documents)
+    with indexed(dataset.documents, recipe=flat(), embedder=HashEmbedder(), language_model=model) as index:
         answered = asyncio.run(answer_questions(index, dataset, AnswerConfig()))
     assert [found.rates.get("perspectives") for found in answered] == [pytest.approx(2 / 3), None]
     assert answer_scores(answered)["perspectives"] == 66.7

@@ -14,6 +14,7 @@ from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.question import QuestionWords
 from sire_core.text.words import without_link_targets
 from support.command import run
+from support.indexes import indexed
 
 MENU = "- Volcano boiler pressure guide\n- Volcano boiler pressure news\n- Volcano boiler pressure forum"
 CONTENT = {
@@ -30,8 +31,7 @@ def page(name: str, menu: str = MENU) -> Document:
 
 def test_a_menu_of_every_page_is_not_searched_and_is_again_when_two_pages_have_it() -> None:
     question = "volcano boiler pressure forum"
-    with Index(recipe="sire") as index:
-        index.build([page(name) for name in CONTENT])
+    with indexed([page(name) for name in CONTENT], recipe="sire") as index:
         everywhere = {hit.doc_ids[0]: hit for hit in index.search(question, 4)}
         assert next(iter(everywhere)) == "boiler"
         assert "shares no word" in everywhere["ferry"].path[-1].note
@@ -41,8 +41,7 @@ def test_a_menu_of_every_page_is_not_searched_and_is_again_when_two_pages_have_i
 
 
 def test_a_menu_is_listed_with_its_document_and_searched_where_a_setting_says_so(tmp_path: Path) -> None:
-    with Index(tmp_path / "index", recipe="sire") as index:
-        index.build([page(name) for name in CONTENT])
+    indexed([page(name) for name in CONTENT], tmp_path / "index", recipe="sire").close()
     shown = run("documents", tmp_path / "index", "ferry", "--json")
     assert json.loads(shown.stdout)["not_searched"] == [*MENU.split("\n"), "## Story"]
     said = run("documents", tmp_path / "index", "ferry")
@@ -51,8 +50,7 @@ def test_a_menu_is_listed_with_its_document_and_searched_where_a_setting_says_so
     assert all(line in said.stderr for line in lines[:3])
     assert lines[3] not in said.stderr
     assert f"and {len(lines) - 3} more" in said.stderr
-    with Index(recipe=sire(boilerplate=True)) as whole:
-        whole.build([page(name) for name in CONTENT])
+    with indexed([page(name) for name in CONTENT], recipe=sire(boilerplate=True)) as whole:
         hits = {hit.doc_ids[0]: hit for hit in whole.search("volcano boiler pressure forum", 4)}
     assert "forum" in hits["ferry"].path[-1].note
 
@@ -66,8 +64,7 @@ def test_facts_that_several_pages_state_alike_are_searched_and_their_menu_is_not
         text = f"Module {n} reads log {n}.\n\n| Author: | {author} |\n\nIt has one option.\n\n## speed{n}\n\n{table}"
         return Document(f"m{n}", f"# Module {n}\n\n{menu if n % 2 else ''}\n\n{text}\n\nIt is set in file {n}.")
 
-    with Index(recipe="sire") as index:
-        index.build([module(n) for n in range(12)])
+    with indexed([module(n) for n in range(12)], recipe="sire") as index:
         for question, words in (("Which author is Orla Venn?", "author, orla, venn"), ("binary", "binary")):
             hits = index.search(question, 3)
             assert {hit.doc_ids[0] for hit in hits} == {"m0", "m1", "m2"}
@@ -93,8 +90,7 @@ def test_a_sentence_that_many_manuals_share_is_found_and_one_that_all_pages_end_
     def manual(n: int) -> Document:
         return Document(f"d{n}", f"Command {n} has option {n}.\n\n{shared if n < 12 else 'Nothing else.'}\n\n{footer}")
 
-    with Index(recipe="sire") as index:
-        index.build([manual(n) for n in range(24)])
+    with indexed([manual(n) for n in range(24)], recipe="sire") as index:
         found = index.search("Which volume stays readable while another machine holds the lock?", 3)
         assert all(shared in hit.unit.text for hit in found)
         notes = [hit.path[-1].note for hit in index.search("volcano volunteers museum", 24)]
@@ -128,8 +124,7 @@ def test_an_identifier_is_found_by_its_words(question: str, option: str) -> None
     others = [
         Document(f"{n}", f"# Guide {n}\n\nPage {n} is about a worker. Nothing else is said here.") for n in range(9)
     ]
-    with Index(recipe="sire") as index:
-        index.build([*pages, *others])
+    with indexed([*pages, *others], recipe="sire") as index:
         assert index.search(question, 1)[0].doc_ids == (option,)
         assert "shares no word" in index.search("hub", 1)[0].path[-1].note, "a name of one word stays one"
 
@@ -139,8 +134,7 @@ def test_a_step_lifts_the_passage_that_it_leads_to_and_the_path_says_so() -> Non
     manual = f"## Slow answers\n\nWhere a mill answers slowly, raise `--gear-idle-seconds`.\n\n{filler}"
     flags = f"## Others\n\n{filler}\n\n## Times\n\n`--gear-idle-seconds` is 45 by default."
     others = [Document(f"note {n}", f"Wheel {n} has a default.\n\n{filler} {filler}") for n in range(6)]
-    with Index(recipe="sire") as index:
-        index.build([Document("manual", manual), Document("flags", flags), *others])
+    with indexed([Document("manual", manual), Document("flags", flags), *others], recipe="sire") as index:
         hits = index.search("A mill answers slowly: what is the default of the option that helps?", 3)
     assert hits[0].doc_ids == ("manual",)
     [flag] = [hit for hit in hits if hit.doc_ids == ("flags",)]
@@ -159,8 +153,7 @@ def test_an_identifier_of_a_mail_leads_to_the_passage_that_describes_it(name: st
     mail = Document(
         "mail", f"From: Ann\n\nThe parish newsletter was stuck for a week. We changed `{name}`, and it went out."
     )
-    with Index(recipe="sire") as index:
-        index.build([manual, mail])
+    with indexed([manual, mail], recipe="sire") as index:
         first, second = index.search("The parish newsletter was stuck: what does the setting that was changed do?", 2)
     assert first.doc_ids == ("mail",)
     assert about.partition(". ")[2] in second.unit.text
@@ -246,8 +239,7 @@ def test_copies_of_a_document_hide_nothing_and_rank_behind_the_first() -> None:
 def test_a_line_of_code_that_several_pages_show_is_searched() -> None:
     line = "smtp_tls_security_level = encrypt"
     shown = [Document(name, f"# {name.title()} page\n\n{CONTENT[name]}\n\n```\n{line}\n```") for name in CONTENT]
-    with Index(recipe="sire") as index:
-        index.build(shown)
+    with indexed(shown, recipe="sire") as index:
         note = index.search("smtp_tls_security_level", 1)[0].path[-1].note
         assert "smtp_tls_security_level" in note or "shares the words" in note
         assert "shares no word" not in note
@@ -270,8 +262,7 @@ def test_a_table_of_contents_ranks_behind_what_it_lists_and_leads_nowhere() -> N
     listed = "\n".join(f"- {head}" for head in BREW)
     guide = Document("guide", f"# Brewing\n\n{listed}\n\n## Safety\n\nWear gloves near the copper.", "Brewing")
     question = "How many hours does it take to crush the roasted malt and to boil the crushed malt?"
-    with Index(recipe="sire") as index:
-        index.build([guide, *pages, *map(written, pages)])
+    with indexed([guide, *pages, *map(written, pages)], recipe="sire") as index:
         hits = index.search(question, 20)
     ranks = [hit.doc_ids[0] for hit in hits if hit.doc_ids != ("guide",) or "Roast" in hit.unit.text]
     assert ranks.index("guide") > max(ranks.index("s1"), ranks.index("s2"))
@@ -286,8 +277,7 @@ def test_an_overview_that_lists_pages_leads_to_none_of_them() -> None:
         "The brewery by the sluice works at night, and its steps are told one by one, from the barley to the cellar."
     )
     overview = Document("overview", f"# Brewing\n\n{prose} {prose.replace('sluice', 'bridge')}\n\n{listed}", "Brewing")
-    with Index(recipe="sire") as index:
-        index.build([overview, *pages, *map(written, pages)])
+    with indexed([overview, *pages, *map(written, pages)], recipe="sire") as index:
         first, *others = index.search("Which steps are told of the brewery by the sluice?", 9)
     assert first.doc_ids == ("overview",)
     assert not any(first.unit.id in step.ids for hit in others for step in hit.path if step.step == "entity")
@@ -300,8 +290,7 @@ WHEELS = [Document(f"w{n}", f"# Wheel {n}\n\n{DUST}\n\n## Use {n}\n\nWheel {n} t
 def test_pages_with_one_outline_are_not_linked_by_its_headings() -> None:
     skies = {"Xhosa": "The Digging Stars tell them when to plant.", "Zulu": "They plant when the Seven Sisters rise."}
     pages = [Document(name, f"# {name}\n\n{DUST}\n\n## Starlore\n\n{text} {DUST}") for name, text in skies.items()]
-    with Index(recipe="sire") as index:
-        index.build([*pages, *WHEELS])
+    with indexed([*pages, *WHEELS], recipe="sire") as index:
         hits = index.search("Which stars do the Xhosa plant by?", 4)
     assert sorted(hit.doc_ids[0] for hit in hits) == ["Xhosa", "Xhosa", "Xhosa", "Zulu"]
     assert not [step for hit in hits for step in hit.path if "Starlore" in step.note]
@@ -310,8 +299,7 @@ def test_pages_with_one_outline_are_not_linked_by_its_headings() -> None:
 def test_a_page_that_another_names_comes_behind_it() -> None:
     gate = Document("gate", f"# Mill gate\n\n{DUST}\n\n## Orders\n\nThe gate of the mill is shut by the Varn Guild.")
     guild = Document("guild", f"# Varn Guild\n\nBrewers and a keeper founded the society.\n\n## Links\n\n{DUST}")
-    with Index(recipe="sire") as index:
-        index.build([gate, guild, *WHEELS])
+    with indexed([gate, guild, *WHEELS], recipe="sire") as index:
         hits = index.search("Which society of brewers shuts the gate of the mill, and who founded it?", 2)
     assert [hit.doc_ids[0] for hit in hits] == ["gate", "guild"]
 

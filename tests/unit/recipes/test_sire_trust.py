@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.question import OWN
 from sire_core.recipes.sire.trust import GATES, Trust, vector_reliability
 from sire_core.recipes.sire.weights import Weights, weights_for
+from support.indexes import indexed
 
 TOPICS = (
     "heart valve surgery",
@@ -60,16 +61,14 @@ def test_a_poor_embedder_buries_nothing_that_words_find() -> None:
     questions = {f"What is the {aspect} of a {topic}?": f"{topic}-{aspect}" for topic in TOPICS for aspect in ASPECTS}
     ranked = []
     for embedder in (RandomEmbedder(), "lexical"):
-        with Index(recipe="sire", embedder=embedder) as index:
-            index.build(pages())
+        with indexed(pages(), recipe="sire", embedder=embedder) as index:
             ranked.append([[hit.doc_ids[0] for hit in index.search(question, 5)] for question in questions])
     assert ranked[0] == ranked[1], "it ranks with the default vectors"
     assert np.mean([hits[0] == answer for hits, answer in zip(ranked[0], questions.values(), strict=True)]) >= 0.95
 
 
 def reliability(embed) -> float:
-    with Index(recipe="sire", embedder="lexical") as index:
-        index.build(pages())
+    with indexed(pages(), recipe="sire", embedder="lexical") as index:
         view = index.snapshot().view
         vectors = embed([unit.text for unit in view.units(list(range(view.size)))])
         return vector_reliability(EvidenceIndex.of(view), vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
@@ -89,8 +88,7 @@ def test_equal_vectors_are_not_reliable() -> None:
 
 @pytest.mark.parametrize("pages", [[], [Document("a", "One page about trams.")]])
 def test_few_passages_say_nothing_about_an_embedder(pages) -> None:
-    with Index(recipe="sire", embedder="lexical") as index:
-        index.build([*pages, Document("b", "Another page.")])
+    with indexed([*pages, Document("b", "Another page.")], recipe="sire", embedder="lexical") as index:
         view = index.snapshot().view
         assert vector_reliability(EvidenceIndex.of(view), view.matrix) == 1.0
 
@@ -116,8 +114,7 @@ class ConceptEmbedder:
 @pytest.mark.parametrize(("share", "low", "high"), [(0.0, 0.0, 0.0), (0.5, 0.4, 0.9), (1.0, 1.0, 1.0)])
 def test_vectors_are_trusted_as_far_as_their_embedder_knows_paraphrases(share, low, high) -> None:
     embedder = ConceptEmbedder(share)
-    with Index(recipe="sire", embedder=embedder) as index:
-        index.build(pages())
+    with indexed(pages(), recipe="sire", embedder=embedder) as index:
         view = index.snapshot().view
         trusted = Weights.of(view, EvidenceIndex.of(view)).vector_share
         assert low <= trusted <= high
@@ -135,8 +132,7 @@ def test_an_embedder_that_knows_only_its_own_texts_is_judged_by_its_vectors() ->
                 raise KeyError(texts[0])
             return await super().embed(texts, kind)
 
-    with Index(recipe="sire", embedder=Stored()) as index:
-        index.build(pages())
+    with indexed(pages(), recipe="sire", embedder=Stored()) as index:
         assert index.stats()["paraphrase_score"] is None
         view = index.snapshot().view
         assert Weights.of(view, EvidenceIndex.of(view)).vector_share == 0.0
@@ -186,8 +182,7 @@ def test_meaning_counts_in_parts_of_documents_where_most_passages_are_english() 
     }
     share = {}
     for name, text in texts.items():
-        with Index() as index:
-            index.build([Document(name, text)])
+        with indexed([Document(name, text)]) as index:
             view = index.snapshot().view
             share[name] = Weights.of(view, EvidenceIndex.of(view)).document
     meaning = OWN.index("meaning")

@@ -16,6 +16,7 @@ from sire_core.errors import ConfigurationError, QueryError
 from sire_core.extend import count_tokens
 from sire_core.search.context import Context, ContextOptions, Evidence, ranked, select_context
 from sire_core.types import PathStep, Unit, UnitKind
+from support.indexes import indexed
 
 POOLS = """# Pools
 
@@ -239,8 +240,7 @@ def test_quoted_passages_have_the_steps_of_the_search() -> None:
         ),
     ]
     question = "Where was the director of the film Salt born?"
-    with Index(recipe="sire") as index:
-        index.build(documents)
+    with indexed(documents, recipe="sire") as index:
         paths = {hit.unit.id: hit.path for hit in index.search(question, 4, as_of="2026-01-01")}
         context = index.context(question, 200, as_of="2026-01-01")
     assert {one.hit.unit.id: one.hit.path for one in context.evidence} == paths
@@ -318,8 +318,7 @@ def test_an_identifier_is_quoted_by_its_words() -> None:
 
 def test_evidence_names_the_page_that_it_stands_on():
     text = "# Boilers\n\nThe pump is primed by hand before it starts, and checked.\n\fThe valve opens at three bars.\n\fThe lid is blue.\n"
-    index = Index()
-    index.build([Document("manual.pdf", text), Document("own", "The hatch opens.", metadata={"page": 7})])
+    index = indexed([Document("manual.pdf", text), Document("own", "The hatch opens.", metadata={"page": 7})])
     [hit] = index.search("At how many bars does the valve open?", 1)
     assert (hit.page, hit.page_at(hit.unit.text.index("valve")), page_label(hit)) == (1, 2, "pages 1-3")
     [evidence] = index.context("At how many bars does the valve open?", 20).evidence

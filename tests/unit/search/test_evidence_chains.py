@@ -19,6 +19,7 @@ from sire_core.recipes import flat, iier
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.question import QueryFeatures
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
+from support.indexes import indexed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +36,7 @@ QUESTION = "Who was the mother of the director of The Long Tide?"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("iier") / "i"
-    with Index(path, recipe=iier(**GRAPH), embedder=HashEmbedder()) as index:
-        index.build(CORPUS)
+    indexed(CORPUS, path, recipe=iier(**GRAPH), embedder=HashEmbedder()).close()
     return path
 
 
@@ -127,8 +127,7 @@ def test_a_model_scores_the_steps(folder):
 
 
 def test_a_pool_without_the_graph_is_ranked_by_its_seeds_and_similarity():
-    with Index(recipe="flat", embedder=HashEmbedder()) as index:
-        index.build(CORPUS)
+    with indexed(CORPUS, recipe="flat", embedder=HashEmbedder()) as index:
         view = index.view()
         chains = asyncio.run(EvidenceChains().chains(QUESTION, view))
     assert chains
@@ -173,8 +172,7 @@ def test_structural_links_lead_to_the_passage_beside_it_in_a_document_of_several
     settings = {"preset": preset, "max_length": 2, "use_sim": False, "use_kw": False, "scorer": "heuristic"}
     found = {}
     for structural in (True, False):
-        with Index(recipe=iier(use_struc=structural, **settings), embedder=HashEmbedder()) as index:
-            index.build(documents)
+        with indexed(documents, recipe=iier(use_struc=structural, **settings), embedder=HashEmbedder()) as index:
             assert index.stats()["interactions"]["structural"] == 3 * structural
             found[structural] = index.search("Where was the maker of The Glass Orchard born?", 5)
     walked = [[hit.unit.text for hit in hits if any(s.step == "chain" for s in hit.path)] for hits in found.values()]
@@ -198,8 +196,7 @@ def ranked(documents: tuple[Document, ...], question: str = SPOUSE, k: int = 2, 
     """Ids of the first documents."""
     from sire_core.recipes import sire
 
-    with Index(recipe=sire(**settings)) as index:
-        index.build(documents)
+    with indexed(documents, recipe=sire(**settings)) as index:
         return [hit.doc_ids[0] for hit in index.search(question, k)]
 
 
@@ -227,8 +224,7 @@ def test_the_sentence_is_found_behind_a_first_line_that_is_one() -> None:
         Document("olaf", "Olaf Brandt sailed for thirty years. His mother was Marta Krumin, a weaver.", "Olaf Brandt"),
     ]
     question = "Who was the mother of the captain of the Northern Wren on her last voyage?"
-    with Index(recipe=sire(read_steps=9), embedder=Recording()) as index:
-        index.build(pages)
+    with indexed(pages, recipe=sire(read_steps=9), embedder=Recording()) as index:
         paths = {hit.doc_ids[0]: hit.path for hit in index.search(question, 2)}
     [step] = [step for step in paths["olaf"] if step.step == "entity"]
     assert (step.note, step.sentence) == (f"{line!r} names Olaf Brandt: {told}", told)
@@ -237,8 +233,7 @@ def test_the_sentence_is_found_behind_a_first_line_that_is_one() -> None:
 
 def test_only_allowed_passages_are_walked() -> None:
     documents = tuple(replace(page, metadata={"open": page.id != "orla"}) for page in PAGES)
-    with Index(recipe="sire") as index:
-        index.build(documents)
+    with indexed(documents, recipe="sire") as index:
         hits = index.search(SPOUSE, 20, filter={"open": True})
         assert {hit.doc_ids[0] for hit in hits} == {page.id for page in PAGES} - {"orla"}
         hidden = {unit for hit in index.search(SPOUSE, 20) if hit.doc_ids == ("orla",) for unit in [hit.unit.id]}
@@ -289,8 +284,7 @@ def test_a_heading_that_asks_the_question_comes_first() -> None:
 
 
 def test_what_the_question_names_itself_is_not_explained_by_another_passage() -> None:
-    with Index(recipe="sire") as index:
-        index.build(PAGES)
+    with indexed(PAGES, recipe="sire") as index:
         hits = {hit.doc_ids[0]: hit.path for hit in index.search("When did Orla Venn and Tobin Marsh marry?", 2)}
         assert [step.step for step in hits["tobin"]] == ["question", "vector:chunk"]
         assert hits["tobin"][0].note == "the question names Tobin Marsh"
@@ -309,8 +303,7 @@ def test_paths_begin_where_the_question_leads_and_never_go_in_circles() -> None:
         Document("runbook", "Check that vault02 agrees with ntp.example.lan.", "Runbook"),
         Document("hosts", "vault02 is a backup server; its time comes from ntp.example.lan.", "Hosts"),
     ]
-    with Index(recipe="sire") as index:
-        index.build(pages)
+    with indexed(pages, recipe="sire") as index:
         asked = index.search("Who is the deputy of the person who blocked UDP port 123?", 2)
         paths = {hit.doc_ids[0]: hit.path for hit in asked}
         assert not [step for step in paths["incident"] if step.sentence]
@@ -328,15 +321,13 @@ def test_a_step_to_a_passage_that_names_what_another_is_about_quotes_where_it_do
         Document("trip", "We left at nine. Boats wait at Orr Lock. Lunch is in Lindle.", title="A trip"),
         *(Document(f"o{n}", f"Mill {n} grinds oats and rye.", title=f"Mill {n}") for n in range(30)),
     ]
-    with Index(recipe="sire") as index:
-        index.build(pages)
+    with indexed(pages, recipe="sire") as index:
         hits = {hit.doc_ids[0]: hit for hit in index.search("What was mended by divers in May?", 3)}
     assert hits["trip"].path[0].note == "names Orr Lock, the title of another passage: Boats wait at Orr Lock."
 
 
 def test_a_word_that_is_shared_as_another_word_is_shown_as_that() -> None:
-    with Index(recipe="sire") as index:
-        index.build([Document("a", "Every authorization expires.", title="Access"), *PAGES])
+    with indexed([Document("a", "Every authorization expires.", title="Access"), *PAGES], recipe="sire") as index:
         notes = [hit.path[-1].note for hit in index.search("Who is the author?", 5) if hit.doc_ids == ("a",)]
     assert notes[0].startswith("shares the word author (authorization); ")
 
@@ -404,8 +395,7 @@ TAGGED = tuple(replace(page, metadata={"turkish": place < 4}) for place, page in
 
 def order(question: str, recipe: str | Recipe = "sire", **where: bool) -> list[str]:
     """Ids of all documents that pass the filter, best first."""
-    with Index(recipe=recipe) as index:
-        index.build(TAGGED)
+    with indexed(TAGGED, recipe=recipe) as index:
         return [hit.doc_ids[0] for hit in index.search(question, len(TAGGED), filter=where or None)]
 
 
@@ -425,8 +415,7 @@ def test_function_words_of_another_language_do_not_decide() -> None:
 
 
 def test_no_name_leads_on_from_a_passage_that_the_question_does_not_support() -> None:
-    with Index(recipe="sire") as index:
-        index.build(TURKISH)
+    with indexed(TURKISH, recipe="sire") as index:
         steps = [step.step for hit in index.search("ürün iadesi teslimatı", 3) for step in hit.path]
     assert "entity" not in steps
 

@@ -5,11 +5,12 @@ import json
 import networkx as nx
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document
 from sire_core.data import demo_documents
 from sire_core.explore.export import to_networkx, trees_to_json
 from sire_core.recipes import flat, pagerank, raptor, smart
 from sire_core.testing.doubles import HashEmbedder
+from support.indexes import indexed
 
 
 def walk(nodes):
@@ -19,8 +20,7 @@ def walk(nodes):
 
 
 def test_trees_survive_json_and_graphml_and_agree(tmp_path):
-    with Index(recipe=smart(), embedder=HashEmbedder()) as index:
-        index.build(list(demo_documents()))
+    with indexed(list(demo_documents()), recipe=smart(), embedder=HashEmbedder()) as index:
         view = index.view()
         trees, graph = json.loads(json.dumps(trees_to_json(view))), to_networkx(view)
         reports = index.stats()["kinds"]["report"]
@@ -39,8 +39,7 @@ def test_trees_survive_json_and_graphml_and_agree(tmp_path):
 
 
 def test_a_pool_without_reports_has_no_trees():
-    with Index(recipe=flat(), embedder=HashEmbedder()) as index:
-        index.build(list(demo_documents())[:3])
+    with indexed(list(demo_documents())[:3], recipe=flat(), embedder=HashEmbedder()) as index:
         assert trees_to_json(index.view()) == []
 
 
@@ -50,8 +49,7 @@ QUESTION = "Who designed Corrow Lighthouse?"
 def test_passages_are_reached_under_a_filter_that_hides_summaries_of_several():
     documents = [Document(d.id, d.text, d.title, {"n": number}) for number, d in enumerate(demo_documents())]
     recipe = raptor(max_cluster_tokens=120, stop_rule="none", traversal=2)
-    with Index(recipe=recipe, embedder=HashEmbedder()) as index:
-        index.build(documents)
+    with indexed(documents, recipe=recipe, embedder=HashEmbedder()) as index:
         hits = index.search(QUESTION, 9, filter="n=1", returns="units")
         first, *_, last = index.search(QUESTION, 99, returns="units")
     assert len({hit.doc_ids for hit in hits}) == 1
@@ -69,8 +67,7 @@ CORPUS = [
 
 @pytest.mark.parametrize("units", [False, True])
 def test_the_graph_survives_graphml(tmp_path, units):
-    with Index(recipe=pagerank(index_units=units), embedder=HashEmbedder()) as index:
-        index.build(CORPUS)
+    with indexed(CORPUS, recipe=pagerank(index_units=units), embedder=HashEmbedder()) as index:
         view = index.view()
         graph = to_networkx(view)
         assert graph.number_of_edges() == len({(edge.source, edge.target) for edge in view.edges()})

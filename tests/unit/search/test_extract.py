@@ -2,13 +2,14 @@
 
 import pytest
 
-from sire_core import Hit, Index
+from sire_core import Hit
 from sire_core.data import demo_documents, demo_questions
 from sire_core.extend import count_tokens
 from sire_core.reason import extract_answer
 from sire_core.search.extracts import extract_sentences
 from sire_core.search.unanswered import unanswered_note
 from sire_core.types import Unit, UnitKind
+from support.indexes import indexed
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -102,8 +103,7 @@ def test_hits_that_have_nothing_in_common_with_the_question_give_nothing():
 
 
 def test_hits_of_a_question_over_three_passages_say_which_sentence_leads_on():
-    with Index(recipe="sire") as index:
-        index.build(demo_documents())
+    with indexed(demo_documents(), recipe="sire") as index:
         hits = index.search("Who was the mother of the captain of the Northern Wren?", 6)
     assert "SS Northern Wren" in [hit.unit.title for hit in hits[:2]]
     by_title = {hit.unit.title: [step.note for step in hit.path] for hit in hits}
@@ -112,8 +112,7 @@ def test_hits_of_a_question_over_three_passages_say_which_sentence_leads_on():
 
 
 def test_the_sentence_that_leads_on_is_quoted():
-    with Index(recipe="sire") as index:
-        index.build(demo_documents())
+    with indexed(demo_documents(), recipe="sire") as index:
         questions = list(demo_questions())
         found = [extract_answer(q.question, index.search(q.question, 10)).text for q in questions]
     assert "It was directed by Petra Quillon" in found[0]
@@ -122,8 +121,7 @@ def test_the_sentence_that_leads_on_is_quoted():
 
 
 def test_a_hit_that_a_quoted_sentence_leads_to_is_quoted_by_what_means_the_same():
-    with Index(recipe="sire") as index:
-        index.build(demo_documents())
+    with indexed(demo_documents(), recipe="sire") as index:
         question = list(demo_questions())[1].question  # asks for a mother; the passage speaks of sons
         assert "four sons of the botanist Hedda Sorrel" in extract_answer(question, index.search(question, 10)).text
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document
 from sire_core.errors import QueryError
 from sire_core.search.history import rewrite_question, standalone_question
 from sire_core.testing.doubles import ScriptedModel
+from support.indexes import indexed
 
 DOCUMENTS = [
     Document("wren", "The Northern Wren sank in the gale of 1893. Her boiler came from Lindle.", "Northern Wren"),
@@ -94,18 +95,15 @@ class Message:
     ids=["texts", "pairs", "mappings", "messages"],
 )
 def test_search_takes_the_history_of_applications(history):
-    with Index(recipe="flat") as index:
-        index.build(DOCUMENTS)
+    with indexed(DOCUMENTS, recipe="flat") as index:
         hits = index.search("Where did her boiler come from?", 1, history=history)
     assert [hit.doc_ids for hit in hits] == [("tern",)]
 
 
 @pytest.mark.parametrize("history", ["text", 3, [3], [{"role": "user"}], [("user", None)]])
 def test_what_is_no_history_is_refused(history):
-    with Index(recipe="flat") as index:
-        index.build(DOCUMENTS)
-        with pytest.raises(QueryError, match="history"):
-            index.search("Why?", history=history)
+    with indexed(DOCUMENTS, recipe="flat") as index, pytest.raises(QueryError, match="history"):
+        index.search("Why?", history=history)
 
 
 async def test_a_model_rewrites_with_both_sides_of_the_conversation():

@@ -15,6 +15,7 @@ from sire_core.search.unanswered import unanswered_note
 from sire_core.text.asking import asking_rules
 from sire_core.text.languages import find_language, language
 from sire_core.types import Chunk, Hit, Unit, UnitKind
+from support.indexes import indexed
 
 KOREAN = (
     ("기차", "어제 우리는 기차를 타고 바다로 갔다."),
@@ -107,8 +108,7 @@ def test_a_mixed_folder_is_searched_in_each_language():
 
 
 def test_languages_are_found_stored_and_shown(tmp_path: pathlib.Path):
-    with Index(tmp_path / "index") as index:
-        index.build([Document(str(number), text) for number, text in enumerate(MIXED)])
+    with indexed([Document(str(number), text) for number, text in enumerate(MIXED)], tmp_path / "index") as index:
         assert index.stats()["languages"] == {"de": 2, "en": 2}
         index.add([Document("stated", "Rechnung 12", metadata={"lang": "de-AT"})])
         assert index.stats()["languages"] == {"de": 3, "en": 2}
@@ -191,8 +191,7 @@ POLISH = (
 
 
 def test_names_that_change_their_endings_lead_to_their_passage():
-    with Index(recipe="sire", chunker=None, embedder="lexical") as index:
-        index.build(POLISH)
+    with indexed(POLISH, recipe="sire", chunker=None, embedder="lexical") as index:
         hits = {hit.doc_ids[0]: hit for hit in index.search("Nad czym leży stolica, z której jedzie stary pociąg?", 4)}
         assert any(step.step == "entity" and "Moskwa" in step.note for step in hits["moskwa"].path)
         assert not any(step.step == "entity" for step in hits["wolna"].path)

@@ -13,6 +13,7 @@ from sire_core.extraction.record import RecordedExtractor
 from sire_core.models.sync import run_sync
 from sire_core.recipes import msrag
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
+from support.indexes import indexed
 
 QUESTION = "Who directed The Long Tide?"
 
@@ -20,8 +21,7 @@ QUESTION = "Who directed The Long Tide?"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("msrag") / "i"
-    with Index(path, recipe=msrag(), embedder=HashEmbedder()) as index:
-        index.build(CORPUS)
+    indexed(CORPUS, path, recipe=msrag(), embedder=HashEmbedder()).close()
     return path
 
 
@@ -150,8 +150,7 @@ def test_names_that_are_alike_are_merged_when_asked():
 
     merged = {}
     for threshold in (None, 0.92):
-        index = Index(recipe=msrag(similar_names=threshold), embedder=Alike())
-        index.build(corpus)
+        index = indexed(corpus, recipe=msrag(similar_names=threshold), embedder=Alike())
         entities = [unit for unit in index.view().units(range(index.view().size)) if unit.kind.value == "entity"]
         merged[threshold] = [unit.text for unit in entities if "Harbor" in unit.text]
     assert len(merged[None]) == 2

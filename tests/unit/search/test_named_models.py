@@ -18,6 +18,7 @@ from sire_core.settings import UntrustedText
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from support.chat_frames import json_response, whole_answer
 from support.http_server import LoopbackServer
+from support.indexes import indexed
 from support.scripted_server import ScriptedServer
 
 QUESTION = "Who directed The Long Tide?"
@@ -55,8 +56,7 @@ def sire(*words):
 def test_what_only_a_folder_names_is_sent_nothing(tmp_path):
     with KeyServer() as server:
         recipe = recipe_by_name("sire", rerank="model", rerank_model=server.named)
-        with Index(tmp_path / "theirs", recipe=recipe) as index:
-            index.build(CORPUS)
+        indexed(CORPUS, tmp_path / "theirs", recipe=recipe).close()
         said = ("--set", f"rerank_model={server.named}")
         refused = sire("query", tmp_path / "theirs", QUESTION)
         assert refused.returncode == 1
@@ -72,8 +72,7 @@ def test_a_process_that_named_a_model_need_not_say_it_again(tmp_path, monkeypatc
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with KeyServer() as server:
         recipe = recipe_by_name("sire", rerank="model", rerank_model=server.named)
-        with Index(tmp_path / "ix", recipe=recipe) as index:
-            index.build(CORPUS)
+        with indexed(CORPUS, tmp_path / "ix", recipe=recipe) as index:
             assert index.using("sire").search(QUESTION, 2)
         with Index(tmp_path / "ix") as again:
             assert again.search(QUESTION, 2)

@@ -22,6 +22,7 @@ from sire_core.papers.iier.rank import frontier
 from sire_core.papers.iier.scorers import ChainQuestion
 from sire_core.recipes import iier
 from sire_core.testing.doubles import HashEmbedder
+from support.indexes import indexed
 
 safetensors = pytest.importorskip("safetensors.numpy", reason="the torch extra is missing")
 
@@ -70,8 +71,7 @@ def checkpoint(tmp_path):
 
 @pytest.fixture(scope="module")
 def view():
-    with Index(recipe=iier(), embedder=HashEmbedder(), chunker=None) as index:
-        index.build(DOCUMENTS)
+    with indexed(DOCUMENTS, recipe=iier(), embedder=HashEmbedder(), chunker=None) as index:
         yield index.view()
 
 
@@ -101,8 +101,7 @@ def test_a_checkpoint_without_its_scorer_is_a_mistake(checkpoint):
 def test_the_recipe_walks_with_a_checkpoint(checkpoint):
     recipe = iier(scorer="neural", checkpoint=str(checkpoint))
     assert recipe.ranker.scorer.fingerprint == f"neural/1:{read_checkpoint(checkpoint)[1]['digest']}"
-    with Index(recipe=recipe, embedder=HashEmbedder(), chunker=None) as index:
-        index.build(DOCUMENTS)
+    with indexed(DOCUMENTS, recipe=recipe, embedder=HashEmbedder(), chunker=None) as index:
         hits = index.search("Where did Ada Holm found a press?", 4)
     assert hits[0].doc_ids == ("a",)
     assert len(hits) == 4
@@ -128,8 +127,7 @@ def test_a_scorer_of_another_embedder_is_refused_before_anything_is_embedded_and
     refused = Index(folder, recipe=recipe, embedder=HashEmbedder(), chunker=None)
     with pytest.raises(EmbedderMismatchError, match="st:other:2"):
         refused.build(DOCUMENTS)
-    with Index(folder, recipe=iier(), embedder=HashEmbedder(), chunker=None) as built:
-        built.build(DOCUMENTS)
+    indexed(DOCUMENTS, folder, recipe=iier(), embedder=HashEmbedder(), chunker=None).close()
     with (
         Index(folder, recipe=recipe, embedder=HashEmbedder()) as opened,
         pytest.raises(EmbedderMismatchError, match="st:other:2"),
@@ -139,12 +137,10 @@ def test_a_scorer_of_another_embedder_is_refused_before_anything_is_embedded_and
 
 def test_the_default_embedder_fitted_to_another_corpus_is_no_other_embedder(tmp_path):
     path = tmp_path / "lexical.safetensors"
-    with Index(recipe=iier(), chunker=None) as index:
-        index.build(DOCUMENTS)
+    with indexed(DOCUMENTS, recipe=iier(), chunker=None) as index:
         size = index.stats()["dimension"]
     write_checkpoint(path, weights(), card(embedder="lexical-svd/1:elsewhere", dimension=size))
-    with Index(recipe=iier(scorer="neural", checkpoint=str(path)), chunker=None) as index:
-        index.build(DOCUMENTS)
+    with indexed(DOCUMENTS, recipe=iier(scorer="neural", checkpoint=str(path)), chunker=None) as index:
         assert index.search("Where did Ada Holm found a press?", 1)[0].doc_ids == ("a",)
 
 

@@ -14,6 +14,7 @@ from sire_core.extend import Lexical
 from sire_core.recipes import REGISTRY, flat, pagerank
 from sire_core.search.rankers.late_interaction import LateInteraction, max_similarity
 from sire_core.testing.doubles import HashEmbedder
+from support.indexes import indexed
 
 
 @pytest.mark.parametrize(
@@ -57,8 +58,7 @@ def test_other_languages_are_refused_with_those_there_are(language: str) -> None
 )
 def test_scripts_without_spaces_are_searched(question: str, page: str) -> None:
     others = ["Zebras live in Africa.", "\u6771\u4eac\u30bf\u30ef\u30fc\u3067\u3059\u3002"]
-    with Index(recipe="flat") as index:
-        index.build([Document(str(n), text) for n, text in enumerate([*others, page])])
+    with indexed([Document(str(n), text) for n, text in enumerate([*others, page])], recipe="flat") as index:
         for ranker in ("bm25", "tfidf", "hybrid"):
             hits = replace(index.snapshot(), recipe=REGISTRY["flat"](ranker=ranker)).search(question, 3)
             assert hits[0].unit.text == page
@@ -88,9 +88,7 @@ class WordEmbedder(HashEmbedder):
 
 
 def built(embedder, **settings):
-    index = Index(recipe=flat(ranker="late", **settings), embedder=embedder)
-    index.build(CORPUS)
-    return index
+    return indexed(CORPUS, recipe=flat(ranker="late", **settings), embedder=embedder)
 
 
 def test_max_similarity_is_the_mean_of_the_best_cosines():
@@ -115,8 +113,7 @@ def test_an_embedder_without_tokens_is_told():
 
 @pytest.fixture(scope="module")
 def index():
-    with Index(recipe=pagerank(), embedder=HashEmbedder()) as made:
-        made.build(CHAIN)
+    with indexed(CHAIN, recipe=pagerank(), embedder=HashEmbedder()) as made:
         yield made
 
 

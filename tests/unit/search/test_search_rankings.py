@@ -22,6 +22,7 @@ from sire_core.testing.doubles import HashEmbedder, PlainExtractor
 from sire_core.text.snippets import snippet
 from sire_core.text.words import find_words, word_pattern
 from sire_core.types import UnitKind
+from support.indexes import indexed
 
 RANKERS = [Flat(), Flat("Answer briefly."), Lexical(), Hybrid(), Hybrid(depth=3), Hybrid((Lexical(),), constant=1.0)]
 QUESTIONS = ["Which ferry crosses the strait to the school?", "zzz qqq", "the", "Æther 漢字"]
@@ -64,8 +65,7 @@ def test_reasons_name_the_unit_and_citations_do_not_depend_on_n(ranker, view):
 def test_hybrid_gives_no_credit_for_the_corpus_order():
     """A word that one passage has: BM25 lists all others with 0, in corpus order, and that must not lift them."""
     texts = [f"Passage {i} about nothing." for i in range(30)] + ["Passage 30 about quartz."]
-    index = Index(recipe="flat", embedder=HashEmbedder())
-    index.build([Document(f"d{i}", text) for i, text in enumerate(texts)])
+    index = indexed([Document(f"d{i}", text) for i, text in enumerate(texts)], recipe="flat", embedder=HashEmbedder())
     view = index.view()
     dense, _ = top(Flat(), "quartz", 31, view)
     fused, _ = top(Hybrid(), "quartz", 31, view)
@@ -74,8 +74,7 @@ def test_hybrid_gives_no_credit_for_the_corpus_order():
 
 
 def test_explanations_show_the_way_down_the_tree():
-    index = Index(recipe=sirerag(), embedder=HashEmbedder(), extractor=PlainExtractor())
-    index.build(demo_documents())
+    index = indexed(demo_documents(), recipe=sirerag(), embedder=HashEmbedder(), extractor=PlainExtractor())
     hits = index.search("harbor ferry school", 200, returns="units")
     text = index.explain("harbor ferry school", 200, returns="units")
     assert f"{len(hits)} hits among {len(hits)} units" in text
@@ -109,8 +108,7 @@ class Counting(HashEmbedder):
 @pytest.mark.parametrize("recipe", ["flat", "pagerank", "sire", "iier"])
 def test_search_many_finds_what_search_finds(recipe):
     embedder = Counting()
-    with Index(recipe=recipe, embedder=embedder) as index:
-        index.build(demo_documents())
+    with indexed(demo_documents(), recipe=recipe, embedder=embedder) as index:
         alone = [index.search(question, 5) for question in ASKED]
         embedder.asked.clear()
         together = index.search_many([*ASKED, ASKED[0]], 5)
@@ -123,8 +121,7 @@ def test_search_many_finds_what_search_finds(recipe):
 
 
 def test_search_many_filters_and_refuses():
-    with Index(recipe="flat", embedder=HashEmbedder(64)) as index:
-        index.build(demo_documents())
+    with indexed(demo_documents(), recipe="flat", embedder=HashEmbedder(64)) as index:
         assert index.search_many([]) == []
         with pytest.raises(QueryError):
             index.search_many(["", "Who?"])
@@ -151,16 +148,14 @@ HINDI = [
 
 
 def _firsts(pages: list[str], question: str, *rankers: str) -> set[str]:
-    with Index(recipe="flat") as index:
-        index.build([Document(str(number), text) for number, text in enumerate(pages)])
+    with indexed([Document(str(number), text) for number, text in enumerate(pages)], recipe="flat") as index:
         snapshot = index.snapshot()
         found = [replace(snapshot, recipe=REGISTRY["flat"](ranker=ranker)).search(question, 2) for ranker in rankers]
     return {hits[0].doc_ids[0] if hits[0].score > 0 else "" for hits in found}
 
 
 def test_hindi_words_keep_their_vowels() -> None:
-    with Index(recipe=REGISTRY["flat"](ranker="bm25")) as index:
-        index.build([Document(page, page) for page, _ in HINDI])
+    with indexed([Document(page, page) for page, _ in HINDI], recipe=REGISTRY["flat"](ranker="bm25")) as index:
         for page, question in HINDI:
             assert index.search(question.split()[0], 1)[0].doc_ids == (page,), question
 
@@ -215,8 +210,7 @@ HEBREW = {
     ids=["arabic", "hebrew"],
 )
 def test_names_of_one_word_lead_on_in_scripts_without_case(pages: dict[str, str], question: str) -> None:
-    with Index(recipe="sire") as index:
-        index.build([Document(title, text, title=title) for title, text in pages.items()])
+    with indexed([Document(title, text, title=title) for title, text in pages.items()], recipe="sire") as index:
         hits = index.search(question, 5)
     assert [hit.doc_ids[0] for hit in hits][:2] == list(pages)[:2]
 
@@ -294,8 +288,7 @@ def test_a_negation_is_no_form_of_another_word() -> None:
 def test_time_is_linear_in_the_length_of_a_question(recipe, seconds):
     """The seconds are eight times what a calm machine takes: they are no measurement."""
     documents = list(demo_documents())
-    index = Index(recipe=recipe, chunker=None)
-    index.build(documents)
+    index = indexed(documents, recipe=recipe, chunker=None)
     text = " ".join(document.text for document in documents) * 3
     index.search(text[:100])
     spent = []
@@ -312,8 +305,7 @@ def test_time_is_linear_in_the_length_of_a_question(recipe, seconds):
 
 @pytest.mark.default_recipe
 def test_hits_name_the_words_of_the_question_as_it_spells_them():
-    index = Index(chunker=None)
-    index.build(list(demo_documents()))
+    index = indexed(list(demo_documents()), chunker=None)
     hit = index.search("The captains of the steamship Northern Wren, captain by captain", 1)[0]
     assert hit.path[-1].note.startswith("shares the words steamship, northern, wren; cosine ")
     hit = index.search("Captains and captain of steamships", 1)[0]

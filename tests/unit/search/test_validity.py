@@ -19,6 +19,7 @@ from sire_core.models.sync import run_sync
 from sire_core.serve.tools import IndexTools
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from support.command import run
+from support.indexes import indexed
 
 VERSIONS = {
     "old": ("The rate limit is 100 requests per minute.", {"source": "limits.md", "updated": "2025-03-01"}),
@@ -173,8 +174,7 @@ def test_files_are_versions_by_the_source_or_address_that_their_front_matter_nam
         ("d.md", "source: crawl\nurl: http://a.example/2", "2026-02-01", 8),
     ):
         (tmp_path / name).write_text(f"---\n{source}\nupdated: {day}\n---\nThe rate limit is {limit} requests.\n")
-    with Index(recipe="sire") as index:
-        index.build(read_documents(tmp_path).documents)
+    with indexed(read_documents(tmp_path).documents, recipe="sire") as index:
         hits = index.search(QUESTION, as_of="2026-06-01")
     assert [hit.doc_ids[0] for hit in hits if hit.path[-1].step == "superseded"] == ["a.md"]
 
@@ -188,8 +188,7 @@ DOCUMENTS = [
 
 @pytest.mark.parametrize("recipe", ["flat", "smart", "sirerag"])
 def test_hidden_and_unknown_hits(tmp_path, recipe):
-    with Index(tmp_path / "ix", recipe=recipe, embedder=HashEmbedder()) as index:
-        index.build(DOCUMENTS)
+    with indexed(DOCUMENTS, tmp_path / "ix", recipe=recipe, embedder=HashEmbedder()) as index:
         all_hits = index.search("Who met Boris?", 20, returns="units")
         assert index.snapshot().size
         question, vectors = run_sync(index.snapshot().vectors("Who met Boris?", all_hits))

@@ -15,6 +15,7 @@ from sire_core.reason import ReasoningLimits
 from sire_core.serve.mcp_server import make_server
 from sire_core.testing.doubles import ScriptedModel
 from support.command import run_python
+from support.indexes import indexed
 
 DOCUMENTS = [
     Document("m-1", "Ada Holm founded Brackwater Press.", "Ada Holm", {"year": 1901, "lang": "en"}),
@@ -25,8 +26,7 @@ DOCUMENTS = [
 
 @pytest.fixture(scope="module")
 def index():
-    with Index(recipe="sirerag") as made:
-        made.build(DOCUMENTS)
+    with indexed(DOCUMENTS, recipe="sirerag") as made:
         yield made
 
 
@@ -139,8 +139,7 @@ async def test_ask_without_a_model_quotes_the_sentences_that_answer(call):
 @pytest.fixture
 def sections():
     text = "# Guide\n\n" + "\n\n".join(f"## Part {n}\n\n{f'Sentence {n} is about lamps. ' * 60}" for n in range(1, 5))
-    with Index(recipe="flat") as index:
-        index.build([Document("guide.md", text, "Guide", {"year": 1990}), *DOCUMENTS])
+    with indexed([Document("guide.md", text, "Guide", {"year": 1990}), *DOCUMENTS], recipe="flat") as index:
         yield index
 
 
@@ -166,8 +165,7 @@ async def test_an_outline_and_the_passages_around_one(sections):
 
 
 async def test_passages_that_an_agent_may_not_see_are_not_shown(tmp_path):
-    with Index(tmp_path / "ix", recipe="flat") as index:
-        index.build(DOCUMENTS)
+    indexed(DOCUMENTS, tmp_path / "ix", recipe="flat").close()
     with Index(tmp_path / "ix", allow="year<1940") as allowed:
         async with Client(make_server(allowed)) as client:
             for name, more in (("open", {}), ("neighbors", {"passage": 1})):
@@ -317,8 +315,7 @@ async def test_fetch_gives_a_document_in_parts(call):
 
 async def test_a_fetched_document_repeats_nothing_where_passages_overlap(tmp_path):
     text = " ".join(f"Sentence number {number} tells of the island." for number in range(120))
-    with Index(recipe="flat", chunker=SentenceChunker(40, overlap_tokens=16)) as index:
-        index.build([Document("long", text)])
+    with indexed([Document("long", text)], recipe="flat", chunker=SentenceChunker(40, overlap_tokens=16)) as index:
         async with Client(make_server(index)) as client:
             fetched = await client.call_tool("fetch", {"doc_id": "long"})
     assert " ".join(text_of(fetched).split()) == f"[long] {text}"
@@ -331,8 +328,7 @@ async def test_a_fetched_document_loses_nothing_of_the_users_own_passages():
         "answers": ("Is it open? No.", "No.", "No. It is not."),
         "named": (Passage("It rained. It stopped.", "n1"), Passage("It stopped. It rained.", "n2")),
     }
-    with Index(recipe="flat") as index:
-        index.build([Document(name, chunks=chunks) for name, chunks in given.items()])
+    with indexed([Document(name, chunks=chunks) for name, chunks in given.items()], recipe="flat") as index:
         async with Client(make_server(index)) as client:
             for name, chunks in given.items():
                 text = "\n\n".join(getattr(chunk, "text", chunk) for chunk in chunks)

@@ -20,6 +20,7 @@ from sire_core.protocols import Recipe
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Unit, UnitKind
 from support.command import run_python
+from support.indexes import indexed
 
 FIRST, SECOND = UnitKind.define("first_words"), UnitKind.define("second_words")
 
@@ -101,8 +102,7 @@ def test_blocks_are_stored_in_a_few_letters_each():
 
 def test_hits_and_documents_have_blocks(tmp_path):
     own = Passage("> said", blocks=())
-    with Index(tmp_path, recipe="flat") as index:
-        index.build([Document("a", TEXT, "Bells"), Document("b", chunks=(own, "Name"))])
+    with indexed([Document("a", TEXT, "Bells"), Document("b", chunks=(own, "Name"))], tmp_path, recipe="flat") as index:
         (hit,) = index.search("Osby bell noon", 1)
         assert [block.kind for block in hit.unit.blocks] == ["heading", "paragraph", "row", "row", "heading", "code"]
         assert index.documents(["a"])[0].text == TEXT
@@ -114,8 +114,7 @@ def test_an_older_index_is_read_anew_once(tmp_path, caplog):
         with sqlite3.connect(tmp_path / "index.sqlite") as database:
             return dict(database.execute("SELECT id, body FROM layouts").fetchall())
 
-    with Index(tmp_path, recipe="flat") as index:
-        index.build([Document("a", TEXT, "Bells")])
+    indexed([Document("a", TEXT, "Bells")], tmp_path, recipe="flat").close()
     stored = layouts()
     with sqlite3.connect(tmp_path / "index.sqlite") as database:
         database.execute("DROP TABLE layouts")
@@ -132,8 +131,7 @@ def test_an_older_index_is_read_anew_once(tmp_path, caplog):
 
 
 def test_the_languages_of_an_older_index_are_found_once(tmp_path, caplog):
-    with Index(tmp_path, recipe="flat") as index:
-        index.build([Document("a", "Das Haus ist alt, und die Leute sind nicht da.")])
+    indexed([Document("a", "Das Haus ist alt, und die Leute sind nicht da.")], tmp_path, recipe="flat").close()
     with sqlite3.connect(tmp_path / "index.sqlite") as database:
         database.execute("DROP TABLE layouts")
         database.execute("DELETE FROM sums WHERE name='layouts'")

@@ -16,6 +16,7 @@ from sire_core.storage.database import file_stamp
 from sire_core.storage.folder import Folder
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from support.command import run
+from support.indexes import indexed
 
 DOCUMENTS = [
     Document(
@@ -156,14 +157,12 @@ def test_damaged_answers_are_asked_for_again_and_counted(tmp_path, caplog):
 
 
 def test_what_the_embedder_learned_is_made_again_from_the_documents(tmp_path):
-    with Index(tmp_path / "ix", recipe="flat") as index:
-        index.build(DOCUMENTS)
+    with indexed(DOCUMENTS, tmp_path / "ix", recipe="flat") as index:
         before = [hit.unit.id for hit in index.search("Who founded the Drava mill?", 3)]
     assert sql(tmp_path / "ix" / "calls.sqlite", "UPDATE fitted SET body=x'00'")[0]
     with pytest.raises(StorageError, match="give the documents again"), Index(tmp_path / "ix", recipe="flat") as index:
         index.search("Who founded the Drava mill?", 3)
-    with Index(tmp_path / "ix", recipe="flat") as index:
-        index.build(DOCUMENTS)
+    with indexed(DOCUMENTS, tmp_path / "ix", recipe="flat") as index:
         assert [hit.unit.id for hit in index.search("Who founded the Drava mill?", 3)] == before
     assert check_folder(tmp_path / "ix") == []
 
@@ -214,8 +213,7 @@ def test_vectors_that_the_index_holds_take_no_space_beside_it(tmp_path, embedder
 
 
 def test_learned_state_that_a_search_made_room_for_is_missed(tmp_path):
-    with Index(tmp_path / "ix", chunker=None) as index:
-        index.build(DOCUMENTS)
+    indexed(DOCUMENTS, tmp_path / "ix", chunker=None).close()
     assert check_folder(tmp_path / "ix") == []
     (tmp_path / "ix" / "calls.sqlite").unlink()
     with Index(tmp_path / "ix") as index, pytest.raises(EmbedderMismatchError, match="has learned"):
@@ -226,6 +224,5 @@ def test_learned_state_that_a_search_made_room_for_is_missed(tmp_path):
     assert (finding.file, finding.problem) == missed
     (tmp_path / "ix" / "manifest.json").unlink()  # it is a copy of what index.sqlite says
     assert missed in [(finding.file, finding.problem) for finding in check_folder(tmp_path / "ix")]
-    with Index(tmp_path / "ix", chunker=None) as index:
-        index.build(DOCUMENTS)
+    indexed(DOCUMENTS, tmp_path / "ix", chunker=None).close()
     assert check_folder(tmp_path / "ix") == []

@@ -11,8 +11,9 @@ from contextlib import closing
 
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document
 from sire_core.models.lexical_embedder import LexicalEmbedder
+from support.indexes import indexed
 
 EVERY_LIMIT = """
     import os, resource, sys
@@ -220,8 +221,7 @@ def size_of(folder) -> int:
 
 
 def test_a_passage_of_a_hundred_words_takes_at_most_fifteen_kilobytes_while_the_index_is_open_and_after(tmp_path):
-    with Index(tmp_path / "index", recipe="sire") as index:
-        index.build([passage(number) for number in range(400)])
+    with indexed([passage(number) for number in range(400)], tmp_path / "index", recipe="sire"):
         sizes = [size_of(tmp_path / "index")]
     sizes.append(size_of(tmp_path / "index"))
     assert max(sizes) / 400 < 15 * 1024
@@ -230,8 +230,7 @@ def test_a_passage_of_a_hundred_words_takes_at_most_fifteen_kilobytes_while_the_
 def test_a_reader_delays_no_build_and_sees_its_state_until_it_lets_go_of_it(tmp_path):
     folder = tmp_path / "index"
     log = folder / "index.sqlite-wal"
-    with Index(folder, recipe="sire") as index:
-        index.build([passage(number) for number in range(20)])
+    with indexed([passage(number) for number in range(20)], folder, recipe="sire") as index:
         with closing(sqlite3.connect(folder / "index.sqlite", isolation_level=None)) as reader:
             reader.execute("BEGIN")
             before = reader.execute("SELECT count(*) FROM documents").fetchone()

@@ -17,6 +17,7 @@ from sire_core.errors import IndexLockedError, SnapshotExpiredError
 from sire_core.models.embedders import resolve_embedder
 from sire_core.recipes import REGISTRY
 from sire_core.testing.doubles import HashEmbedder
+from support.indexes import indexed
 
 WRITER = """
     import sys
@@ -254,8 +255,7 @@ def purged(writer, seconds=10.0):
 @pytest.mark.parametrize("recipe", sorted(REGISTRY))
 def test_a_snapshot_searched_after_a_change(tmp_path, recipe):
     settings = {"recipe": recipe, "embedder": HashEmbedder()}
-    with Index(tmp_path / "index", **settings) as index:
-        index.build(DOCUMENTS)
+    with indexed(DOCUMENTS, tmp_path / "index", **settings) as index:
         expected = answers(index)
     with Index(tmp_path / "index", **settings) as index, Index(tmp_path / "index", **settings) as writer:
         snapshot = index.snapshot()  # nothing of it is read yet
@@ -270,8 +270,7 @@ def test_a_snapshot_searched_after_a_change(tmp_path, recipe):
 
 @pytest.mark.parametrize("recipe", ["pagerank", "iier", "raptor"])
 def test_a_snapshot_in_memory_is_right_or_says_that_it_expired(recipe):
-    with Index(recipe=recipe, embedder=HashEmbedder()) as index:
-        index.build(DOCUMENTS)
+    with indexed(DOCUMENTS, recipe=recipe, embedder=HashEmbedder()) as index:
         before, snapshot = answers(index.snapshot()), index.snapshot()
         change(index)
         try:

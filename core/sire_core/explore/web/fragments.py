@@ -184,13 +184,8 @@ def document_html(
 ) -> Markup:
     """A document to read: its passages in order under one title, with an outline that leads to its headings.
 
-    Args:
-        name: Its id, by which links are resolved.
-        title: Its title.
-        passages: Its passages, in order.
-        recipe: For links to the pages of passages.
-        target: Returns the address of a relative link by the id of its document.
-        repeats: Whether a heading only repeats the title.
+    `target` gives the address of a relative link by the id of its document; `repeats` tells whether a heading only
+    repeats the title.
     """
     outline: list[OutlineEntry] = []
     rows = [dict(passage.metadata) for passage in passages]

@@ -41,8 +41,7 @@ _MAX_BYTES = 16 * 2**20
 _IMAGE_TOKENS = 800
 _IMAGE_TYPES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"RIFF", "webp"))
 
-FORMATS = ("json_schema", "json_object", "none")
-"""Forms of structured output, strongest first."""
+FORMATS = ("json_schema", "json_object", "none")  # Forms of structured output, strongest first
 
 _UNKNOWN_WORDS = re.compile(r"unsupported|unrecognized|unknown|not support|extra", re.IGNORECASE)
 _SILENT_REFUSALS = frozenset({400, 415, 422, 500, 501, 503})

@@ -20,8 +20,7 @@ from typing_extensions import Self
 from sire_core.errors import ConfigurationError
 from sire_core.models.base import begun_at_end
 
-_REQUEST_FAULTS = frozenset({400, 404, 413, 415, 422, 501})
-"""Statuses that refuse the form of a request."""
+_REQUEST_FAULTS = frozenset({400, 404, 413, 415, 422, 501})  # Statuses that refuse the form of a request
 
 _NOT_OF_THE_FORM = frozenset({401, 402, 403, 407, 408, 429})
 """Statuses that do not concern the form of a request, whatever the message."""

@@ -57,8 +57,7 @@ class ResponseBounds:
             response.stream = _bounded(base)(stream, self, time.monotonic() + self.deadline, encoding in _PACKED)
 
 
-ENCODINGS = "gzip, deflate"
-"""Accepted encodings of responses: those that can be unpacked up to a bound."""
+ENCODINGS = "gzip, deflate"  # Accepted encodings of responses: those that can be unpacked up to a bound
 _PACKED = ("gzip", "x-gzip", "deflate")
 
 

@@ -180,10 +180,8 @@ _KEYWORD_INSTRUCTIONS = (
     "The data is a question. List all the topics and keywords it covers, as they stand in the question: names, works, "
     "places, things. Do not answer the question."
 )
-_MAX_WORDS = 10
-"""Maximum words of a phrase."""
-MAX_KEYWORDS = 64
-"""Maximum keywords of a question: the bits of a coverage set."""
+_MAX_WORDS = 10  # Maximum words of a phrase
+MAX_KEYWORDS = 64  # Maximum keywords of a question: the bits of a coverage set
 
 
 async def ask_keywords(query: str, model: LanguageModel) -> list[str]:

@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from sire_core.extend import BuildView, Change, DoubleArray, FloatArray, IntArray, Unit
 
 
-_KEYWORD_ROWS_PER_BLOCK = 4096
-"""Rows of the keyword co-occurrence matrix in memory at once."""
-_RECORDS = 4096
-"""Passages whose extraction records are in memory at once."""
+_KEYWORD_ROWS_PER_BLOCK = 4096  # Rows of the keyword co-occurrence matrix in memory at once
+_RECORDS = 4096  # Passages whose extraction records are in memory at once
 
 
 def structural_pairs(documents: Sequence[str], nodes: Sequence[int]) -> IntArray:

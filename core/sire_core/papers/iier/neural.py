@@ -206,8 +206,7 @@ def _family(fingerprint: str) -> str:
     return fingerprint.partition(":")[0] if fingerprint.startswith("lexical-") else fingerprint
 
 
-_CACHE_SIZE = 50_000
-"""Maximum vectors of passages in the cache between questions; then it is cleared."""
+_CACHE_SIZE = 50_000  # Maximum vectors of passages in the cache between questions; then it is cleared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,8 +272,7 @@ def _texts(graph: ChainGraph, view: View, nodes: IntArray) -> list[str]:
     return [unit.index_text for unit in view.units(graph.positions[nodes])]
 
 
-FORMAT = "chain-scorer/1"
-"""`format` of every card; it changes with the meaning of the weights."""
+FORMAT = "chain-scorer/1"  # `format` of every card; it changes with the meaning of the weights
 _CARD = "card"
 _AGAIN = "Train it again with `sire train-chains DATASET --to FILE`."
 

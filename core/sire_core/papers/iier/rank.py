@@ -129,8 +129,7 @@ def _nearest_nodes(cosines: Similarities, n: int, allowed: BoolArray | None) -> 
     return best_first(np.where(allowed, cosines.all(), -np.inf).astype(np.float32), n)
 
 
-_DECIMALS = 6
-"""Scores are rounded before the best is taken, so that results do not depend on batches."""
+_DECIMALS = 6  # Scores are rounded before the best is taken, so that results do not depend on batches
 
 
 async def walk_chains(
@@ -180,12 +179,9 @@ def frontier(
     return state, alive
 
 
-SEED = "seed"
-"""Step of the passage at which a chain starts."""
-CHAIN = "chain"
-"""Step of every further passage of a chain."""
-WHOLE = "whole_chain"
-"""Step that lists all passages of a chain that contains the hit; its note names the chain."""
+SEED = "seed"  # Step of the passage at which a chain starts
+CHAIN = "chain"  # Step of every further passage of a chain
+WHOLE = "whole_chain"  # Step that lists all passages of a chain that contains the hit; its note names the chain
 
 
 @dataclass(frozen=True, slots=True)

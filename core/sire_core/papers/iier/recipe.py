@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from sire_core.extend import AnyRecipeSettings, Edge
     from sire_core.papers.iier.scorers import ChainScorer
 
-SCORERS = ("neural", "heuristic", "llm", "random")
-"""Names that `make_scorer` knows."""
+SCORERS = ("neural", "heuristic", "llm", "random")  # Names that `make_scorer` knows
 
 
 @dataclass(frozen=True, slots=True)

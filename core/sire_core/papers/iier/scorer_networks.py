@@ -34,8 +34,7 @@ def step_loss(scores: Any, positive: Any, owners: Any, decisions: int, loss: str
     return (normalizer - totals.index_add(0, owners, shares * scores)).mean()
 
 
-SHARPNESS = 15.0
-"""Logits per unit of score; scores have the scale of the heuristic."""
+SHARPNESS = 15.0  # Logits per unit of score; scores have the scale of the heuristic
 
 
 class LightScorer(nn.Module):
@@ -110,10 +109,8 @@ def deterministic(seed: int, threads: int | None = 1) -> Iterator[None]:
             torch.set_num_threads(before)
 
 
-_EDGE = 3
-"""Weights of an edge: structural, semantic, keyword (eq. 2)."""
-_TEXTS_PER_BATCH = 64
-"""Texts of a batch in inference."""
+_EDGE = 3  # Weights of an edge: structural, semantic, keyword (eq. 2)
+_TEXTS_PER_BATCH = 64  # Texts of a batch in inference
 _UNBOUNDED = 1_000_000
 _LOADING = frozenset(("attn_implementation", "auto_map", "quantization_config", "use_kernels", "trust_remote_code"))
 _TOKENIZING = threading.Lock()

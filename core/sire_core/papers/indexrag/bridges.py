@@ -132,8 +132,7 @@ def _stated_name(
     )
 
 
-_Weighed = tuple[SourceFact, frozenset[str], str]
-"""A fact, its content words, and the title of its document."""
+_Weighed = tuple[SourceFact, frozenset[str], str]  # A fact, its content words, and the title of its document
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +215,7 @@ def _joined(name: str, left: _Weighed, right: _Weighed, words: PaddedWords) -> B
     return BridgeFact(" ".join(texts), tuple(dict.fromkeys((*facts[0].chunk_ids, *facts[1].chunk_ids))))
 
 
-_MAX_CHARS = 400
-"""Maximum length of a fact that the model writes."""
+_MAX_CHARS = 400  # Maximum length of a fact that the model writes
 _BRIDGE_INSTRUCTIONS = """\
 Several documents name the same entity. Write bridging facts: each is one sentence that joins what at least two of the \
 documents say, so that a question whose answer needs both can be answered from the sentence alone. Name everybody and \

@@ -131,8 +131,7 @@ class RelationGraph:
         return list(dict.fromkeys(self.passages_of_chunk[indices[indptr[position] : indptr[position + 1]]].tolist()))
 
 
-_SYNONYM = 0.8
-"""Minimum cosine of two entities for a synonym edge (HippoRAG)."""
+_SYNONYM = 0.8  # Minimum cosine of two entities for a synonym edge (HippoRAG)
 
 
 @dataclass(frozen=True, slots=True)

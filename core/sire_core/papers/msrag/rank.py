@@ -34,8 +34,7 @@ _RECALL_INSTRUCTIONS = (
     "relations it asks about, each relation as a short statement of head, predicate and tail with the unknown end as a "
     "plain noun, for example: The Long Tide directed by person."
 )
-_MAX_ITEMS = 10
-"""Maximum entities, and relations, that are used of an answer."""
+_MAX_ITEMS = 10  # Maximum entities, and relations, that are used of an answer
 
 
 class QuestionItems(BaseModel):
@@ -57,10 +56,8 @@ def _clean(items: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(" ".join(item.split()) for item in items if item.strip()))[:_MAX_ITEMS]
 
 
-_MAX_PATH_VOTES = 5
-"""Maximum votes in a path."""
-_TIE = 1e-4
-"""Weight of the cosine among passages with equal votes."""
+_MAX_PATH_VOTES = 5  # Maximum votes in a path
+_TIE = 1e-4  # Weight of the cosine among passages with equal votes
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from sire_core.extend import PathStep, ScoredRanking, best_first, check_settings
 if TYPE_CHECKING:
     from sire_core.extend import BoolArray, Filter, FloatArray, IntArray, Ranking, View
 
-_PATH_BONUS = 2.0
-"""No two cosines differ by more: what is kept stands before all other units."""
+_PATH_BONUS = 2.0  # No two cosines differ by more: what is kept stands before all other units
 
 
 @dataclass(frozen=True, slots=True)

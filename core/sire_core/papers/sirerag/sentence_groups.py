@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-_WINDOW = 120
-"""Sentences per call."""
+_WINDOW = 120  # Sentences per call
 
 _GROUPING_INSTRUCTIONS = """\
 Cut the numbered sentences of the data into groups of neighbours that are about one thing; every sentence is in one \

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     Scores = tuple[DoubleArray, DoubleArray, DoubleArray]
     Lists = tuple[list[Any], ...]
 
-SMALLEST_GAIN = 1e-10
-"""Gains up to this share of the volume are rounding."""
+SMALLEST_GAIN = 1e-10  # Gains up to this share of the volume are rounding
 _GAIN_DIGITS = 10  # decimals, relative to the volume, to which gains are compared: ties must not hang on rounding
 _NEARLY_BEST = 0.9  # share of the best gain that is nearly as good
 _SLOW_ROUND = 0.95  # share of the groups left by a round after which less is nearly as good: there is an end to it

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 _TREES = "trees"
 _RELATIONS = "relations"
 _NEURAL = ("loss", "information", "assign", "nest", "mu", "sizes", "epochs", "polish")
-_MIN_ENTITIES = 4
-"""Smaller graphs get no trees."""
+_MIN_ENTITIES = 4  # Smaller graphs get no trees
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     PassageRows = Mapping[str, Sequence[tuple[Any, ...]]]
     """Rows of one passage, by part of the table."""
 
-NETWORK = "entity_network"
-"""Key of the note that a table is stored in."""
+NETWORK = "entity_network"  # Key of the note that a table is stored in
 # Columns of the parts of a table. `named`: id, hash of the key of the first name; `pairs`: two entities, weight and
 # family of the predicate; `statements`: hash of text and place, hash of the normalized words, lengths, weight, number
 # of entities; `members`: these, by their numbers in the passage; `about`: described entity, hash of the description;
@@ -245,8 +244,7 @@ def _entity_keys(vertices: IntArray, keys: HashArray, size: int) -> HashArray:
 
 
 _GRAPH = "knowledge_graph"
-_PASSAGES_PER_BATCH = 512
-"""Passages whose records are in memory at once."""
+_PASSAGES_PER_BATCH = 512  # Passages whose records are in memory at once
 
 
 class NetworkChange:

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from sire_core.papers.smart.entity_views import EvidenceView
 
 
-RELATIONS = "relations"
-"""Name of the graph itself among the views."""
+RELATIONS = "relations"  # Name of the graph itself among the views
 _RESOLUTIONS = (0.5, 1.0, 2.0)
 _MAX_CHANCE = 0.9
 _SHRINK = 0.8  # beta: edges inside chosen clusters lose this share of their weight

@@ -283,8 +283,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-_MIN_MODEL_ENTITIES = 3
-"""Clusters of fewer entities get a text by template instead of a call."""
+_MIN_MODEL_ENTITIES = 3  # Clusters of fewer entities get a text by template instead of a call
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from sire_core.extend import FloatArray, Hit, IntArray, Ranking, View
 
 
-_BLOCKS = ((3, 1), (1, 1), (12, 6))
-"""Hits and the reports behind them; each later block is three times the one before."""
+_BLOCKS = ((3, 1), (1, 1), (12, 6))  # Hits and the reports behind them; each later block is three times the one before
 _OVERLAP = 0.2
 
 

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from sire_core.papers.smart.entity_network import PassageRows
 
 
-ROLE, TYPE, WORD = 0, 1, 2
-"""Kinds of features: an end of a kind of relation, an entity type, a word of a description."""
+ROLE, TYPE, WORD = 0, 1, 2  # Kinds of features: an end of a kind of relation, an entity type, a word of a description
 _NEGATIONS = frozenset(("not", "no", "never", "cannot", "without", "t"))
 _MAX_DESCRIPTION_WORDS, _MAX_SENTENCE_WORDS = 40, 8
 _LOWERCASE_WORD = re.compile(r"\b[^\W\d_A-Z][^\W\d_]{2,}\b")

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     Clusters = list[IntArray]
     Members = Sequence[int] | IntArray
 
-NEIGHBORS = 8
-"""Nearest neighbours that a row is joined with by default."""
+NEIGHBORS = 8  # Nearest neighbours that a row is joined with by default
 _RESOLUTION, _JOIN = 0.015, 3.0  # mean link weight that makes a cluster; times this one a row joins others
 
 EXACT_BELOW = 50_000
@@ -257,11 +256,9 @@ def _neighbors_of_rows(vectors: FloatArray, rows: Sequence[int]) -> list[tuple[I
 _BIC_SEED = 224
 _MIXTURE_SEED = 0
 _LOCAL_NEIGHBORS = 10
-_DIMENSION = 10
-"""Dimensions that UMAP keeps; one point more, or fewer, are one cluster."""
+_DIMENSION = 10  # Dimensions that UMAP keeps; one point more, or fewer, are one cluster
 _MIN_POSTERIOR = 0.1
-_MAX_COMPONENTS = 50
-"""The largest mixture tried has one component less, and less than there are points."""
+_MAX_COMPONENTS = 50  # The largest mixture tried has one component less, and less than there are points
 
 
 def soft_labels(posteriors: DoubleArray, *, repair: bool = True) -> BoolArray:

@@ -61,11 +61,9 @@ def _difference(before: TreeState, after: TreeState, new_units: Mapping[str, Uni
     )
 
 
-_OFFICIAL_STOP = 11
-"""RAPTOR's code stops when a level has at most reduction dimension + 1 nodes."""
+_OFFICIAL_STOP = 11  # RAPTOR's code stops when a level has at most reduction dimension + 1 nodes
 
-_ONE_CLUSTER = 11
-"""Levels with at most this many nodes are one cluster."""
+_ONE_CLUSTER = 11  # Levels with at most this many nodes are one cluster
 
 _OriginRows = list[tuple[int, list[int]]]
 """Per cluster its number before the change (-1: it is new) and its members by row."""
@@ -343,14 +341,11 @@ def _is_finished(nodes: int, rule: str) -> bool:
     return nodes < (1 if rule == "none" else 2)
 
 
-_MAX_CHANGED = 0.25
-"""Share of a level's nodes that may change before its clusters are computed again."""
+_MAX_CHANGED = 0.25  # Share of a level's nodes that may change before its clusters are computed again
 
-_REMEASURE_AFTER = 0.05
-"""Share of a level's nodes that may change before its drift is measured again."""
+_REMEASURE_AFTER = 0.05  # Share of a level's nodes that may change before its drift is measured again
 
-_TOLERANCE = 0.1
-"""Loss of neighbours in common clusters, as a share of what there was, that is accepted beyond chance."""
+_TOLERANCE = 0.1  # Loss of neighbours in common clusters, as a share of what there was, that is accepted beyond chance
 
 _SAMPLE = 512
 

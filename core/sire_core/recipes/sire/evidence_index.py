@@ -53,8 +53,7 @@ MIN_PROSE_WORDS, MIN_PROSE_DOCUMENTS, MIN_PROSE_SHARE = 8, 20, 0.1
 """A sentence of so many words, or a line of code, is boilerplate only in so many documents and such a share of all."""
 MAJORITY = 0.5
 """Share of documents in which a line alone is boilerplate; and of words of a sentence that hide its names."""
-MAX_ENTRY_WORDS, MIN_ENTRIES = 12, 4
-"""Words of the longest entry of a table of contents, and the fewest entries of one."""
+MAX_ENTRY_WORDS, MIN_ENTRIES = 12, 4  # Words of the longest entry of a table of contents, and the fewest entries of one
 MIN_ALIKE_COSINE, MAX_ALIKE_STEMS = 0.5, 15
 """Least cosine of words that are alike in meaning, and how many of them count for a word of a question."""
 _PATH_KEYS = ("source", "file_path", "url", "file_name")

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, FloatArray, HashArray, IdArray, Int32Array, IntArray, Runner, View
 
 
-LONGEST_NAME = 8
-"""Words of the longest name that is looked for in text."""
+LONGEST_NAME = 8  # Words of the longest name that is looked for in text
 _PHRASE_MIX = np.uint64(0x9E3779B97F4A7C15)
 _NO_HEADING = frozenset("#*|-+[(!{}<>\"'`$/\\=~")
 _HEADING_END = frozenset(".:,;)|]}>!")
@@ -167,8 +166,7 @@ class Vocabulary:
         return Vocabulary(words, *(getattr(self, name)[numbers] for name in _OF_WORDS))
 
 
-_LANGUAGE_MARK = "\0"
-"""Stands between a word and the code of its language, if that is not English."""
+_LANGUAGE_MARK = "\0"  # Stands between a word and the code of its language, if that is not English
 
 
 def tagged_words(words: Sequence[str], spoken: Language) -> Sequence[str]:
@@ -411,8 +409,7 @@ _PART_NAMES = ("words", "sentences", "meanings", "headings", "heading_words", "n
 `_meanings`. `headings`: how many words each has. `fragments`: hash and number of words of every sentence, or line of
 one; a passage's first is its title.
 """
-_OF_NUMBERS = ("words", "heading_words", "name_words")
-"""Parts with numbers of words."""
+_OF_NUMBERS = ("words", "heading_words", "name_words")  # Parts with numbers of words
 
 
 def _ragged(counts: Iterable[int], **columns: NDArray[Any]) -> Ragged:

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
 
-_PART_WEIGHT = 0.5
-"""Weight of a part of a compound of the question, which is a term by itself, too."""
-_MAX_COMPOUNDS = 50
-"""Words that hold a word of the question, at most; a word that more hold is no part that tells."""
+_PART_WEIGHT = 0.5  # Weight of a part of a compound of the question, which is a term by itself, too
+_MAX_COMPOUNDS = 50  # Words that hold a word of the question, at most; a word that more hold is no part that tells
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from sire_core.knowledge.entity_graph import EntityGraph
     from sire_core.protocols import BoolArray, HashArray, IdArray, Int32Array, IntArray, View
 
-_PARSED_LISTS = 5000
-"""Lists whose names are words in memory at once."""
+_PARSED_LISTS = 5000  # Lists whose names are words in memory at once
 _NAME_COLUMNS = {"keys": np.uint64, "lengths": np.int32, "whole": np.bool_}
 
 
@@ -107,8 +106,7 @@ def _parsed(lists: Sequence[Sequence[str]]) -> Ragged:
 
 _MIN_TABLE, _MAX_TABLE, _BITS_PER_NAME = 1 << 12, 1 << 22, 16
 """Sizes of the smallest and the largest table of `Spelling`, and entries for each name."""
-_PASSAGES_AT_ONCE = 2000
-"""Passages in which names are looked for at once."""
+_PASSAGES_AT_ONCE = 2000  # Passages in which names are looked for at once
 _OF_WORDS = ("words", "capital", "passages", "sentences")
 
 

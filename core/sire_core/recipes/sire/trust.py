@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 
 SAMPLED_PASSAGES, SAMPLED_OTHERS = 64, 2000
-FEWEST_PASSAGES = 32
-"""Fewer passages say nothing about an embedder, which is trusted then."""
+FEWEST_PASSAGES = 32  # Fewer passages say nothing about an embedder, which is trusted then
 RAREST_WORDS, NEAREST = 40, 5
 UNRELIABLE_AGREEMENT, RELIABLE_AGREEMENT = 0.2, 0.28
 """Agreement of vectors with words: 0 for random vectors, .11 to .22 for letter n-grams, .29 to .58 for models"""
