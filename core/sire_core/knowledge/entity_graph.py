@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.arrays.grouping import GOLDEN, by_appearance, id_codes, positions_in, ranges
+from sire_core.arrays.grouping import GOLDEN, by_appearance, id_codes, positions_in, ranges, stable_argsort
 from sire_core.arrays.personalized_pagerank import CSRGraph, personalized_pagerank
 from sire_core.extraction.title_links import WORD, TitleLinker
 from sire_core.knowledge import MENTIONS
@@ -226,7 +226,7 @@ class EntityGraph:
         columns = EdgeColumns.of_blocks(view.notes(f"{MENTIONS}/"))
         passages = positions_in(id_codes(view.ids[positions]), id_codes(columns.sources))
         _, targets = np.unique(id_codes(columns.targets), return_inverse=True)
-        rows = np.argsort(passages * len(targets) + targets, kind="stable")
+        rows = stable_argsort(passages * len(targets) + targets)
         rows = rows[passages[rows] >= 0]  # another process may have changed the index meanwhile
         entities, first = by_appearance(targets[rows])
         titles = columns.titles[rows]

@@ -32,7 +32,7 @@ CREATE INDEX IF NOT EXISTS step_outputs_failed ON step_outputs (step, key) WHERE
 STEPS = CheckedTable("steps", ("id", "owner", "name"), "itt")
 STEP_ROWS = CheckedTable("step_rows", ("step", "key", "place", "number", "item", "body"), "itiitb", "step")
 STEP_OUTPUTS = CheckedTable("step_outputs", ("step", "key", "place", "number", "failed", "body"), "itiiib", "step")
-ROWS_OF_ITEM = "step_rows_of_item"
+ROWS_OF_ITEM, FAILED_OUTPUTS = "step_rows_of_item", "step_outputs_failed"
 STEP_TABLES = (STEPS, STEP_ROWS, STEP_OUTPUTS)
 
 
@@ -95,7 +95,7 @@ class StepTables:
 
     def failed(self, name: str) -> list[str]:
         """Return keys whose outputs failed."""
-        sql = "SELECT key FROM step_outputs WHERE step=? AND failed"
+        sql = f"SELECT key FROM step_outputs INDEXED BY {FAILED_OUTPUTS} WHERE step=? AND failed"
         return [str(key) for (key,) in self._db.read(sql, [self._ids[name]])]
 
 

@@ -111,7 +111,8 @@ class EvidenceIndex(WordLists):
         if boilerplate:
             recurring[:] = False
         words = WordLists.of_passages(passages, text, recurring, before)
-        trim_memory(len(passages.ids))
+        if before is None:
+            trim_memory(len(passages.ids))
         hidden_words = recurring.repeat(passages.parts["fragments"]["lengths"])
         return _made(passages, graph, names, text, mentions, sources, hidden_words, words)
 
@@ -209,12 +210,13 @@ class _Sources:
         number, metadata = view.chunk_metadata
         source = _sources(metadata, number[first], view.chunk_documents[first])
         _, one_of = np.unique(source, return_index=True)
-        paths = list(map(_path, metadata))
-        of_sources = (paths[n] for n in number[first[one_of]].tolist())
-        numbers = dict[tuple[str, str], int]()
-        spoken_paths = zip(of_sources, languages_of_passages[one_of].tolist(), strict=True)
-        path_numbers = [numbers.setdefault(path, len(numbers)) for path in spoken_paths]
-        return cls(source, np.array(path_numbers, dtype=np.int64), [_path_words(*path) for path in numbers])
+        paths, of_sources = list(map(_path, metadata)), number[first[one_of]]
+        rows = np.flatnonzero(np.array([path != "" for path in paths], dtype=bool)[of_sources])
+        spoken_paths = zip(of_sources[rows].tolist(), languages_of_passages[one_of[rows]].tolist(), strict=True)
+        numbers = {("", ENGLISH): 0}
+        path_numbers = np.zeros(len(one_of), dtype=np.int64)
+        path_numbers[rows] = [numbers.setdefault((paths[n], code), len(numbers)) for n, code in spoken_paths]
+        return cls(source, path_numbers, [_path_words(*path) for path in numbers])
 
 
 def _path(metadata: Mapping[str, Any]) -> str:
