@@ -69,16 +69,34 @@ def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
     return judge_hits(question, hits)[0]
 
 
+def unquoted_note(question: str, quoted: Sequence[Hit]) -> str:
+    """A warning if no hit that is quoted has a name of the question; other hits may have it."""
+    read = _read_question(question, quoted)
+    named = [word for word in read.lacking(read.missing) if word in read.proper] if read else []
+    return _not_mentioned("quoted passage", named) if named else ""
+
+
 def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, bool]:
     """The warning, and whether a hit has enough of the question to be quoted; it may lack a name."""
-    spoken = language_among(question, (hit.unit.language for hit in hits))
-    if not hits or (spoken.is_english and not is_plain(question)):  # no words to compare with those of the hits
+    read = _read_question(question, hits)
+    if read is None:
         return "", True
-    read = (_read_english if spoken.is_english else _read)(question, hits, spoken)
     if not len(read.words):
         return _NO_WORDS, False
     note, is_answered = read.judgement()
     return note if is_answered else f"{_REFUSED} {note}".rstrip(), is_answered
+
+
+def _not_mentioned(holder: str, words: Sequence[str]) -> str:
+    return f"No {holder} mentions {' or '.join(map(repr, words[:_MAX_NAMED]))}."
+
+
+def _read_question(question: str, hits: Sequence[Hit]) -> _ReadQuestion | None:
+    """A question beside hits, unless they have no words that could be compared."""
+    spoken = language_among(question, (hit.unit.language for hit in hits))
+    if not hits or (spoken.is_english and not is_plain(question)):
+        return None
+    return (_read_english if spoken.is_english else _read)(question, hits, spoken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +108,22 @@ class _ReadQuestion:
     shares: FloatArray  # Share of each word that each hit has, `[hits, words]`: less than 1 for a similar word
     spelled: Sequence[str]  # All words as the question has them
     names: Collection[str]  # Those of these that are names
+    proper: Collection[str]  # Those of these that are no English words in small letters
     words_of: Callable[[str], Collection[str]]  # Content words of one of these
     sure_share: float  # Share that is an answer whatever the hits mean
     min_share: Callable[[], float]  # Least share that is an answer, from what the hits mean, for which they are read
     max_weight: float = inf  # Of all words together
     second_hit: float = 0.0  # How much words count that only a second hit has
+
+    @property
+    def missing(self) -> set[str]:
+        """Content words that no hit has."""
+        lacked = (self.weights > 0) & ~self.shares.any(axis=0)
+        return {self.words[number] for number in np.flatnonzero(lacked).tolist()}
+
+    def lacking(self, missing: set[str]) -> list[str]:
+        """Words as the question spells them that have missing ones."""
+        return [word for word in self.spelled if not missing.isdisjoint(self.words_of(word))]
 
     def judgement(self) -> tuple[str, bool]:
         """A warning of words that no hit has, as the question spells them, and whether a hit has enough of them."""
@@ -105,12 +134,10 @@ class _ReadQuestion:
         best = (shares @ weights + self.second_hit * added).max()
         enough = min(weights.sum(), self.max_weight)
         is_answered = bool(best >= self.sure_share * enough or best >= self.min_share() * enough)
-        missing = {self.words[number] for number in np.flatnonzero((weights > 0) & ~shares.any(axis=0)).tolist()}
-        counted = np.count_nonzero(weights)
-        lacking = [word for word in self.spelled if missing.intersection(self.words_of(word))]
-        named = [repr(word) for word in lacking if len(missing) * _MANY >= counted or word in self.names]
+        missing, counted = self.missing, np.count_nonzero(weights)
+        named = [word for word in self.lacking(missing) if len(missing) * _MANY >= counted or word in self.names]
         if named:
-            return f"No hit mentions {' or '.join(named[:_MAX_NAMED])}.", is_answered
+            return _not_mentioned("hit", named), is_answered
         has_one = not self.second_hit and counted > 1 and np.count_nonzero(shares, axis=1).max() == 1
         return _ONE_SHARED_WORD if has_one else "", is_answered
 
@@ -126,7 +153,7 @@ def _read(question: str, hits: Sequence[Hit], spoken: Language) -> _ReadQuestion
     least = _MIN_SHARE_OF_LANGUAGE.get(spoken.code, _MIN_SHARE_OF_WORDS)
     spelled = spelled if is_plain(question) else []
     return _ReadQuestion(
-        words, letters, shares, spelled, names, spoken.words, least, lambda: least, second_hit=_SECOND_HIT
+        words, letters, shares, spelled, names, names, spoken.words, least, lambda: least, second_hit=_SECOND_HIT
     )
 
 
@@ -147,10 +174,11 @@ def _read_english(question: str, hits: Sequence[Hit], spoken: Language) -> _Read
     in_names = frozenset().union(*map(stems_of, names))
     weights = np.array([rarity(word) * (word not in _vague_stems() or stems <= _vague_stems()) for word in words])
     weights *= 1 + (np.array([word in in_names for word in words], dtype=bool) & ~shares.any(axis=0))
-    proper = frozenset().union(*(stems_of(name) for name in names if not (name.islower() and is_english(name))))
-    sure_share = SURE_SHARE if proper.isdisjoint(chain(*held)) else MIN_SHARE
+    proper = [name for name in names if not (name.islower() and is_english(name))]
+    has_none = frozenset().union(*map(stems_of, proper)).isdisjoint(chain(*held))
+    sure_share = SURE_SHARE if has_none else MIN_SHARE
     min_share = partial(_min_share, question, hits, sure_share)
-    return _ReadQuestion(words, weights, shares, spelled, names, stems_of, sure_share, min_share, MAX_RARITY)
+    return _ReadQuestion(words, weights, shares, spelled, names, proper, stems_of, sure_share, min_share, MAX_RARITY)
 
 
 def _min_share(question: str, hits: Sequence[Hit], sure_share: float) -> float:

@@ -106,7 +106,7 @@ def read_sentences(text: str, blocks: Sequence[Block] | None = None) -> list[Sen
             head = len(sentences) if kind == "head" and has_words else -1
         if kind in ("prose", "term", ITEM):
             sentences += [Sentence(part, kind) for part in _cut(words)]
-        elif has_words:
+        elif has_words or kind == CODE:
             bare = words.lstrip() if kind == CODE else words
             of_head = head if kind == "row" else -1
             sentences.append(Sentence(bare, kind, of_head, len(words) - len(bare), tuple(cells)))

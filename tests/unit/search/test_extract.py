@@ -56,6 +56,16 @@ def test_what_stands_under_a_heading_that_is_asked_for_is_quoted_with_what_menti
     assert text in [one.text for one in extract_sentences("How do I orphan a package?", [mentions, manual])]
 
 
+def test_a_name_that_only_a_passage_that_is_not_quoted_has_is_named():
+    quoted = [
+        hit(f"q{n}", f"Traffic between the lock and gate {n} is encrypted with a key.", f"Gate {n}") for n in range(2)
+    ]
+    far = [hit("far", "Salt is sold in Tonga.", "Salt")]
+    question = "How is traffic between the lock and a gate encrypted in Tonga?"
+    assert extract_answer(question, [*quoted, *far]).note == "No quoted passage mentions 'Tonga'."
+    assert not unanswered_note(question, [*quoted, *far])
+
+
 def test_words_that_say_nothing_by_themselves_are_not_missed():
     people = hit("people", "Ann calibrated the probes. Phone 4471.", "People")
     assert not unanswered_note("What is the phone number of the person who calibrated the probes?", [people])
@@ -429,6 +439,7 @@ MILL = "A mill was built there of stone, and has been for sale since then."
 LIMITS = [f"The travel limit is {euros} euros per night." for euros in (100, 140)]
 OJIBWE = "Maang is the loon. Ojiig, the fisher, is the Big Dipper. Mooz is the moose of autumn."
 SAMI = "The bow of Favdna is the Big Dipper. Sarvva is the elk that he hunts all the winter long."
+RESTRICT = "Denies service to some. Packets are dropped. Monitoring is always active with limited. It keeps a list."
 ORR = "A key opens the lock of Orr. It is old. The lock of Orr has a second key."
 PEOPLE = {"Ann Lee": "lathe", "Bo Marsh": "drill press", "Cy Dunn": "kiln", "Di Frost": "loom", "Ed Hale": "router"}
 MACHINES = "| machine | room | keeper |\n|---|---|---|\n" + "".join(
@@ -499,6 +510,17 @@ TEXTS = {
         "What is the telephone number of Priya?",
         [hit("people", "| Name | Office | Telephone |\n|---|---|---|\n| Priya | Secretary |  |\n| Ann | Chair | 960152 |\n")],
         ["Priya: Office Secretary; Telephone (empty)"],
+    ),
+    "the sentence that a paragraph begins with, and the one between two": (
+        "What does limited do to monitoring?",
+        [part("restrict", f"`limited` {RESTRICT}\n\nClocks drift.", "Access > Restrict")],
+        [f"limited {RESTRICT}"],
+    ),
+    "whole code, and no sentence that leads to what is not quoted": (
+        "How do I let the lock of Orr authenticate boats?",
+        [part("orr", "Boats authenticate at the lock of Orr with this:\n\n```\nboats {\n  key = orr\n}\n```", "Locks > Orr"),
+         part("tide", f"The lock of Orr might show boats this:\n\n```\n{'tide = 1 ' * 60}\n```", "Locks > Tide")],
+        ["Boats authenticate at the lock of Orr with this:\n    boats {\n      key = orr\n    }"],
     ),
     "what a mail says, not what it cites, behind one name": (
         "On which shelf is the spare part?",

@@ -264,7 +264,7 @@ def hit_of(text, code):
     ],
 )
 def test_answers_have_the_time_the_place_or_the_name_that_is_asked_for(code, question, answer, other):
-    assert first_quote(f"{other}{answer}" if code in ("zh", "ja") else f"{other} {answer}", question, code) == answer
+    assert first_quote(f"{other}\n\n{answer}", question, code) == answer
 
 
 def test_korean_verbs_with_other_endings_are_not_missed():
