@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import Any, TypeVar, Union
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,10 +15,8 @@ from sire_core.errors import ConfigurationError, SireError
 from sire_core.models.embedders import FrameworkEmbedder, answer_text, resolve_embedder
 from sire_core.models.embedding import TextError
 from sire_core.models.sync import call
+from sire_core.protocols import Embedder, FloatArray
 from sire_core.worker_pool import map_all
-
-if TYPE_CHECKING:
-    from sire_core.protocols import Embedder, FloatArray
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from langchain_sire.documents import pool_document
 from sire_core.errors import ConfigurationError
 from sire_core.filters.conditions import asks_for_fields
 from sire_core.models.sync import call, in_thread
-from sire_core.protocols import MirroredUnit
+from sire_core.protocols import FloatArray, MirroredUnit, Recipe
 from sire_core.recipes.registry import recipe_by_name
 from sire_core.search.vectors.flat import Flat
 from sire_core.search.vectors.vector_store import FrameworkMirror, FrameworkSource, VectorStoreRanker, check_store
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.filters import Filter
-    from sire_core.protocols import FloatArray, Recipe
 
 
 class VectorStoreSource(FrameworkSource):

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding, mean_agg
@@ -15,9 +14,7 @@ from llama_index.core.schema import QueryBundle
 
 from llama_index_sire.calls import awaits, call, overrides
 from sire_core.models.embedders import FrameworkEmbedder, answer_text
-
-if TYPE_CHECKING:
-    from sire_core.protocols import FloatArray
+from sire_core.protocols import FloatArray
 
 _logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from llama_index_sire.documents import to_node
 from sire_core.atomic_files import replacing
 from sire_core.errors import ConfigurationError
 from sire_core.models.sync import in_thread
-from sire_core.protocols import MirroredUnit
+from sire_core.protocols import FloatArray, MirroredUnit, Ranking, Recipe, View
 from sire_core.recipes.registry import recipe_by_name
 from sire_core.search.vectors.flat import Flat
 from sire_core.search.vectors.vector_store import FrameworkMirror, FrameworkSource, VectorStoreRanker, check_store
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.filters import Filter
-    from sire_core.protocols import FloatArray, Ranking, Recipe, View
 
 _logger = logging.getLogger(__name__)
 

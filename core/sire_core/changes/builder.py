@@ -32,7 +32,7 @@ from sire_core.models.embedders import fit_once, lacks_state, refuse_other_embed
 from sire_core.models.embedding import IndexTexts
 from sire_core.models.paraphrases import paraphrase_score
 from sire_core.models.sync import run_shielded
-from sire_core.protocols import Delta, Fittable
+from sire_core.protocols import Delta, Embedder, Extractor, Fittable, FloatArray, LanguageModel, Recipe, Summarizer
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.index_tables import Commit, to_json
 from sire_core.storage.manifest import FORGOTTEN, VECTORS, BuiltRecipe, Manifest
@@ -44,7 +44,6 @@ from sire_core.types import BuildReport, Chunk, Edge, Failure, Unit
 if TYPE_CHECKING:
     from sire_core.configuration import Configuration
     from sire_core.models.usage_meter import UsageMeter
-    from sire_core.protocols import Embedder, Extractor, FloatArray, LanguageModel, Recipe, Summarizer
     from sire_core.storage.index_files import IndexFiles
 
 HUGE = 10_000  # Number of passages of a change whose stages have worker processes of their own, which a second pays for

@@ -12,10 +12,9 @@ import numpy as np
 
 from sire_core.arrays.grouping import ranges
 from sire_core.changes.step_rows import Entry, Group, Item, OutputChange, StoredOutput, decode, decode_all, encode
-from sire_core.protocols import TableChange
+from sire_core.protocols import Int32Array, IntArray, TableChange
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Int32Array, IntArray
     from sire_core.storage.step_tables import OutputRow, StepTables, StoredRow
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +14,11 @@ from sire_core.documents.blocks import FURNITURE, HEADING
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.base import with_sources
 from sire_core.models.usage import estimate_tokens
-from sire_core.protocols import Prompt
+from sire_core.protocols import IntArray, LanguageModel, Prompt
 from sire_core.text.pluralize import count
 from sire_core.text.words import count_tokens, packed, split_sentences, tokenize
 from sire_core.types import Failure, Unit, UnitKind
 from sire_core.worker_pool import map_all
-
-if TYPE_CHECKING:
-    from sire_core.protocols import IntArray, LanguageModel
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,10 @@ from sire_core.cli.model_options import ModelOptions, eval_models
 from sire_core.cli.option_groups import grouped
 from sire_core.cli.options import IndexOptions, check_target, manifest_of, open_index
 from sire_core.cli.output import note, output_width, reporting, say, write_rows
-from sire_core.evaluate.datasets import load_dataset, load_questions
+from sire_core.evaluate.datasets import DataSet, load_dataset, load_questions
 from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.experiment import Experiment
     from sire_core.evaluate.gate import Gate
     from sire_core.evaluate.rows import EvalRow

@@ -18,12 +18,11 @@ from sire_core.cli.option_groups import grouped, option
 from sire_core.cli.options import IndexOptions, is_index, manifest_of, open_index, parse_settings
 from sire_core.cli.output import check_writable, note, reporting, say, say_json, write_text
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.datasets import load_dataset, load_questions
+from sire_core.evaluate.datasets import DataSet, load_dataset, load_questions
 from sire_core.settings import need_torch
 from sire_core.text.pluralize import count
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.datasets import DataSet
     from sire_core.index import Index
     from sire_core.papers.iier.training import TrainedScorer
     from sire_core.papers.iier.training_data import TrainingConfig

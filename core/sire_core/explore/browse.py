@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from posixpath import dirname, join, normpath, splitext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -22,14 +22,12 @@ from sire_core.explore.short_titles import compact_title, distinct_titles, docum
 from sire_core.filters import filter_text, parse_filter
 from sire_core.knowledge import RELATES
 from sire_core.knowledge.edge_columns import EdgeColumns
+from sire_core.protocols import IntArray
 from sire_core.search.explanation import text_below_title
+from sire_core.search.snapshot import SearchSnapshot
 from sire_core.text.lexicon import FUNCTION_WORDS, OPENERS
 from sire_core.text.pluralize import shorten
 from sire_core.types import Unit, UnitKind
-
-if TYPE_CHECKING:
-    from sire_core.protocols import IntArray
-    from sire_core.search.snapshot import SearchSnapshot
 
 PAGE = 25  # Rows per page
 _SAMPLED_PASSAGES = 8  # Passages that are read to see whether they say something with a name

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from posixpath import dirname
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,15 +26,13 @@ from sire_core.explore.highlight import plain_text
 from sire_core.explore.paths import Names
 from sire_core.extraction.headings import is_everyday
 from sire_core.metadata_values import shown_value
+from sire_core.protocols import FloatArray, IntArray
 from sire_core.search.explanation import blocks_below_title, without_sessions
+from sire_core.search.snapshot import SearchSnapshot
 from sire_core.text.languages import ENGLISH, language, ranked_languages
 from sire_core.text.lexicon import ACTIONS, FUNCTION_WORDS, HEADING_PARTS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.text.snippets import stem
 from sire_core.types import Hit, Unit, UnitKind, digest
-
-if TYPE_CHECKING:
-    from sire_core.protocols import FloatArray, IntArray
-    from sire_core.search.snapshot import SearchSnapshot
 
 _MAP_VERSION = 8  # Version of stored maps; rises when the layout, the labels or the format change
 _LANDMARKS = 1000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,14 +17,12 @@ from sire_core.explore.paths import Names, path_picture
 from sire_core.explore.picture import Picture
 from sire_core.explore.short_titles import with_short_title
 from sire_core.filters import filter_text
+from sire_core.protocols import FloatArray, IntArray, Ranking
 from sire_core.search.explanation import text_below_title
+from sire_core.search.snapshot import SearchSnapshot
 from sire_core.text.pluralize import count
 from sire_core.text.words import whole_name
 from sire_core.types import Hit, Unit
-
-if TYPE_CHECKING:
-    from sire_core.protocols import FloatArray, IntArray, Ranking
-    from sire_core.search.snapshot import SearchSnapshot
 
 _FAR = 5_000  # Number of units of a ranking that are searched for the passage
 _MAX_REASONS = 8

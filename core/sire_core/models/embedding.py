@@ -16,14 +16,13 @@ import numpy as np
 
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.errors import EmbedderMismatchError, ModelError, SireError
-from sire_core.protocols import Fittable
+from sire_core.protocols import Embedder, Fittable, FloatArray, Progress, Runner
 from sire_core.storage.plain_files import write_error
 from sire_core.text.words import tokenize
 from sire_core.types import Chunk, Unit, digest
 from sire_core.worker_pool import bounded_map
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Embedder, FloatArray, Progress, Runner
     from sire_core.storage.call_cache import CallStore
 
 _MAX_SHOWN_LETTERS = 60

@@ -12,12 +12,10 @@ import numpy as np
 from sire_core.errors import ConfigurationError
 from sire_core.models.embedders import resolve_embedder
 from sire_core.models.sync import run_sync
-from sire_core.protocols import Fittable
+from sire_core.protocols import Embedder, Fittable, FloatArray
 
 if TYPE_CHECKING:
     import os
-
-    from sire_core.protocols import Embedder, FloatArray
 
 
 class FittedEmbedder:

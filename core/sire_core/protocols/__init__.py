@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sire_core.protocols.building import BuildView as BuildView
 from sire_core.protocols.building import Change as Change
 from sire_core.protocols.building import ChunkInContext as ChunkInContext
@@ -19,9 +17,16 @@ from sire_core.protocols.building import Runner as Runner
 from sire_core.protocols.building import Summarizer as Summarizer
 from sire_core.protocols.building import TableChange as TableChange
 from sire_core.protocols.building import UnitStore as UnitStore
+from sire_core.protocols.models import BoolArray as BoolArray
 from sire_core.protocols.models import Completion as Completion
+from sire_core.protocols.models import DoubleArray as DoubleArray
 from sire_core.protocols.models import Embedder as Embedder
 from sire_core.protocols.models import Fittable as Fittable
+from sire_core.protocols.models import FloatArray as FloatArray
+from sire_core.protocols.models import HashArray as HashArray
+from sire_core.protocols.models import IdArray as IdArray
+from sire_core.protocols.models import Int32Array as Int32Array
+from sire_core.protocols.models import IntArray as IntArray
 from sire_core.protocols.models import LanguageModel as LanguageModel
 from sire_core.protocols.models import ModelRequest as ModelRequest
 from sire_core.protocols.models import Prompt as Prompt
@@ -38,12 +43,3 @@ from sire_core.protocols.searching import Selector as Selector
 from sire_core.protocols.searching import Similarities as Similarities
 from sire_core.protocols.searching import VectorIndex as VectorIndex
 from sire_core.protocols.searching import View as View
-
-if TYPE_CHECKING:
-    from sire_core.protocols.models import BoolArray as BoolArray
-    from sire_core.protocols.models import DoubleArray as DoubleArray
-    from sire_core.protocols.models import FloatArray as FloatArray
-    from sire_core.protocols.models import HashArray as HashArray
-    from sire_core.protocols.models import IdArray as IdArray
-    from sire_core.protocols.models import Int32Array as Int32Array
-    from sire_core.protocols.models import IntArray as IntArray

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    # For annotations only: importing this package does not import numpy.
     FloatArray = NDArray[np.float32]
     DoubleArray = NDArray[np.float64]
     IntArray = NDArray[np.int64]
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     BoolArray = NDArray[np.bool_]
     HashArray = NDArray[np.uint64]
     IdArray = NDArray[np.bytes_]
+else:  # for annotations only: importing this package does not import numpy
+    FloatArray = DoubleArray = IntArray = Int32Array = BoolArray = HashArray = IdArray = "numpy.ndarray"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from sire_core.errors import LimitExceededError, ModelError
+from sire_core.protocols import FloatArray, IntArray, Ranking
 from sire_core.reason.model_calls import ModelCalls, StoppedError
+from sire_core.reason.searchers import Searcher
 from sire_core.reason.steps import Retrieved, search_key
 from sire_core.search.snapshot import found
+from sire_core.telemetry import TraceSpan
 from sire_core.types import Hit, PathStep, Unit
-
-if TYPE_CHECKING:
-    from sire_core.protocols import FloatArray, IntArray, Ranking
-    from sire_core.reason.searchers import Searcher
-    from sire_core.telemetry import TraceSpan
 
 Merge = Literal["relative", "max_score", "append"]
 """Settings of merging searches into one ranking.

@@ -12,12 +12,11 @@ from sire_core.models.answer_parsing import parse_answer
 from sire_core.models.base import AnswerParts, ModelWrapper
 from sire_core.models.caching import answer_key
 from sire_core.models.usage_meter import UsageMeter, with_meter
-from sire_core.protocols import Completion, ModelRequest
+from sire_core.protocols import Completion, FloatArray, LanguageModel, ModelRequest, WrapModel
 
 if TYPE_CHECKING:
     from sire_core.filters import FilterLike
     from sire_core.index import Index
-    from sire_core.protocols import FloatArray, LanguageModel, WrapModel
     from sire_core.reason import PassageSource
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.validity import Day

@@ -8,42 +8,39 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Self
 
 from sire_core.arrays.grouping import ranges
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.arrays.products import row_products
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
+from sire_core.filters import Filter
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
+from sire_core.protocols import (
+    BoolArray,
+    CarriedArrays,
+    Embedder,
+    FloatArray,
+    IntArray,
+    LanguageModel,
+    Ranking,
+    Runner,
+    Similarities,
+    WrapModel,
+)
 from sire_core.search.validity import version
 from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities, sq_pays
 from sire_core.search.vectors.vector_store import FollowedIndex, store_scores
 from sire_core.storage.array_file import ARRAYS_FILE, map_arrays, save_arrays, unpack_arrays
 from sire_core.storage.checksums import stored_values
+from sire_core.storage.derived import DerivedFiles
 from sire_core.storage.pool import Pool, differing_metadata, shared_metadata
 from sire_core.text.pluralize import count
 from sire_core.types import Edge, ExtractionRecord, Hit, PathStep, Unit, UnitKind, content_hash
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from typing_extensions import Self
-
-    from sire_core.filters import Filter
-    from sire_core.protocols import (
-        BoolArray,
-        CarriedArrays,
-        Embedder,
-        FloatArray,
-        IntArray,
-        LanguageModel,
-        Ranking,
-        Runner,
-        Similarities,
-        WrapModel,
-    )
-    from sire_core.storage.derived import DerivedFiles
 
 T = TypeVar("T")
 

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sire_core.documents.stored_corpus import StoredDocument
+from sire_core.protocols import Delta, FloatArray, TableChange
 from sire_core.storage.checksums import (
     SUMS_SCHEMA,
     CheckedTable,
@@ -32,9 +33,6 @@ from sire_core.storage.step_tables import (
     STEPS,
 )
 from sire_core.types import Chunk, Unit, UnitKind
-
-if TYPE_CHECKING:
-    from sire_core.protocols import Delta, FloatArray, TableChange
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,22 +10,18 @@ import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from pydantic import BaseModel
 
 from sire_core.errors import ConfigurationError, ModelError, RefusalError
 from sire_core.models.answer_parsing import strict_json_schema
 from sire_core.models.base import AnswerParts, CheckedModel
 from sire_core.models.usage import estimate_tokens
-from sire_core.protocols import Completion, ModelRequest, Prompt
+from sire_core.protocols import ChunkInContext, Completion, FloatArray, ModelRequest, Prompt
 from sire_core.text.words import split_sentences, tokenize
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from sire_core.protocols import ChunkInContext, FloatArray
 
 PREVIOUS_ANSWER = "\n\nPREVIOUS ANSWER\n"  # Where a repair prompt shows the answer that could not be used
 

@@ -13,16 +13,17 @@ from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
+from typing_extensions import Unpack
 
+from sire_core.arguments import lists_options
 from sire_core.errors import ConfigurationError, ModelError, UnusableAnswerError
 from sire_core.models.answer_parsing import schema_hint, schema_name, strict_json_schema
 from sire_core.models.base import AnswerParts, CheckedModel
-from sire_core.models.openai.endpoint import OpenAIEndpoint, RequestForm
+from sire_core.models.openai.endpoint import OpenAIEndpoint, RequestForm, ServerOptions
 from sire_core.models.openai.faults import (
     CONTEXT_WORDS,
     FORM_WORDS,
     SYSTEM_WORDS,
-    RetryPolicy,
     is_timeout,
     status_of,
     words_of,
@@ -30,7 +31,7 @@ from sire_core.models.openai.faults import (
 )
 from sire_core.models.openai.responses import ResponseBounds, finish_of, joined, thoughts_of
 from sire_core.models.prompt_format import render
-from sire_core.models.usage import UsageLimits, credible_tokens, estimate_tokens
+from sire_core.models.usage import credible_tokens, estimate_tokens
 from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import Completion, ModelRequest
 from sire_core.settings import refuse_untrusted
@@ -155,55 +156,35 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
 
     Args:
         model: Name of the model; for Azure, of the deployment.
-        base_url: Address of the server; None means OpenAI's.
-        api_key: The key; None uses `OPENAI_API_KEY`.
         timeout: Seconds without new data from the server. If a whole answer takes longer, later requests stream, so
             slow servers work, too.
         deadline: Maximum seconds for a whole answer.
-        max_retries: Maximum retries of a failed request.
-        retry: The whole back-off policy; overrides `max_retries`.
-        limits: Limits of calls and tokens, counted on `meter`.
-        concurrency: Maximum concurrent requests.
         structured: `auto`, `json_schema`, `json_object` or `none`.
         vision: Whether prompts may contain images.
         extra_body: Additional fields of every request (`top_p`, `seed`, `reasoning_effort` …). They are included
             unchanged in pickles of the model, so use `OPENAI_API_KEY` for a key, never this argument.
         revision: Free text; part of the fingerprint.
-        client_options: Additional arguments of the official client; `azure_endpoint` and `api_version` for Azure.
+        **server: See `ServerOptions`: `base_url`, `api_key`, `max_retries`, `retry`, `limits`, `concurrency` and
+            `client_options`.
 
     Raises:
         ConfigurationError: The `openai` package is missing, or a setting is invalid.
     """
 
+    @lists_options(ServerOptions)
     def __init__(
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key: str | None = None,
         timeout: float = 60.0,
         deadline: float = 900.0,
-        max_retries: int = 6,
-        retry: RetryPolicy | None = None,
-        limits: UsageLimits | None = None,
-        concurrency: int = 8,
         structured: str = "auto",
         vision: bool = False,
         extra_body: Mapping[str, Any] | None = None,
         revision: str = "",
-        client_options: Mapping[str, Any] | None = None,
+        **server: Unpack[ServerOptions],
     ) -> None:
-        super().__init__(
-            model,
-            base_url=base_url,
-            api_key=api_key,
-            timeout=timeout,
-            bounds=ResponseBounds(deadline, _MAX_BYTES),
-            retry=retry or RetryPolicy(max_retries=max_retries),
-            limits=limits,
-            concurrency=concurrency,
-            client_options=client_options,
-        )
+        super().__init__(model, timeout=timeout, bounds=ResponseBounds(deadline, _MAX_BYTES), **server)
         self.vision = vision
         self._extra = dict(extra_body or {})
         self._revision = revision

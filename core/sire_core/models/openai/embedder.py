@@ -6,23 +6,23 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from typing_extensions import Unpack
 
+from sire_core.arguments import lists_options
 from sire_core.errors import ConfigurationError
 from sire_core.models.embedding import BatchError, TextError, check_vectors
-from sire_core.models.openai.endpoint import OpenAIEndpoint, RequestForm
-from sire_core.models.openai.faults import CONTEXT_WORDS, RetryPolicy, explain_fault, status_of, words_of
+from sire_core.models.openai.endpoint import OpenAIEndpoint, RequestForm, ServerOptions
+from sire_core.models.openai.faults import CONTEXT_WORDS, explain_fault, status_of, words_of
 from sire_core.models.openai.responses import ResponseBounds
-from sire_core.models.usage import UsageLimits, credible_tokens, estimate_tokens
+from sire_core.models.usage import credible_tokens, estimate_tokens
+from sire_core.protocols import FloatArray
 from sire_core.telemetry import start
 from sire_core.text.words import packed
 from sire_core.types import digest
 from sire_core.worker_pool import map_all
-
-if TYPE_CHECKING:
-    from sire_core.protocols import FloatArray
 
 _KNOWN = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _COSTS = ((0x80, 0.25), (0x600, 0.6), (0x2E80, 2.0), (0xAC00, 1.5), (0xD7B0, 2.0), (0x110000, 3.0))
@@ -37,8 +37,6 @@ class OpenAIEmbedder(OpenAIEndpoint):
 
     Args:
         model: Name of the model; for Azure, of the deployment.
-        base_url: Address of the server; None means OpenAI's.
-        api_key: The key; None uses `OPENAI_API_KEY`.
         dimensions: Request shorter vectors, if the model supports it; part of the fingerprint.
         batch_size: Maximum texts per request.
         batch_tokens: Maximum tokens per request (estimated).
@@ -46,22 +44,17 @@ class OpenAIEmbedder(OpenAIEndpoint):
         query_prefix: Prefix for questions, for models trained with one (`query: `).
         document_prefix: Prefix for all other texts.
         timeout: Seconds for a request.
-        max_retries: Maximum retries of a failed request.
-        retry: The whole back-off policy; overrides `max_retries`.
-        limits: Limits of calls and tokens, counted on `meter`.
-        concurrency: Maximum concurrent requests.
-        client_options: Additional arguments of the official client.
+        **server: As of `OpenAIChat`; see `ServerOptions`.
 
     Raises:
         ConfigurationError: The `openai` package is missing, or a setting is invalid.
     """
 
+    @lists_options(ServerOptions)
     def __init__(
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key: str | None = None,
         dimensions: int | None = None,
         batch_size: int = 128,
         batch_tokens: int = 100_000,
@@ -69,24 +62,10 @@ class OpenAIEmbedder(OpenAIEndpoint):
         query_prefix: str = "",
         document_prefix: str = "",
         timeout: float = 60.0,
-        max_retries: int = 6,
-        retry: RetryPolicy | None = None,
-        limits: UsageLimits | None = None,
-        concurrency: int = 8,
-        client_options: Mapping[str, Any] | None = None,
+        **server: Unpack[ServerOptions],
     ) -> None:
-        super().__init__(
-            model,
-            base_url=base_url,
-            api_key=api_key,
-            timeout=timeout,
-            bounds=ResponseBounds(max(timeout, _DEADLINE), _MAX_BYTES),
-            retry=retry or RetryPolicy(max_retries=max_retries),
-            limits=limits,
-            concurrency=concurrency,
-            client_options=client_options,
-            stage="embed",
-        )
+        bounds = ResponseBounds(max(timeout, _DEADLINE), _MAX_BYTES)
+        super().__init__(model, timeout=timeout, bounds=bounds, stage="embed", **server)
         if batch_size < 1 or batch_tokens < 1 or max_input_tokens < 1:
             raise ConfigurationError("batch sizes and token limits of an embedder must be at least 1")
         self.spec = f"openai:{model}"  # Creates this embedder again; address and key come from the environment

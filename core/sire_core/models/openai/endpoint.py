@@ -18,7 +18,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from sire_core.errors import ConfigurationError, ModelError
@@ -266,22 +266,45 @@ class RequestForm(ABC):
         """Tokens (input, output) of an answer as the server counts them, where that can be, else estimated."""
 
 
+class ServerOptions(TypedDict, total=False):
+    """Options of every model behind a server.
+
+    Attributes:
+        base_url: Address of the server; None means OpenAI's.
+        api_key: The key; None uses `OPENAI_API_KEY`.
+        max_retries: Maximum retries of a failed request; 6 by default.
+        retry: The whole back-off policy; overrides `max_retries`.
+        limits: Limits of calls and tokens, counted on `meter`.
+        concurrency: Maximum concurrent requests; 8 by default.
+        client_options: Additional arguments of the official client; `azure_endpoint` and `api_version` for Azure.
+    """
+
+    base_url: str | None
+    api_key: str | None
+    max_retries: int
+    retry: RetryPolicy | None
+    limits: UsageLimits | None
+    concurrency: int
+    client_options: Mapping[str, Any] | None
+
+
 class OpenAIEndpoint:
-    """A model behind a server; see `OpenAIChat` for the arguments. `stage` names what requests are counted as."""
+    """A model behind a server; `stage` names what requests are counted as. For the other arguments see `OpenAIChat`."""
 
     def __init__(
         self,
         model: str,
         *,
-        base_url: str | None,
-        api_key: str | None,
         timeout: float,
         bounds: ResponseBounds,
-        retry: RetryPolicy,
-        limits: UsageLimits | None,
-        concurrency: int,
-        client_options: Mapping[str, Any] | None,
         stage: str = "",
+        base_url: str | None = None,
+        api_key: str | None = None,
+        max_retries: int = 6,
+        retry: RetryPolicy | None = None,
+        limits: UsageLimits | None = None,
+        concurrency: int = 8,
+        client_options: Mapping[str, Any] | None = None,
     ) -> None:
         if not model:
             raise ConfigurationError(f"name the model: {type(self).__name__}('NAME')")
@@ -292,8 +315,8 @@ class OpenAIEndpoint:
         self.meter = UsageMeter(limits)
         self._meters: tuple[tuple[UsageMeter, str], ...] = ((self.meter, stage),)
         self._bounds = bounds
-        self._retry = retry
-        self._jitter = retry.jitter()
+        self._retry = retry or RetryPolicy(max_retries=max_retries)
+        self._jitter = self._retry.jitter()
         settings = {"timeout": timeout, "max_retries": 0, **(client_options or {})}
         self._connections = Connections(base_url, api_key, settings, bounds, concurrency)
 

@@ -10,13 +10,14 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, model_validator
 
 from sire_core.extend import (
     FUNCTION_WORDS,
     Failure,
+    LanguageModel,
     ModelError,
     Prompt,
     ask_all,
@@ -26,9 +27,6 @@ from sire_core.extend import (
     tokenize,
     with_sources,
 )
-
-if TYPE_CHECKING:
-    from sire_core.extend import LanguageModel
 
 
 class PaddedWords(dict[str, str]):

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from sire_core.extend import Delta, OrganizerBase, Unit, UnitKind
+from sire_core.extend import BuildView, Change, Delta, OrganizerBase, Unit, UnitKind
 from sire_core.papers.trees.similarity_tree import by_abstractiveness
 from sire_core.papers.trees.tree import SummaryTree, TreeSettings
-
-if TYPE_CHECKING:
-    from sire_core.extend import BuildView, Change
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from sire_core.extend import (
     Document,
+    LanguageModel,
     LenientAnswer,
     LenientLevel,
     LenientList,
@@ -24,9 +25,6 @@ from sire_core.extend import (
     progress_of,
     split_sentences,
 )
-
-if TYPE_CHECKING:
-    from sire_core.extend import LanguageModel
 
 _logger = logging.getLogger(__name__)
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sire_core.arrays.grouping import by_appearance, distinct, numbered, positions_in, ranges
 from sire_core.arrays.lists import Lists, PackedTexts, Ragged, arrays_of, record_of, word_keys
@@ -20,6 +21,7 @@ from sire_core.documents.heading_paths import path_of, title_path
 from sire_core.documents.markdown_sections import plain_heading
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.word_vectors import known_stems, stem_vectors
+from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IdArray, IntArray, View
 from sire_core.recipes.sire.passage_arrays import (
     PassageWords,
     Vocabulary,
@@ -39,12 +41,6 @@ from sire_core.recipes.sire.word_lists import WordLists
 from sire_core.search.ranking import ScoredRanking
 from sire_core.storage.checksums import stored_texts, stored_values
 from sire_core.text.languages import ENGLISH, CompoundWords, Language, language
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sire_core.protocols import BoolArray, DoubleArray, FloatArray, HashArray, IdArray, IntArray, View
-
 
 _DERIVED_NAME = "evidence-25"
 MIN_RECURRING_DOCUMENTS, MIN_MENU_LINES, MIN_LONE_WORD_DOCUMENTS = 3, 5, 10

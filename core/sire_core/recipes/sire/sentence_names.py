@@ -21,7 +21,7 @@ from sire_core.arrays.grouping import (
 )
 from sire_core.arrays.lists import Lists, Ragged, arrays_of, record_of, word_keys
 from sire_core.extraction.foreign_names import CAPITALISED_NOUNS
-from sire_core.protocols import CarriedArrays
+from sire_core.protocols import BoolArray, CarriedArrays, HashArray, IdArray, Int32Array, IntArray, View
 from sire_core.recipes.sire.passage_arrays import (
     LONGEST_NAME,
     PassageWords,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from sire_core.knowledge.edge_columns import NameLists
     from sire_core.knowledge.entity_graph import EntityGraph
-    from sire_core.protocols import BoolArray, HashArray, IdArray, Int32Array, IntArray, View
 
 _PARSED_LISTS = 5000  # Lists whose names are words in memory at once
 _NAME_COLUMNS = {"keys": np.uint64, "lengths": np.int32, "whole": np.bool_}

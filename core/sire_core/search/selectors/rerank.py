@@ -6,21 +6,17 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sire_core.errors import ConfigurationError
 from sire_core.models.cross_encoder import load_cross_encoder
 from sire_core.models.prompt_format import numbered, parse_order
-from sire_core.protocols import Prompt, ReadableRanking
+from sire_core.protocols import DoubleArray, FloatArray, IntArray, LanguageModel, Prompt, Ranking, ReadableRanking, View
 from sire_core.search.ranking import answer_or_reason
 from sire_core.settings import check_settings, refuse_untrusted, setting
 from sire_core.text.snippets import snippet
 from sire_core.types import PathStep, Unit
-
-if TYPE_CHECKING:
-    from sire_core.protocols import DoubleArray, FloatArray, IntArray, LanguageModel, Ranking, View
 
 _RERANK_INSTRUCTIONS = (
     "The data holds a question and numbered passages. Name the {named} passages that together help most to answer the "
