@@ -39,6 +39,20 @@ def _command(name: str) -> Any:
     return typer.main.get_command(alone)
 
 
+_USUAL_NAMES = {
+    **dict.fromkeys(("search", "find", "retrieve", "context"), "query"),
+    **dict.fromkeys(("answer", "chat"), "ask"),
+    **dict.fromkeys(("build", "create", "ingest", "init", "load"), "index"),
+    **dict.fromkeys(("ls", "list", "show", "cat"), "documents"),
+    **dict.fromkeys(("remove", "rm"), "delete"),
+    **dict.fromkeys(("serve", "ui", "web"), "explore"),
+    **dict.fromkeys(("info", "status"), "stats"),
+    **dict.fromkeys(("verify", "validate"), "check"),
+    **dict.fromkeys(("evaluate", "benchmark"), "eval"),
+}
+"""Commands by the names that other tools have for them."""
+
+
 class _Commands(Mapping[str, Any]):
     """Commands by name, each made when it is looked up."""
 
@@ -76,7 +90,7 @@ class _Group(TyperGroup):
 
 
 def _explain_usage(error: Any) -> None:
-    """Add to an unknown option or argument how a question with a dash or blanks is written."""
+    """Add what was probably meant to an unknown command, option or argument."""
     # Typer has a click of its own or takes the one that is installed: the error is known by what it has.
     takes = (
         {parameter.name for parameter in error.ctx.command.params} if getattr(error, "ctx", None) is not None else ()
@@ -90,6 +104,10 @@ def _explain_usage(error: Any) -> None:
         error.message += f'. A question that begins with a dash goes behind two of them: -- "{error.option_name} ..."'
     elif "unexpected extra argument" in getattr(error, "message", ""):
         error.message += ". Put a question or a value of several words in quotes."
+    elif getattr(error, "message", "").startswith("No such command"):
+        name = error.message.partition("'")[2].partition("'")[0]
+        if name in _USUAL_NAMES:
+            error.message = f"No such command {name!r}. Did you mean `sire {_USUAL_NAMES[name]}`?"
 
 
 def _commands_with(error: Any) -> list[str]:

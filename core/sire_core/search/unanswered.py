@@ -167,7 +167,7 @@ def _read_english(question: str, hits: Sequence[Hit], spoken: Language) -> _Read
     held = list(_words_of_hits(question, hits, stems - _whole_stems(question, spoken, idle), spoken))
     shares = np.array([[word in stems_of_hit for word in words] for stems_of_hit in held], dtype=np.float32)
     spelled = list(dict.fromkeys(word.strip(_MARKS) for word in question.split()))
-    spelled = [word for word in spelled if word not in _BEFORE_NAMES]
+    spelled = [word for word in spelled if word not in _BEFORE_NAMES and not word.isdigit()]
     is_long = len(words) > _FEW_WORDS
     prose = {word for word in spelled if is_everyday(word) or (is_long and word.islower() and is_english(word))}
     names = [word for word in spelled if word not in prose or (word[0].isupper() and word != spelled[0])]

@@ -484,3 +484,8 @@ def test_an_index_that_was_never_finished_is_no_place_for_changes(tmp_path, sour
     said = run("add", tmp_path / "begun", source, code=1).stderr
     assert "never finished" in said
     assert f"sire index SOURCE --to {tmp_path / 'begun'}" in said
+
+
+@pytest.mark.parametrize(("called", "meant"), [("search", "query"), ("ls", "documents"), ("remove", "delete")])
+def test_a_command_by_the_name_that_other_tools_have_for_it_is_named(called, meant):
+    assert f"Did you mean `sire {meant}`?" in run(called, "my-index", code=2).stderr
