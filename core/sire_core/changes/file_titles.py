@@ -16,15 +16,11 @@ if TYPE_CHECKING:
 
 
 class FileTitles:
-    """Follows the titles of files through changes of an index.
+    """Follows the titles of files through changes of an index, which may hold parts that were added before.
 
     Documents with the same `source` (or `file_path`) in their metadata are parts of one file. The title in the front
-    matter of the first part that has one is the title of all parts without a title of their own, as long as it stands
-    in one of them. Only the parts of files that change are read.
-
-    Args:
-        title_key: Metadata key, or keys, of a document's own title.
-        index: Holds parts that were added before; None if there are none.
+    matter of the first part that has one is the title of all parts without a title of their own (under `title_key`), as
+    long as it stands in one of them. Only the parts of files that change are read.
     """
 
     def __init__(self, title_key: str | Sequence[str], index: Index | None = None) -> None:

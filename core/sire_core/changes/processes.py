@@ -44,11 +44,8 @@ class ProcessRunner:
 
     A process is started when a part first needs it and ended by `close`, or when this process ends, however it does. It
     runs nothing of the user's script, so that no `__main__` guard is needed, and leaves Ctrl-C to this process. A part
-    of a process that ended is done again by another one. What cannot be sent there is done here.
-
-    Args:
-        jobs: Number of processes; None takes one for each core that this process may use.
-        part_size: Passages or groups of a part.
+    of a process that ended is done again by another one. What cannot be sent there is done here. There are `jobs` of
+    them, by default one for each core that this process may use; a part has `part_size` passages or groups.
     """
 
     def __init__(self, jobs: int | None = None, part_size: int = 128) -> None:

@@ -37,12 +37,8 @@ class KnownFiles:
     """The list of files that an index folder keeps of what was read into it. Where it is damaged, all files are read.
 
     A file is known if its document is stored as it was read, and its size and times are the same; where only the times
-    differ, its bytes are compared. Only files that are one document, read without any complaint, are noted.
-
-    Args:
-        folder: The index folder; None knows nothing.
-        rules: How files are read and cut. Under other rules nothing is known.
-        stored: `StoredDocument.hash` by document id.
+    differ, its bytes are compared. Only files that are one document, read without any complaint, are noted. Under other
+    `rules` of reading and cutting nothing is known, nor without a folder; `stored` are hashes by document id.
     """
 
     def __init__(self, folder: Path | None, rules: str, stored: Mapping[str, str]) -> None:

@@ -89,11 +89,8 @@ class EvalRows(list[EvalRow]):
 
     def to_csv(self, path: str | Path | None = None, measures: Sequence[str] | None = None) -> str:
         """Return the table as CSV; also written to `path` if there is one."""
-        rows, out = self.table(measures), io.StringIO()
-        writer = csv.DictWriter(out, list(rows[0]) if rows else ["row"], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _number(value, 4) for name, value in row.items()} for row in rows)
-        return _written(out.getvalue(), path)
+        rows = self.table(measures)
+        return _written(_csv(rows, list(rows[0]) if rows else ["row"]), path)
 
     def to_latex(
         self, path: str | Path | None = None, measures: Sequence[str] = ("R@5", "R@10", "nDCG@10", "MRR")
@@ -204,11 +201,7 @@ class EvalRows(list[EvalRow]):
         self.to_csv(folder / "rows.csv")
         self.to_latex(folder / "rows.tex")
         comparisons = [{name: getattr(c, name) for name in Comparison.__slots__} for c in self.compare(measure)]
-        out = io.StringIO()
-        writer = csv.DictWriter(out, Comparison.__slots__, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _number(value, 4) for name, value in row.items()} for row in comparisons)
-        _written(out.getvalue(), folder / "comparisons.csv")
+        _written(_csv(comparisons, Comparison.__slots__), folder / "comparisons.csv")
         files = ["rows.csv", "rows.tex", "comparisons.csv", "qrels.txt"]
         write_qrels(folder / "qrels.txt", {q: grades for row in self[:1] for q, grades in judgements_of(row).items()})
         for number, row in enumerate(self, start=1):
@@ -237,6 +230,14 @@ def _figures(row: EvalRow, measure: str, is_repeated: bool) -> dict[str, float |
     """The mean of a measure, and its standard deviation over repeated builds."""
     deviation = spread(build.mean(measure) for build in row.builds).get("sd")
     return {measure: row.mean(measure), **({f"{measure} sd": deviation} if is_repeated else {})}
+
+
+def _csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _number(value, 4) for name, value in row.items()} for row in rows)
+    return out.getvalue()
 
 
 def _number(value: Any, digits: int) -> Any:

@@ -75,11 +75,7 @@ class _Stanza(NamedTuple):
 
 
 class Preformatted(str):
-    """Text of a `pre` element among the lines of a page.
-
-    Attributes:
-        level: Of the heading above it; 0 for none.
-    """
+    """Text of a `pre` element among the lines of a page; `level` is that of the heading above it, 0 for none."""
 
     __slots__ = ("level",)
     level: int

@@ -30,9 +30,6 @@ async def paraphrase_score(embedder: Embedder) -> float:
     There are 32 questions in English, and 64 sentences to rank: of each question a paraphrase of its answer, and a
     sentence about something else that shares more words with it. Random vectors have .1, words and letters .2, averaged
     vectors of words up to .45, small sentence embedders .65 and more. Takes two calls of the embedder.
-
-    Args:
-        embedder: The embedder, fitted if it can be.
     """
     questions, paraphrases, others = _sentences()
     vectors = await embedder.embed(questions, "query"), await embedder.embed([*paraphrases, *others], "document")

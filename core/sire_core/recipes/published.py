@@ -99,39 +99,25 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True)
 class MainTable:
-    """The main table of a paper.
+    """The main table of a paper."""
 
-    Attributes:
-        tables: Its rows are those of these tables.
-        preset: Of every recipe in it that has a preset of this name.
-        of_set: Other presets by the name of a data set.
-        answer: How questions are answered; empty where the table has no answers.
-    """
-
-    tables: Sequence[str]
-    preset: str = "published"
-    of_set: Mapping[str, str] = field(default_factory=dict)
-    answer: str = ""
+    tables: Sequence[str]  # Its rows are those of these tables
+    preset: str = "published"  # Of every recipe in it that has a preset of this name
+    of_set: Mapping[str, str] = field(default_factory=dict)  # Other presets by the name of a data set
+    answer: str = ""  # How questions are answered; empty where the table has no answers
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Figures, presets and elements that the paper of a recipe prints.
+    """Figures, presets and elements that the paper of a recipe prints."""
 
-    Attributes:
-        rows: Rows of its tables, in the order in which they are shown.
-        presets: Named settings of the recipe.
-        context: Hits that the paper's reader sees.
-        elements: Every element of the paper: what, where in the paper, how to use it, whether it is as published, and
-            the test or command that checks it.
-        main: Its main table.
-    """
-
-    rows: tuple[Ablation, ...] = ()
-    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    context: int = 10
+    rows: tuple[Ablation, ...] = ()  # Rows of its tables, in the order in which they are shown
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # Named settings of the recipe
+    context: int = 10  # Hits that the paper's reader sees
+    # Every element of the paper: what, where in the paper, how to use it, whether it is as published, and the test or
+    # command that checks it
     elements: tuple[tuple[str, str, str, str, str], ...] = ()
-    main: MainTable | None = None
+    main: MainTable | None = None  # Its main table
 
 
 def data_set_name(dataset: str) -> str:

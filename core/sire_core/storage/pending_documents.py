@@ -26,11 +26,8 @@ class PendingDocuments:
     """The latest change of each document: its new content, or None if it is deleted.
 
     Safe between threads and processes. Every change is committed before `put` returns: a record manager that notes a
-    document as indexed must not be wrong because the process ended before the next search.
-
-    Args:
-        open_calls: Gives the open cache of model calls, which holds the changes; None where nothing was built, unless
-            it is told to begin one (`create`).
+    document as indexed must not be wrong because the process ended before the next search. `open_calls` gives the open
+    cache of model calls, which holds the changes; None where nothing was built, unless told to begin one (`create`).
     """
 
     def __init__(self, open_calls: Callable[..., CallStore | None]) -> None:
