@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import Enum
+from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from sire_core.errors import ConfigurationError
@@ -116,8 +118,30 @@ Metadata = Mapping[str, Any]
 """JSON-serialisable values by key. Filters look at the scalar ones."""
 
 
+class PickledTexts:
+    """A dataclass that is pickled with copies of its texts: pickle leaves a second copy, in UTF-8, in every string."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(map(_copied, _values_of(type(self))(self)))  # type: ignore[arg-type] # classes are hashable
+
+
+@cache
+def _values_of(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """Getter of the fields of a dataclass."""
+    return attrgetter(*(entry.name for entry in fields(kind)))
+
+
+def _copied(value: Any) -> Any:
+    """A copy of a string, or of those of a tuple; ASCII is as it is, since it is in UTF-8 already."""
+    if type(value) is str:
+        return value if value.isascii() else value[:1] + value[1:]
+    return tuple(map(_copied, value)) if type(value) is tuple else value
+
+
 @dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(PickledTexts):
     """A piece of a document that was already split; it is not split again.
 
     Attributes:
@@ -138,7 +162,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(PickledTexts):
     """A document to be indexed.
 
     Attributes:
@@ -163,7 +187,7 @@ class Document:
         return tuple(Passage(chunk) if isinstance(chunk, str) else chunk for chunk in self.chunks)
 
 
-class _Text:
+class _Text(PickledTexts):
     """The text of a passage or unit, with its structure and language."""
 
     __slots__ = ()

@@ -81,6 +81,8 @@ class Lists:
 
         Values of a list ascend, before and after; -1 stands for what is gone.
         """
+        if not len(self.values):
+            return new, [column for _, column in columns]
         now, sizes = values[self.values], np.zeros(len(new), dtype=np.int64)
         olds = [column for column, _ in columns]
         if (values < 0).any():

@@ -406,6 +406,7 @@ class IndexWriter:
 
         def prepare() -> None:
             view, recipe = self._reader.latest()
+            trim_memory(view.size)  # the corpus that was built from is gone
             if isinstance(recipe.ranker, PreparedRanker):
                 recipe.ranker.prepare(view.with_runner(runner))
                 trim_memory(view.size)

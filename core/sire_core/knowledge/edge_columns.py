@@ -112,7 +112,7 @@ def _forms(names: Sequence[str]) -> list[tuple[int, ...]]:
 
 
 _DOCUMENTS = 256  # Documents whose edges share a block
-_AT_ONCE = 1 << 16  # Changes that are Python objects at the same time; others are serialized
+_AT_ONCE = 1 << 13  # Changes that are Python objects at the same time; others are serialized
 
 
 class EdgeChange(NamedTuple):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from sire_core.protocols.searching import ContextProvider, Ranker, Selector, VectorIndex
+from sire_core.types import PickledTexts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +47,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkInContext:
+class ChunkInContext(PickledTexts):
     """A chunk and the text before it in the same document (empty at the start)."""
 
     chunk: Chunk

@@ -98,6 +98,8 @@ class EvidenceIndex(WordLists):
     def _read(cls, view: View, boilerplate: bool, before: EvidenceIndex | None) -> EvidenceIndex:
         graph = EntityGraph.of(view)
         passages = PassageWords.of(view, graph.chunk_positions)
+        count_read = len(passages.ids) if before is None else 0  # a change leaves little to return to the system
+        trim_memory(count_read)
         names = EvidenceNames.of(passages, graph, NameKeys.of(view, graph.names.lists))
         text = SpelledText.of(passages)
         in_form = SentenceNames.of(view, passages, graph, names, text).mentions
@@ -106,9 +108,9 @@ class EvidenceIndex(WordLists):
         recurring = _recurring(passages, sources.source)
         if boilerplate:
             recurring[:] = False
+        trim_memory(count_read)
         words = WordLists.of_passages(passages, text, recurring, before)
-        if before is None:
-            trim_memory(len(passages.ids))
+        trim_memory(count_read)
         hidden_words = recurring.repeat(passages.parts["fragments"]["lengths"])
         return _made(passages, graph, names, text, mentions, sources, hidden_words, words)
 

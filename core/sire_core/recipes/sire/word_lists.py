@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sire_core.arrays.grouping import distinct, id_codes, mixed, positions_in, ranges, run_starts
+from sire_core.arrays.grouping import id_codes, mixed, positions_in, ranges, run_starts
 from sire_core.arrays.lists import Lists
 from sire_core.text.languages import ENGLISH
 
@@ -173,7 +173,9 @@ class _NewWords(NamedTuple):
         cls, rows: IntArray, passages: PassageWords, text: SpelledText, recurring: BoolArray, words: HashArray
     ) -> _NewWords:
         fragments, all_sentences = passages.parts["fragments"], passages.parts["sentences"]
-        places = ranges(passages.words.starts[rows], passages.words.lengths(rows))
+        all_words: IntArray | slice = slice(None)  # not copied, unlike places
+        is_first = len(rows) == len(passages.ids)
+        places = all_words if is_first else ranges(passages.words.starts[rows], passages.words.lengths(rows))
         by_passage = passages.parts["headings"]
         names = passages.name_words.chosen(rows)
         headings = passages.headings.chosen(ranges(by_passage.starts()[rows], by_passage.counts[rows]))
@@ -198,8 +200,10 @@ class _NewWords(NamedTuple):
 
 def _numbers_of(vocabulary: Vocabulary, used: Sequence[Int32Array], words: HashArray) -> Int32Array:
     """Number of the stem of each word of a vocabulary that is used; -1 for function words and all others."""
-    rows = distinct(np.concatenate([values.astype(np.int64) for values in used]))
-    rows = rows[vocabulary.stems[rows] != 0]
+    is_used = np.zeros(len(vocabulary), dtype=bool)
+    for values in used:
+        is_used[values] = True
+    rows = np.flatnonzero(is_used & (vocabulary.stems != 0))
     number = np.full(len(vocabulary), -1, dtype=np.int32)
     number[rows] = np.searchsorted(words, vocabulary.stems[rows])
     return number
