@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
 _MAX_LED_TOKENS = 120  # Of code, an item or rows that a colon leads to
+_SIGN = re.compile(r"\**`[^`\w]{1,12}`\**")  # A term of a list that has no word
 _EMPHASIS = "*_` "  # Of Markdown, behind a colon
 _ENDS = FINAL_MARKS + ':\uff1a\u300d\u201d"'  # Of a line that says something by itself
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n")
@@ -100,12 +101,18 @@ def _is_mail(blocks: Sequence[Block]) -> bool:
 
 
 def line_above(text: str, blocks: Sequence[Block], start: int) -> str:
-    """The short line above the paragraph that goes on at `start`, such as the name of a setting; empty without one."""
-    number = next((number for number, block in enumerate(blocks) if block.start < start < block.end), 0)
-    above = blocks[number - 1] if number and blocks[number].kind == PARAGRAPH == blocks[number - 1].kind else None
-    line = block_text(text, above) if above else ""
+    """The short line above the paragraph that goes on at `start`, such as the name of a setting; empty without one.
+
+    A sign in backticks, which is no sentence, stands above the first sentence, too.
+    """
+    number = next((number for number, block in enumerate(blocks) if block.start <= start < block.end), 0)
+    if not number or blocks[number].kind != PARAGRAPH:
+        return ""
+    line, kind, is_first = block_text(text, blocks[number - 1]), blocks[number - 1].kind, start == blocks[number].start
+    if kind == FURNITURE:
+        return line if _SIGN.fullmatch(line) else ""
     is_name = line and len(line) < _MIN_PIECE_CHARS and "\n" not in line and not _ends(line) and line[-1] != ","
-    return line if is_name else ""
+    return line if is_name and kind == PARAGRAPH and not is_first else ""
 
 
 def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:

@@ -302,3 +302,11 @@ def test_limits_are_whole_numbers(value):
     for name in ("max_calls", "max_tokens"):
         with pytest.raises(ConfigurationError, match="whole number"):
             UsageLimits(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("model", "argument", "meant"), [(OpenAIChat, "base_urll", "base_url"), (OpenAIEmbedder, "dimension", "dimensions")]
+)
+def test_a_misspelled_argument_of_a_model_names_the_class_and_what_was_meant(model, argument, meant):
+    with pytest.raises(TypeError, match=rf"{model.__name__}\(\) has no argument '{argument}'; did you mean '{meant}'"):
+        model("a-model", **{argument: None})

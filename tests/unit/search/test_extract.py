@@ -380,6 +380,12 @@ def test_a_sentence_below_the_name_of_a_setting_stands_under_that_name():
     assert "time=#: The default value is 30 seconds." in [one.quoted for one in found]
 
 
+def test_a_sentence_below_a_sign_stands_behind_it():
+    states = "## States\n\n`~`\n\nThe node is powered off now.\n\n`#`\n\nThe node is powered up now."
+    found = extract_sentences("When is the node powered off?", [part("nodes", states, "Nodes > States")])
+    assert found[0].quoted.startswith("`~`: The node is powered off now.")
+
+
 def test_the_value_that_is_asked_for_is_quoted_from_the_list_of_a_setting():
     text = "\n\n".join(
         f"## {name}\n\n- Units: seconds\n- Default: {value}\n- Minimum: 1\n\nTime for which a {thing} is kept open."

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 from typing_extensions import Unpack
 
-from sire_core.arguments import lists_options
+from sire_core.arguments import explains_keywords, lists_options
 from sire_core.errors import ConfigurationError, ModelError, UnusableAnswerError
 from sire_core.models.answer_parsing import schema_hint, schema_name, strict_json_schema
 from sire_core.models.base import AnswerParts, CheckedModel
@@ -171,6 +171,7 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
         ConfigurationError: The `openai` package is missing, or a setting is invalid.
     """
 
+    @explains_keywords()
     @lists_options(ServerOptions)
     def __init__(
         self,

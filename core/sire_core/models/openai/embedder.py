@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import Unpack
 
-from sire_core.arguments import lists_options
+from sire_core.arguments import explains_keywords, lists_options
 from sire_core.errors import ConfigurationError
 from sire_core.models.embedding import BatchError, TextError, check_vectors
 from sire_core.models.openai.endpoint import OpenAIEndpoint, RequestForm, ServerOptions
@@ -50,6 +50,7 @@ class OpenAIEmbedder(OpenAIEndpoint):
         ConfigurationError: The `openai` package is missing, or a setting is invalid.
     """
 
+    @explains_keywords()
     @lists_options(ServerOptions)
     def __init__(
         self,
