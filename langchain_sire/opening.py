@@ -70,7 +70,7 @@ def make_index(
 
 
 def read_search(folder: str | os.PathLike[str] | None, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Search options that a folder stores, without those that are given as fields or in `search_kwargs`."""
+    """Search options that a folder stores, without those that are given as fields (or None) or in `search_kwargs`."""
     words = {SPELLINGS.get(word, word) for word in (*fields, *(fields.get("search_kwargs") or ()))}
     return SETTINGS.search_options(folder, words)
 

@@ -288,7 +288,8 @@ class SireRetriever(DocumentIndex):
             embedding: The embedder that the index was built with; not needed for the default and for named embedders.
             **options: As in `from_documents`: `llm` for recipes that call a model during a search, and for adding
                 documents later; `recipe`, another one of the folder. Defaults of `k`, `filter`, `returns`, `as_of`,
-                `title_key` and `chunker` are the values that `from_documents` or `save` stored.
+                `title_key` and `chunker` are the values that `from_documents` or `save` stored; `filter=None` and
+                `as_of=None` search everything again.
 
         Raises:
             IndexMissingError: There is no index.
@@ -327,7 +328,7 @@ class SireRetriever(DocumentIndex):
         # An index has its model as `llm`.
         field_names = [name for name in cls.model_fields if name not in ("index", "llm")]
         index, fields = open_index(called, arguments, field_names)
-        retriever = cls(index=index, **{**read_search(index.path, fields), **fields})
+        retriever = cls(index=index, **{**read_search(index.path, arguments), **fields})
         retriever._is_writer = is_writer
         return retriever
 

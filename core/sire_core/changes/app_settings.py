@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,10 @@ from sire_core.storage.plain_files import read_optional, write_checked
 
 if TYPE_CHECKING:
     import os
+
+
+_HIDING = {"filter", "filters", "as_of"}
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +36,14 @@ class AppSettings:
         return read_optional(folder, self.file)
 
     def search_options(self, folder: str | os.PathLike[str] | None, other_than: Collection[str]) -> dict[str, Any]:
-        """Options of a search without some, which are given."""
-        return {
-            name: value for name, value in self.read(folder).items() if name in self.search and name not in other_than
-        }
+        """Options of a search without some, which are given; a warning names those that hide documents."""
+        stored = self.read(folder)
+        options = {name: stored[name] for name in self.search if name in stored and name not in other_than}
+        for name in _HIDING & options.keys():
+            _logger.warning(
+                "%s was built with %s=%r, which applies; %s=None drops it.", folder, name, options[name], name
+            )
+        return options
 
     def chunker(self, folder: str | os.PathLike[str] | None) -> SentenceChunker | None:
         """Chunker of documents that retrievers added; None if none was stored."""

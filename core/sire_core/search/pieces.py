@@ -35,6 +35,7 @@ _PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
 _MAX_LED_TOKENS = 120  # Of code, an item or rows that a colon leads to
 _SIGN = re.compile(r"\**`[^`\w]{1,12}`\**")  # A term of a list that has no word
 _EMPHASIS = "*_` "  # Of Markdown, behind a colon
+_NAMED_VALUE = re.compile(r"[^:\n]{1,40}: [^\n]+")
 _ENDS = FINAL_MARKS + ':\uff1a\u300d\u201d"'  # Of a line that says something by itself
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n")
 
@@ -140,10 +141,11 @@ def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
 
 
 def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
-    """Sentences, rows and code of blocks; a short line that ends without a mark goes with what follows."""
+    """Sentences, rows and code of blocks; a short line that says nothing by itself goes with what follows."""
     names, is_mail = set(title_path(title)), _is_mail(blocks)
     short: Piece | None = None
     lead = header = (0, 0)
+    led = ""
     for number, block in enumerate(blocks):
         if block.kind in (HEADING, FURNITURE, FIELD):
             short, lead = None, (0, 0)
@@ -151,13 +153,15 @@ def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece
         if block.kind == ROW and block.level:
             header = (block.start, block.end)
             continue
-        lead = lead if block.kind in (ITEM, CODE) else (0, 0)
+        led = led or block.kind
+        lead = lead if block.kind in (led, CODE) and led in (ITEM, CODE) else (0, 0)
         whole = Piece(block.start, block.end, block.kind, _headings_above(blocks, number, text, names))
         spans = [(block.start, block.end)] if block.kind == ROW else sentence_spans(text, whole)
         if block.kind == CODE:
             spans = list(spans_of(text, block.start, block.end, _PIECE_CHARS, _MAX_PIECE_CHARS))
         for start, end in spans:
-            piece = whole._replace(start=start, end=end, header=header if block.kind == ROW else lead)
+            above = header if block.kind == ROW else lead if block.kind == CODE or start == block.start else (0, 0)
+            piece = whole._replace(start=start, end=end, header=above)
             if short is not None and short.headings == piece.headings and not (is_mail and block.kind == QUOTE):
                 piece = piece._replace(start=short.start)
             is_short = block.kind == PARAGRAPH and end - piece.start < _MIN_PIECE_CHARS and not _ends(text[start:end])
@@ -165,14 +169,14 @@ def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece
             if not is_short and any(map(str.isalnum, text[start:end])):
                 yield piece
         if block.kind != CODE and _leads_on(text[block.start : block.end]):
-            lead = spans[-1]
+            lead, led = spans[-1], ""
     if short is not None:
         yield short
 
 
 def _ends(line: str) -> bool:
-    """True if a line says something by itself."""
-    return line.rstrip(_EMPHASIS)[-1:] in _ENDS
+    """True if a line says something by itself: with a final mark, or a value behind its name (`Default: 60`)."""
+    return line.rstrip(_EMPHASIS)[-1:] in _ENDS or _NAMED_VALUE.fullmatch(line) is not None
 
 
 def _leads_on(text: str) -> bool:

@@ -239,7 +239,7 @@ def _is_value(question: str, asking: AskingRules, candidates: Candidates) -> Boo
     """True for items that name a value which a question asks for, `[sentences]`."""
     question_stems, is_value = stems(question, candidates.spoken), []
     for position, piece in enumerate(candidates.pieces()):
-        item = _VALUE.match(candidates.text(position)) if piece.kind == ITEM else None
+        item = _VALUE.match(candidates.text(position)) if piece.kind in (ITEM, PARAGRAPH) else None
         labels = [item[1]] if item else _LABEL.findall(candidates.text(position)) if piece.kind == PARAGRAPH else []
         is_few = not item and len(labels) < _MIN_LABELS
         is_value.append(not is_few and any(asking.is_value_asked(question, question_stems, one) for one in labels))

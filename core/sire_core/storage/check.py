@@ -46,11 +46,12 @@ class Finding:
     advice: str  # What to do
 
 
-def check_folder(path: Path) -> list[Finding]:
+def check_folder(path: str | os.PathLike[str]) -> list[Finding]:
     """Read everything in an index folder and compare it with its checksums.
 
     What is found while a writer changes the files is looked at again; damage is what stays.
     """
+    path = Path(path)
     before = _stamp(path)
     findings = _findings(path)
     for _ in range(_TRIES):

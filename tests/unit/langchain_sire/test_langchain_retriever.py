@@ -249,3 +249,17 @@ async def test_a_copy_is_saved_in_a_new_folder_only(documents, question, tmp_pat
     assert await loaded.ainvoke(question, k=5) == loaded.invoke(question)[:5] == retriever.invoke(question, k=5)
     with pytest.raises(StorageError, match="Name a new folder"):
         retriever.save(tmp_path / "b")
+
+
+def test_a_stored_filter_is_named_and_dropped_by_none(tmp_path, caplog):
+    mails = [Document("Ferries sail at noon.", id="mail", metadata={"kind": "mail", "date": "2026-01-01"})]
+    stored = {"filter": {"kind": "mail"}, "as_of": "2026-05-01"}
+    SireRetriever.from_documents(mails, path=tmp_path / "ix", **stored).index.close()
+    loaded = SireRetriever.load(tmp_path / "ix")
+    loaded.add_documents([Document("Ferries wait.", id="note", metadata={"kind": "note", "date": "2026-09-01"})])
+    assert [found.id for found in loaded.invoke("ferries")] == ["mail"]
+    assert "filter=None drops it" in caplog.text
+    assert "as_of=None drops it" in caplog.text
+    loaded.index.close()
+    whole = SireRetriever.load(tmp_path / "ix", filter=None, as_of=None)
+    assert sorted(found.id for found in whole.invoke("ferries")) == ["mail", "note"]

@@ -528,6 +528,16 @@ TEXTS = {
          part("tide", f"The lock of Orr might show boats this:\n\n```\n{'tide = 1 ' * 60}\n```", "Locks > Tide")],
         ["Boats authenticate at the lock of Orr with this:\n    boats {\n      key = orr\n    }"],
     ),
+    "the default of the setting that is asked for, which a heading follows": (
+        "What is the default value of gate_wait?",
+        [part("conf", "### gate_wait\n\nTime for which a gate stays open.\n\nDefault: `60`\n\nNotes:\n\n### boat_wait\n\nTime of a berth.", "Conf > Lock")],
+        ["Time for which a gate stays open. Default: 60"],
+    ),
+    "what a colon leads to, and not what stands behind that": (
+        "How are fresh zone files copied?",
+        [part("zone", "Freeze the zone. That is done similarly:\n\n```\nrndc freeze\n```\n\n2. Copy the fresh zone files into the folder of zones.", "Zones > Import")],
+        ["Copy the fresh zone files into the folder of zones."],
+    ),
     "what a mail says, not what it cites, behind one name": (
         "On which shelf is the spare part?",
         [hit("mail", "From: Tomas\nTo: Ines\n\nTake the spare part from the shelf before Friday.\n\nTomas\n\n"
