@@ -313,6 +313,11 @@ def require_built(files: IndexFiles) -> None:
                 f"The index in {name} is being built by another process for the first time. Nothing can be searched "
                 "before that has finished: wait, and ask again."
             )
+        if files.folder is not None and not files.folder.path.exists():
+            raise IndexMissingError(
+                f"There is no folder {name}: nothing was built there, or it was deleted or moved. Open it where it is "
+                "now, or build it: Index.build(documents), or `sire index FOLDER --to DIR`."
+            )
         raise IndexMissingError(
             f"The index in {name} is empty: nothing was built, or the build did not finish. Build it (again): "
             "Index.build(documents), or `sire index FOLDER --to DIR`. What was finished is kept."

@@ -26,7 +26,7 @@ from langchain_sire import (
     question_of,
 )
 from sire_core import Index
-from sire_core.errors import ConfigurationError, CorpusError, QueryError, StorageError
+from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, QueryError, StorageError
 from sire_core.testing.doubles import HashEmbedder
 from support.langchain_chat import model
 from support.langchain_runs import Runs, asking
@@ -263,3 +263,11 @@ def test_a_stored_filter_is_named_and_dropped_by_none(tmp_path, caplog):
     loaded.index.close()
     whole = SireRetriever.load(tmp_path / "ix", filter=None, as_of=None)
     assert sorted(found.id for found in whole.invoke("ferries")) == ["mail", "note"]
+
+
+def test_a_search_says_that_the_folder_was_moved_away(tmp_path):
+    SireRetriever.from_documents([Document("Ferries sail at noon.", id="mail")], path=tmp_path / "ix").index.close()
+    opened = SireRetriever.load(tmp_path / "ix")
+    (tmp_path / "ix").rename(tmp_path / "elsewhere")
+    with pytest.raises(IndexMissingError, match="deleted or moved"):
+        opened.invoke("ferries")
