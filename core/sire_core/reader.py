@@ -345,7 +345,7 @@ class Reader:
         return FollowedIndex(vectors, partial(self._pending_units.ids, owners))
 
     def _embedder(self, manifest: Manifest) -> Any:
-        from sire_core.models.embedders import lacks_state, restore
+        from sire_core.models.embedders import lacks_state, other_embedder, restore
 
         if not manifest.embedder:  # nothing was ever embedded
             return None
@@ -358,10 +358,7 @@ class Reader:
                 "file, give the documents again (sire index or sire sync), or run sire reembed DIR --embedder lexical."
             )
         if embedder.fingerprint != manifest.embedder:
-            raise EmbedderMismatchError(
-                f"This index was built with the embedder {manifest.embedder}, not with {embedder.fingerprint}. "
-                "Give that one, or build into another folder."
-            )
+            raise other_embedder(manifest.embedder, embedder.fingerprint, manifest.embedder_spec or "")
         return embedder
 
     # --- what the index contains ------------------------------------------------------------------------------------

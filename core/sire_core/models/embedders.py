@@ -63,14 +63,21 @@ def resolve_embedder(spec: str | Embedder | None) -> Embedder:
     raise ConfigurationError(f"{kind_of(spec)} is no embedder; use {EMBEDDER_FORMS}")
 
 
+def other_embedder(before: str, now: str, spec: str = "") -> EmbedderMismatchError:
+    """The error about an embedder that is not the one of the index; with a spec the index makes its own by itself."""
+    spec = spec or ("lexical" if before.startswith("lexical") else "")
+    by_itself = f" (leave the embedder out, or name it: {spec!r})" if spec else ""
+    return EmbedderMismatchError(
+        f"This index was built with the embedder {before}, not with {now}. Give that one{by_itself}, build into "
+        "another folder, or change the vectors: sire reembed DIR --embedder NAME."
+    )
+
+
 def refuse_other_embedder(before: str, embedder: Embedder) -> None:
     """Refuse an embedder that is not the one of the index, by its fingerprint; an empty one takes any."""
     fitted = hasattr(embedder, "from_state") and embedder.fingerprint.split(":", 1)[0] == before.split(":", 1)[0]
     if before and embedder.fingerprint != before and not fitted:
-        raise EmbedderMismatchError(
-            f"This index was built with the embedder {before}, not with {embedder.fingerprint}. "
-            "Give that one, or build into another folder."
-        )
+        raise other_embedder(before, embedder.fingerprint)
 
 
 def _by_name(spec: str) -> Embedder:

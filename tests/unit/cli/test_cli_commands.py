@@ -239,7 +239,7 @@ def test_mistakes_are_explained_in_a_line(searched, words, code, message):
         ("index {docs} --to {docs}/corpus.jsonl", "corpus.jsonl is no folder. Name another place."),
         ("index {docs} --to {docs}/.. --runner nope", "runner is 'local', 'processes'"),
         ("index {docs} --to {docs}/..", "is not an index and not empty"),
-        ("index {docs} --to {ix} --embedder st:nope", "Give that one, or build into another folder"),
+        ("index {docs} --to {ix} --embedder st:nope", "build into another folder"),
         ("index {docs} --dry-run --set nope=1", "There is no setting 'nope'"),
         ("index {docs} --dry-run --to {docs}/corpus.jsonl", "corpus.jsonl is no folder"),
         ("estimate {docs} --llm m --to {docs}/corpus.jsonl", "corpus.jsonl is no folder"),
