@@ -130,7 +130,7 @@ def refused(names: Sequence[str]) -> None:
                 found = list(zip(questions, index.search_many(questions, extracts.PASSAGES), strict=True))
                 values = []
                 for unanswered.MIN_SHARE in SHARES:
-                    values.append(100 * fmean(not unanswered.judge_hits(*one)[1] for one in found))
+                    values.append(100 * fmean(not unanswered.judge_hits(*one).is_answered for one in found))
                 print(f"| {name} | {other} | {' | '.join(f'{value:.0f}' for value in values)} |", flush=True)
 
 

@@ -99,8 +99,8 @@ def refusals(language: str) -> list[float]:
         for is_there in (True, False):
             texts = [row["question"] for row in questions if (row["supporting"][0] in indexed) == is_there][::4]
             judged = [judge_hits(*pair) for pair in zip(texts, index.search_many(texts, RANKS), strict=True)]
-            values.append(100 * fmean(not is_answered for _, is_answered in judged))
-            values.append(100 * fmean(bool(note) for note, _ in judged))
+            values.append(100 * fmean(not one.is_answered for one in judged))
+            values.append(100 * fmean(bool(one.note) for one in judged))
     return values
 
 

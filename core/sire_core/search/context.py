@@ -31,9 +31,10 @@ from sire_core.search.pieces import PassagePieces, Piece, passage_pieces, senten
 from sire_core.search.search_options import check_count
 from sire_core.search.validity import version
 from sire_core.settings import read_toml
+from sire_core.text.asking import asking_rules
 from sire_core.text.languages import Language, language_among
 from sire_core.text.snippets import stems
-from sire_core.text.words import count_tokens, uncontracted
+from sire_core.text.words import count_tokens
 from sire_core.types import Hit
 
 if TYPE_CHECKING:
@@ -282,7 +283,7 @@ def score_function(rerank: Reranker, milliseconds: int = 0) -> ScoreTexts | None
 def _features(
     question: str, part: str, spoken: Language, passages: Sequence[RankedPassage], read: Sequence[PassagePieces]
 ) -> DoubleArray:
-    question_stems = sorted(stems(uncontracted(question) if spoken.is_english else question, spoken))
+    question_stems = sorted(stems(asking_rules(spoken).without_contractions(question), spoken))
     rows = [
         (passage, each.words[number], each, number)
         for passage, each in enumerate(read)

@@ -21,7 +21,7 @@ from sire_core.search.context import are_parts
 from sire_core.search.name_links import NameLinks
 from sire_core.search.pieces import line_above
 from sire_core.search.scored_sentences import FEATURES, ROW_WITHIN, TERM, ScoredSentences
-from sire_core.search.unanswered import judge_hits, unquoted_note
+from sire_core.search.unanswered import judge_hits
 from sire_core.settings import read_toml
 from sire_core.text.snippets import Sentence, cut_around, identifiers, read_sentences, stems
 from sire_core.text.words import count_tokens, joined_parts
@@ -86,11 +86,11 @@ def extract_sentences(question: str, hits: Sequence[Hit], max_tokens: int = MAX_
 
 def extract_with_note(question: str, hits: Sequence[Hit], max_tokens: int = MAX_TOKENS) -> tuple[list[Extract], str]:
     """The sentences of `extract_sentences`, and the note of `unanswered_note`; the hits are judged once."""
-    note, is_answered = judge_hits(question, hits)
-    if not is_answered:
-        return [], note
+    judged = judge_hits(question, hits)
+    if not judged.is_answered:
+        return [], judged.note
     quotes = _best_sentences(question, hits, max_tokens)
-    return quotes, note or unquoted_note(question, [hits[number - 1] for number in {quote.hit for quote in quotes}])
+    return quotes, judged.note or judged.note_of([quote.hit - 1 for quote in quotes])
 
 
 def _best_sentences(question: str, hits: Sequence[Hit], max_tokens: int) -> list[Extract]:
@@ -160,7 +160,7 @@ def _beside(scored: ScoredSentences, position: int) -> Iterator[tuple[int, float
 def _between(scored: ScoredSentences, position: int, chosen: Sequence[int]) -> Iterator[int]:
     """Single sentences between a chosen one and another of its paragraph."""
     for other in (position - 2, position + 2):
-        if other in chosen and scored.run_on(min(position, other), max(position, other)):
+        if other in chosen and scored.in_one_paragraph(min(position, other), max(position, other)):
             yield (position + other) // 2
 
 

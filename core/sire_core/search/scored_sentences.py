@@ -18,7 +18,7 @@ from sire_core.search.pieces import Piece
 from sire_core.text.asking import AskingRules, asking_rules
 from sire_core.text.languages import language_among
 from sire_core.text.snippets import identifiers, stems
-from sire_core.text.words import UNSPACED, find_words, uncontracted
+from sire_core.text.words import UNSPACED, find_words
 
 if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, DoubleArray
@@ -52,7 +52,7 @@ TERM = re.compile(r"[-*+\s]*[^:\n]{1,60}(?:[:\n]|\Z)")
 """The first words of an item or paragraph that says what it is about: `SuspendTime: Nodes are ...`."""
 
 _VALUE = re.compile(r"[-*+\s]*([^:\n]{1,40}): ?[^\n]{1,60}\Z")
-"""An item that names a value: `Default: 60 s`."""
+"""An item or paragraph that names a value: `Default: 60 s`."""
 _LABEL = re.compile(r"(?<!\S)([A-Z][a-z]{2,20}): ")
 _MIN_LABELS = 2  # Of a paragraph that names values: `Syntax: TimeoutIdle SECONDS Default: 600`
 
@@ -67,7 +67,7 @@ class ScoredSentences:
         numbers: Number of each hit that is read, from 1.
         candidates: The sentences.
         parts: Features for each part of the question, `[sentences, len(FEATURES)]`.
-        is_value: True for items that name a value which is asked for: `Default: 60`, `[sentences]`.
+        is_value: True for items and paragraphs that name a value which is asked for: `Default: 60`, `[sentences]`.
         is_open: True for sentences that may be quoted, `[sentences]`.
     """
 
@@ -86,7 +86,7 @@ class ScoredSentences:
         numbers = numbers or list(range(1, len(hits) + 1))
         passages = ranked(hits[number - 1] for number in numbers)
         asking = asking_rules(language_among(question, (hit.unit.language for hit in hits)))
-        question = uncontracted(question) if asking.spoken.is_english else question
+        question = asking.without_contractions(question)
         every = [Candidates.of(question, passages, by_sentence=True, part=part) for part in asking.parts(question)]
         own = _own_features(question, asking, every[0])
         parts = [np.concatenate([one.features[:, :5], own], axis=1) for one in every]
@@ -112,7 +112,7 @@ class ScoredSentences:
             self.candidates.read[self.candidates.owner[position]].tokens[self.candidates.number[position]], _MAX_TOKENS
         )
 
-    def run_on(self, first: int, second: int) -> bool:
+    def in_one_paragraph(self, first: int, second: int) -> bool:
         """True if two sentences stand in one paragraph or item of a list."""
         (row, before), (other, after) = self.piece(first), self.piece(second)
         text = self.candidates.read[row].text
@@ -122,7 +122,7 @@ class ScoredSentences:
     def first_of_paragraph(self, position: int) -> int:
         """The sentence that a sentence's paragraph begins with; of a row the row itself."""
         first = position
-        while first and self.piece(position)[1].kind != ROW and self.run_on(first - 1, first):
+        while first and self.piece(position)[1].kind != ROW and self.in_one_paragraph(first - 1, first):
             first -= 1
         return first
 
@@ -144,7 +144,7 @@ class ScoredSentences:
         return "\n\n" not in each.text[first.end : second.start]
 
     def values_beside(self, position: int) -> list[int]:
-        """Items of a sentence's section that name a value which is asked for."""
+        """Items and paragraphs of a sentence's section that name a value which is asked for."""
         row, piece = self.piece(position)
         items = ((other, *self.piece(other)) for other in np.flatnonzero(self.is_value & self.is_open).tolist())
         return [other for other, owner, item in items if (owner, item.headings) == (row, piece.headings)]
@@ -236,14 +236,22 @@ def _is_related(parts: Sequence[DoubleArray]) -> BoolArray:
 
 
 def _is_value(question: str, asking: AskingRules, candidates: Candidates) -> BoolArray:
-    """True for items that name a value which a question asks for, `[sentences]`."""
-    question_stems, is_value = stems(question, candidates.spoken), []
-    for position, piece in enumerate(candidates.pieces()):
-        item = _VALUE.match(candidates.text(position)) if piece.kind in (ITEM, PARAGRAPH) else None
-        labels = [item[1]] if item else _LABEL.findall(candidates.text(position)) if piece.kind == PARAGRAPH else []
-        is_few = not item and len(labels) < _MIN_LABELS
-        is_value.append(not is_few and any(asking.is_value_asked(question, question_stems, one) for one in labels))
-    return np.array(is_value, dtype=bool)
+    """True for items and paragraphs that name a value which a question asks for, `[sentences]`."""
+    question_stems = stems(question, candidates.spoken)
+    labels = (_labels(candidates.text(n), piece.kind) for n, piece in enumerate(candidates.pieces()))
+    return np.array(
+        [any(asking.is_value_asked(question, question_stems, one) for one in each) for each in labels], bool
+    )
+
+
+def _labels(text: str, kind: str) -> Sequence[str]:
+    """Names of the values in an item or a paragraph: one that is nothing else, or several side by side."""
+    if kind not in (ITEM, PARAGRAPH):
+        return ()
+    if only := _VALUE.match(text):
+        return (only[1],)
+    several = _LABEL.findall(text)
+    return several if len(several) >= _MIN_LABELS else ()
 
 
 def _subjects(candidates: Candidates) -> Iterator[frozenset[str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -66,25 +66,32 @@ _DEGREE = re.compile(r"(?i)(?<=\bhow )(?:long|far|old|tall|high|deep|large|big|f
 
 def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
     """A warning if hits hardly answer a question or lack names of it; else empty."""
-    return judge_hits(question, hits)[0]
+    return judge_hits(question, hits).note
 
 
-def unquoted_note(question: str, quoted: Sequence[Hit]) -> str:
-    """A warning if no hit that is quoted has a name of the question; other hits may have it."""
-    read = _read_question(question, quoted)
-    named = [word for word in read.lacking(read.missing) if word in read.proper] if read else []
-    return _not_mentioned("quoted passage", named) if named else ""
+class JudgedHits(NamedTuple):
+    """Hits of a question, judged by `judge_hits`."""
+
+    note: str  # The warning; else empty
+    is_answered: bool  # Whether a hit has enough of the question to be quoted
+    read: _ReadQuestion | None
+
+    def note_of(self, quoted: Sequence[int]) -> str:
+        """A warning if none of the hits that are quoted, numbered from 0, has a name of the question."""
+        read = self.read
+        named = [word for word in read.lacking(read.missing(quoted)) if word in read.proper] if read and quoted else []
+        return _not_mentioned("quoted passage", named) if named else ""
 
 
-def judge_hits(question: str, hits: Sequence[Hit]) -> tuple[str, bool]:
-    """The warning, and whether a hit has enough of the question to be quoted; it may lack a name."""
+def judge_hits(question: str, hits: Sequence[Hit]) -> JudgedHits:
+    """Judge whether a hit has enough of the question to be quoted; it may lack a name, of which the note warns."""
     read = _read_question(question, hits)
     if read is None:
-        return "", True
+        return JudgedHits("", is_answered=True, read=None)
     if not len(read.words):
-        return _NO_WORDS, False
+        return JudgedHits(_NO_WORDS, is_answered=False, read=read)
     note, is_answered = read.judgement()
-    return note if is_answered else f"{_REFUSED} {note}".rstrip(), is_answered
+    return JudgedHits(note if is_answered else f"{_REFUSED} {note}".rstrip(), is_answered, read)
 
 
 def _not_mentioned(holder: str, words: Sequence[str]) -> str:
@@ -115,10 +122,9 @@ class _ReadQuestion:
     max_weight: float = inf  # Of all words together
     second_hit: float = 0.0  # How much words count that only a second hit has
 
-    @property
-    def missing(self) -> set[str]:
-        """Content words that no hit has."""
-        lacked = (self.weights > 0) & ~self.shares.any(axis=0)
+    def missing(self, hits: Sequence[int] | slice = slice(None)) -> set[str]:
+        """Content words that none of some hits has, or none at all."""
+        lacked = (self.weights > 0) & ~self.shares[hits].any(axis=0)
         return {self.words[number] for number in np.flatnonzero(lacked).tolist()}
 
     def lacking(self, missing: set[str]) -> list[str]:
@@ -134,7 +140,7 @@ class _ReadQuestion:
         best = (shares @ weights + self.second_hit * added).max()
         enough = min(weights.sum(), self.max_weight)
         is_answered = bool(best >= self.sure_share * enough or best >= self.min_share() * enough)
-        missing, counted = self.missing, np.count_nonzero(weights)
+        missing, counted = self.missing(), np.count_nonzero(weights)
         named = [word for word in self.lacking(missing) if len(missing) * _MANY >= counted or word in self.names]
         if named:
             return _not_mentioned("hit", named), is_answered

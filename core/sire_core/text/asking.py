@@ -38,12 +38,16 @@ class AskingRules:
     def searched_text(self, question: str) -> str:
         """A question without halves of contractions, or the words that ask where they make pairs with other letters."""
         if self.words.get("inside") != "pairs":
-            return uncontracted(question) if self.spoken.is_english else question
+            return self.without_contractions(question)
         text = self._pattern("ask", "person", "place", "date").sub(" ", question)
         letters = self.words.get("grammar")
         if not letters or not re.search(rf"[^\W{letters}]", text):
             return text
         return re.sub(f"([{letters}])[{letters}]*([{letters}])", r"\1 \2", text)
+
+    def without_contractions(self, question: str) -> str:
+        """An English question in which "aren't" is "are" and "I'm" is "I"; any other as it is."""
+        return uncontracted(question) if self.spoken.is_english else question
 
     def content_words(self, question: str) -> list[str]:
         """Words of a question, each once, without those that ask, function words and pairs with particles."""
