@@ -51,7 +51,7 @@ from langchain_sire.options import (
     SearchKwargs,
     StoreSearchOptions,
 )
-from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, check_search_type, cosines, diverse
+from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, check_search_type, diverse, scored_by_cosine
 from sire_core.arguments import lists_options, named
 from sire_core.changes.app_settings import reading_settings, search_settings
 from sire_core.changes.file_titles import FileTitles
@@ -105,7 +105,7 @@ class SireRetriever(DocumentIndex):
         context_options: A reranker of blocks, or another way to count tokens; see `ContextOptions`.
         search_type: As in `as_retriever` of a vector store: `similarity`, the recipe's order; `mmr`, those of the
             recipe's best that are unlike one another; `similarity_score_threshold`, only documents with at least this
-            cosine similarity to the question. `max_tokens` needs `similarity`.
+            cosine similarity to the question, which is their score then. `max_tokens` needs `similarity`.
         search_kwargs: `k`, `filter`, `returns`, `recipe`, `as_of` and `max_tokens`; `fetch_k` and `lambda_mult` with
             `mmr`; `score_threshold` with `similarity_score_threshold`.
         title_key: Metadata key with the title of added documents, or a list of keys with its headings, outermost first,
@@ -382,9 +382,7 @@ class SireRetriever(DocumentIndex):
         hits = await self._ranked(query, search)
         if self.search_type == "similarity":
             return hits
-        similarities = await cosines(index, query, hits)
-        pairs = zip(hits, similarities, strict=True)
-        return [hit for hit, similarity in pairs if similarity >= kwargs["score_threshold"]]
+        return [h for h in await scored_by_cosine(index, query, hits) if h.score >= kwargs["score_threshold"]]
 
     async def ranked(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
         """Hits in the recipe's order, whatever the `search_type`."""

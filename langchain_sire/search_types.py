@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-import numpy as np
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sire.options import SearchType
@@ -53,13 +52,9 @@ def _is_share(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
 
 
-async def cosines(index: Index, query: str, hits: Sequence[Hit]) -> list[float]:
-    """Cosine similarities of hits to a question, at least 0."""
-    if not hits:
-        return []
-    question, vectors = await (await index.asnapshot()).vectors(query, hits)
-    similarities: list[float] = np.clip(vectors @ question, 0.0, 1.0).tolist()
-    return similarities
+async def scored_by_cosine(index: Index, query: str, hits: Sequence[Hit]) -> list[Hit]:
+    """Hits scored by their cosine similarity to a question, at least 0."""
+    return await (await index.asnapshot()).scored_by_cosine(query, hits) if hits else []
 
 
 async def diverse(index: Index, query: str, hits: Sequence[Hit], k: int, lambda_mult: float) -> list[Hit]:

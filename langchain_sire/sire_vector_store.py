@@ -20,7 +20,7 @@ from langchain_sire.embeddings import EmbeddingLike, LangChainEmbedder
 from langchain_sire.opening import SPELLINGS
 from langchain_sire.options import OpenOptions, SearchType, StoreArguments, StoreOptions, StoreSearchOptions
 from langchain_sire.retriever import SEARCH, SireRetriever
-from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, OPTIONS, cosines, diverse
+from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, OPTIONS, diverse, scored_by_cosine
 from sire_core.arguments import check_choice, lists_options, named
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index, warn_of_no_documents
@@ -37,7 +37,8 @@ class SireVectorStore(VectorStore):
     Documents come back as they were added, so `ParentDocumentRetriever`, `MultiVectorRetriever` and similar classes
     work; with `provenance=True` they have `metadata["sire"]`, as those of `SireRetriever`. Scores are those of the
     recipe. A relevance score, as used by `similarity_score_threshold`, is the cosine similarity between a document and
-    the question, at least 0. Searches take `filter`, `returns`, `as_of` and `recipe`, as `SireRetriever` does.
+    the question, at least 0; it is `metadata["sire"]["score"]` then. Searches take `filter`, `returns`, `as_of` and
+    `recipe`, as `SireRetriever` does.
 
     Args:
         embedding: LangChain `Embeddings` or an `Embedder`; None means what the folder was built with, or the default,
@@ -204,8 +205,8 @@ class SireVectorStore(VectorStore):
         self, query: str, k: int = 4, **kwargs: Any
     ) -> list[tuple[Document, float]]:
         hits = await self._hits(query, k, kwargs)
-        similarities = await cosines(self._searched(kwargs), query, hits)
-        return [(self._document(hit), cosine) for hit, cosine in zip(hits, similarities, strict=True)]
+        hits = await scored_by_cosine(self._searched(kwargs), query, hits)
+        return [(self._document(hit), float(hit.score)) for hit in hits]
 
     def max_marginal_relevance_search(
         self,

@@ -40,6 +40,7 @@ from sire_core.metadata_values import lost_types, plain_value, restored
 from sire_core.reason import RetrieverSource
 from sire_core.reason.searchers import ForeignHit, foreign_hit
 from sire_core.search.context import Evidence
+from sire_core.text.words import count_tokens
 from sire_core.types import Document, Hit, Passage, Unit, UnitKind, digest, to_uuid
 
 Metadatas = Union[Sequence[Mapping[str, Any]], None]
@@ -404,6 +405,7 @@ def _about_first_node(document: Document) -> dict[str, Any]:
 PROVENANCE_KEYS = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids", "sire_differing", "sire_path")
 """Metadata keys that we add, neither embedded nor shown to models; lists are JSON texts in vector stores."""
 
+MAX_VALUE_TOKENS = 8  # Of metadata that models read with a quote; paths, addresses and summaries are longer
 _LEAST = 1e-6
 _encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make one per call
 
@@ -490,10 +492,12 @@ def to_scored_node(hit: Hit) -> NodeWithScore:
 def evidence_node(evidence: Evidence) -> NodeWithScore:
     """The quoted part of a passage as a node with the id, metadata and relationships of the whole one.
 
-    `metadata["sire_spans"]` and the character offsets of the node say where the quotes stand.
+    `metadata["sire_spans"]` and the character offsets of the node say where the quotes stand. Models do not read long
+    values of the metadata.
     """
-    scored = node_of(evidence.hit if isinstance(evidence.hit, ForeignHit) else evidence.cut_hit())
-    node, spans = scored.node, evidence.spans
+    hit = evidence.hit if isinstance(evidence.hit, ForeignHit) else evidence.cut_hit()
+    scored, spans = _briefly_described(hit), evidence.spans
+    node = scored.node
     node.set_content(evidence.text)
     if isinstance(node, TextNode) and node.start_char_idx is not None:
         start = node.start_char_idx
@@ -512,7 +516,18 @@ def evidence_content(evidence: Sequence[Evidence]) -> str:
 
 def evidence_head(hit: Hit) -> str:
     """Metadata of a passage as LlamaIndex writes it for a model."""
-    return node_of(hit).node.get_metadata_str(MetadataMode.LLM)
+    return _briefly_described(hit).node.get_metadata_str(MetadataMode.LLM)
+
+
+def _briefly_described(hit: Hit) -> NodeWithScore:
+    """A hit as a node that excludes metadata values above `MAX_VALUE_TOKENS`, but titles, from what models read."""
+    scored = node_of(hit)
+    values = {key: str(value) for key, value in scored.node.metadata.items()}
+    scored.node.excluded_llm_metadata_keys = [
+        *scored.node.excluded_llm_metadata_keys,
+        *(k for k, v in values.items() if v not in hit.unit.title and count_tokens(v) > MAX_VALUE_TOKENS),
+    ]
+    return scored
 
 
 def retriever_source(retriever: BaseRetriever) -> RetrieverSource:

@@ -17,9 +17,10 @@ class EvidencePostprocessor(BaseNodePostprocessor):
     """Keeps the blocks of nodes that answer a question; works after any retriever, best first, without a model.
 
     Let the retriever return 20 to 40 nodes. The contents with metadata, as LlamaIndex writes them for a model, joined
-    by empty lines, have at most `max_tokens` tokens. Each node keeps its id, metadata and relationships; its character
-    offsets and `metadata["sire_spans"]` say what it quotes. The nodes that were given are not modified. Without
-    a question they stay as they are.
+    by empty lines, have at most `max_tokens` tokens; models do not read values of more than eight tokens, but titles
+    (see `SireRetriever`). Each node keeps its id, metadata and relationships; its character offsets and
+    `metadata["sire_spans"]` say what it quotes. The nodes that were given are not modified. Without a question they
+    stay as they are.
 
     Attributes:
         max_tokens: Tokens of all nodes together.

@@ -96,8 +96,10 @@ class SireRetriever(IndexDocuments, BaseRetriever):
         as_of: A day such as "2026-01-31": leaves out nodes of a later date, see `Index.search`.
         max_tokens: Return the parts of the best 30 passages that answer the question: their contents with metadata, as
             LlamaIndex writes them for a model, joined by empty lines, have at most so many tokens (words and
-            punctuation marks). `similarity_top_k` has no effect then; ids and metadata are those of the whole nodes,
-            character offsets and `metadata["sire_spans"]` those of the quotes. None returns whole nodes.
+            punctuation marks). Values of more than eight tokens (paths, addresses), but titles, are among the
+            `excluded_llm_metadata_keys` of these nodes. `similarity_top_k` has no effect then; ids and metadata are
+            those of the whole nodes, character offsets and `metadata["sire_spans"]` those of the quotes. None returns
+            whole nodes.
         context_options: With `max_tokens`, a reranker of blocks, or another way to count tokens; see `ContextOptions`.
         recipe: Name of a recipe in the index; None uses that of the index.
         title_key: Metadata key with the title of added documents, or a list of keys with its headings, outermost first.
@@ -316,11 +318,7 @@ class SireRetriever(IndexDocuments, BaseRetriever):
             return await index.asearch(query, k, filter=filter, returns=self.returns, as_of=self.as_of)
         snapshot = await index.asnapshot(filter=filter, as_of=self.as_of)
         snapshot = replace(snapshot, view=await snapshot.view.asking([query]))  # embedded once
-        hits = await snapshot.asearch(query, k, returns=self.returns)
-        if not hits:
-            return []
-        question, vectors = await snapshot.vectors(query, hits)
-        return [replace(hit, score=float(vector @ question)) for hit, vector in zip(hits, vectors, strict=True)]
+        return await snapshot.scored_by_cosine(query, await snapshot.asearch(query, k, returns=self.returns))
 
     def searched(self) -> Index:
         """The index, with the recipe of this retriever."""

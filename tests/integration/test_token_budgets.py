@@ -115,3 +115,41 @@ def test_the_payload_never_exceeds_its_budget(folder, index, way, max_tokens):
     limit = max(max_tokens, EMPTY_ENVELOPE) if way == "MCP" or "tool" in way else max_tokens
     assert count_tokens(payload) <= limit
     assert max_tokens < 300 or count_tokens(payload) > 100
+
+
+BULKY = {
+    "file_path": "/home/of/somebody/with/a/long/path/to/documents/of/the/lock/" + "orr/" * 12 + "lock.eml",
+    "from": "Petra Quillon <petra.quillon@orr-harbour.example>",
+    "to": ", ".join(f"Person {n} <person{n}@orr-harbour.example>" for n in range(6)),
+}
+
+
+@pytest.mark.parametrize("way", ["SireRetriever", "EvidencePostprocessor"])
+def test_metadata_that_nobody_reads_costs_llama_index_no_evidence(way):
+    """Nodes with paths and addresses quote as much as those that hide them, and more with a larger budget."""
+    metadata = {"title": "Lock of Orr", "shift": "night", **BULKY}
+
+    def quotes(hidden, max_tokens):
+        texts = [text for text in TEXTS if " " in text]
+        nodes = [
+            TextNode(id_=f"n{n}", text=text, metadata=metadata, excluded_llm_metadata_keys=hidden)
+            for n, text in enumerate(texts)
+        ]
+        if way == "SireRetriever":
+            found = llama_index_sire.SireRetriever.from_documents(nodes, max_tokens=max_tokens).retrieve(QUESTION)
+        else:
+            given = [NodeWithScore(node=node, score=1.0) for node in nodes]
+            processor = llama_index_sire.EvidencePostprocessor(max_tokens=max_tokens)
+            found = processor.postprocess_nodes(given, QueryBundle(QUESTION))
+        assert all(scored.node.metadata == metadata for scored in found)
+        assert count_tokens(node_contents(found)) <= max_tokens
+        for scored in found:
+            assert "title: Lock of Orr\nshift: night" in scored.node.get_content(MetadataMode.LLM)
+        return [scored.node.get_content() for scored in found]
+
+    sizes = []
+    for max_tokens in (30, 50, 150, 300, 600):
+        assert quotes([], max_tokens) == quotes(list(BULKY), max_tokens)
+        sizes.append(sum(map(count_tokens, quotes([], max_tokens))))
+    assert sizes == sorted(sizes)
+    assert sizes[0] > 10

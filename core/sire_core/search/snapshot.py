@@ -326,6 +326,14 @@ class SearchSnapshot:
         self._require_visible(hits)
         return await self.view.embed_query(query), self.view.vectors([hit.unit.id for hit in hits])
 
+    async def scored_by_cosine(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        """Hits of this snapshot in the same order, scored by their cosine similarity to a question, at least 0."""
+        if not hits:
+            return []
+        question, vectors = await self.vectors(query, hits)
+        cosines = np.clip(vectors @ question, 0.0, 1.0).tolist()
+        return [replace(hit, score=cosine) for hit, cosine in zip(hits, cosines, strict=True)]
+
     def _require_visible(self, hits: Sequence[Hit]) -> None:
         positions, allowed = self.view.places(), self.view.allowed(self.where)
         for hit in hits:

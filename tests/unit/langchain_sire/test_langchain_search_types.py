@@ -54,6 +54,7 @@ def test_kinds_of_search_select(store):
         search_type="similarity_score_threshold", search_kwargs={"k": 5, "score_threshold": 0.6}
     )
     assert {d.id for d in near.invoke(query)} <= set(best)
+    assert all(0.6 <= d.metadata["sire"]["score"] <= 1 for d in near.invoke(query))
     assert SireRetriever.open(search_type="mmr").invoke(query) == []
 
 
@@ -88,6 +89,8 @@ def test_a_store_tells_where_documents_come_from_when_asked(store):
         told.as_retriever(search_type="mmr", search_kwargs={"k": 1}).invoke("granite")[0],
     ]
     assert "sire" not in plain.metadata
+    for document, relevance in told.similarity_search_with_relevance_scores("granite", k=3):
+        assert document.metadata["sire"]["score"] == relevance
     for document in documents:
         assert document.metadata["sire"]["doc_ids"] == [document.id] == [plain.id]
         assert document.metadata["sire"]["path"]
