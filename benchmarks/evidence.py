@@ -5,13 +5,16 @@ The weights of `search/context.toml` are learned for each set on the questions o
 and judged on the parts `even` and `odd` of that set, on the part `test` only by `release.py`: whole passages of BM25
 and of `sire`, BM25 over pieces of 450 characters, the context that is chosen from passages of `sire`, and the same over
 chunks of LangChain's splitters and nodes of LlamaIndex. Labels and headings count. The last lines are what contexts
-gain over the best row that is not ours, with a 95 % interval of paired bootstrap.
+gain over the best row that is not ours, over the best of those with twice the tokens, over the same hits whole and over
+the best size of passages, with a 95 % interval of paired bootstrap.
 
-    python benchmarks/evidence.py [--rerank MODEL] [--embedder NAME] [--work FOLDER] [--learn] [SET ...]
+    python benchmarks/evidence.py [--rerank MODEL] [--embedder NAME] [--sizes] [--manuals FOLDER] [SET ...]
 
-A set is a folder of SIRE_DATA with `docs/` and `needs`. `--embedder` (lexical, onnx:FOLDER) adds the rows of LangChain
-and LlamaIndex that `evidence_baselines.py` describes, over that embedder. `--rerank colbert:FOLDER` adds contexts whose
-best 40 pieces that model scored. `--work` keeps the indexes. `--learn` prints the weights and judges nothing.
+A set is a folder of SIRE_DATA with `docs/` and `needs`; `--manuals` adds twelve manuals of newcomers as one set
+(`tried_manuals.py`), as passages only. `--embedder` (lexical, onnx:FOLDER) adds the rows of LangChain and LlamaIndex
+that `evidence_baselines.py` describes, over that embedder. `--rerank colbert:FOLDER` adds contexts whose best 40 pieces
+that model scored. `--sizes` adds `sire` over passages of 256, 160 and 100 tokens, whole. `--work` keeps the indexes.
+`--learn` prints the weights and judges nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from listwise import listwise_weights
+from tried_manuals import EIGHT, LAST, load_manual
 
-from sire_core import Index
+from sire_core import Index, SentenceChunker
 from sire_core.evaluate import load_dataset
 from sire_core.evaluate.delivered import as_pieces, delivered_recall, whole_evidence
 from sire_core.evaluate.rows import fold, passage_names
@@ -48,6 +52,8 @@ DATA = Path(os.environ.get("SIRE_DATA", "../shared/data"))
 SETS = ("ops", "frameworks", "manuals")
 WAYS_IN = {"passages": "", "LangChain's chunks": "langchain", "LlamaIndex's nodes": "llama-index"}
 BUDGETS = (300, 1000, 2000, 4000)
+SIZES = (256, 160, 100)
+TRIED = "manuals of newcomers"
 HITS = 100
 PENALTY = 0.02
 LEARNED = FEATURES[:-2]
@@ -63,9 +69,11 @@ class Example:
     needs: list[np.ndarray]
 
 
-def opened(work: Path, name: str, documents: Sequence[Document], recipe: Recipe | str, *, whole: bool) -> Index:
+def opened(
+    work: Path, name: str, documents: Sequence[Document], recipe: Recipe | str, *, whole: bool, tokens: int = 512
+) -> Index:
     """An index of a set, built if it is not there yet."""
-    index = Index(work / name, recipe=recipe, chunker="sentences" if whole else None)
+    index = Index(work / name, recipe=recipe, chunker=SentenceChunker(tokens, tokens // 8) if whole else None)
     index.update(() if (work / name / "manifest.json").exists() else documents)
     return index
 
@@ -135,15 +143,14 @@ def gain(found: np.ndarray, best: np.ndarray) -> str:
 class Measured:
     """A set: rankings of all ways in, and what to learn from."""
 
-    def __init__(self, name: str, work: Path, part: str, embedder: str | None = None) -> None:
-        self.files: DataSet = load_dataset(DATA / name)
-        self.questions = self.files.part(part).questions
+    def __init__(self, name: str, files: DataSet, work: Path, options: argparse.Namespace) -> None:
+        self.questions = files.part(options.questions).questions
         self.rows: dict[str, np.ndarray] = {}
         self.passages: dict[str, Ranked] = {}
         documents: list[Document] = []
         bm25 = recipe_by_name("flat", ranker="bm25")
-        for title, chunks in WAYS_IN.items():
-            dataset = load_dataset(DATA / name, chunks) if chunks else self.files
+        for title, chunks in (WAYS_IN if name in SETS else {"passages": ""}).items():
+            dataset = load_dataset(DATA / name, chunks) if chunks else files
             folder = f"{name}@{chunks}" if chunks else name
             with opened(work, folder, dataset.documents, "sire", whole=dataset.whole) as index:
                 hits, self.passages[title] = passages_of(index, self.questions)
@@ -156,16 +163,62 @@ class Measured:
                 with opened(work, own, texts, bm25, whole=whole) as index:
                     found = [index.search(question.question, HITS) for question in self.questions]
                 self.rows[row] = whole_recalls(self.questions, found)
-        if embedder:
+        for tokens in SIZES if options.sizes else ():
+            with opened(work, f"{name}@{tokens}", files.documents, "sire", whole=True, tokens=tokens) as index:
+                found = [index.search(question.question, 4 * HITS) for question in self.questions]
+            self.rows[f"`sire`, passages of {tokens} tokens"] = whole_recalls(self.questions, found)
+        if options.embedder:
             from evidence_baselines import of_langchain, of_llama_index
 
-            for searches in (of_langchain(documents, embedder), of_llama_index(documents, embedder)):
+            for searches in (of_langchain(documents, options.embedder), of_llama_index(documents, options.embedder)):
                 for row, search in searches.items():
                     found = [search(question.question) for question in self.questions]
                     self.rows[row] = whole_recalls(self.questions, found)
-        develop = self.files.part("develop").questions
-        with opened(work, name, (), "sire", whole=self.files.whole) as index:
+        develop = files.part("develop").questions if name in SETS else ()
+        with opened(work, name, (), "sire", whole=files.whole) as index:
             self.examples = [example(*pair) for pair in zip(develop, passages_of(index, develop)[1], strict=True)]
+
+    def add_contexts(self, weights: Mapping[str, float], rerank: str | None) -> None:
+        """Add the rows of contexts that some weights choose."""
+        for title, passages in self.passages.items():
+            self.rows[f"**context**, {title}"] = context_recalls(self.questions, passages, weights)
+            if rerank:
+                self.rows[f"**context**, {title}, reranked"] = context_recalls(
+                    self.questions, passages, weights, rerank
+                )
+
+
+def joined(sets: Sequence[Measured]) -> dict[str, np.ndarray]:
+    """Rows that all sets have, `[budgets, questions of all]`."""
+    titles = [title for title in sets[0].rows if all(title in each.rows for each in sets)]
+    return {title: np.concatenate([each.rows[title] for each in sets], axis=1) for title in titles}
+
+
+def table(name: str, rows: Mapping[str, np.ndarray]) -> None:
+    """Print means of a set's rows: ours last."""
+    for title in sorted(rows, key=lambda title: (title[0] == "*", title[0] == "`")):
+        cells = [f"{value:.1f}" for value in rows[title].mean(axis=1)]
+        print(f"| {name} | {title} | {' | '.join(cells)} |", flush=True)
+
+
+def gains(rows: Mapping[str, np.ndarray]) -> None:
+    """Print what contexts gain over other rows, paired by question."""
+
+    def best(titles: Sequence[str]) -> list[np.ndarray]:
+        return [max((rows[title][budget] for title in titles), key=np.mean) for budget in range(len(BUDGETS))]
+
+    theirs = best([title for title in rows if title[0] not in "`*"])
+    sizes = best([title for title in rows if title.startswith("`sire`, passages")])
+    for title in (title for title in rows if title.startswith("*")):
+        over = {
+            "the best row that is not ours": theirs,
+            "the best of those with twice the tokens": [theirs[0], theirs[2], theirs[3], theirs[3]],
+            "whole ones of `sire`": rows[f"`sire`, {title.split(', ')[1]}"],
+            "the best size of passages, whole": sizes,
+        }
+        for words, other in over.items():
+            cells = [gain(rows[title][budget], other[budget]) for budget in range(len(BUDGETS))]
+            print(f"| {title} | {words} | {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
@@ -174,39 +227,37 @@ def main() -> None:
     parser.add_argument("--rerank", default=None)
     parser.add_argument("--embedder", default=None, help="also measure what the frameworks offer, over this embedder")
     parser.add_argument("--work", type=Path, default=None, help="a folder that keeps the indexes")
+    parser.add_argument("--sizes", action="store_true", help="also measure other sizes of passages, whole")
+    parser.add_argument("--manuals", type=Path, default=None, help="a folder of unpacked Debian packages")
     parser.add_argument("--learn", action="store_true")
     parser.add_argument("--questions", default="develop", choices=("develop", "test"))
     options = parser.parse_args()
     if len(options.sets) < 2 and not options.learn:
         parser.error("name two sets at least: the weights for each are learned on the others")
     with tempfile.TemporaryDirectory() as temporary:
-        measured = {
-            name: Measured(name, options.work or Path(temporary), options.questions, options.embedder)
-            for name in options.sets
-        }
+        work = options.work or Path(temporary)
+        measured = {name: Measured(name, load_dataset(DATA / name), work, options) for name in options.sets}
+        tried = [
+            Measured(name, load_manual(options.manuals, name), work, options)
+            for name in ((*EIGHT, *LAST) if options.manuals else ())
+        ]
     if options.learn:
         print(learn([one for own in measured.values() for one in own.examples]))
         return
     print(f"| set | row | {' | '.join(f'{budget:,}' for budget in BUDGETS)} |\n|---|---|{'--:|' * len(BUDGETS)}")
     for name, own in measured.items():
         weights = learn([one for other, rows in measured.items() if other != name for one in rows.examples])
-        for title, passages in own.passages.items():
-            own.rows[f"**context**, {title}"] = context_recalls(own.questions, passages, weights)
-        if options.rerank:
-            reranked = context_recalls(own.questions, own.passages["passages"], weights, options.rerank)
-            own.rows["**context**, passages, reranked"] = reranked
-        for title in sorted(own.rows, key=lambda title: (title[0] == "*", title[0] == "`")):
-            cells = [f"{value:.1f}" for value in own.rows[title].mean(axis=1)]
-            print(f"| {name} | {title} | {' | '.join(cells)} |", flush=True)
+        own.add_contexts(weights, options.rerank)
+        table(name, own.rows)
+    weights = learn([one for own in measured.values() for one in own.examples])
+    for own in tried:
+        own.add_contexts(weights, options.rerank)
     print(f"\n| gain of | over | {' | '.join(f'{budget:,}' for budget in BUDGETS)} |\n|---|---|{'--:|' * len(BUDGETS)}")
-    rows = {title: np.concatenate([own.rows[title] for own in measured.values()], axis=1) for title in own.rows}
-    theirs = [rows[title] for title in rows if title[0] not in "`*"]
-    best = [max((row[budget] for row in theirs), key=np.mean) for budget in range(len(BUDGETS))]
-    for title in (title for title in rows if title.startswith("*")):
-        whole = rows[f"`sire`, {title.split(', ')[1]}"]
-        for words, other in (("the best row that is not ours", best), ("whole ones of `sire`", whole)):
-            gains = [gain(rows[title][budget], other[budget]) for budget in range(len(BUDGETS))]
-            print(f"| {title} | {words} | {' | '.join(gains)} |", flush=True)
+    gains(joined(list(measured.values())))
+    if tried:
+        print()
+        table(TRIED, joined(tried))
+        gains(joined([*measured.values(), *tried]))
 
 
 if __name__ == "__main__":

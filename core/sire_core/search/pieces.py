@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from sire_core.documents.block_reading import stored_blocks
@@ -20,7 +21,6 @@ from sire_core.documents.blocks import (
     ROW,
     Block,
     block_text,
-    headings_above,
 )
 from sire_core.documents.heading_paths import title_path
 from sire_core.models.word_vectors import text_vectors
@@ -39,6 +39,8 @@ _NAMED_VALUE = re.compile(r"[^:\n]{1,40}: [^\n]+")
 _ENDS = FINAL_MARKS + ':\uff1a\u300d\u201d"'  # Of a line that says something by itself
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n")
 
+_Spans = tuple[tuple[int, int], ...]
+
 
 class Piece(NamedTuple):
     """A block of a text, or a part of one, or short blocks together."""
@@ -46,7 +48,7 @@ class Piece(NamedTuple):
     start: int
     end: int
     kind: str
-    headings: tuple[tuple[int, int], ...] = ()  # Spans of the headings above it in the text
+    headings: _Spans = ()  # Of the headings above it in the text
     header: tuple[int, int] = (0, 0)  # Span of the header of its table; of the sentence that leads to its list
 
 
@@ -78,7 +80,8 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
     kinds = {block.start: block.kind for block in blocks}
     colons = [False, *map(_leads_on, spans)]
     broken = [False, *(piece.kind == PARAGRAPH and not _ends(span) for piece, span in zip(pieces, spans, strict=True))]
-    above = {spans_: of_title.union(*(text_stems(text[s:e], spoken) for s, e in spans_)) for spans_ in set(heads)}
+    stems_above = {span: text_stems(text[slice(*span)], spoken) for span in {*chain(*heads)}}
+    above = {spans_: of_title.union(*map(stems_above.__getitem__, spans_)) for spans_ in set(heads)}
     return PassagePieces(
         text,
         pieces,
@@ -119,10 +122,11 @@ def line_above(text: str, blocks: Sequence[Block], start: int) -> str:
 def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
     """Pieces of blocks: headings open the piece below them, rows stand together, long blocks are cut."""
     names = set(title_path(title))
+    headings_above = _headings_above(blocks, text, names)
     opened = -1  # start of a heading that nothing stands below yet
     header = (0, 0)
     for number, block in enumerate(blocks):
-        above = _headings_above(blocks, number, text, names)
+        above = headings_above(block.path)
         if block.kind == HEADING:
             if block_text(text, block) not in names:
                 opened = block.start if opened < 0 else opened
@@ -142,11 +146,11 @@ def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
 
 def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:
     """Sentences, rows and code of blocks; a short line that says nothing by itself goes with what follows."""
-    names, is_mail = set(title_path(title)), _is_mail(blocks)
+    headings_above, is_mail = _headings_above(blocks, text, set(title_path(title))), _is_mail(blocks)
     short: Piece | None = None
     lead = header = (0, 0)
     led = ""
-    for number, block in enumerate(blocks):
+    for block in blocks:
         if block.kind in (HEADING, FURNITURE, FIELD):
             short, lead = None, (0, 0)
             continue
@@ -155,7 +159,7 @@ def _sentences(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece
             continue
         led = led or block.kind
         lead = lead if block.kind in (led, CODE) and led in (ITEM, CODE) else (0, 0)
-        whole = Piece(block.start, block.end, block.kind, _headings_above(blocks, number, text, names))
+        whole = Piece(block.start, block.end, block.kind, headings_above(block.path))
         spans = [(block.start, block.end)] if block.kind == ROW else sentence_spans(text, whole)
         if block.kind == CODE:
             spans = list(spans_of(text, block.start, block.end, _PIECE_CHARS, _MAX_PIECE_CHARS))
@@ -184,10 +188,19 @@ def _leads_on(text: str) -> bool:
     return text.rstrip(_EMPHASIS).endswith((":", "\uff1a"))
 
 
-def _headings_above(blocks: Sequence[Block], number: int, text: str, names: set[str]) -> tuple[tuple[int, int], ...]:
-    """Spans of the headings that a block stands under, from the outermost, without those that the title has."""
-    above = headings_above(blocks, number)
-    return tuple((block.start, block.end) for block in above if block_text(text, block) not in names)
+def _headings_above(
+    blocks: Sequence[Block], text: str, names: set[str]
+) -> Callable[[int], tuple[tuple[int, int], ...]]:
+    """Spans of the headings of a block's `path`, from the outermost, without those that the title has."""
+
+    @cache
+    def above(path: int) -> _Spans:
+        if path < 0:
+            return ()
+        outer, block = above(blocks[path].path), blocks[path]
+        return outer if block_text(text, block) in names else (*outer, (block.start, block.end))
+
+    return above
 
 
 def spans_of(text: str, start: int, end: int, size: int, longest: int) -> Iterator[tuple[int, int]]:

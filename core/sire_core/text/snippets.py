@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from math import log
 
 from sire_core.documents.block_reading import read_blocks
@@ -33,6 +33,7 @@ from sire_core.text.words import (
     joined_parts,
     one_line,
     split_sentences,
+    with_negations,
     with_parts,
 )
 
@@ -72,6 +73,8 @@ _BEFORE_WEIGHT, _AFTER_WEIGHT = 0.35, 0.2
 _TYPICAL_WORDS = 25  # Longer sentences share more words by chance
 _FULL_WORDS = 8  # Shorter ones are headings and labels
 _STEM = 6  # Letters of a stem that are compared: `director` is said of what somebody directed
+_JOINED_WORDS = re.compile(r"[\w.-]+")  # An identifier never reaches further
+_REMEMBERED = 50_000  # Runs whose stems are remembered, at most 15 MB
 _LEAST = 1e-9
 _PAST_FORMS = {"found": "find", "fell": "fall", "felt": "feel", "saw": "see", "bore": "bear", "wound": "wind"}
 """Past forms whose stem is also that of a verb of another meaning (founded, felled, sawed)."""
@@ -242,18 +245,47 @@ def stems(text: str, spoken: Language | None = None) -> frozenset[str]:
         text: The text.
         spoken: Its language; None reads each word in that of its script, English in Latin letters.
     """
-    whole = identifiers(text).union(f"-{number}" for number in _BELOW_ZERO.findall(text))
-    if spoken is not None and not spoken.is_english:
-        return _stems_of(spoken, text) | whole
-    words = list(map(str.lower, find_words(text)))
-    others = {} if text.isascii() else {word: code for word in words if (code := script_language(word))}
-    own = frozenset(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS and word not in others)
-    return own.union(whole, *(_stems_of(language(code), word) for word, code in others.items()))
+    return _stems(text, spoken, _QUESTION_RUNS)
 
 
 def text_stems(text: str, spoken: Language) -> frozenset[str]:
     """Stems of a text that is searched: also those of the words of its identifiers."""
-    return stems(with_parts(text), spoken)
+    return _stems(text, spoken, _TEXT_RUNS)
+
+
+def _stems(text: str, spoken: Language | None, runs: _RunStems) -> frozenset[str]:
+    signed = _BELOW_ZERO.findall(text) if "-" in text or "\u2212" in text else ()
+    below_zero = [f"-{number}" for number in signed]
+    if text.isascii() and (spoken is None or spoken.is_english):
+        words = _JOINED_WORDS.findall(with_negations(text))
+        return frozenset(chain(below_zero, chain.from_iterable(map(runs.__getitem__, words))))
+    text = runs.expanded(text)
+    whole = identifiers(text).union(below_zero)
+    if spoken is not None and not spoken.is_english:
+        return _stems_of(spoken, text) | whole
+    words = list(map(str.lower, find_words(text)))
+    others = {word: code for word in words if (code := script_language(word))}
+    own = frozenset(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS and word not in others)
+    return own.union(whole, *(_stems_of(language(code), word) for word, code in others.items()))
+
+
+class _RunStems(dict[str, tuple[str, ...]]):
+    """Stems of English words, also of several joined by dots and hyphens, and identifiers; many are remembered."""
+
+    def __init__(self, expanded: Callable[[str], str]) -> None:
+        super().__init__()
+        self.expanded = expanded
+
+    def __missing__(self, run: str) -> tuple[str, ...]:
+        text = self.expanded(run)
+        words = map(str.lower, find_words(text))
+        compared = (*(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS), *identifiers(text))
+        if len(self) < _REMEMBERED:
+            self[run] = compared
+        return compared
+
+
+_QUESTION_RUNS, _TEXT_RUNS = _RunStems(str), _RunStems(with_parts)
 
 
 def _stems_of(spoken: Language, text: str) -> frozenset[str]:

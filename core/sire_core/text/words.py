@@ -110,9 +110,13 @@ def bare_text(text: str) -> str:
 
 def find_words(text: str) -> list[str]:
     """The words of a text in order, see `bare_text`; upper and lower case stay, "won't" is "not"."""
-    if "on't" in text or "on\u2019t" in text:
-        text = _NEGATION.sub("not", text)
+    text = with_negations(text)
     return _ascii_words(text, _IN_WORDS) or word_pattern().findall(bare_text(text))
+
+
+def with_negations(text: str) -> str:
+    """A text with "not" for "don't" and "won't"."""
+    return _NEGATION.sub("not", text) if "on't" in text or "on\u2019t" in text else text
 
 
 def uncontracted(question: str) -> str:
