@@ -11,6 +11,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sire.sire_embeddings import SireEmbeddings
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.models.embedders import FrameworkEmbedder, answer_text, resolve_embedder
 from sire_core.models.embedding import TextError
@@ -23,6 +24,7 @@ T = TypeVar("T")
 EmbeddingLike = Union[Embeddings, "Embedder", str, None]
 """LangChain's embeddings, an `Embedder`, what `resolve_embedder` reads, or None for the default."""
 
+_WRAPPED = "langchain:SireEmbeddings:"  # Begins the fingerprint of ours in folders of early versions
 _DEPLOYMENT = "deployment"
 _MODEL_FIELDS = ("model", "model_name", "model_id", _DEPLOYMENT)
 
@@ -41,17 +43,26 @@ class LangChainEmbedder(FrameworkEmbedder):
         name: Part of the fingerprint. Needed only if class and model attribute are the same for different models.
         batch_size: Maximum texts per call.
         concurrency: Maximum concurrent calls.
+        fingerprint: Identifies the model, instead of all that.
 
     Raises:
         ConfigurationError: It is no `Embeddings`, or a number is below one.
     """
 
-    def __init__(self, embeddings: Embeddings, *, name: str = "", batch_size: int = 128, concurrency: int = 4) -> None:
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        *,
+        name: str = "",
+        batch_size: int = 128,
+        concurrency: int = 4,
+        fingerprint: str | None = None,
+    ) -> None:
         if not isinstance(embeddings, Embeddings):
             raise ConfigurationError(f"{type(embeddings).__name__} is no LangChain Embeddings object.")
         if batch_size < 1 or concurrency < 1:
             raise ConfigurationError("batch_size and concurrency must be at least 1.")
-        super().__init__()
+        super().__init__(fingerprint)
         self.embeddings = embeddings
         self._name = name
         self.batch_size = batch_size
@@ -144,13 +155,18 @@ def _deployment(embeddings: Embeddings) -> str:
     return deployment if isinstance(deployment, str) and not default else ""
 
 
-def as_embedder(embedding: EmbeddingLike) -> Embedder | str | None:
-    """Embedder of an index, from LangChain's or ours."""
+def as_embedder(embedding: EmbeddingLike, built_by: str = "") -> Embedder | str | None:
+    """Embedder of an index that was built by one with a fingerprint, from LangChain's or ours."""
     if isinstance(embedding, VectorStore):
         raise ConfigurationError(
             f"embedding is {type(embedding).__name__}, a vector store: pass it as vector_store=..., and its embeddings "
             "are used."
         )
+    if built_by.startswith(_WRAPPED) and isinstance(embedding, (str, SireEmbeddings)):
+        ours = SireEmbeddings(embedding) if isinstance(embedding, str) else embedding
+        return LangChainEmbedder(ours, fingerprint=_WRAPPED + answer_text("SireEmbeddings", ours.embed_query))
+    if isinstance(embedding, SireEmbeddings):
+        return embedding.core_embedder
     if isinstance(embedding, Embeddings):
         return LangChainEmbedder(embedding)
     return embedding if embedding is None or isinstance(embedding, str) else resolve_embedder(embedding)

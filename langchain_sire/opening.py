@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 from langchain_core.vectorstores import VectorStore
@@ -16,6 +17,7 @@ from sire_core.changes.app_settings import AppSettings, reading_settings
 from sire_core.index import Index
 from sire_core.progress import Bars
 from sire_core.recipes.registry import recipe_of, split_arguments
+from sire_core.storage.index_files import read_manifest
 
 SETTINGS = AppSettings("langchain.json", ("k", "filter", "returns", "as_of"))
 
@@ -66,7 +68,8 @@ def make_index(
         options["mirrors"] = (mirror, *options.get("mirrors", ()))
         recipe = over_vector_store(recipe or recipe_of(path), mirror.vector_store)
         embedding = mirror.vector_store.embeddings if embedding is None else embedding
-    return Index(path, recipe=recipe, embedder=as_embedder(embedding), language_model=as_language_model(llm), **options)
+    embedder = as_embedder(embedding, read_manifest(None if path is None else Path(path)).embedder)
+    return Index(path, recipe=recipe, embedder=embedder, language_model=as_language_model(llm), **options)
 
 
 def read_search(folder: str | os.PathLike[str] | None, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,6 +34,16 @@ class SireEmbeddings(Embeddings):
     def __init__(self, embedder: Embedder | str | None = None, *, fit_on: Sequence[str] = ()) -> None:
         self._embedder = FittedEmbedder(embedder, fit_on)
 
+    @property
+    def core_embedder(self) -> Embedder:
+        """The embedder for an index of ours, whose vectors are the same; a lexical one is fitted to the index."""
+        return self._embedder.unfitted
+
+    @property
+    def model(self) -> str:
+        """Name of the model, for stores and caches."""
+        return self._embedder.fingerprint
+
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Embed documents."""
         return [list(map(float, row)) for row in self._embedder.embed(texts)]

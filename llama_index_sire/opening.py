@@ -15,6 +15,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.options import RetrieverFields, SearchFields
+from llama_index_sire.sire_embedding import SireEmbedding
 from llama_index_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import parameters
 from sire_core.changes.app_settings import AppSettings
@@ -30,8 +31,8 @@ EmbedModelLike = Union[BaseEmbedding, "Embedder", str, None]
 LLMLike = Union[LLM, "LanguageModel", str, None]
 
 
-def resolve_embed_model(model: EmbedModelLike) -> Embedder | str | None:
-    """The embedder of an index."""
+def resolve_embed_model(model: EmbedModelLike, built_by: str = "") -> Embedder | str | None:
+    """The embedder of an index that was built by one with a fingerprint."""
     if isinstance(model, str) and model.partition(":")[0] == "local":
         if not (name := model.partition(":")[2]):
             raise ConfigurationError(f"{model!r} names no model; for example 'local:BAAI/bge-small-en-v1.5'.")
@@ -39,6 +40,10 @@ def resolve_embed_model(model: EmbedModelLike) -> Embedder | str | None:
     if model is None:
         # The property would make the default model; the attribute tells whether the user has set one.
         model = Settings._embed_model and Settings.embed_model  # noqa: SLF001 - there is no public way to ask
+    if built_by.startswith("llama-index:SireEmbedding:"):  # of early versions
+        model = SireEmbedding(model) if isinstance(model, str) else model
+    elif isinstance(model, SireEmbedding):
+        return model.core_embedder
     return LlamaIndexEmbedder(model) if isinstance(model, BaseEmbedding) else model
 
 
@@ -104,7 +109,7 @@ def open_index(
     if "chunker" not in options and (chunker := SETTINGS.chunker(persist_dir)):
         options["chunker"] = chunker
     bridged = not manifest.embedder or manifest.embedder.startswith("llama-index:")
-    embedder = resolve_embed_model(embed_model) if bridged or embed_model is not None else None
+    embedder = resolve_embed_model(embed_model, manifest.embedder) if bridged or embed_model is not None else None
     if vector_store is not None:
         mirror = vector_store if isinstance(vector_store, VectorStoreMirror) else VectorStoreMirror(vector_store)
         options["mirrors"] = (mirror, *options.get("mirrors", ()))

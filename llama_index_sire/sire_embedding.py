@@ -46,6 +46,11 @@ class SireEmbedding(BaseEmbedding):
         super().__init__(model_name=f"sire:{name.removeprefix('sire:')}", embed_batch_size=embed_batch_size)
         self._embedder = FittedEmbedder(embedder, fit_on)
 
+    @property
+    def core_embedder(self) -> Embedder:
+        """The embedder for an index of ours, whose vectors are the same; a lexical one is fitted to the index."""
+        return self._embedder.unfitted
+
     @classmethod
     def class_name(cls) -> str:
         """The name in serialized settings."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def resolve_embedder(spec: str | Embedder | None) -> Embedder:
-    """Create the embedder that a setting names.
+    """Create the embedder that a setting names; of the adapters' `SireEmbeddings` the one inside.
 
     These embedders have a `spec`, the string that creates them again; an index folder stores it. A spec that comes only
     from a folder can name only local files and models: nothing is downloaded, no code of a model folder runs, and the
@@ -53,6 +53,7 @@ def resolve_embedder(spec: str | Embedder | None) -> Embedder:
     Raises:
         ConfigurationError: The spec has none of these forms, or names something that does not exist.
     """
+    spec = getattr(spec, "core_embedder", spec)
     if spec is None or spec == "lexical":
         return LexicalEmbedder()
     if isinstance(spec, str):

@@ -30,7 +30,8 @@ class FittedEmbedder:
     """
 
     def __init__(self, embedder: Embedder | str | None = None, fit_on: Sequence[str] = ()) -> None:
-        self._embedder: Any = resolve_embedder(embedder)
+        self.unfitted = resolve_embedder(embedder)  # What an index takes; it fits its own
+        self._embedder: Any = self.unfitted
         self._lock = threading.Lock()
         if fit_on:
             self._fit(fit_on)
@@ -85,7 +86,7 @@ class FittedEmbedder:
                 self._embedder = self._embedder.fit(list(texts))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_embedder": self._embedder}
+        return {"unfitted": self.unfitted, "_embedder": self._embedder}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
