@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Union
@@ -16,11 +15,9 @@ from sire_core.documents.heading_paths import title_of
 from sire_core.documents.validation import check_as_many, text_rows, warn_of_long_passages
 from sire_core.errors import CorpusError
 from sire_core.files.reading_signs import warn_of_bad_reading
-from sire_core.index import Index
 from sire_core.metadata_values import TYPES_KEY, plain_value, restored, with_types
 from sire_core.reason.searchers import ForeignHit, foreign_hit
 from sire_core.search.context import Evidence
-from sire_core.text.pluralize import count
 from sire_core.types import Document, Hit, Passage, Unit, digest, to_uuid
 
 Metadatas = Union[Sequence[Mapping[str, Any]], None]
@@ -29,9 +26,6 @@ Documents = Iterable[Union[LangChainDocument, Document]]
 Ids = Union[Sequence[Union[str, None]], None]
 
 KEY = "sire"  # Metadata key under which a retrieved document has what we say of it
-
-_LONG_ENOUGH = 30  # Letters of a text that stands in another one not by chance
-_logger = logging.getLogger(__name__)
 
 POOL_KEYS = ("unit_id", "kind", "level", "doc_id", "doc_ids", "chunk_ids")
 """Metadata keys that a document of the pool gets from us."""
@@ -226,26 +220,3 @@ def pool_document(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any])
         "chunk_ids": json.dumps(list(unit.chunk_ids)),
     }
     return LangChainDocument(id=to_uuid(unit.id), page_content=unit.index_text, metadata=metadata)
-
-
-def warn_of_old_chunks(index: Index, documents: Sequence[Document], staying: Sequence[str]) -> None:
-    """Log a warning if files were split anew: their texts stand in changed chunks and in old ones that stay."""
-    new_texts = {document.id: _text(document) for document in documents}
-    stored = {document.id: _text(document) for document in index.documents([*staying, *new_texts])} if staying else {}
-    if all(new_texts.get(name, text) == text for name, text in stored.items()):
-        return
-    joined = "\n".join(new_texts.values())
-    old = [name for name in staying if len(stored.get(name, "")) >= _LONG_ENOUGH and stored[name] in joined]
-    if old:
-        _logger.warning(
-            "The index now has the text of %s twice: in chunks that replace others of the same file, and in older "
-            "chunks of another split (%s). Delete what is left of that split: retriever.delete_documents(ids). To "
-            "split a file anew, delete its chunks before you add the new ones: "
-            "retriever.delete_documents(filter='source=FILE').",
-            count(len(old), "chunk"),
-            ", ".join(old[:3]) + (", ..." if len(old) > 3 else ""),
-        )
-
-
-def _text(document: Document) -> str:
-    return document.text or "\n\n".join(passage.text for passage in document.passages)

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -32,7 +32,6 @@ from langchain_sire.documents import (
     from_texts,
     hit_to_langchain,
     to_langchain,
-    warn_of_old_chunks,
     with_ids,
 )
 from langchain_sire.embeddings import EmbeddingLike
@@ -57,6 +56,7 @@ from sire_core.changes.app_settings import reading_settings, search_settings
 from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
 from sire_core.documents.stored_corpus import filter_fields
+from sire_core.documents.titles import file_of
 from sire_core.errors import ConfigurationError, IndexMissingError, NoSpaceError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.filters.conditions import passes
@@ -67,6 +67,7 @@ from sire_core.search.context import ContextOptions, check_options, context_text
 from sire_core.search.search_options import check_search_options
 from sire_core.search.snapshot import unknown_keys
 from sire_core.search.validity import Day
+from sire_core.text.pluralize import some
 from sire_core.types import BuildReport, Hit
 
 _logger = logging.getLogger(__name__)
@@ -191,6 +192,7 @@ class SireRetriever(DocumentIndex):
         embedding: EmbeddingLike = None,
         *,
         ids: Ids = None,
+        replace_source: bool = False,
         **options: Unpack[OpenOptions],
     ) -> Self:
         """Add documents to a new or existing index, and return a retriever over it.
@@ -205,6 +207,7 @@ class SireRetriever(DocumentIndex):
             embedding: LangChain `Embeddings` or an `Embedder` (also as `embedder` or `embeddings`); None means what the
                 folder was built with, or the default, which needs no download.
             ids: Replace the documents' own ids.
+            replace_source: See `add_documents`.
             **options: `path` (the index folder; without it, the index is in memory), `recipe` (a name or a `Recipe`; by
                 default that of the folder's first build, see `Index.set_default_recipe`, or `sire`), `llm` (a LangChain
                 chat model or a `LanguageModel`; without one, no model is called), settings of the recipe
@@ -219,7 +222,7 @@ class SireRetriever(DocumentIndex):
             TypeError: An argument is unknown.
         """
         retriever = cls._over(f"{cls.__name__}.from_documents", {"embedding": embedding, **options})
-        names = retriever.add_documents(documents, ids=ids)
+        names = retriever.add_documents(documents, ids=ids, replace_source=replace_source)
         _after_first_documents(retriever, f"{cls.__name__}.from_documents", names)
         return retriever
 
@@ -231,11 +234,12 @@ class SireRetriever(DocumentIndex):
         embedding: EmbeddingLike = None,
         *,
         ids: Ids = None,
+        replace_source: bool = False,
         **options: Unpack[OpenOptions],
     ) -> Self:
         """See `from_documents`."""
         retriever = cls._over(f"{cls.__name__}.afrom_documents", {"embedding": embedding, **options})
-        names = await retriever.aadd_documents(documents, ids=ids)
+        names = await retriever.aadd_documents(documents, ids=ids, replace_source=replace_source)
         _after_first_documents(retriever, f"{cls.__name__}.afrom_documents", names)
         return retriever
 
@@ -447,23 +451,26 @@ class SireRetriever(DocumentIndex):
 
     # --- changing ---------------------------------------------------------------------------------------------------
 
-    def add_documents(self, documents: Documents, *, ids: Ids = None) -> list[str]:
+    def add_documents(self, documents: Documents, *, ids: Ids = None, replace_source: bool = False) -> list[str]:
         """Add documents, or replace those with the same id, like a vector store; returns their ids.
 
         Args:
             documents: Not modified.
             ids: Replace the documents' own ids; a list as long as that of the documents.
+            replace_source: Delete all other documents of the same sources (`source`, else `file_path` in the metadata):
+                for files that were split again, whose new chunks may be fewer or have other ids.
 
         Raises:
             CorpusError: Documents contradict each other, or have metadata that is not JSON; nothing is added.
             BuildError: Too many passages failed.
         """
-        return run_sync(self.aadd_documents(documents, ids=ids))
+        return run_sync(self.aadd_documents(documents, ids=ids, replace_source=replace_source))
 
-    async def aadd_documents(self, documents: Documents, *, ids: Ids = None) -> list[str]:
+    async def aadd_documents(self, documents: Documents, *, ids: Ids = None, replace_source: bool = False) -> list[str]:
         """See `add_documents`."""
-        converted, names = self._given(documents if ids is None else with_ids(documents, ids))
-        await self._follow(await self.index.aupdate(converted))
+        documents = documents if ids is None else with_ids(documents, ids)
+        converted, names = self._given(documents, "source" if replace_source else "")
+        await self._follow(await self.index.aupdate(converted, delete=self._file_titles.dropped))
         return names
 
     def add_texts(self, texts: Iterable[str], metadatas: Metadatas = None, *, ids: Ids = None) -> list[str]:
@@ -480,7 +487,7 @@ class SireRetriever(DocumentIndex):
 
     async def areplace_all(self, documents: Documents) -> list[str]:
         """See `replace_all`."""
-        converted, names = self._given(documents, everything=True)
+        converted, names = self._given(documents, "all")
         await self._follow(await self.index.abuild(converted))
         return names
 
@@ -556,14 +563,15 @@ class SireRetriever(DocumentIndex):
             _logger.warning("Nothing was deleted. %s", await self.index.afilter_hint(wanted))
         return passing_ids
 
-    def _given(self, documents: Documents, *, everything: bool = False) -> tuple[list[Any], list[str]]:
+    def _given(self, documents: Documents, replacing: Literal["source", "all", ""] = "") -> tuple[list[Any], list[str]]:
         """Documents to put, with those that change with them; and the ids of those that were given."""
         converted = from_langchain(documents, self.title_key, whole=self.index.chunker is None)
         warn_of_first_cost(self.index, len(converted))
         names = [document.id for document in converted]
-        titled = self._file_titles.put(converted, () if everything else None)
-        warn_of_old_chunks(self.index, converted, self._file_titles.staying)
-        return titled, names
+        without = [document.id for document in converted if not file_of(document.metadata)]
+        if replacing == "source" and without:
+            raise ConfigurationError(f"replace_source needs metadata['source'], which {some(without)} has not.")
+        return self._file_titles.put(converted, replacing=replacing), names
 
     async def _follow(self, report: BuildReport) -> None:
         self._file_titles.done()
@@ -573,11 +581,13 @@ class SireRetriever(DocumentIndex):
     def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
         """Add documents, or replace those with the same id. Without an id, one is computed from the content.
 
+        `replace_source=True` is that of `add_documents`.
+
         Raises:
             CorpusError: Metadata that is not JSON, or one id with two contents; nothing is added.
         """
-        converted, names = self._given(items)
-        self.index.defer(converted)
+        converted, names = self._given(items, "source" if kwargs.get("replace_source") else "")
+        self.index.defer(converted, delete=self._file_titles.dropped)
         self._file_titles.done()
         self._is_writer = True
         remember_reading(self.index, self.title_key)

@@ -128,9 +128,12 @@ class SireVectorStore(VectorStore):
         """Add texts, or replace those with the same id. They are indexed before the next search. Returns their ids."""
         return self.add_documents(from_texts(texts, metadatas, ids), **kwargs)
 
-    def add_documents(self, documents: Documents, **kwargs: Any) -> list[str]:
-        """Add documents, or replace those with the same id; `ids` names them. Without an id each gets a random one."""
-        return self.documents.upsert(_identified(documents, **kwargs))["succeeded"]
+    def add_documents(self, documents: Documents, *, replace_source: bool = False, **kwargs: Any) -> list[str]:
+        """Add documents, or replace those with the same id; `ids` names them. Without an id each gets a random one.
+
+        `replace_source` is that of `SireRetriever.add_documents`.
+        """
+        return self.documents.upsert(_identified(documents, **kwargs), replace_source=replace_source)["succeeded"]
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
         """Delete documents and everything derived from them; unknown ids are ignored.

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from llama_index.core.schema import BaseNode, TransformComponent
@@ -97,27 +97,38 @@ class IndexDocuments:
     insert_nodes = insert
     ainsert_nodes = ainsert
 
-    def refresh(self, documents: Nodes, *, ids: Sequence[str] | None = None) -> BuildReport:
-        """Add new documents and replace changed ones; unchanged documents are skipped. `ids` as in `insert`."""
-        return run_sync(self.arefresh(documents, ids=ids))
+    def refresh(
+        self, documents: Nodes, *, ids: Sequence[str] | None = None, replace_source: bool = False
+    ) -> BuildReport:
+        """Add new documents and replace changed ones; unchanged documents are skipped. `ids` as in `insert`.
 
-    async def arefresh(self, documents: Nodes, *, ids: Sequence[str] | None = None) -> BuildReport:
+        Nodes replace all nodes of their document (`ref_doc_id`). `replace_source` deletes all other documents of the
+        same files (`source`, else `file_path` in the metadata), such as pages that a file no longer has.
+        """
+        return run_sync(self.arefresh(documents, ids=ids, replace_source=replace_source))
+
+    async def arefresh(
+        self, documents: Nodes, *, ids: Sequence[str] | None = None, replace_source: bool = False
+    ) -> BuildReport:
         """See `refresh`."""
-        converted, same = self._given(documents, ids)
-        return await self._follow(lambda: self.index.aupdate(converted), len(same))
+        converted, same = self._given(documents, ids, "source" if replace_source else "")
+        gone = self._file_titles.dropped
+        return await self._follow(lambda: self.index.aupdate(converted, delete=gone), len(same))
 
     update_ref_doc = refresh
     aupdate_ref_doc = arefresh
 
-    def refresh_ref_docs(self, documents: Sequence[BaseNode | Document]) -> list[bool]:
+    def refresh_ref_docs(self, documents: Sequence[BaseNode | Document], *, replace_source: bool = False) -> list[bool]:
         """Like `refresh`, as in LlamaIndex: returns for each document whether it was new or changed."""
-        return run_sync(self.arefresh_ref_docs(documents))
+        return run_sync(self.arefresh_ref_docs(documents, replace_source=replace_source))
 
-    async def arefresh_ref_docs(self, documents: Sequence[BaseNode | Document]) -> list[bool]:
+    async def arefresh_ref_docs(
+        self, documents: Sequence[BaseNode | Document], *, replace_source: bool = False
+    ) -> list[bool]:
         """See `refresh_ref_docs`."""
         names = [d.id if isinstance(d, Document) else d.ref_doc_id or d.node_id for d in documents]
         before = self._stored(names)
-        await self.arefresh(documents)
+        await self.arefresh(documents, replace_source=replace_source)
         after = self._stored(names)
         return [before.get(name) != after.get(name) for name in names]
 
@@ -133,7 +144,7 @@ class IndexDocuments:
 
     async def areplace_all(self, documents: Nodes) -> BuildReport:
         """See `replace_all`."""
-        converted, same = self._given(documents, everything=True)
+        converted, same = self._given(documents, replacing="all")
         return await self._follow(lambda: self.index.abuild(converted, keep=same))
 
     def delete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
@@ -226,7 +237,7 @@ class IndexDocuments:
         return by_document
 
     def _given(
-        self, documents: Nodes, ids: Sequence[str] | None = None, *, everything: bool = False
+        self, documents: Nodes, ids: Sequence[str] | None = None, replacing: Literal["source", "all", ""] = ""
     ) -> tuple[list[Document], list[str]]:
         listed = [documents] if isinstance(documents, (BaseNode, Document)) else documents
         nodes = [node for document in listed for node in as_nodes(document)]
@@ -239,9 +250,9 @@ class IndexDocuments:
             self.transformations,
             saved=SETTINGS.read(self.index.path).get("transformations"),
             stored=self._stored,
-            everything=everything,
+            everything=replacing == "all",
         )
-        titled = self._file_titles.put(converted, same if everything else None)
+        titled = self._file_titles.put(converted, same, replacing=replacing)
         put = {document.id for document in titled}
         return titled, [name for name in same if name not in put]
 

@@ -92,6 +92,7 @@ class DocumentsOptions(TextsOptions, total=False):
     """Options of `from_documents`."""
 
     ids: Sequence[str] | None
+    replace_source: bool
 
 
 class QueryEngineOptions(SearchFields, NamedRecipe, total=False):

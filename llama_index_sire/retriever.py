@@ -190,14 +190,15 @@ class SireRetriever(IndexDocuments, BaseRetriever):
         Args:
             documents: Documents, also those of `sire_core.files.readers.read_documents`, or nodes from a splitter,
                 which are not split again.
-            **options: `ids` (replace those of the documents or nodes), `persist_dir` (the index folder; without it, the
-                index is in memory), `recipe` (a name or a `Recipe`; by default that of the folder, see
-                `Index.set_default_recipe`, or `sire`), `llm` (also `extraction_llm`, see `resolve_llm`; without one, no
-                model is called), settings of the recipe (`ranker="hybrid"`, `rerank="colbert:NAME"`, or all in
-                `recipe_settings={...}`), `embed_model` (see `resolve_embed_model`), `vector_store` (your store, or a
-                `VectorStoreMirror` of it, which is kept up to date and searched), `show_progress=True` for progress
-                bars, arguments of the class (`similarity_top_k`, `filters`, `transformations`, ...) and of
-                `sire_core.Index`: `chunker`, `seed`, `workers`, `limits` and others. All are typed, see `options`.
+            **options: `ids` (replace those of the documents or nodes), `replace_source` (see `refresh`), `persist_dir`
+                (the index folder; without it, the index is in memory), `recipe` (a name or a `Recipe`; by default that
+                of the folder, see `Index.set_default_recipe`, or `sire`), `llm` (also `extraction_llm`, see
+                `resolve_llm`; without one, no model is called), settings of the recipe (`ranker="hybrid"`,
+                `rerank="colbert:NAME"`, or all in `recipe_settings={...}`), `embed_model` (see `resolve_embed_model`),
+                `vector_store` (your store, or a `VectorStoreMirror` of it, which is kept up to date and searched),
+                `show_progress=True` for progress bars, arguments of the class (`similarity_top_k`, `filters`,
+                `transformations`, ...) and of `sire_core.Index`: `chunker`, `seed`, `workers`, `limits` and others. All
+                are typed, see `options`.
 
         Raises:
             CorpusError: Documents contradict each other, or have metadata that is not JSON.
@@ -241,11 +242,11 @@ class SireRetriever(IndexDocuments, BaseRetriever):
     @classmethod
     async def _afrom_documents(cls, called: str, documents: Nodes, options: DocumentsOptions) -> SireRetriever:
         own_options: dict[str, Any] = {**options}
-        ids = own_options.pop("ids", None)
+        how = {name: own_options.pop(name) for name in ("ids", "replace_source") if name in own_options}
         settings, fields = read_arguments(f"{cls.__name__}.{called}", own_options)
         index = open_index(**settings)
         retriever = cls(index, **{**SETTINGS.search_options(index.path, fields), **fields})
-        report = await retriever.arefresh(documents, ids=ids)
+        report = await retriever.arefresh(documents, **how)
         if not (report.added or report.updated or report.unchanged):
             warn_of_no_documents(index, f"{cls.__name__}.{called}", "insert")
         if retriever.index.path is not None:

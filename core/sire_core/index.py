@@ -209,13 +209,13 @@ class Index:
         """See `add`."""
         return await self._writer.put(documents, may_replace=False)
 
-    def update(self, documents: Iterable[Document]) -> BuildReport:
-        """Replace documents by id; new ones are added."""
-        return run_sync(self.aupdate(documents))
+    def update(self, documents: Iterable[Document], *, delete: Iterable[str] = ()) -> BuildReport:
+        """Replace documents by id; new ones are added. Removes those in `delete`; unknown ids there are ignored."""
+        return run_sync(self.aupdate(documents, delete=delete))
 
-    async def aupdate(self, documents: Iterable[Document]) -> BuildReport:
+    async def aupdate(self, documents: Iterable[Document], *, delete: Iterable[str] = ()) -> BuildReport:
         """See `update`."""
-        return await self._writer.put(documents, may_replace=True)
+        return await self._writer.put(documents, may_replace=True, delete=list(delete))
 
     def delete(self, doc_ids: Iterable[str], *, missing_ok: bool = False) -> BuildReport:
         """Remove documents and everything derived from them. `CorpusError` if an id is unknown; nothing is deleted.

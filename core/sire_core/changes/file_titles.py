@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sire_core.documents.heading_paths import title_of
 from sire_core.documents.titles import file_of, header_title
 from sire_core.errors import IndexMissingError
+from sire_core.text.pluralize import count, some
 
 if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.types import Document
+
+
+_logger = logging.getLogger(__name__)
 
 
 class FileTitles:
@@ -32,19 +38,26 @@ class FileTitles:
         self._used: dict[str, str] = {}
         """The title that the parts of a file have."""
         self._state: object = None
-        self.staying: list[str] = []
-        """Stored parts, not among the documents that were put last, of files that these replace a part of."""
+        self.dropped: list[str] = []
+        """Stored parts of the sources that were replaced last."""
 
-    def put(self, documents: Sequence[Document], keep: Collection[str] | None = None) -> list[Document]:
-        """Documents with the titles of their files, then stored ones whose titles change with them."""
-        given_ids, files = (
-            {document.id for document in documents},
-            {file_of(document.metadata) for document in documents},
-        )
+    def put(
+        self, documents: Sequence[Document], same: Sequence[str] = (), *, replacing: Literal["source", "all", ""] = ""
+    ) -> list[Document]:
+        """Documents with the titles of their files, then stored ones whose titles change with them.
+
+        The given ones are these and the stored ones with the ids in `same`; of all others, or those of the same
+        sources, nothing stays.
+        """
+        given_ids = {document.id for document in documents}
         self._load()
-        replaced = {file for name in given_ids if (file := self._files.get(name))} & files if keep is None else set()
-        self.staying = [name for name, file in self._files.items() if file in replaced and name not in given_ids]
-        dropped = set() if keep is None else self._files.keys() - set(keep)
+        files = {file_of(document.metadata) for document in documents} | {self._files.get(name, "") for name in same}
+        others = given_ids.union(same)
+        others = {name for name, file in self._files.items() if file and file in files and name not in others}
+        self.dropped = sorted(others) if replacing == "source" else []
+        if not replacing:
+            self._warn_of_old_parts(documents, others)
+        dropped = self._files.keys() - set(same) if replacing == "all" else set(self.dropped)
         staying = {file for name, file in self._files.items() if name not in dropped}
         for name in [name for name in dropped if self._files[name] not in staying]:
             self._drop(name)  # with its file: unread
@@ -56,6 +69,24 @@ class FileTitles:
         shared = self._titles()
         titled = [replace(d, title=title) if (title := self._title(d.id, shared)) else d for d in documents]
         return [*titled, *self._changed(before, given_ids)]
+
+    def _warn_of_old_parts(self, documents: Sequence[Document], others: Collection[str]) -> None:
+        """Log a warning if a file may have been split anew: some of its parts change, and others stay as they are."""
+        files = {document.id: file_of(document.metadata) for document in documents}
+        counts = Counter(files.values())
+        old = sorted(name for name in others if counts[self._files[name]] > 1)
+        concerned = {self._files[name] for name in old}
+        texts = {document.id: _text(document) for document in documents if files[document.id] in concerned}
+        if self._index is None or not texts:
+            return
+        if any(_text(document) != texts[document.id] for document in self._index.documents(list(texts))):
+            _logger.warning(
+                "Parts of %s changed, and the index keeps %s of it beside them (%s). After a new split those are old: "
+                "give all parts with replace_source=True.",
+                some(sorted(concerned)),
+                count(len(old), "other part"),
+                some(old),
+            )
 
     def delete(self, doc_ids: Iterable[str]) -> list[Document]:
         """Stored documents whose titles change when these documents are deleted."""
@@ -132,3 +163,7 @@ class FileTitles:
             return []
         stored = self._index.documents(names)
         return [replace(d, title=title) for d in stored if d.title != (title := self._title(d.id, after))]
+
+
+def _text(document: Document) -> str:
+    return document.text or "\n\n".join(passage.text for passage in document.passages)

@@ -180,6 +180,7 @@ class IndexWriter:
         *,
         keep: Collection[str] | None = None,
         may_replace: bool = True,
+        delete: Collection[str] = (),
     ) -> CorpusChange:
         """Plan to put documents or, with `keep`, to have these and no others beside them."""
         from sire_core.documents import change_plan
@@ -187,21 +188,30 @@ class IndexWriter:
         documents, allow, cut = unread.pop(), self._configuration.allow, partial(_cut, runner)
         chunker = self._configuration.chunker_for(self._reader.files().manifest())
         if allow is None and keep is None:
-            return change_plan.plan_put(stored, documents, chunker, may_replace=may_replace, cut=cut)
+            change = change_plan.plan_put(stored, documents, chunker, may_replace=may_replace, cut=cut)
+            return replace(change, drop_documents=tuple(name for name in delete if name in stored))
         if allow is None:
             return change_plan.plan_build(stored, documents, chunker, keep or (), cut)
         if keep is None:
             return change_plan.plan_put_shown(stored, chunks, documents, chunker, allow, may_replace=may_replace)
         return change_plan.plan_build_shown(stored, chunks, documents, chunker, keep, allow)
 
-    async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
-        """Add documents, or replace those that are there."""
-        return await self._put([self._checked(documents)], may_replace=may_replace)
+    async def put(
+        self, documents: Iterable[Document], *, may_replace: bool, delete: Collection[str] = ()
+    ) -> BuildReport:
+        """Add documents, or replace those that are there; remove others."""
+        report = await self._put([self._checked(documents)], may_replace=may_replace, delete=delete)
+        if delete and self._configuration.allow is not None:
+            await self.delete(delete, missing_ok=True)
+        return report
 
-    async def _put(self, unread: list[tuple[Document, ...]], *, may_replace: bool) -> BuildReport:
+    async def _put(
+        self, unread: list[tuple[Document, ...]], *, may_replace: bool, delete: Collection[str] = ()
+    ) -> BuildReport:
         """Put documents, given in a list, so that the plan frees them when it has read them."""
         with self._runner(unread[0]) as runner:
-            report = await self.apply(partial(self._plan, unread, runner, may_replace=may_replace), runner)
+            plan = partial(self._plan, unread, runner, may_replace=may_replace, delete=delete)
+            report = await self.apply(plan, runner)
             if report.generation == 1:  # a first build: its first search shall not wait for the ranker
                 await self.prepare(runner)
         return report

@@ -10,9 +10,10 @@ from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
 
-from langchain_sire import SireRetriever
+from langchain_sire import SireRetriever, SireVectorStore
 from sire_core import Document as CoreDocument
 from sire_core import Index
+from sire_core.errors import ConfigurationError
 
 pytestmark = pytest.mark.default_recipe
 
@@ -68,8 +69,47 @@ def test_old_chunks_beside_those_of_a_new_split_are_mentioned(caplog):
     retriever.add_documents(cut(100))
     assert "split" not in caplog.text
     retriever.add_documents(cut(300))
-    assert "older chunks of another split (page#2, page#3, page#4)" in caplog.text
-    assert "retriever.delete_documents(ids)" in caplog.text
+    assert "keeps 4 other parts of it beside them (page#2, page#3, page#4, page#5)" in caplog.text
+    assert "replace_source=True" in caplog.text
+    caplog.clear()
+    retriever.add_documents([_part("other", "Another file.", "b.md"), *cut(300)], replace_source=True)
+    assert sorted(d.id for d in retriever.index.documents()) == ["other", "page#0", "page#1"]
+    assert not caplog.text
+
+
+def _chunks(count, source="a.md"):
+    return [_part(f"{source}#{n}", f"Chunk {n} of {count} about piers.", source) for n in range(count)]
+
+
+@pytest.mark.parametrize("way", ["add_documents", "upsert", "store", "from_documents"])
+def test_a_source_is_replaced_as_a_whole(tmp_path, way):
+    """The chunks of a page that is shorter now take the place of all its old ones; other sources stay."""
+    both = [*_chunks(3), *_chunks(2, "b.md")]
+    retriever = SireRetriever.from_documents(both, path=tmp_path / "i", recipe="flat", k=9)
+    if way == "store":
+        SireVectorStore(documents=retriever).add_documents(_chunks(2), replace_source=True)
+    elif way == "from_documents":
+        options = {"path": tmp_path / "i", "recipe": "flat", "k": 9}
+        retriever = SireRetriever.from_documents(_chunks(2), replace_source=True, **options)
+    else:
+        getattr(retriever, way)(_chunks(2), replace_source=True)
+    ids = {document.id for document in retriever.invoke("Chunk about piers")}
+    assert len(ids) == 4
+    assert ids >= {"b.md#0", "b.md#1"}
+    with pytest.raises(ConfigurationError, match=r"needs metadata\['source'\], which no has not"):
+        retriever.add_documents([Document("Text.", id="no")], replace_source=True)
+
+
+def test_what_is_hidden_is_not_replaced_with_its_source(tmp_path):
+    path = tmp_path / "i"
+    secret = Document("Chunk 9 about secret piers.", id="s", metadata={"source": "a.md", "for": "boss"})
+    staff = [Document(d.page_content, id=d.id, metadata={**d.metadata, "for": "all"}) for d in _chunks(3)]
+    SireRetriever.from_documents([*staff, secret], path=path, recipe="flat").index.close()
+    limited = SireRetriever.load(path, allow="for=all")
+    limited.add_documents(staff[:1], replace_source=True)
+    limited.index.close()
+    with Index(path) as index:
+        assert sorted(document.id for document in index.documents()) == ["a.md#0", "s"]
 
 
 def test_a_stuff_chain_can_cite_sources():

@@ -356,3 +356,22 @@ def test_long_nodes_are_mentioned_with_what_splits_them(caplog):
     retriever = SireRetriever.from_documents(long, transformations=[SentenceSplitter(chunk_size=512)], recipe="flat")
     assert len(retriever.retrieve("a long text")) > 1
     assert not caplog.text
+
+
+def test_files_are_replaced_as_a_whole(caplog):
+    """Pages of a file that is shorter now take the place of all its old ones; nodes those of their document."""
+
+    def pages(count, name="a.pdf"):
+        texts = [f"Page {number} of {count} about piers." for number in range(count)]
+        return [Document(id_=f"{name}#{n}", text=t, metadata={"file_path": name}) for n, t in enumerate(texts)]
+
+    retriever = SireRetriever.from_documents([*pages(3), *pages(2, "b.pdf")], recipe="flat", similarity_top_k=9)
+    retriever.refresh(pages(2))
+    assert "keeps 1 other part of it beside them (a.pdf#2)" in caplog.text
+    assert retriever.refresh_ref_docs(pages(2), replace_source=True) == [False, False]
+    assert sorted(retriever.ref_doc_info) == ["a.pdf#0", "a.pdf#1", "b.pdf#0", "b.pdf#1"]
+    options = {"transformations": [SentenceSplitter(chunk_size=20, chunk_overlap=0)], "recipe": "flat"}
+    cut = SireRetriever.from_documents(pages(3), **options)
+    report = cut.refresh([*pages(3)[:2], *pages(1, "b.pdf")], replace_source=True)
+    assert (report.added, report.unchanged) == (1, 2)
+    assert sorted(cut.ref_doc_info) == ["a.pdf#0", "a.pdf#1", "b.pdf#0"]
