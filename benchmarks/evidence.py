@@ -4,7 +4,8 @@ The weights of `search/context.toml` are learned for each set on the questions o
 (listwise softmax over the pieces of the first passages; a need's share is the sum over the pieces that hold its quote),
 and judged on the parts `even` and `odd` of that set, on the part `test` only by `release.py`: whole passages of BM25
 and of `sire`, BM25 over pieces of 450 characters, the context that is chosen from passages of `sire`, and the same over
-chunks of LangChain's splitters and nodes of LlamaIndex. Labels and headings count. The last lines are what contexts
+chunks of LangChain's splitters and nodes of LlamaIndex; of those nodes also contexts of what BM25 and vectors alone
+found, as `EvidenceCompressor` does it. Labels and headings count. The last lines are what contexts
 gain over the best row that is not ours, over the best of those with twice the tokens, over the same hits whole and over
 the best size of passages, with a 95 % interval of paired bootstrap.
 
@@ -30,13 +31,15 @@ import numpy as np
 from listwise import listwise_weights
 from tried_manuals import EIGHT, LAST, load_manual
 
-from sire_core import Index, SentenceChunker
+from sire_core import Index
+from sire_core.documents.chunker import SentenceChunker
 from sire_core.evaluate import load_dataset
 from sire_core.evaluate.delivered import as_pieces, delivered_recall, whole_evidence
 from sire_core.evaluate.rows import fold, passage_names
+from sire_core.models.cross_encoder import load_cross_encoder
 from sire_core.recipes import recipe_by_name
 from sire_core.search import context
-from sire_core.search.context import FEATURES, POOL, Candidates, ContextOptions, select_context
+from sire_core.search.context import FEATURES, POOL, Candidates, ContextOptions, ranked, select_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.protocols import Recipe
     from sire_core.questions import Question
+    from sire_core.search.context import ScoreTexts
     from sire_core.types import Document, Hit
 
     Ranked = list[list[context.RankedPassage]]
@@ -116,8 +120,20 @@ def whole_recalls(questions: Sequence[Question], hits: list[list[Hit]]) -> np.nd
     return np.array([[100.0 * (delivered_recall(q, whole_evidence(h, b)) or 0) for q, h in pairs] for b in BUDGETS])
 
 
+def remembering(model: str) -> ScoreTexts:
+    """A reranker that scores each pair of a question and a text once."""
+    reranker, scores = load_cross_encoder(model), {}
+
+    def score(question: str, texts: Sequence[str]) -> np.ndarray:
+        unread = [text for text in dict.fromkeys(texts) if (question, text) not in scores]
+        scores.update(zip(((question, text) for text in unread), reranker.scores(question, unread), strict=True))
+        return np.array([scores[question, text] for text in texts], dtype=np.float32)
+
+    return score
+
+
 def context_recalls(
-    questions: Sequence[Question], passages: Ranked, weights: Mapping[str, float], rerank: str | None = None
+    questions: Sequence[Question], passages: Ranked, weights: Mapping[str, float], rerank: ScoreTexts | None = None
 ) -> np.ndarray:
     """Recall of contexts that some weights choose, 0..100, `[budgets, questions]`."""
     shipped, options = context.learned_weights, ContextOptions(rerank=rerank)
@@ -146,23 +162,23 @@ class Measured:
     def __init__(self, name: str, files: DataSet, work: Path, options: argparse.Namespace) -> None:
         self.questions = files.part(options.questions).questions
         self.rows: dict[str, np.ndarray] = {}
-        self.passages: dict[str, Ranked] = {}
+        self.hits: dict[str, list[list[Hit]]] = {}
+        self.passages: dict[str, Ranked] = {}  # that contexts are chosen from, by the row of the same hits whole
         documents: list[Document] = []
-        bm25 = recipe_by_name("flat", ranker="bm25")
         for title, chunks in (WAYS_IN if name in SETS else {"passages": ""}).items():
             dataset = load_dataset(DATA / name, chunks) if chunks else files
             folder = f"{name}@{chunks}" if chunks else name
             with opened(work, folder, dataset.documents, "sire", whole=dataset.whole) as index:
-                hits, self.passages[title] = passages_of(index, self.questions)
+                hits, self.passages[f"`sire`, {title}"] = passages_of(index, self.questions)
                 documents = documents if chunks else index.documents()
             self.rows[f"`sire`, {title}"] = whole_recalls(self.questions, hits)
-            flats = {f"BM25, {title}": (folder, dataset.documents, dataset.whole)}
-            if not chunks:
-                flats["BM25, pieces"] = (f"{name}@pieces", as_pieces(documents), False)
-            for row, (own, texts, whole) in flats.items():
-                with opened(work, own, texts, bm25, whole=whole) as index:
-                    found = [index.search(question.question, HITS) for question in self.questions]
-                self.rows[row] = whole_recalls(self.questions, found)
+            self.search_flat(f"BM25, {title}", "bm25", work / folder)
+            if chunks == "llama-index":
+                self.search_flat(f"vectors, {title}", "dense", work / folder)
+                for row in (f"BM25, {title}", f"vectors, {title}"):
+                    self.passages[row] = [ranked(of_question[:POOL]) for of_question in self.hits[row]]
+        opened(work, f"{name}@pieces", as_pieces(documents), "flat", whole=False).close()
+        self.search_flat("BM25, pieces", "bm25", work / f"{name}@pieces")
         for tokens in SIZES if options.sizes else ():
             with opened(work, f"{name}@{tokens}", files.documents, "sire", whole=True, tokens=tokens) as index:
                 found = [index.search(question.question, 4 * HITS) for question in self.questions]
@@ -178,14 +194,19 @@ class Measured:
         with opened(work, name, (), "sire", whole=files.whole) as index:
             self.examples = [example(*pair) for pair in zip(develop, passages_of(index, develop)[1], strict=True)]
 
-    def add_contexts(self, weights: Mapping[str, float], rerank: str | None) -> None:
+    def search_flat(self, row: str, ranker: str, folder: Path) -> None:
+        """Add the row of BM25 or of vectors over the passages of an index."""
+        with Index(folder, recipe=recipe_by_name("flat", ranker=ranker)) as index:
+            self.hits[row] = [index.search(question.question, HITS) for question in self.questions]
+        self.rows[row] = whole_recalls(self.questions, self.hits[row])
+
+    def add_contexts(self, weights: Mapping[str, float], rerank: ScoreTexts | None) -> None:
         """Add the rows of contexts that some weights choose."""
         for title, passages in self.passages.items():
-            self.rows[f"**context**, {title}"] = context_recalls(self.questions, passages, weights)
+            row = f"**context**, {title.removeprefix('`sire`, ')}"
+            self.rows[row] = context_recalls(self.questions, passages, weights)
             if rerank:
-                self.rows[f"**context**, {title}, reranked"] = context_recalls(
-                    self.questions, passages, weights, rerank
-                )
+                self.rows[f"{row}, reranked"] = context_recalls(self.questions, passages, weights, rerank)
 
 
 def joined(sets: Sequence[Measured]) -> dict[str, np.ndarray]:
@@ -210,10 +231,11 @@ def gains(rows: Mapping[str, np.ndarray]) -> None:
     theirs = best([title for title in rows if title[0] not in "`*"])
     sizes = best([title for title in rows if title.startswith("`sire`, passages")])
     for title in (title for title in rows if title.startswith("*")):
+        chosen_from = title.removeprefix("**context**, ").removesuffix(", reranked")
         over = {
             "the best row that is not ours": theirs,
             "the best of those with twice the tokens": [theirs[0], theirs[2], theirs[3], theirs[3]],
-            "whole ones of `sire`": rows[f"`sire`, {title.split(', ')[1]}"],
+            "the same hits, whole": rows.get(f"`sire`, {chosen_from}", rows.get(chosen_from)),
             "the best size of passages, whole": sizes,
         }
         for words, other in over.items():
@@ -244,19 +266,23 @@ def main() -> None:
     if options.learn:
         print(learn([one for own in measured.values() for one in own.examples]))
         return
-    print(f"| set | row | {' | '.join(f'{budget:,}' for budget in BUDGETS)} |\n|---|---|{'--:|' * len(BUDGETS)}")
+    rerank = remembering(options.rerank) if options.rerank else None
+    budgets = " | ".join(f"{budget:,}" for budget in BUDGETS)
+    rule = f"|---|---|{'--:|' * len(BUDGETS)}"
+    print(f"| set | row | {budgets} |\n{rule}")
     for name, own in measured.items():
         weights = learn([one for other, rows in measured.items() if other != name for one in rows.examples])
-        own.add_contexts(weights, options.rerank)
+        own.add_contexts(weights, rerank)
         table(name, own.rows)
     weights = learn([one for own in measured.values() for one in own.examples])
     for own in tried:
-        own.add_contexts(weights, options.rerank)
-    print(f"\n| gain of | over | {' | '.join(f'{budget:,}' for budget in BUDGETS)} |\n|---|---|{'--:|' * len(BUDGETS)}")
+        own.add_contexts(weights, rerank)
+    if tried:
+        table(TRIED, joined(tried))
+    print(f"\n| gain of | over | {budgets} |\n{rule}")
     gains(joined(list(measured.values())))
     if tried:
-        print()
-        table(TRIED, joined(tried))
+        print(f"\n| gain, {TRIED} too, of | over | {budgets} |\n{rule}")
         gains(joined([*measured.values(), *tried]))
 
 
