@@ -11,6 +11,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.chat import as_language_model
 from langchain_sire.embeddings import as_embedder
+from langchain_sire.search_types import SEARCH_TYPE_OPTIONS
 from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import parameters
 from sire_core.changes.app_settings import AppSettings, reading_settings
@@ -19,7 +20,8 @@ from sire_core.progress import Bars
 from sire_core.recipes.registry import recipe_of, split_arguments
 from sire_core.storage.index_files import read_manifest
 
-SETTINGS = AppSettings("langchain.json", ("k", "filter", "returns", "as_of"))
+_EXCLUSIVE = ("max_tokens", "search_type", *SEARCH_TYPE_OPTIONS)
+SETTINGS = AppSettings("langchain.json", ("k", "filter", "returns", "as_of", *_EXCLUSIVE), _EXCLUSIVE)
 
 SPELLINGS = {
     "embedder": "embedding",
@@ -74,8 +76,10 @@ def make_index(
 
 def read_search(folder: str | os.PathLike[str] | None, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Search options that a folder stores, without those that are given as fields (or None) or in `search_kwargs`."""
-    words = {SPELLINGS.get(word, word) for word in (*fields, *(fields.get("search_kwargs") or ()))}
-    return SETTINGS.search_options(folder, words)
+    search_kwargs = fields.get("search_kwargs") or {}
+    stored = SETTINGS.search_options(folder, {SPELLINGS.get(word, word) for word in (*fields, *search_kwargs)})
+    of_type = {name: stored.pop(name) for name in SEARCH_TYPE_OPTIONS if name in stored}
+    return {**stored, "search_kwargs": {**of_type, **search_kwargs}} if of_type else stored
 
 
 def remember_reading(index: Index, title_key: str | list[str]) -> None:

@@ -404,6 +404,8 @@ class ReasoningRetriever(SireRetriever):
 
         def __init__(self, *, index: Index, **fields: Unpack[ReasoningFields]) -> None: ...
 
+    has_search_types: ClassVar[bool] = False
+
     @classmethod
     def _over(cls, called: str, arguments: Mapping[str, Any], *, is_writer: bool = False) -> Self:
         """Open an index with `extraction_llm`; `llm` reasons only."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -35,13 +35,7 @@ from langchain_sire.documents import (
     with_ids,
 )
 from langchain_sire.embeddings import EmbeddingLike
-from langchain_sire.opening import (
-    SETTINGS,
-    SPELLINGS,
-    open_index,
-    read_search,
-    remember_reading,
-)
+from langchain_sire.opening import SETTINGS, SPELLINGS, open_index, read_search, remember_reading
 from langchain_sire.options import (
     CallOptions,
     LoadOptions,
@@ -50,7 +44,14 @@ from langchain_sire.options import (
     SearchKwargs,
     StoreSearchOptions,
 )
-from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, check_search_type, diverse, scored_by_cosine
+from langchain_sire.search_types import (
+    FETCH_K,
+    LAMBDA_MULT,
+    SEARCH_TYPE_OPTIONS,
+    check_search_type,
+    diverse,
+    scored_by_cosine,
+)
 from sire_core.arguments import lists_options, named
 from sire_core.changes.app_settings import reading_settings, search_settings
 from sire_core.changes.file_titles import FileTitles
@@ -125,6 +126,8 @@ class SireRetriever(DocumentIndex):
     context_options: Any = ContextOptions()
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     title_key: str | list[str] = "title"
+
+    has_search_types: ClassVar[bool] = True
 
     _params: LangSmithRetrieverParams | None = PrivateAttr(default=None)
     _is_writer: bool = PrivateAttr(default=False)
@@ -292,8 +295,9 @@ class SireRetriever(DocumentIndex):
             embedding: The embedder that the index was built with; not needed for the default and for named embedders.
             **options: As in `from_documents`: `llm` for recipes that call a model during a search, and for adding
                 documents later; `recipe`, another one of the folder. Defaults of `k`, `filter`, `returns`, `as_of`,
-                `title_key` and `chunker` are the values that `from_documents` or `save` stored; `filter=None` and
-                `as_of=None` search everything again.
+                `max_tokens`, `search_type` with its `search_kwargs`, `title_key` and `chunker` are the values that
+                `from_documents` or `save` stored (of `max_tokens` and `search_type`, if neither is given);
+                `filter=None`, `as_of=None` and `max_tokens=None` drop them.
 
         Raises:
             IndexMissingError: There is no index.
@@ -332,7 +336,10 @@ class SireRetriever(DocumentIndex):
         # An index has its model as `llm`.
         field_names = [name for name in cls.model_fields if name not in ("index", "llm")]
         index, fields = open_index(called, arguments, field_names)
-        retriever = cls(index=index, **{**read_search(index.path, arguments), **fields})
+        stored = read_search(index.path, arguments)
+        if not cls.has_search_types:
+            stored = {name: value for name, value in stored.items() if name not in ("search_type", "search_kwargs")}
+        retriever = cls(index=index, **{**fields, **stored})
         retriever._is_writer = is_writer
         return retriever
 
@@ -354,7 +361,7 @@ class SireRetriever(DocumentIndex):
         """Whole documents, or with `max_tokens` the evidence that fits."""
         search = self.asked(options)
         if search["max_tokens"] is not None:
-            check_search_type(self.search_type, {**self._search_kwargs(), "max_tokens": search["max_tokens"]})
+            check_search_type(self.search_type, {**self.search_options(), "max_tokens": search["max_tokens"]})
         else:
             return [hit_to_langchain(hit) for hit in await self._hits(query, options)]
         index = self.searched(search)
@@ -378,7 +385,7 @@ class SireRetriever(DocumentIndex):
 
     async def _hits(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
         """Hits of `search_type`, with the options of a call, of `search_kwargs` and the fields, in this order."""
-        search, kwargs = self.asked(options), self._search_kwargs()
+        search, kwargs = self.asked(options), self.search_options()
         index, k = self.searched(search), search["k"]
         if self.search_type == "mmr":
             hits = await self._ranked(query, {**search, "k": max(k, kwargs.get("fetch_k", FETCH_K))})
@@ -416,20 +423,20 @@ class SireRetriever(DocumentIndex):
 
     def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Options of a search: options of a call, then of `search_kwargs`, then the fields."""
-        general = {name: value for name, value in self._search_kwargs().items() if name in _RETRIEVER_SEARCH}
+        general = {name: value for name, value in self.search_options().items() if name in _RETRIEVER_SEARCH}
         of_call = self.called(options)
         narrowed = self.narrowed(of_call.get("filter"))
         fields = {name: getattr(self, name) for name in ("k", "returns", "as_of", "max_tokens")}
         return {**fields, **general, **of_call, "filter": narrowed}
 
-    def _search_kwargs(self) -> dict[str, Any]:
+    def search_options(self) -> dict[str, Any]:
         """`search_kwargs`, which may have been changed, under our names."""
         return named("search_kwargs", self.search_kwargs, _SEARCH_KWARGS, SPELLINGS)
 
     @property
     def has_k(self) -> bool:
         """True if a number of documents was given, here or in `search_kwargs`."""
-        return "k" in self.model_fields_set or "k" in self._search_kwargs()
+        return "k" in self.model_fields_set or "k" in self.search_options()
 
     @lists_options(RetrieverFields)
     def as_retriever(self, **fields: Unpack[RetrieverFields]) -> Self:
@@ -447,7 +454,7 @@ class SireRetriever(DocumentIndex):
 
     def narrowed(self, *more: FilterLike) -> Filter | None:
         """The retriever's filters and others: a call, for example of an agent, must not widen what it may see."""
-        return reduce(both, map(parse_filter, (self.filter, self._search_kwargs().get("filter"), *more)))
+        return reduce(both, map(parse_filter, (self.filter, self.search_options().get("filter"), *more)))
 
     # --- changing ---------------------------------------------------------------------------------------------------
 
@@ -657,6 +664,7 @@ def _save_settings(retriever: SireRetriever, folder: Path | None) -> None:
     """Store the search options that differ from their defaults, and how documents are read."""
     if folder is not None:
         search = retriever.asked({})
-        options = search_settings(search["filter"], search["returns"], search["as_of"])
-        options["k"] = search["k"] if retriever.has_k else None
+        plain = {name: search[name] for name in ("returns", "max_tokens", *(("k",) if retriever.has_k else ()))}
+        plain |= {name: value for name, value in retriever.search_options().items() if name in SEARCH_TYPE_OPTIONS}
+        options = search_settings(search["filter"], search["as_of"], search_type=retriever.search_type, **plain)
         SETTINGS.write(folder, {**options, **reading_settings(retriever.title_key, retriever.index.chunker)})

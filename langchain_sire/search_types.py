@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, get_args
 
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
@@ -20,6 +21,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Options of `search_kwargs` that each kind of search has."""
 
+SEARCH_TYPE_OPTIONS = tuple(chain.from_iterable(OPTIONS.values()))
 FETCH_K, LAMBDA_MULT = 20, 0.5
 
 

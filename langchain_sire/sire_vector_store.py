@@ -20,7 +20,7 @@ from langchain_sire.embeddings import EmbeddingLike, LangChainEmbedder
 from langchain_sire.opening import SPELLINGS
 from langchain_sire.options import OpenOptions, SearchType, StoreArguments, StoreOptions, StoreSearchOptions
 from langchain_sire.retriever import SEARCH, SireRetriever
-from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, OPTIONS, diverse, scored_by_cosine
+from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, SEARCH_TYPE_OPTIONS, diverse, scored_by_cosine
 from sire_core.arguments import check_choice, lists_options, named
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index, warn_of_no_documents
@@ -236,9 +236,9 @@ class SireVectorStore(VectorStore):
 
     def as_retriever(self, **kwargs: Any) -> VectorStoreRetriever:
         """A retriever of LangChain over this store; what no search can use is refused here."""
-        made, kinds = super().as_retriever(**kwargs), get_args(SearchType)
-        check_choice("search_type", made.search_type, kinds)
-        names = [*SEARCH, *(name for kind in kinds for name in OPTIONS[kind])]
+        made = super().as_retriever(**kwargs)
+        check_choice("search_type", made.search_type, get_args(SearchType))
+        names = [*SEARCH, *SEARCH_TYPE_OPTIONS]
         options = named("search_kwargs", made.search_kwargs, names, SPELLINGS)
         self.documents.check_search({key: value for key, value in options.items() if key in SEARCH})
         return made

@@ -63,7 +63,11 @@ def check_llm(model: LLMLike) -> None:
         check_language_model(model, "llm is an LLM of LlamaIndex, a LanguageModel, 'settings' or None")
 
 
-SETTINGS = AppSettings("llama_index.json", ("similarity_top_k", "filters", "returns", "scores", "as_of"))
+SETTINGS = AppSettings(
+    "llama_index.json",
+    ("similarity_top_k", "filters", "returns", "scores", "as_of", "max_tokens"),
+    ("scores", "max_tokens"),
+)
 
 SEARCH_FIELDS = (*SearchFields.__annotations__, "recipe")  # Names of the settings of one search
 

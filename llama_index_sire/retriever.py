@@ -261,7 +261,8 @@ class SireRetriever(IndexDocuments, BaseRetriever):
         Args:
             persist_dir: The index folder.
             **options: As in `from_documents`. Defaults of `similarity_top_k`, `filters`, `returns`, `scores`, `as_of`,
-                `title_key` and `chunker` are the values that `from_documents` or `persist` stored.
+                `max_tokens`, `title_key` and `chunker` are the values that `from_documents` or `persist` stored (of
+                `scores` and `max_tokens`, if neither is given).
                 `embed_model` is needed unless the index was built with the core's default embedder, or it is set in
                 `Settings`.
 
@@ -284,11 +285,8 @@ class SireRetriever(IndexDocuments, BaseRetriever):
         return retriever
 
     def _search_settings(self) -> dict[str, Any]:
-        return {
-            **search_settings(to_filter(self.filters), self.returns, self.as_of, key="filters"),
-            "similarity_top_k": self.similarity_top_k,
-            "scores": self.scores if self.scores != "recipe" else None,
-        }
+        plain = {name: getattr(self, name) for name in ("similarity_top_k", "returns", "scores", "max_tokens")}
+        return search_settings(to_filter(self.filters), self.as_of, key="filters", **plain)
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import os
 
 
-_HIDING = {"filter", "filters", "as_of"}
+_HIDING = {"filter", "filters", "as_of", "search_type"}
+_DEFAULTS = {"returns": "passages", "scores": "recipe", "search_type": "similarity"}  # Not stored
 _logger = logging.getLogger(__name__)
 
 
@@ -25,11 +26,15 @@ _logger = logging.getLogger(__name__)
 class AppSettings:
     """A file of an index folder with settings of the retrievers over it: whoever opens the folder has them, too.
 
+    It stores all options that say which documents a search returns and how much of them. Objects of a process (models,
+    stores, callbacks) are not stored.
+
     The file also says that the documents are an app's, see `Folder.framework`.
     """
 
     file: str  # Its name
     search: tuple[str, ...]  # Names of the settings that are options of a search
+    exclusive: tuple[str, ...]  # Those that do not go together: if one is given, no stored one applies
 
     def read(self, folder: str | os.PathLike[str] | None) -> dict[str, Any]:
         """All settings: options of a search, and how documents are read; empty without any."""
@@ -37,8 +42,9 @@ class AppSettings:
 
     def search_options(self, folder: str | os.PathLike[str] | None, other_than: Collection[str]) -> dict[str, Any]:
         """Options of a search without some, which are given; a warning names those that hide documents."""
-        stored = self.read(folder)
-        options = {name: stored[name] for name in self.search if name in stored and name not in other_than}
+        stored, is_given = self.read(folder), set(other_than)
+        is_given |= set(self.exclusive) if is_given.intersection(self.exclusive) else set()
+        options = {name: stored[name] for name in self.search if name in stored and name not in is_given}
         for name in _HIDING & options.keys():
             _logger.warning(
                 "%s was built with %s=%r, which applies; %s=None drops it.", folder, name, options[name], name
@@ -52,18 +58,18 @@ class AppSettings:
 
     def write(self, folder: Path, settings: Mapping[str, Any]) -> None:
         """Replace the settings, if they differ; empty ones are defaults and left out."""
-        settings = {name: value for name, value in settings.items() if value}
+        settings = {name: value for name, value in settings.items() if value not in (None, [], {})}
         folder.mkdir(parents=True, exist_ok=True)  # where there was nothing to index yet
         if settings != self.read(folder) or not (folder / self.file).exists():
             write_checked(folder / self.file, settings)
 
 
-def search_settings(filter: Filter | None, returns: str, as_of: Day, *, key: str = "filter") -> dict[str, Any]:
+def search_settings(filter: Filter | None, as_of: Day, *, key: str = "filter", **others: Any) -> dict[str, Any]:
     """Options of a search as they are stored; `key` is what the framework calls a filter."""
     return {
         key: None if filter is None else filter_mapping(filter),
-        "returns": None if returns == "passages" else returns,
         "as_of": None if as_of is None else read_day(as_of),
+        **{name: None if value == _DEFAULTS.get(name) else value for name, value in others.items()},
     }
 
 

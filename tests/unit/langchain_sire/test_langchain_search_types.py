@@ -80,6 +80,41 @@ def test_reasoning_has_no_search_type(store):
         IRCoTRetriever(index=store.documents.index, search_type="mmr")
 
 
+THRESHOLD = {"search_type": "similarity_score_threshold", "search_kwargs": {"score_threshold": 0.0, "k": 3}}
+
+
+@pytest.mark.parametrize(
+    ("built", "given", "expected"),
+    [
+        ({"max_tokens": 40}, {}, {"max_tokens": 40}),
+        ({"max_tokens": 40}, {"max_tokens": None}, {}),
+        ({"max_tokens": 40}, {"search_type": "mmr"}, {"search_type": "mmr"}),
+        ({"search_type": "mmr", "search_kwargs": {"lambda_mult": 0.0}}, {}, {"search_type": "mmr", "lambda_mult": 0.0}),
+        ({"search_type": "mmr"}, {"search_kwargs": {"k": 2}}, {"search_type": "mmr", "k": 2}),
+        ({"search_type": "mmr"}, {"max_tokens": 9}, {"max_tokens": 9}),
+        (THRESHOLD, {}, {"search_type": "similarity_score_threshold", "score_threshold": 0.0, "k": 3}),
+        (THRESHOLD, {"k": 2, "search_type": "similarity"}, {"k": 2}),
+        ({"k": 5, "returns": "units", "as_of": "2026-01-31"}, {"k": 1}, {"k": 1, "returns": "units"}),
+    ],
+)
+def test_a_folder_stores_all_options_of_a_search(tmp_path, caplog, built, given, expected):
+    SireRetriever.from_documents([Document("A harbour.")], path=tmp_path, recipe="flat", **built).index.close()
+    retriever = SireRetriever.load(tmp_path, **given)
+    options = {**retriever.asked({}), "search_type": retriever.search_type, **retriever.search_options()}
+    defaults = {"k": 4, "filter": None, "returns": "passages", "max_tokens": None, "search_type": "similarity"}
+    assert {name: value for name, value in options.items() if name != "as_of"} == {**defaults, **expected}
+    assert ("search_type=" in caplog.text) == (
+        "search_type" in built.keys() - given.keys() and "max_tokens" not in given
+    )
+    retriever.index.close()
+    assert IRCoTRetriever.load(tmp_path, max_tokens=5).max_tokens == 5
+
+
+def test_reasoning_leaves_out_a_stored_search_type(tmp_path):
+    SireRetriever.from_documents([Document("A harbour.")], path=tmp_path, recipe="flat", **THRESHOLD).index.close()
+    assert IRCoTRetriever.load(tmp_path).search_type == "similarity"
+
+
 def test_a_store_tells_where_documents_come_from_when_asked(store):
     plain = store.similarity_search("granite", k=1)[0]
     told = SireVectorStore(documents=store.documents, provenance=True)

@@ -375,3 +375,26 @@ def test_files_are_replaced_as_a_whole(caplog):
     report = cut.refresh([*pages(3)[:2], *pages(1, "b.pdf")], replace_source=True)
     assert (report.added, report.unchanged) == (1, 2)
     assert sorted(cut.ref_doc_info) == ["a.pdf#0", "a.pdf#1", "b.pdf#0"]
+
+
+@pytest.mark.parametrize(
+    ("built", "given", "expected"),
+    [
+        ({"max_tokens": 40}, {}, {"max_tokens": 40}),
+        ({"max_tokens": 40}, {"max_tokens": None}, {}),
+        ({"max_tokens": 40}, {"scores": "similarity"}, {"scores": "similarity"}),
+        ({"scores": "similarity"}, {}, {"scores": "similarity"}),
+        ({"scores": "similarity", "returns": "units"}, {"max_tokens": 9}, {"max_tokens": 9, "returns": "units"}),
+    ],
+)
+def test_a_folder_stores_all_options_of_a_search(tmp_path, built, given, expected):
+    SireRetriever.from_documents(untitled(), persist_dir=tmp_path, recipe="flat", **built).index.close()
+    retriever = SireRetriever.from_persist_dir(tmp_path, **given)
+    options = {name: getattr(retriever, name) for name in ("scores", "returns", "max_tokens", "similarity_top_k")}
+    assert options == {
+        "scores": "recipe",
+        "returns": "passages",
+        "max_tokens": None,
+        "similarity_top_k": 10,
+        **expected,
+    }
