@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from itertools import islice
 from pathlib import Path
 
@@ -54,12 +55,28 @@ def index_at(folder, server: ScriptedServer, recipe: str = "sirerag", **options)
     )
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory, script, documents):
+    """A folder whose every passage and summary is paid, and the report of its build."""
+    folder = tmp_path_factory.mktemp("built") / "ix"
+    with ScriptedServer(script) as running, index_at(folder, running) as index:
+        report = index.build(documents)
+        assert report.calls == running.received
+    return folder, report
+
+
+@pytest.fixture
+def paid(built, tmp_path):
+    return shutil.copytree(built[0], tmp_path / "ix")
+
+
 def within(value: int, bounds: tuple[int, int]) -> bool:
     return bounds[0] <= value <= bounds[1]
 
 
-@pytest.mark.parametrize("extraction", ["joint", "native"])
-@pytest.mark.parametrize("recipe", ["flat", "raptor", "sirerag"])
+@pytest.mark.parametrize(
+    ("recipe", "extraction"), [("flat", "joint"), ("raptor", "joint"), ("sirerag", "joint"), ("sirerag", "native")]
+)
 def test_a_build_lands_inside_the_estimate(tmp_path, server, documents, recipe, extraction):
     with index_at(tmp_path / "ix", server, recipe, extraction=extraction) as index:
         estimate = index.estimate(documents)
@@ -100,25 +117,19 @@ def test_what_is_stored_is_deducted_and_the_price_is_what_the_tokens_cost(tmp_pa
         assert index.estimate(documents).total.calls[0] == 0
 
 
-def test_a_second_recipe_makes_no_extraction_calls(tmp_path, server, documents):
-    with index_at(tmp_path / "ix", server) as index:
-        index.build(documents)
-    passages = len(server.passages)
-    assert passages == PASSAGES
-    with index_at(tmp_path / "ix", server, "raptor") as index:
+def test_a_second_recipe_makes_no_extraction_calls(paid, built, server, documents):
+    assert built[1].usage["extraction"].calls == PASSAGES
+    with index_at(paid, server, "raptor") as index:
         assert index.estimate(documents).extraction.calls == (0, 0)
         report = index.build(documents)
         assert "extraction" not in report.usage
-    with index_at(tmp_path / "ix", server, "sirerag") as index:
+    with index_at(paid, server, "sirerag") as index:
         assert index.build(documents).calls == 0
-    assert len(server.passages) == passages
+    assert server.passages == []
 
 
-def test_calls_stay_within_the_limit_and_only_the_rest_is_paid_later(tmp_path, script, server, documents):
-    with ScriptedServer(script) as calm, index_at(tmp_path / "calm", calm) as index:
-        index.build(documents)
-        needed = calm.received
-    spent = 0
+def test_calls_stay_within_the_limit_and_only_the_rest_is_paid_later(tmp_path, built, server, documents):
+    calm, needed, spent = built[0], built[1].calls, 0
     for limit in (25, 25, 15):  # the last in the middle of the summaries
         limited = index_at(tmp_path / "ix", server, limits=UsageLimits(max_calls=limit))
         with limited as index, pytest.raises(LimitExceededError, match=f"{limit} calls"):
@@ -132,7 +143,7 @@ def test_calls_stay_within_the_limit_and_only_the_rest_is_paid_later(tmp_path, s
         assert report.failures == ()
         assert report.calls == needed - spent
     assert server.received == needed
-    assert read_contents(tmp_path / "ix") == read_contents(tmp_path / "calm")
+    assert read_contents(tmp_path / "ix") == read_contents(calm)
 
 
 def test_tokens_stay_within_the_limit_and_only_the_rest_is_paid_later(tmp_path, server, documents):
@@ -148,26 +159,23 @@ def test_tokens_stay_within_the_limit_and_only_the_rest_is_paid_later(tmp_path, 
     assert report.usage["extraction"].calls == PASSAGES - len(used)
 
 
-def test_a_report_says_what_stored_answers_took_when_they_were_paid_for(tmp_path, server, documents):
-    with index_at(tmp_path / "ix", server) as index:
-        paid = index.build(documents).usage["summaries"]
+def test_a_report_says_what_stored_answers_took_when_they_were_paid_for(paid, built, server, documents):
+    first = built[1].usage["summaries"]
+    with index_at(paid, server) as index:
         index.delete([document.id for document in documents])
         again = index.build(documents).usage["summaries"]
-    assert (again.calls, again.cached) == (0, paid.calls)
-    assert again.stored_tokens == paid.input_tokens + paid.output_tokens > 0
+    assert (again.calls, again.cached) == (0, first.calls)
+    assert again.stored_tokens == first.input_tokens + first.output_tokens > 0
 
 
-def test_a_limit_of_no_calls_serves_what_is_paid_and_asks_nothing(tmp_path, server, documents):
-    with index_at(tmp_path / "ix", server) as index:
-        index.build(documents)
-    asked = server.received
-    with index_at(tmp_path / "ix", server, limits=UsageLimits(max_calls=0)) as index:
+def test_a_limit_of_no_calls_serves_what_is_paid_and_asks_nothing(paid, server, documents):
+    with index_at(paid, server, limits=UsageLimits(max_calls=0)) as index:
         assert index.build(documents).calls == 0
         assert index.search("Where is the Alexander Hamilton Institute?")
         with pytest.raises(LimitExceededError):
             index.add([Document("new", "Ada Holm founded Brackwater Press.", "Ada Holm")])
         assert index.stats()["documents"] == PASSAGES
-    assert server.received == asked
+    assert server.received == 0
 
 
 def published(folder: Path) -> int:

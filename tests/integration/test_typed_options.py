@@ -78,9 +78,7 @@ def test_fields_of_llamaindex_retrievers_and_engines():
     )
 
 
-@pytest.mark.quick(
-    call=["lc.SireRetriever.from_documents(", "lc.create_ircot_chain(", "li.SireRetriever.from_documents("]
-)
+@pytest.mark.quick(call=["lc.create_ircot_chain(", "li.SireRetriever.from_documents("])
 @pytest.mark.parametrize(
     ("call", "listed"),
     [

@@ -23,7 +23,9 @@ def growth(work, small, large, floor=0.05):
     seconds(min(small, 1_000))  # what is made once
     ratio = float("inf")
     for _ in range(3):
-        ratio = min(ratio, seconds(large) / max(seconds(small), floor))
+        longest = seconds(large)
+        is_quick = longest < 1.5 * large / small * floor  # however long the small one takes
+        ratio = min(ratio, longest / (floor if is_quick else max(seconds(small), floor)))
         if ratio < 1.5 * large / small:
             break
     return ratio

@@ -213,6 +213,7 @@ def recovery(tree, partition):
     ("size", "blocks", "probabilities"),
     [(240, (4, 4), (0.25, 0.2)), (240, (4, 4), (0.25, 0.25)), (400, (8, 8), (0.4, 0.3)), (400, (5, 8), (0.3, 0.3))],
 )
+@pytest.mark.quick(seed=[0])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_two_planted_partitions_are_both_found_where_leiden_finds_one(size, blocks, probabilities, seed):
     graph, first, second = two_partitions(size, blocks, probabilities, seed)

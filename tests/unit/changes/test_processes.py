@@ -69,8 +69,8 @@ def evaluated(expression, **values):
 @pytest.mark.parametrize(
     ("kind", "recipe"),
     [
-        *(("processes", "sire"), ("processes", "sirerag"), ("cluster", "sirerag")),
-        *(pytest.param("cluster", name, marks=pytest.mark.slow) for name in ("pagerank", "indexrag")),
+        *(("processes", "sire"), ("cluster", "sire"), pytest.param("processes", "sirerag", marks=pytest.mark.slow)),
+        *(pytest.param("cluster", name, marks=pytest.mark.slow) for name in ("sirerag", "pagerank", "indexrag")),
     ],
 )
 def test_workers_build_what_one_process_builds(request, tmp_path, kind, recipe):
@@ -109,8 +109,9 @@ def test_part_of_a_lost_worker_is_done_again(runner, tmp_path):
     assert marker.exists()
 
 
+@pytest.mark.quick(runner=["processes"])  # Ray takes seconds for another worker
 def test_part_that_ends_every_worker_is_an_error(runner, monkeypatch):
-    monkeypatch.setattr("sire_core.changes.runners._TRIES", 0)  # each takes Ray seconds for another worker
+    monkeypatch.setattr("sire_core.changes.runners._TRIES", 0)
     with pytest.raises(BuildError, match=r"SIRE_JOBS=1|build again"):
         results(runner, *evaluated("n if n != 3 else __import__('os')._exit(9)"))
     assert results(runner, operator.mul, 2, [4]) == [(0, 8)]
@@ -272,6 +273,7 @@ def test_ray_driver_is_killed_during_a_build(tmp_path):
         assert built(list(demo_documents()), folder, "sirerag") == expected
 
 
+@pytest.mark.slow
 def test_ray_limits_hold_and_nothing_is_paid_twice(cluster, tmp_path):
     documents = list(demo_documents())[:20]
     model = ScriptedModel()

@@ -320,7 +320,9 @@ def test_a_failed_change_of_the_embedder_leaves_the_folder_and_goes_on(source, f
 def test_a_folder_can_be_moved_copied_and_restored(tmp_path, source, folder):
     question = ("Who founded Brackwater Press?", "-k", 3, "--json")
     expected = run("query", folder, *question).stdout
-    shutil.copytree(folder, tmp_path / "backup")
+    (tmp_path / "backup").mkdir()
+    for name in ("index.sqlite", "calls.sqlite"):  # the others are made of these
+        shutil.copy(folder / name, tmp_path / "backup" / name)
     folder.rename(tmp_path / "moved")
     for place in ("moved", "backup"):
         assert run("query", tmp_path / place, *question).stdout == expected
@@ -329,16 +331,6 @@ def test_a_folder_can_be_moved_copied_and_restored(tmp_path, source, folder):
     shutil.rmtree(tmp_path / "moved")
     shutil.copytree(tmp_path / "backup", tmp_path / "moved")
     assert run("query", tmp_path / "moved", *question).stdout == expected
-
-
-def test_only_two_files_matter(tmp_path, source, folder):
-    question = ("Who founded Brackwater Press?", "-k", 3, "--json")
-    expected = run("query", folder, *question).stdout
-    (tmp_path / "kept").mkdir()
-    for name in ("index.sqlite", "calls.sqlite"):
-        shutil.copy(folder / name, tmp_path / "kept" / name)
-    assert "Nothing changed" in run("index", source, "--to", tmp_path / "kept").stdout
-    assert run("query", tmp_path / "kept", *question).stdout == expected
 
 
 def test_backup_of_an_index_in_use(tmp_path, folder):
@@ -352,27 +344,22 @@ def test_backup_of_an_index_in_use(tmp_path, folder):
     assert "There is no index" in run("backup", tmp_path / "none", tmp_path / "copy2", code=1).stderr
 
 
-def test_eval_asks_an_index_that_is_there_and_only_reads_it(tmp_path, folder):
-    questions = tmp_path / "questions.jsonl"
+def test_eval_asks_an_index_that_is_there_and_only_reads_it(tmp_path, source):
+    folder, questions, rows = tmp_path / "ix", tmp_path / "questions.jsonl", tmp_path / "rows.json"
+    (source / "press.md").write_text("# Brackwater Press\n\n" + "Brackwater Press stood in Lindle by the Marl. " * 40)
+    run("index", source, "--to", folder, "--recipe", "raptor", "--chunk-tokens", 64)
+    passages = stats(folder)["passages"]
+    assert passages > 5
     questions.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.sqlite")}
-    result = run("eval", folder, "--questions", questions, "--json", tmp_path / "rows.json")
-    rows = json.loads((tmp_path / "rows.json").read_text())
-    assert [row["recipe"] for row in rows] == ["bm25", "dense", "hybrid"]
-    assert all(row["questions"] == 2 and row["recall"]["5"] == 100.0 for row in rows)
-    assert "3 passages, 2 of 2 questions" in result.stderr
+    result = run("eval", folder, "--questions", questions, "--json", rows)
+    assert f"ix: 3 documents in {passages} passages, 2 of 2 questions." in result.stderr
+    assert f"**ix**: 3 documents in {passages} passages, 2 questions" in result.stdout
+    assert [
+        (row["recipe"], row["questions"], row["documents"], row["passages"]) for row in json.loads(rows.read_text())
+    ] == [(recipe, 2, 3, passages) for recipe in ("bm25", "dense", "hybrid", "raptor")]
     assert before == {path: path.stat().st_mtime_ns for path in folder.rglob("*.sqlite")}
-
-
-def test_eval_of_an_index_names_its_recipes(tmp_path, source):
-    run("index", source, "--to", tmp_path / "ix", "--recipe", "raptor")
-    questions = tmp_path / "questions.jsonl"
-    questions.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
-    run("eval", tmp_path / "ix", "--questions", questions, "--json", tmp_path / "rows.json")
-    rows = json.loads((tmp_path / "rows.json").read_text())
-    assert [row["recipe"] for row in rows] == ["bm25", "dense", "hybrid", "raptor"]
-    assert stats(tmp_path / "ix")["recipes"] == ["raptor"]
-    wrong = run("eval", tmp_path / "ix", "--questions", questions, "-r", "smart", code=1)
+    wrong = run("eval", folder, "--questions", questions, "-r", "smart", code=1)
     assert "does not hold smart; it holds raptor" in wrong.stderr
 
 
@@ -414,20 +401,6 @@ def test_what_was_removed_before_can_be_purged_by_itself(source, folder):
     assert "Nothing changed" not in said
     assert len(ids(folder)) == 2
     assert not any(b"burnt down" in file.read_bytes() for file in folder.rglob("*") if file.is_file())
-
-
-def test_eval_says_documents_and_passages_where_documents_are_cut(tmp_path, source):
-    (source / "press.md").write_text("# Brackwater Press\n\n" + "Brackwater Press stood in Lindle by the Marl. " * 40)
-    run("index", source, "--to", tmp_path / "ix", "--recipe", "flat", "--chunk-tokens", 64)
-    held = stats(tmp_path / "ix")["passages"]
-    assert held > 5
-    questions = tmp_path / "questions.jsonl"
-    questions.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
-    rows = tmp_path / "rows.json"
-    result = run("eval", tmp_path / "ix", "--questions", questions, "--json", rows)
-    assert f"ix: 3 documents in {held} passages, 2 of 2 questions." in result.stderr
-    assert f"**ix**: 3 documents in {held} passages, 2 questions" in result.stdout
-    assert [(row["documents"], row["passages"]) for row in json.loads(rows.read_text())] == [(3, held)] * 3
 
 
 @pytest.mark.skipif(os.name == "nt", reason="kills are signals here")

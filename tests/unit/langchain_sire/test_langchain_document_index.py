@@ -2,7 +2,6 @@
 
 import shutil
 import sqlite3
-import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -16,7 +15,6 @@ from sire_core import Index
 from sire_core.errors import BuildError, ConfigurationError, CorpusError, StorageError
 from sire_core.storage.check import check_folder
 from sire_core.testing.doubles import HashEmbedder
-from support.command import run_python
 
 
 def doc(name, text, **metadata):
@@ -83,27 +81,6 @@ def test_a_reader_that_sees_less_indexes_every_change(tmp_path):
     writer.flush()
     reader.delete_documents(["b1", "never"], missing_ok=True)
     assert sorted(d.id for d in SireRetriever.open(tmp_path / "i").invoke("Text")) == ["a0", "b1"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
-def test_on_a_full_disk_what_is_indexed_is_found_and_the_rest_is_said_to_be_left_out(tmp_path):
-    script = """
-        import resource, signal, sys
-        from langchain_core.documents import Document
-        from langchain_sire import SireRetriever
-
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        index = SireRetriever.open(sys.argv[1], recipe="flat")
-        index.upsert([Document(id="petra", page_content="Petra Quillon was born in Varn Harbour.")])
-        index.invoke("Who was born?")
-        index.upsert([Document(id="otto", page_content="Otto Brack was born in Lindlemouth.")])
-        for limit in (4096, resource.RLIM_INFINITY):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-            print(sorted(found.id for found in index.invoke("Who was born?")))
-    """
-    done = run_python(script, tmp_path)
-    assert done.stdout.splitlines() == ["['petra']", "['otto', 'petra']"]
-    assert "Searches leave out 1 document of which changes wait" in done.stderr
 
 
 @pytest.mark.parametrize("allow", ["title!=Secret", "doc_id!=b0", "id in [a0]"])

@@ -102,32 +102,6 @@ async def test_an_interrupted_run_resumes_without_a_repeated_call(retriever, fla
     assert {key: state[key] for key in expected} == expected
 
 
-@pytest.mark.parametrize("at", [1, 2, 3])
-def test_a_run_whose_process_died_resumes_without_a_repeated_call(retriever, at):
-    saver = memory.InMemorySaver()
-
-    class DiedError(BaseException):
-        pass
-
-    dying = model(*IRCOT)
-    original = type(dying)._generate
-
-    class Dying(type(dying)):
-        def _generate(self, messages, stop=None, run_manager=None, **kwargs):
-            if len(self.log) == at - 1:
-                raise DiedError
-            return original(self, messages, stop, run_manager, **kwargs)
-
-    first = model(*IRCOT, kind=Dying)
-    with pytest.raises(DiedError):
-        create_ircot_graph(retriever, first, checkpointer=saver).invoke({"question": QUESTION}, THREAD)
-    assert len(first.log) == at - 1
-    second = model(*IRCOT[at - 1 :])
-    state = create_ircot_graph(retriever, second, checkpointer=saver).invoke(None, THREAD)
-    assert state["answer"] == "In 1931 [1]"
-    assert len(first.log) + len(second.log) == len(IRCOT)
-
-
 def test_models_that_rankers_ask_are_not_asked_again_either():
     ranks, chat, saver = model("1931"), model(*IRCOT), memory.InMemorySaver()
     retriever = asking(ranks, ["Ilse Marrable wrote it.", "1931."], 2)
