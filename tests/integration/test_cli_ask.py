@@ -11,8 +11,9 @@ import threading
 
 import pytest
 
-from sire_core import Index
+from sire_core import Document, Index
 from sire_core.data import demo_documents
+from sire_core.documents.chunker import SentenceChunker
 from support.command import run
 from support.faults import always, at_calls
 from support.scripted_server import ScriptedServer
@@ -272,3 +273,16 @@ def test_json_stays_as_it_is(folder):
         shown, _, _ = ask_on_terminal(folder, server, "--json")
         assert not server.sent
     assert json.loads(shown)["answer"] == TEXT + " [2]"
+
+
+def test_passages_of_one_place_are_named_once(tmp_path):
+    text = "The pump at Varn Harbour was repaired by Petra Quillon in May. " * 2
+    text += "The sea was calm that year, and boats came in early. " * 6
+    text += "The pump at Varn Harbour was paid for by the harbour guild."
+    with Index(tmp_path / "ix", chunker=SentenceChunker(40, 0)) as index:
+        index.build([Document("pump", text=text, title="Harbour notes", metadata={"source": "notes.md"})])
+    shown = run("ask", tmp_path / "ix", "Who repaired the pump at Varn Harbour and who paid for the pump?").stdout
+    assert "Petra Quillon in May. [1]" in shown
+    assert "the harbour guild. [2]" in shown
+    assert shown.count("Harbour notes, from") == 1
+    assert "[1] [2] Harbour notes, from" in shown

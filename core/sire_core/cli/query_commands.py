@@ -445,11 +445,14 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
     for line in answer.text.splitlines():
         say_marked(marked(line, question), indent=2)
     say()
+    numbers: dict[str, list[str]] = {}  # of the passages of one place
     for number in answer.citations or range(1, min(len(answer.hits), _SHOWN_PASSAGES) + 1):
         hit = answer.hits[number - 1]
         mark = superseded_mark(step.note for step in hit.path)
         title = hit.unit.title or shorten(hit.unit.text, 60)
-        say(f"[{number}] {mark}{title}, from {_origin(hit)}", "cyan", indent=2)
+        numbers.setdefault(f"{mark}{title}, from {_origin(hit)}", []).append(f"[{number}]")
+    for origin, cited in numbers.items():
+        say(f"{' '.join(cited)} {origin}", "cyan", indent=2)
     note(hint, "yellow")
 
 
