@@ -96,14 +96,6 @@ for words in ([], ["--json"]):
     assert json.loads("[" + scripts)[0]["title"].startswith("Žofie")
 
 
-def test_an_error_is_one_line_and_code_1(tmp_path):
-    done = sire("query", tmp_path, "Ada", text=True)
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.startswith("error: There is no index in")
-    assert done.stderr.count("\n") == 1
-
-
 @pytest.mark.data
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads a process's CPU time")
 @pytest.mark.quick(passages=[2000])

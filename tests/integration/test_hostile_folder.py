@@ -85,15 +85,6 @@ def test_no_command_runs_code_of_the_current_folder(folder: Path) -> None:
     assert {words[0] for words in commands} <= set(told.splitlines())
 
 
-def test_read_documents_runs_no_code_of_the_current_folder(folder: Path) -> None:
-    script = folder.parent / "read.py"
-    script.write_text(
-        "from sire_core.files.readers import read_documents\n"
-        "print(*(document.text for document in read_documents('.').documents))\n"
-    )
-    assert "Leases end at noon in Ostend." in run(folder, sys.executable, str(script))
-
-
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads the environment of another process")
 def test_the_process_that_parses_sees_no_key_of_the_environment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sire_core.files.readers import read_documents

@@ -18,6 +18,8 @@ from sire_core.storage.call_cache import CallStore
 from sire_core.storage.check import check_folder
 from sire_core.testing.doubles import HashEmbedder
 from support.http_server import HttpRequest, HttpResponse, LoopbackServer
+from support.langchain_adapter import LangChain
+from support.llama_index_adapter import LlamaIndex
 
 RETRY = RetryPolicy(max_retries=1, base=0.001, cap=0.002, seed=0)
 DOCUMENTS = [Document(f"d{i}", f"Alma {i} met Boris {i} in Ceuta.", f"Title {i}") for i in range(40)]
@@ -90,6 +92,9 @@ FAULTS = {
 }
 
 
+@pytest.mark.quick(
+    fault=["400", "500", "null", "zeros", "NaN", "short", "no base64", "one less", "no JSON", "error inside"]
+)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_one_bad_text_is_named_and_the_rest_is_indexed(fault, tmp_path, caplog):
     server = Server(FAULTS[fault])
@@ -284,36 +289,9 @@ def failing():
 
 @pytest.mark.parametrize("how", [failing, None, [0.0] * 256, [], "text", {"a": 1}, [1.0] * 255, [float("nan")] * 256])
 def test_embedders_of_users_and_frameworks(how, tmp_path):
-    embeddings = pytest.importorskip("langchain_core.embeddings")
-    llama = pytest.importorskip("llama_index.core.embeddings")
-    from langchain_sire import LangChainEmbedder
-    from llama_index_sire import LlamaIndexEmbedder
-
     own = Own(how)
-
-    class Chain(embeddings.Embeddings):
-        model = "m"
-
-        def embed_documents(self, texts):
-            return asyncio.run(own.embed(texts))
-
-        def embed_query(self, text):
-            return asyncio.run(own.embed([text], "query"))[0]
-
-    class Llama(llama.BaseEmbedding):
-        def _get_text_embedding(self, text):
-            return asyncio.run(own.embed([text]))[0]
-
-        def _get_text_embeddings(self, texts):
-            return asyncio.run(own.embed(texts))
-
-        def _get_query_embedding(self, query):
-            return asyncio.run(own.embed([query], "query"))[0]
-
-        async def _aget_query_embedding(self, query):
-            return self._get_query_embedding(query)
-
-    for number, given in enumerate((own, LangChainEmbedder(Chain()), LlamaIndexEmbedder(Llama(model_name="m")))):
+    theirs = [adapter.embedder(lambda texts: asyncio.run(own.embed(texts))) for adapter in (LangChain, LlamaIndex)]
+    for number, given in enumerate((own, *theirs)):
         with Index(tmp_path / f"ix{number}", recipe="flat", embedder=given) as index:
             report = index.build([*DOCUMENTS[:12], BAD])
             assert [failure.where for failure in report.failures] == ["vector of bad (Zorbleflux)"], given
