@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.vectorstores import VectorStore
+from pydantic import ValidationError
 
 from langchain_sire.chat import as_language_model
 from langchain_sire.embeddings import as_embedder
@@ -15,6 +16,7 @@ from langchain_sire.search_types import SEARCH_TYPE_OPTIONS
 from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import parameters
 from sire_core.changes.app_settings import AppSettings, reading_settings
+from sire_core.errors import ConfigurationError, SireError
 from sire_core.index import Index
 from sire_core.progress import Bars
 from sire_core.recipes.registry import recipe_of, split_arguments
@@ -72,6 +74,17 @@ def make_index(
         embedding = mirror.vector_store.embeddings if embedding is None else embedding
     embedder = as_embedder(embedding, read_manifest(None if path is None else Path(path)).embedder)
     return Index(path, recipe=recipe, embedder=embedder, language_model=as_language_model(llm), **options)
+
+
+def plain_error(called: str, error: ValidationError) -> Exception:
+    """Our error in one of pydantic, or a short one of ours in its place."""
+    first = error.errors()[0]
+    name = ".".join(str(part) for part in first["loc"][:1])
+    if isinstance(ours := first.get("ctx", {}).get("error"), SireError):
+        return ours
+    if first["type"] == "missing":
+        return TypeError(f"{called}() is missing the argument {name!r}.")
+    return ConfigurationError(f"{called}: {name} is {first['input']!r:.100}. {first['msg']}.")
 
 
 def read_search(folder: str | os.PathLike[str] | None, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from langchain_core.indexing import UpsertResponse
 from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig
-from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 from typing_extensions import Self, Unpack
 
 from langchain_sire.chat import child_runs
@@ -35,7 +35,7 @@ from langchain_sire.documents import (
     with_ids,
 )
 from langchain_sire.embeddings import EmbeddingLike
-from langchain_sire.opening import SETTINGS, SPELLINGS, open_index, read_search, remember_reading
+from langchain_sire.opening import SETTINGS, SPELLINGS, open_index, plain_error, read_search, remember_reading
 from langchain_sire.options import (
     CallOptions,
     LoadOptions,
@@ -117,12 +117,12 @@ class SireRetriever(DocumentIndex):
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     index: Index
-    k: int = Field(default=4, gt=0)
+    k: int = 4
     filter: Any = None
     returns: str = "passages"
     as_of: Day = None
     search_type: str = "similarity"
-    max_tokens: int | None = Field(default=None, gt=0)
+    max_tokens: int | None = None
     context_options: Any = ContextOptions()
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     title_key: str | list[str] = "title"
@@ -135,7 +135,8 @@ class SireRetriever(DocumentIndex):
 
     if TYPE_CHECKING:  # the methods of pydantic and LangChain take keywords of any name and type
 
-        def __init__(self, *, index: Index, **fields: Unpack[RetrieverFields]) -> None: ...
+        def __init__(self, *, index: Index, **fields: Unpack[RetrieverFields]) -> None:
+            """Make a retriever; `ConfigurationError` for a field that no search can use."""
 
         def invoke(  # type: ignore[override]
             self, input: str, config: RunnableConfig | None = None, **options: Unpack[CallOptions]
@@ -146,6 +147,14 @@ class SireRetriever(DocumentIndex):
             self, input: str, config: RunnableConfig | None = None, **options: Unpack[CallOptions]
         ) -> list[Document]:
             """See `invoke`."""
+
+    else:
+
+        def __init__(self, **fields: Any) -> None:
+            try:
+                super().__init__(**fields)
+            except ValidationError as error:
+                raise plain_error(type(self).__name__, error) from error
 
     @model_validator(mode="before")
     @classmethod

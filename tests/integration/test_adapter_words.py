@@ -31,7 +31,14 @@ from langchain_sire import (
 from llama_index_sire import IRCoTQueryEngine, ReasoningWorkflow, SelfAskQueryEngine, SingleQueryEngine
 from sire_core import Document as SireDocument
 from sire_core import Index
-from sire_core.errors import ConfigurationError, CorpusError, ModelError
+from sire_core.errors import (
+    ConfigurationError,
+    CorpusError,
+    IndexClosedError,
+    IndexMissingError,
+    ModelError,
+    QueryError,
+)
 from sire_core.recipes import recipe_of
 
 DOCUMENTS = [Document(page_content="Petra Quillon sails."), Document(page_content="Otto Brack walks.", id="own")]
@@ -328,3 +335,73 @@ def test_a_graph_says_it_in_its_state(make, ask):
 def test_a_build_ends(kind, documents, model):
     error = in_time(lambda: kind.from_documents(documents, llm=model, recipe="sirerag"))
     assert "StopIteration" in str(error)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """A retriever of each adapter, one that is closed, and a folder without an index."""
+    retrievers = []
+    for _ in range(2):
+        retrievers.append(SireRetriever.from_documents(DOCUMENTS, recipe="flat"))
+        nodes = [LlamaDocument(id_="own", text="Otto Brack walks.")]
+        retrievers.append(llama_index_sire.SireRetriever.from_documents(nodes, recipe="flat"))
+    for retriever in retrievers[2:]:
+        retriever.index.close()
+    return (*retrievers, tmp_path_factory.mktemp("folder"))
+
+
+ERRORS = {
+    "k": (ConfigurationError, lambda make: make(k=0)),
+    "k of another type": (ConfigurationError, lambda make: make(k="five")),
+    "returns": (ConfigurationError, lambda make: make(returns="all")),
+    "filter": (ConfigurationError, lambda make: make(filter="year >=")),
+    "filter of another type": (ConfigurationError, lambda make: make(filter=3)),
+    "max_tokens": (ConfigurationError, lambda make: make(max_tokens=0)),
+    "context_options": (ConfigurationError, lambda make: make(max_tokens=9, context_options=3)),
+    "title_key": (ConfigurationError, lambda make: make(title_key=3)),
+    "recipe": (ConfigurationError, lambda make: make.of().from_documents([], recipe="flatt")),
+    "as_of": (QueryError, lambda make: make(as_of="tomorrow")),
+    "keyword": (TypeError, lambda make: make(kk=3)),
+    "index": (ConfigurationError, lambda make: make.of()(index=3)),
+    "no index": (TypeError, lambda make: make.of()()),
+    "folder": (IndexMissingError, lambda make: make.opened(make.folder)),
+    "no folder": (IndexMissingError, lambda make: make.opened(make.folder / "none")),
+    "question": (QueryError, lambda make: make.search(make.retriever, " ")),
+    "closed": (IndexClosedError, lambda make: make.search(make.closed, "Who sails?")),
+    "closed, change": (IndexClosedError, lambda make: make.add(make.closed, [make.document])),
+    "documents": (CorpusError, lambda make: make.add(make.retriever, ["text"])),
+    "ids": (CorpusError, lambda make: make.add(make.retriever, [make.document], ids=[])),
+}
+
+
+class Make:
+    """What a test does with one of the adapters."""
+
+    def __init__(self, both, *, langchain):
+        self.retriever, self.closed, self.folder = both[not langchain], both[3 - langchain], both[-1]
+        self.langchain = langchain
+        self.document = Document(page_content="x") if langchain else LlamaDocument(text="x")
+
+    def of(self):
+        return type(self.retriever)
+
+    def __call__(self, **fields):
+        return self.of()(index=self.retriever.index, **fields)
+
+    def opened(self, folder):
+        return (self.of().load if self.langchain else self.of().from_persist_dir)(folder)
+
+    def search(self, retriever, question):
+        return (retriever.invoke if self.langchain else retriever.retrieve)(question)
+
+    def add(self, retriever, documents, **options):
+        return (retriever.add_documents if self.langchain else retriever.insert)(documents, **options)
+
+
+@pytest.mark.parametrize("mistake", ERRORS)
+def test_a_mistake_has_the_same_error_in_both_adapters(both, mistake):
+    error, make_it = ERRORS[mistake]
+    for langchain in (True, False):
+        with pytest.raises(error) as raised:
+            make_it(Make(both, langchain=langchain))
+        assert raised.type is error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sire_core.documents.heading_paths import title_of
 from sire_core.documents.titles import file_of, header_title
-from sire_core.errors import IndexMissingError
+from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.text.pluralize import count, some
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class FileTitles:
     """
 
     def __init__(self, title_key: str | Sequence[str], index: Index | None = None) -> None:
+        if not isinstance(title_key, (str, list, tuple)):
+            raise ConfigurationError(f"title_key is a metadata key or a list of keys, not {title_key!r:.100}.")
         self._title_key = title_key
         self._index = index
         self._files: dict[str, str] = {}

@@ -32,6 +32,7 @@ _NAMELESS = re.compile(rf"{_SEPARATOR}\s+|\s+{_SEPARATOR}\Z")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 _NO_OPENING = re.compile(r"(?:dear|hi|hello|to whom|copyright)\b|\d{1,4}[-/:.]\d|.*[=<>{}\[\]*@\\]", re.IGNORECASE)
 """First lines that are no title: greetings, notices, times, code."""
+_UNDERLINED = re.compile(r"(?:[=*#~]{3,}[ \t]*\n)?[ \t]*(\S.{0,200})\n[ \t]*([-=*#~])\2{2,}[ \t]*(?=\n|\Z)")
 _FEWEST_WORDS = 3  # Longest first line that is a title; a file's name says more than `Meeting notes`
 FILE_KEYS = ("source", "file_path")  # Metadata keys that name the file of a document, the first that has a text counts
 
@@ -77,7 +78,9 @@ def header_title(text: str) -> str:
 
 
 def opening_title(text: str) -> str:
-    """The title that a plain text opens with, above a blank line and a paragraph; empty if there is none."""
+    """The title that a plain text opens with, underlined or above a blank line and a paragraph; empty without one."""
+    if underlined := _UNDERLINED.match(text.strip()):
+        return "" if is_contents(underlined[1]) else " ".join(underlined[1].split())
     head, paragraph, *_ = [*_BLANK_LINES.split(text.strip(), 2), "", ""]
     if "\n" in head or any(_NO_OPENING.match(part) for part in (head, paragraph.partition("\n")[0])):
         return ""

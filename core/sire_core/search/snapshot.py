@@ -392,10 +392,10 @@ class SearchSnapshot:
         self, query: str, max_tokens: int, options: ContextOptions | None = None, *, returns: str = "passages"
     ) -> Context:
         """The context for a question; see `Index.context`."""
-        from sire_core.search.context import ContextOptions, select_context
+        from sire_core.search.context import ContextOptions, check_options, select_context
 
         check_count("max_tokens", max_tokens)
-        options = options or ContextOptions()
+        options = check_options(ContextOptions() if options is None else options)
         is_passage = self.view.kinds == list(self.view.kind_names).index(UnitKind.CHUNK.value)
         hits, ranking = await self._search(query, options.pool, returns, paths_later=bool(is_passage.all()))
         passages = self.with_neighbors(hits)

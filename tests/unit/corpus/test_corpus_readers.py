@@ -601,6 +601,11 @@ def test_titles_of_pages_have_no_name_of_their_site(tmp_path, title, heading, na
         ("Karn, 12 May 1920\n\nDear Anna,\n", "notes"),
         ("2024-05-01 12:00:03 Server started\n\n", "notes"),
         ("X = read(the_mill, 3)\n\n", "notes"),
+        ("Mill\n====\n\n", "Mill"),
+        ("Karn for Debian\n---------------\n", "Karn for Debian"),
+        ("*****\nMills of Karn\n*****\n\n", "Mills of Karn"),
+        ("Contents\n========\n\n", "notes"),
+        ("Mills  Towns\n-----  -----\n", "notes"),
     ],
 )
 def test_a_first_line_that_stands_alone_is_the_title_of_a_text_file(tmp_path, opening, title):

@@ -5,7 +5,6 @@ from langchain_classic.retrievers.self_query.base import SelfQueryRetriever
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from langchain_core.structured_query import Comparator, Comparison, Operation, Operator, StructuredQuery
-from pydantic import ValidationError
 
 from langchain_sire import IRCoTRetriever, SireRetriever, SireTranslator, SireVectorStore
 from sire_core.errors import ConfigurationError
@@ -71,12 +70,12 @@ def test_kinds_of_search_select(store):
     ],
 )
 def test_impossible_searches_are_refused(store, fields, message):
-    with pytest.raises(ValidationError, match=message):
+    with pytest.raises(ConfigurationError, match=message):
         SireRetriever(index=store.documents.index, **fields)
 
 
 def test_reasoning_has_no_search_type(store):
-    with pytest.raises(ValidationError, match="IRCoTRetriever merges several searches"):
+    with pytest.raises(ConfigurationError, match="IRCoTRetriever merges several searches"):
         IRCoTRetriever(index=store.documents.index, search_type="mmr")
 
 
