@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError
-from sire_core.recipes import flat, recipe_by_name, sirerag
+from sire_core.recipes import sirerag
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor
 
@@ -103,18 +102,3 @@ def test_added_cross_levels_cluster_the_summaries_of_both_trees(tmp_path):
         if units[edge.source].kind.value == "cross_summary" and units[edge.source].level == 2
     }
     assert below == {("sim_summary", 1), ("rel_summary", 1), ("cross_summary", 1)}
-
-
-def test_unknown_names_and_settings_say_what_there_is():
-    with pytest.raises(ConfigurationError, match="sirerag"):
-        recipe_by_name("sirrag")
-    with pytest.raises(ConfigurationError, match="max_cluster_tokens"):
-        recipe_by_name("raptor", max_tokens=5)
-    with pytest.raises(ConfigurationError, match="variant"):
-        sirerag(variant="Z")
-    with pytest.raises(ConfigurationError, match="replace, add"):
-        sirerag(cross="both")
-    with pytest.raises(ConfigurationError, match="variant='full'"):
-        sirerag(cross="add", variant="A")
-    with pytest.raises(ConfigurationError, match="ranker"):
-        flat(ranker="psychic")
