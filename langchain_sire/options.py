@@ -12,6 +12,7 @@ from typing import Any, Literal, TypedDict
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.chat import LLMLike
+from langchain_sire.documents import Ids
 from langchain_sire.embeddings import EmbeddingLike
 from langchain_sire.vector_store import VectorStoreMirror
 from sire_core.filters import FilterLike
@@ -94,18 +95,19 @@ class LoadOptions(ReasoningFields, MadeIndexOptions, total=False):
 
 
 class OpenOptions(LoadOptions, total=False):
-    """Options of `from_documents` and its kin, which have no folder of their own."""
+    """Options of `SireVectorStore`, which has no argument for the folder."""
 
     path: str | os.PathLike[str] | None
 
 
-class StoreOptions(OpenOptions, total=False):
-    """Options of `SireVectorStore.from_texts`."""
+class AddOptions(OpenOptions, total=False):
+    """Options of `from_documents` and its kin: also how the documents are added."""
+
+    ids: Ids
+    replace_source: bool
+
+
+class StoreOptions(AddOptions, total=False):
+    """Options of the class methods of `SireVectorStore`."""
 
     provenance: bool
-
-
-class StoreArguments(StoreOptions, total=False):
-    """Options of the other class methods of `SireVectorStore`."""
-
-    ids: list[str] | None

@@ -37,9 +37,9 @@ from langchain_sire.documents import (
 from langchain_sire.embeddings import EmbeddingLike
 from langchain_sire.opening import SETTINGS, SPELLINGS, open_index, plain_error, read_search, remember_reading
 from langchain_sire.options import (
+    AddOptions,
     CallOptions,
     LoadOptions,
-    OpenOptions,
     RetrieverFields,
     SearchKwargs,
     StoreSearchOptions,
@@ -197,15 +197,9 @@ class SireRetriever(DocumentIndex):
     # --- making -----------------------------------------------------------------------------------------------------
 
     @classmethod
-    @lists_options(OpenOptions)
+    @lists_options(AddOptions)
     def from_documents(
-        cls,
-        documents: Documents,
-        embedding: EmbeddingLike = None,
-        *,
-        ids: Ids = None,
-        replace_source: bool = False,
-        **options: Unpack[OpenOptions],
+        cls, documents: Documents, embedding: EmbeddingLike = None, **options: Unpack[AddOptions]
     ) -> Self:
         """Add documents to a new or existing index, and return a retriever over it.
 
@@ -218,70 +212,68 @@ class SireRetriever(DocumentIndex):
                 gets one computed from its content.
             embedding: LangChain `Embeddings` or an `Embedder` (also as `embedder` or `embeddings`); None means what the
                 folder was built with, or the default, which needs no download.
-            ids: Replace the documents' own ids.
-            replace_source: See `add_documents`.
-            **options: `path` (the index folder; without it, the index is in memory), `recipe` (a name or a `Recipe`; by
-                default that of the folder's first build, see `Index.set_default_recipe`, or `sire`), `llm` (a LangChain
-                chat model or a `LanguageModel`; without one, no model is called), settings of the recipe
-                (`ranker="hybrid"`, `rerank="colbert:NAME"`, or all in `recipe_settings={...}`), `vector_store` (or a
-                `VectorStoreMirror` of it), which is kept up to date and searched; fields of the class (`k`, `filter`,
-                `search_kwargs`, `title_key`, ...), `show_progress=True` for progress bars, and arguments of `Index`:
-                `chunker`, `seed`, `workers`, `limits` and others.
+            **options: `ids` and `replace_source` (see `add_documents`), `path` (the index folder; without it, the index
+                is in memory), `recipe` (a name or a `Recipe`; by default that of the folder's first build, see
+                `Index.set_default_recipe`, or `sire`), `llm` (a LangChain chat model or a `LanguageModel`; without one,
+                no model is called), settings of the recipe (`ranker="hybrid"`, `rerank="colbert:NAME"`, or all in
+                `recipe_settings={...}`), `vector_store` (or a `VectorStoreMirror` of it), which is kept up to date and
+                searched; fields of the class (`k`, `filter`, `search_kwargs`, `title_key`, ...), `show_progress=True`
+                for progress bars, and arguments of `Index`: `chunker`, `seed`, `workers`, `limits` and others.
 
         Raises:
             CorpusError: Documents contradict each other, or have metadata that is not JSON.
             BuildError: Too many passages failed.
             TypeError: An argument is unknown.
         """
-        retriever = cls._over(f"{cls.__name__}.from_documents", {"embedding": embedding, **options})
-        names = retriever.add_documents(documents, ids=ids, replace_source=replace_source)
-        _after_first_documents(retriever, f"{cls.__name__}.from_documents", names)
-        return retriever
+        retriever, how = cls._to_add("from_documents", {"embedding": embedding, **options})
+        names = retriever.add_documents(documents, **how)
+        return retriever._after_adding("from_documents", names)  # noqa: SLF001 - its own
 
     @classmethod
-    @lists_options(OpenOptions)
+    @lists_options(AddOptions)
     async def afrom_documents(
-        cls,
-        documents: Documents,
-        embedding: EmbeddingLike = None,
-        *,
-        ids: Ids = None,
-        replace_source: bool = False,
-        **options: Unpack[OpenOptions],
+        cls, documents: Documents, embedding: EmbeddingLike = None, **options: Unpack[AddOptions]
     ) -> Self:
         """See `from_documents`."""
-        retriever = cls._over(f"{cls.__name__}.afrom_documents", {"embedding": embedding, **options})
-        names = await retriever.aadd_documents(documents, ids=ids, replace_source=replace_source)
-        _after_first_documents(retriever, f"{cls.__name__}.afrom_documents", names)
-        return retriever
+        retriever, how = cls._to_add("afrom_documents", {"embedding": embedding, **options})
+        names = await retriever.aadd_documents(documents, **how)
+        return retriever._after_adding("afrom_documents", names)  # noqa: SLF001 - its own
 
     @classmethod
-    @lists_options(OpenOptions)
+    def _to_add(cls, method: str, arguments: dict[str, Any]) -> tuple[Self, dict[str, Any]]:
+        """A retriever, and options of `add_documents`."""
+        how: dict[str, Any] = {name: arguments.pop(name) for name in ("ids", "replace_source") if name in arguments}
+        return cls._over(f"{cls.__name__}.{method}", arguments), how
+
+    def _after_adding(self, method: str, ids: Sequence[str]) -> Self:
+        if not ids:
+            warn_of_no_documents(self.index, f"{type(self).__name__}.{method}", "add_documents")
+        self._save_settings(self.index.path)
+        return self
+
+    @classmethod
+    @lists_options(AddOptions)
     def from_texts(
         cls,
         texts: Iterable[str],
         embedding: EmbeddingLike = None,
         metadatas: Metadatas = None,
-        *,
-        ids: Ids = None,
-        **options: Unpack[OpenOptions],
+        **options: Unpack[AddOptions],
     ) -> Self:
         """Add texts; `metadatas` and `ids` are parallel lists. Otherwise like `from_documents`."""
-        return cls.from_documents(from_texts(texts, metadatas, ids), embedding, **options)
+        return cls.from_documents(from_texts(texts, metadatas, options.pop("ids", None)), embedding, **options)
 
     @classmethod
-    @lists_options(OpenOptions)
+    @lists_options(AddOptions)
     async def afrom_texts(
         cls,
         texts: Iterable[str],
         embedding: EmbeddingLike = None,
         metadatas: Metadatas = None,
-        *,
-        ids: Ids = None,
-        **options: Unpack[OpenOptions],
+        **options: Unpack[AddOptions],
     ) -> Self:
         """See `from_texts`."""
-        return await cls.afrom_documents(from_texts(texts, metadatas, ids), embedding, **options)
+        return await cls.afrom_documents(from_texts(texts, metadatas, options.pop("ids", None)), embedding, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the index into a new folder. An index with a `path` is already saved.
@@ -290,7 +282,17 @@ class SireRetriever(DocumentIndex):
             StorageError: The folder is not empty.
         """
         self.index.save(path)
-        _save_settings(self, Path(path))
+        self._save_settings(Path(path))
+
+    def _save_settings(self, folder: Path | None) -> None:
+        """Store the options of a search that are not the defaults, and how documents are read."""
+        if folder is None:
+            return
+        search = self.asked({})
+        plain = {name: search[name] for name in ("returns", "max_tokens", *(("k",) if self.has_k else ()))}
+        plain |= {name: value for name, value in self.search_options().items() if name in SEARCH_TYPE_OPTIONS}
+        options = search_settings(search["filter"], search["as_of"], search_type=self.search_type, **plain)
+        SETTINGS.write(folder, {**options, **reading_settings(self.title_key, self.index.chunker)})
 
     @classmethod
     @lists_options(LoadOptions)
@@ -661,19 +663,3 @@ class SireRetriever(DocumentIndex):
             provider, _, model = model_name(embedder).rpartition(":")
             self._params = {**params, "ls_embedding_provider": provider or "sire", "ls_embedding_model": model}
         return self._params
-
-
-def _after_first_documents(retriever: SireRetriever, called: str, ids: Sequence[str]) -> None:
-    if not ids:
-        warn_of_no_documents(retriever.index, called, "add_documents")
-    _save_settings(retriever, retriever.index.path)
-
-
-def _save_settings(retriever: SireRetriever, folder: Path | None) -> None:
-    """Store the search options that differ from their defaults, and how documents are read."""
-    if folder is not None:
-        search = retriever.asked({})
-        plain = {name: search[name] for name in ("returns", "max_tokens", *(("k",) if retriever.has_k else ()))}
-        plain |= {name: value for name, value in retriever.search_options().items() if name in SEARCH_TYPE_OPTIONS}
-        options = search_settings(search["filter"], search["as_of"], search_type=retriever.search_type, **plain)
-        SETTINGS.write(folder, {**options, **reading_settings(retriever.title_key, retriever.index.chunker)})

@@ -18,7 +18,7 @@ from typing_extensions import Self, Unpack
 from langchain_sire.documents import Documents, Ids, from_texts, hit_to_langchain, with_ids
 from langchain_sire.embeddings import EmbeddingLike, LangChainEmbedder
 from langchain_sire.opening import SPELLINGS
-from langchain_sire.options import OpenOptions, SearchType, StoreArguments, StoreOptions, StoreSearchOptions
+from langchain_sire.options import OpenOptions, SearchType, StoreOptions, StoreSearchOptions
 from langchain_sire.retriever import SEARCH, SireRetriever
 from langchain_sire.search_types import FETCH_K, LAMBDA_MULT, SEARCH_TYPE_OPTIONS, diverse, scored_by_cosine
 from sire_core.arguments import check_choice, lists_options, named
@@ -77,23 +77,20 @@ class SireVectorStore(VectorStore):
     @classmethod
     @lists_options(StoreOptions)
     def from_documents(
-        cls,
-        documents: Documents,
-        embedding: EmbeddingLike = None,
-        *,
-        ids: list[str] | None = None,
-        **kwargs: Unpack[StoreOptions],
+        cls, documents: Documents, embedding: EmbeddingLike = None, **kwargs: Unpack[StoreOptions]
     ) -> Self:
         """A store with these documents, added to those in `path`; further arguments are those of the class."""
-        store = cls(embedding, **kwargs)
-        if not store.add_documents(documents, ids=ids):
+        arguments: dict[str, Any] = {**kwargs}
+        how = {name: arguments.pop(name) for name in ("ids", "replace_source") if name in arguments}
+        store = cls(embedding, **arguments)
+        if not store.add_documents(documents, **how):
             warn_of_no_documents(store.documents.index, f"{cls.__name__}.from_documents", "add_documents")
         return store
 
     @classmethod
-    @lists_options(StoreArguments)
+    @lists_options(StoreOptions)
     async def afrom_documents(
-        cls, documents: Documents, embedding: EmbeddingLike = None, **kwargs: Unpack[StoreArguments]
+        cls, documents: Documents, embedding: EmbeddingLike = None, **kwargs: Unpack[StoreOptions]
     ) -> Self:
         """See `from_documents`."""
         return await asyncio.to_thread(cls.from_documents, documents, embedding, **kwargs)
@@ -105,21 +102,19 @@ class SireVectorStore(VectorStore):
         texts: list[str],
         embedding: EmbeddingLike = None,
         metadatas: Rows = None,
-        *,
-        ids: list[str] | None = None,
         **kwargs: Unpack[StoreOptions],
     ) -> Self:
         """A store with these texts, added to those in `path`; further arguments are those of the class."""
-        return cls.from_documents(from_texts(texts, metadatas, ids), embedding, **kwargs)
+        return cls.from_documents(from_texts(texts, metadatas, kwargs.pop("ids", None)), embedding, **kwargs)
 
     @classmethod
-    @lists_options(StoreArguments)
+    @lists_options(StoreOptions)
     async def afrom_texts(
         cls,
         texts: list[str],
         embedding: EmbeddingLike = None,
         metadatas: Rows = None,
-        **kwargs: Unpack[StoreArguments],
+        **kwargs: Unpack[StoreOptions],
     ) -> Self:
         """See `from_texts`."""
         return await super().afrom_texts(texts, embedding, metadatas, **kwargs)  # type: ignore[arg-type, no-any-return]

@@ -69,7 +69,7 @@ class ViewOptions(RetrieverFields, NamedRecipe, total=False):
 
 
 class OpenOptions(RetrieverFields, IndexOptions, RecipeSettings, total=False):
-    """Options of `from_documents`, `from_persist_dir` and their kin.
+    """Options of `from_persist_dir`.
 
     `recipe_settings` also takes settings of recipes of other packages.
     """
@@ -82,15 +82,10 @@ class OpenOptions(RetrieverFields, IndexOptions, RecipeSettings, total=False):
     recipe_settings: Mapping[str, Any]
 
 
-class TextsOptions(OpenOptions, total=False):
-    """Options of `from_texts`."""
+class DocumentsOptions(OpenOptions, total=False):
+    """Options of `from_documents` and its kin."""
 
     persist_dir: str | os.PathLike[str] | None
-
-
-class DocumentsOptions(TextsOptions, total=False):
-    """Options of `from_documents`."""
-
     ids: Sequence[str] | None
     replace_source: bool
 

@@ -42,7 +42,6 @@ from llama_index_sire.options import (
     DocumentsOptions,
     OpenOptions,
     QueryEngineOptions,
-    TextsOptions,
     ViewOptions,
 )
 from sire_core.arguments import check_choice, explains_keywords, lists_options, named, parameters
@@ -214,30 +213,26 @@ class SireRetriever(IndexDocuments, BaseRetriever):
         return await cls._afrom_documents("afrom_documents", documents, options)
 
     @classmethod
-    @lists_options(TextsOptions)
+    @lists_options(DocumentsOptions)
     def from_texts(
         cls,
         texts: Iterable[str],
         metadatas: Sequence[Mapping[str, Any]] | None = None,
-        *,
-        ids: Sequence[str] | None = None,
-        **options: Unpack[TextsOptions],
+        **options: Unpack[DocumentsOptions],
     ) -> SireRetriever:
         """Add texts as documents; `metadatas` and `ids` are parallel lists. Otherwise like `from_documents`."""
-        return cls.from_documents(documents_of_texts(texts, metadatas, ids), ids=None, **options)
+        return cls.from_documents(documents_of_texts(texts, metadatas, options.pop("ids", None)), **options)
 
     @classmethod
-    @lists_options(TextsOptions)
+    @lists_options(DocumentsOptions)
     async def afrom_texts(
         cls,
         texts: Iterable[str],
         metadatas: Sequence[Mapping[str, Any]] | None = None,
-        *,
-        ids: Sequence[str] | None = None,
-        **options: Unpack[TextsOptions],
+        **options: Unpack[DocumentsOptions],
     ) -> SireRetriever:
         """See `from_texts`."""
-        return await cls.afrom_documents(documents_of_texts(texts, metadatas, ids), ids=None, **options)
+        return await cls.afrom_documents(documents_of_texts(texts, metadatas, options.pop("ids", None)), **options)
 
     @classmethod
     async def _afrom_documents(cls, called: str, documents: Nodes, options: DocumentsOptions) -> SireRetriever:

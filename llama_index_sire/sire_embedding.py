@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from pydantic import PrivateAttr
-from typing_extensions import Self
 
-from sire_core.models.fitted import FittedEmbedder
+from sire_core.models.fitted import FittedEmbedder, FrameworkEmbeddings
 from sire_core.protocols import Embedder
 
 _BATCH = 2048  # The most that LlamaIndex allows
 
 
-class SireEmbedding(BaseEmbedding):
+class SireEmbedding(FrameworkEmbeddings, BaseEmbedding):
     """A LlamaIndex embedding model over an embedder of the core, by default the lexical one, which needs no download.
 
     The lexical embedder is fitted to the first batch of nodes (2,048 texts) and then frozen. `save` it beside a stored
@@ -46,24 +43,19 @@ class SireEmbedding(BaseEmbedding):
         super().__init__(model_name=f"sire:{name.removeprefix('sire:')}", embed_batch_size=embed_batch_size)
         self._embedder = FittedEmbedder(embedder, fit_on)
 
-    @property
-    def core_embedder(self) -> Embedder:
-        """The embedder for an index of ours, whose vectors are the same; a lexical one is fitted to the index."""
-        return self._embedder.unfitted
-
     @classmethod
     def class_name(cls) -> str:
         """The name in serialized settings."""
         return "SireEmbedding"
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return [list(map(float, row)) for row in self._embedder.embed(texts)]
+        return self._embedded(texts)
 
     def _get_text_embedding(self, text: str) -> list[float]:
         return self._get_text_embeddings([text])[0]
 
     def _get_query_embedding(self, query: str) -> list[float]:
-        return list(map(float, self._embedder.embed([query], "query")[0]))
+        return self._embedded([query], "query")[0]
 
     async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         return [list(map(float, row)) for row in await self._embedder.aembed(texts)]
@@ -73,14 +65,3 @@ class SireEmbedding(BaseEmbedding):
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return list(map(float, (await self._embedder.aembed([query], "query"))[0]))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what the lexical embedder has learned into a file."""
-        self._embedder.save(path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **options: Any) -> Self:
-        """Read a file that `save` wrote; `options` are `embed_batch_size` and `model_name`."""
-        made = cls(**options)
-        made._embedder = FittedEmbedder.load(path)
-        return made

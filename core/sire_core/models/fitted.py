@@ -17,6 +17,8 @@ from sire_core.protocols import Embedder, Fittable, FloatArray
 if TYPE_CHECKING:
     import os
 
+    from typing_extensions import Self
+
 
 class FittedEmbedder:
     """Embeds texts for a store that is not ours. The lexical embedder is fitted to the first documents it embeds.
@@ -90,3 +92,32 @@ class FittedEmbedder:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
+
+
+class FrameworkEmbeddings:
+    """The part of a framework's embedding model over an embedder of the core that all frameworks share."""
+
+    if TYPE_CHECKING:
+        _embedder: FittedEmbedder
+
+        def __init__(self, embedder: Embedder | str | None = None, **options: Any) -> None: ...
+
+    @property
+    def core_embedder(self) -> Embedder:
+        """The embedder for an index of ours, whose vectors are the same; a lexical one is fitted to the index."""
+        return self._embedder.unfitted
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what the lexical embedder has learned into a file."""
+        self._embedder.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **options: Any) -> Self:
+        """Read a file that `save` wrote; `options` are other arguments of the class."""
+        made = cls(**options)
+        made._embedder = FittedEmbedder.load(path)
+        return made
+
+    def _embedded(self, texts: Sequence[str], kind: str = "document") -> list[list[float]]:
+        vectors: list[list[float]] = self._embedder.embed(texts, kind).tolist()
+        return vectors
