@@ -14,7 +14,7 @@ from langchain_sire.chat import as_language_model
 from langchain_sire.embeddings import as_embedder
 from langchain_sire.search_types import SEARCH_TYPE_OPTIONS
 from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
-from sire_core.arguments import parameters
+from sire_core.arguments import other_words, parameters
 from sire_core.changes.app_settings import AppSettings, reading_settings
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.index import Index
@@ -25,22 +25,7 @@ from sire_core.storage.index_files import read_manifest
 _EXCLUSIVE = ("max_tokens", "search_type", *SEARCH_TYPE_OPTIONS)
 SETTINGS = AppSettings("langchain.json", ("k", "filter", "returns", "as_of", *_EXCLUSIVE), _EXCLUSIVE)
 
-SPELLINGS = {
-    "embedder": "embedding",
-    "embeddings": "embedding",
-    "embed_model": "embedding",
-    "language_model": "llm",
-    "model": "llm",
-    "extraction_llm": "llm",
-    "vectorstore": "vector_store",
-    "folder": "path",
-    "persist_directory": "path",
-    "persist_dir": "path",
-    "top_k": "k",
-    "similarity_top_k": "k",
-    "filters": "filter",
-}
-"""Other words for arguments, as other classes of LangChain and LlamaIndex have them."""
+SPELLINGS = other_words("embedding", "llm", "path", "vector_store", "k", "filter")
 
 _OURS = parameters(Index, without=("path", "recipe", "embedder", "language_model"))
 _ARGUMENT_NAMES = ("path", "embedding", "llm", "recipe", "vector_store", "show_progress", *_OURS)

@@ -596,7 +596,7 @@ class SireRetriever(DocumentIndex):
         remember_reading(self.index, self.title_key)
         await push_missed(self.index.apush, report)
 
-    def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
+    def upsert(self, items: Documents, /, *, replace_source: bool = False, **kwargs: Any) -> UpsertResponse:
         """Add documents, or replace those with the same id. Without an id, one is computed from the content.
 
         `replace_source=True` is that of `add_documents`.
@@ -604,7 +604,7 @@ class SireRetriever(DocumentIndex):
         Raises:
             CorpusError: Metadata that is not JSON, or one id with two contents; nothing is added.
         """
-        converted, names = self._given(items, "source" if kwargs.get("replace_source") else "")
+        converted, names = self._given(items, "source" if replace_source else "")
         self.index.defer(converted, delete=self._file_titles.dropped)
         self._file_titles.done()
         self._is_writer = True

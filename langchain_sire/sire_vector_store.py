@@ -123,12 +123,17 @@ class SireVectorStore(VectorStore):
         """Add texts, or replace those with the same id. They are indexed before the next search. Returns their ids."""
         return self.add_documents(from_texts(texts, metadatas, ids), **kwargs)
 
-    def add_documents(self, documents: Documents, *, replace_source: bool = False, **kwargs: Any) -> list[str]:
+    def add_documents(
+        self, documents: Documents, *, ids: Ids = None, replace_source: bool = False, batch_size: int | None = None
+    ) -> list[str]:
         """Add documents, or replace those with the same id; `ids` names them. Without an id each gets a random one.
 
-        `replace_source` is that of `SireRetriever.add_documents`.
+        `replace_source` is that of `SireRetriever.add_documents`; `batch_size`, which `index()` gives, has no effect.
         """
-        return self.documents.upsert(_identified(documents, **kwargs), replace_source=replace_source)["succeeded"]
+        listed = list(documents)
+        names = [document.id for document in listed] if ids is None else ids
+        listed = with_ids(listed, [name or uuid.uuid4().hex for name in names])
+        return self.documents.upsert(listed, replace_source=replace_source)["succeeded"]
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
         """Delete documents and everything derived from them; unknown ids are ignored.
@@ -247,12 +252,3 @@ class SireVectorStore(VectorStore):
 
     def _searched(self, options: Mapping[str, Any]) -> Index:
         return self.documents.searched(self.documents.asked(options))
-
-
-def _identified(documents: Documents, *, ids: Ids = None, batch_size: int | None = None, **others: Any) -> list[Any]:
-    """Copies of documents, each with an id; `index()` hands every store a `batch_size`, which changes nothing here."""
-    if others:
-        raise TypeError(f"add_documents() has no argument {next(iter(others))!r}; it takes ids and batch_size.")
-    listed = list(documents)
-    names = [document.id for document in listed] if ids is None else ids
-    return with_ids(listed, [name or uuid.uuid4().hex for name in names])

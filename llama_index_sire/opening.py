@@ -17,7 +17,7 @@ from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.options import RetrieverFields, SearchFields
 from llama_index_sire.sire_embedding import SireEmbedding
 from llama_index_sire.vector_store import VectorStoreMirror, over_vector_store
-from sire_core.arguments import parameters
+from sire_core.arguments import other_words, parameters
 from sire_core.changes.app_settings import AppSettings
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
@@ -73,19 +73,7 @@ SEARCH_FIELDS = (*SearchFields.__annotations__, "recipe")  # Names of the settin
 
 FIELDS = tuple(RetrieverFields.__annotations__)  # Names of the fields of a retriever
 
-SPELLINGS = {
-    "embedding": "embed_model",
-    "embedder": "embed_model",
-    "embeddings": "embed_model",
-    "language_model": "llm",
-    "extraction_llm": "llm",
-    "path": "persist_dir",
-    "folder": "persist_dir",
-    "top_k": "similarity_top_k",
-    "k": "similarity_top_k",
-    "filter": "filters",
-}
-"""Other words for arguments, by word."""
+SPELLINGS = other_words("embed_model", "llm", "persist_dir", "vector_store", "similarity_top_k", "filters")
 
 _OURS = parameters(Index, without=("path", "recipe", "embedder", "language_model"))
 _ARGUMENT_NAMES = ("persist_dir", "embed_model", "llm", "recipe", "vector_store", "show_progress", *_OURS)

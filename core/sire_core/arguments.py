@@ -92,6 +92,23 @@ def lists_options(options: type) -> Callable[[Function], Function]:
     return decorate
 
 
+_SAME_ARGUMENT = (
+    ("embedding", "embed_model", "embedder", "embeddings"),
+    ("llm", "language_model", "extraction_llm", "model"),
+    ("path", "persist_dir", "persist_directory", "folder"),
+    ("vector_store", "vectorstore"),
+    ("k", "top_k", "similarity_top_k"),
+    ("filter", "filters"),
+)
+"""Words of LangChain, LlamaIndex and ours for one argument."""
+
+
+def other_words(*names: str) -> dict[str, str]:
+    """Other words for arguments with these names, by word: an adapter takes those of the other one, too."""
+    groups = [(name, words) for name in names for words in _SAME_ARGUMENT if name in words]
+    return {word: name for name, words in groups for word in words if word != name}
+
+
 def named(
     called: str, arguments: Mapping[str, Any], names: Collection[str], spellings: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
