@@ -172,14 +172,16 @@ def test_compare_lists_what_one_search_alone_misses():
     assert "  other words: How do I delete entries? -> erasing" in result.missed_lines()
 
 
+DOCUMENTS = demo_documents()[:16]
+QUOTED = [
+    Question(f"q{i}", f"What is said of {d.title}?", needs=((Quote(d.id, d.text[:40]),),))
+    for i, d in enumerate(DOCUMENTS)
+    if d.title
+]
+
+
 def test_compare_measures_what_is_delivered_where_gold_is_quoted():
-    documents = demo_documents()[:16]
-    questions = [
-        Question(f"q{i}", f"What is said of {d.title}?", needs=((Quote(d.id, d.text[:40]),),))
-        for i, d in enumerate(documents)
-        if d.title
-    ]
-    result = compare(documents, questions, reranker="")
+    result = compare(DOCUMENTS, QUOTED, reranker="")
     assert list(result.measures) == ["R@5", "1,000 tokens", "2,000 tokens"]
     names = [name for name, _, _ in result.table()]
     assert names == ["BM25", "vectors", "hybrid (both)", "BM25, pieces", "hybrid, pieces", "sire"]
@@ -230,26 +232,20 @@ class Counting(HashEmbedder):
 @pytest.mark.quick(recipe=["sire"])
 @pytest.mark.parametrize("recipe", ["sire", "flat"])
 def test_compare_takes_passages_and_vectors_of_an_index(tmp_path, recipe):
-    documents = demo_documents()[:16]
-    questions = [
-        Question(f"q{i}", f"What is said of {d.title}?", needs=((Quote(d.id, d.text[:40]),),))
-        for i, d in enumerate(documents)
-        if d.title
-    ]
     embedder = Counting()
-    with indexed(documents, tmp_path / "ix", recipe=recipe, embedder=embedder) as index:
+    with indexed(DOCUMENTS, tmp_path / "ix", recipe=recipe, embedder=embedder) as index:
         before, passages = index.stats(), len(index.snapshot().passage_ids())
     start = embedder.embedded
-    anew = compare(documents, questions, reranker="", embedder=embedder)
+    anew = compare(DOCUMENTS, QUOTED, reranker="", embedder=embedder)
     made, start = embedder.embedded - start, embedder.embedded
     assert "hybrid, pieces" not in [name for name, _, _ in anew.table()]
     assert not anew.has_all_pieces
-    taken = compare(documents, questions, reranker="", embedder=embedder, index=tmp_path / "ix")
+    taken = compare(DOCUMENTS, QUOTED, reranker="", embedder=embedder, index=tmp_path / "ix")
     assert made - (embedder.embedded - start) >= passages
     assert [row[:2] for row in taken.table()] == [row[:2] for row in anew.table()]
     with Index(tmp_path / "ix", embedder=embedder) as index:
         assert index.stats() == before
     start = embedder.embedded
-    asked_for = compare(documents, questions, reranker="", embedder=embedder, index=tmp_path / "ix", pieces=True)
+    asked_for = compare(DOCUMENTS, QUOTED, reranker="", embedder=embedder, index=tmp_path / "ix", pieces=True)
     assert asked_for.has_all_pieces
     assert embedder.embedded - start > passages

@@ -10,7 +10,6 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-import jedi
 import pytest
 from llama_index.core import chat_engine
 from llama_index.core.query_engine import RetrieverQueryEngine
@@ -96,6 +95,7 @@ def test_fields_of_llamaindex_retrievers_and_engines():
     ],
 )
 def test_completion_lists_the_options(call, listed):
+    jedi = pytest.importorskip("jedi")
     names = {"lc": langchain_sire, "li": llama_index_sire}
     completed = {name.name.rstrip("=") for name in jedi.Interpreter(call, [names]).complete(1, len(call))}
     assert not set(listed.split()) - completed

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import zscore
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
@@ -94,7 +93,8 @@ def test_as_a_rerank_of_a_search(folder, tmp_path, recipe):
         index.build(CORPUS)
         before = index.search(QUESTION, 20)
     worth = [sum(hit.unit.index_text.lower().count(word) * value for word, value in WORTH.items()) for hit in before]
-    own, read = (zscore(np.array(scores, dtype=float)) for scores in ([hit.score for hit in before], worth))
+    scores = np.array([[hit.score for hit in before], worth], dtype=float)
+    own, read = (scores - scores.mean(axis=1, keepdims=True)) / scores.std(axis=1, keepdims=True)
     for weight in (1000.0, 0.5):
         rerank = {"rerank": "cross_encoder", "cross_encoder": f"onnx:{folder}", "rerank_pool": 20}
         with opened(**rerank, **({"rerank_weight": weight} if weight != 0.5 else {})) as index:

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from sklearn.mixture import GaussianMixture
 
 from sire_core import Document, Index, Passage
 from sire_core.extend import ExtractionRecord
@@ -48,6 +47,8 @@ def umap(monkeypatch):
 
 
 def mixture_members(points):
+    from sklearn.mixture import GaussianMixture  # takes seconds, which only this file needs
+
     fits = {c: GaussianMixture(c, random_state=224).fit(points) for c in range(1, max(2, min(50, len(points))))}
     count = min(fits, key=lambda c: fits[c].bic(points))
     shares = GaussianMixture(count, random_state=0).fit(points).predict_proba(points)
