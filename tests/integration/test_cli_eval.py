@@ -120,20 +120,8 @@ def test_ablations_stand_beside_the_papers_figures(demo_set, tmp_path, monkeypat
 
 def test_a_sample_is_seeded_and_rows_are_reproducible(demo_set, tmp_path):
     def rows(seed, folder):
-        run(
-            "eval",
-            demo_set,
-            "-r",
-            "raptor",
-            "--limit",
-            3,
-            "--seed",
-            seed,
-            "--json",
-            tmp_path / "r.json",
-            "--to",
-            folder,
-        )
+        words = ("-r", "raptor", "--limit", 3, "--seed", seed, "--json", tmp_path / "r.json")
+        run("eval", demo_set, *words, "--to", folder)
         kept = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
         return [{key: value for key, value in row.items() if key not in ("build_s", "query_p50_ms")} for row in kept]
 

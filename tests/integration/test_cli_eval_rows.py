@@ -159,18 +159,8 @@ def test_the_form_of_official_records_decides_which_f1_is_used(tmp_path, monkeyp
 
 def test_a_preset_is_built_kept_and_measured(demo_set, tmp_path):
     index, file = tmp_path / "i", tmp_path / "r.json"
-    run(
-        "index",
-        demo_set / "corpus.jsonl",
-        "--to",
-        index,
-        "-r",
-        "msrag",
-        "--preset",
-        "published",
-        "--set",
-        "hop_decay=0.9",
-    )
+    words = ("-r", "msrag", "--preset", "published", "--set", "hop_decay=0.9")
+    run("index", demo_set / "corpus.jsonl", "--to", index, *words)
     config = recipe_of(index).config
     assert (config["preset"], config["vote"], config["hop_decay"]) == ("published", "count", 0.9)
     run("index", demo_set / "corpus.jsonl", "--to", index, "-r", "msrag", "--preset", "ours")

@@ -17,7 +17,6 @@ from llama_index.core.llms import MockFunctionCallingLLM
 
 import langchain_sire
 import llama_index_sire
-from langchain_sire import create_ircot_chain
 from sire_core.data import demo_documents
 from sire_core.testing.doubles import ScriptedModel
 from support.agent_server import AgentServer, ToolRequest
@@ -98,17 +97,10 @@ def test_langchain_ircot_streams_what_it_does_and_cites_what_it_found(example, c
     assert _passages(shown)[:2] == ["weather-clerk", "ilse-marrable"]
     names["think"](FakeListChatModel(responses=list(ircot(2))))
     lines = capsys.readouterr().out.splitlines()
-    assert [line.strip().split(":")[0].split(" ")[0] for line in lines[:5]] == [
-        "found",
-        "thought",
-        "sub_question",
-        "found",
-        "thought",
-    ]
-    chain = create_ircot_chain(names["retriever"], FakeListChatModel(responses=list(ircot(2))), max_steps=3)
-    second = chain.invoke(names["QUESTION"])["documents"][1]
-    assert second.id in ("weather-clerk", "ilse-marrable")
-    assert lines[5:7] == ["Answer: 1931 [2], stopped because: done", f"  [2] {second.id}"]
+    kinds = ["found", "thought", "sub_question", "found", "thought"]
+    assert [line.strip().split(":")[0].split(" ")[0] for line in lines[:5]] == kinds
+    assert lines[5] == "Answer: 1931 [2], stopped because: done"
+    assert lines[6] in ("  [2] weather-clerk", "  [2] ilse-marrable")
     assert "'calls': 3" in lines[7]
     assert "'retrievals': 2" in lines[7]
     assert len(ast.literal_eval(lines[8].split(": ")[1])) == 3
