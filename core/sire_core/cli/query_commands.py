@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _TEXT = 320
 
 _EXCERPT = 260
-_SHOWN_TITLES, _SHOWN_PASSAGES = 5, 3
+_SHOWN_TITLES = _SHOWN_PASSAGES = 5
 
 
 @dataclass(frozen=True, slots=True)

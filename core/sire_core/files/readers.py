@@ -30,7 +30,7 @@ from sire_core.files.notations import NOTATIONS, read_notation, tex_letters
 from sire_core.files.reader_plugins import plugin_suffix
 from sire_core.files.reading_process import convert_limited, one_process
 from sire_core.files.reading_signs import reading_warnings
-from sire_core.files.restructured import read_rst
+from sire_core.files.restructured import is_rst, read_rst
 from sire_core.files.source_code import SOURCES, read_source
 from sire_core.files.source_files import (
     DANGLING,
@@ -352,7 +352,7 @@ def _read_prose(file: SourceFile, suffix: str, max_bytes: int) -> FoundRecord:
             fields.setdefault("page_source", fields.pop("source"))
         title, text = undo_inline(str(fields.pop("title", ""))), undo_escapes(clean_markdown(text))
         title = title or header_title(text)
-    elif suffix in _RST:
+    elif suffix in _RST or (suffix == ".txt" and is_rst(text)):
         title, text = with_extra(suffix, lambda: read_rst(text))
     elif suffix in NOTATIONS:
         title, text = read_notation(text, suffix)

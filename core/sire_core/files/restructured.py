@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib.util import find_spec
+from itertools import pairwise
 from textwrap import indent
 from typing import Any
 
@@ -52,6 +54,7 @@ _LABELS = {
     "seealso": "See also:",
 }
 _ERROR = 3  # Level of the messages of docutils that come with text which is nowhere else
+_ADORNMENT = re.compile(r"([=\-~^\"'*+#`])\1{2,}[ \t]*")  # Below a title
 _UNDERLINED = re.compile(r"(\S.*)\n([^\w\s])\2+\s*")
 _SIGNATURES = _CODE_ROLES | frozenset("cmdoption cppvar describe enum envvar exception object struct".split())
 _NOTES = frozenset("attention caution danger error hint important note tip warning".split())
@@ -75,6 +78,18 @@ def read_rst(text: str) -> tuple[str, str]:
     body = _BACK.sub(r"\1::", body)
     whole = f"{plain_text(header)}\n\n{body}" if header else body
     return title or writer.title, whole
+
+
+def is_rst(text: str) -> bool:
+    """True if a text has a section title and a directive of reStructuredText, and docutils is there to read it."""
+    directives = {match["name"].lower() for match in _DIRECTIVE.finditer(text)}
+    if directives.isdisjoint(_STANDARD | _LEFT_OUT | _LITERAL | {"image"}) or find_spec("docutils") is None:
+        return False
+    lines = text.splitlines()
+    return any(
+        title.strip() and _ADORNMENT.fullmatch(line) and len(line) >= len(title.rstrip())
+        for title, line in pairwise(lines)
+    )
 
 
 def _bounded(paragraph: str) -> str:

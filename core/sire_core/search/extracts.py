@@ -130,7 +130,7 @@ def _chosen(scored: ScoredSentences, values: Sequence[DoubleArray], room: int, k
         chosen.append(position)
         if piece.kind == ROW:
             best_rows.setdefault((row, piece.header), value[position])
-        linked = [*links.rows(position), *links.named(position), *scored.values_beside(position)]
+        linked = [*links.rows(position), *links.named(position), *scored.asked_beside(position)]
         for weak in weak_rows:
             weak[linked] = False
         beside = _beside(scored, position) if kind == "parts" else ()

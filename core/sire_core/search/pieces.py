@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from sire_core.documents.block_reading import stored_blocks
@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
 _PIECE_CHARS, _MAX_PIECE_CHARS, _MIN_PIECE_CHARS = 240, 360, 60
+_MAX_BLOCKS = 8  # Between a value and the name of what has it
 _MAX_LED_TOKENS = 120  # Of code, an item or rows that a colon leads to
 _SIGN = re.compile(r"\**`[^`\w]{1,12}`\**")  # A term of a list that has no word
 _EMPHASIS = "*_` "  # Of Markdown, behind a colon
+_TERM = re.compile(r"[-*+\s]*([^:\s]{1,40}(?: [^:\s]{1,40}){0,3}): ")  # Of an item that explains it
 _NAMED_VALUE = re.compile(r"[^:\n]{1,40}: [^\n]+")
 _ENDS = FINAL_MARKS + ':\uff1a\u300d\u201d"'  # Of a line that says something by itself
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n")
@@ -107,16 +109,30 @@ def _is_mail(blocks: Sequence[Block]) -> bool:
 def line_above(text: str, blocks: Sequence[Block], start: int) -> str:
     """The short line above the paragraph that goes on at `start`, such as the name of a setting; empty without one.
 
-    A sign in backticks, which is no sentence, stands above the first sentence, too.
+    Above a value (`Default: 60`) it may stand further up. Of an item that goes on there it is the term before its
+    colon. A sign in backticks, which is no sentence, stands above the first sentence, too.
     """
     number = next((number for number, block in enumerate(blocks) if block.start <= start < block.end), 0)
+    if blocks and blocks[number].kind == ITEM and start > blocks[number].start:
+        term = _TERM.match(block_text(text, blocks[number]))
+        return term[1] if term else ""
     if not number or blocks[number].kind != PARAGRAPH:
         return ""
     line, kind, is_first = block_text(text, blocks[number - 1]), blocks[number - 1].kind, start == blocks[number].start
     if kind == FURNITURE:
         return line if _SIGN.fullmatch(line) else ""
-    is_name = line and len(line) < _MIN_PIECE_CHARS and "\n" not in line and not _ends(line) and line[-1] != ","
-    return line if is_name and kind == PARAGRAPH and not is_first else ""
+    if _NAMED_VALUE.fullmatch(block_text(text, blocks[number])):
+        before = reversed(blocks[max(number - _MAX_BLOCKS, 0) : number])
+        section = takewhile(lambda block: block.kind != HEADING, before)
+        return next((block_text(text, block) for block in section if _is_name(text, block)), "")
+    return line if not is_first and _is_name(text, blocks[number - 1]) else ""
+
+
+def _is_name(text: str, block: Block) -> bool:
+    """True for a short line that says nothing by itself, such as the name of a setting above what explains it."""
+    line = block_text(text, block)
+    is_short = block.kind == PARAGRAPH and 0 < len(line) < _MIN_PIECE_CHARS and "\n" not in line
+    return is_short and not _ends(line) and line[-1] != ","
 
 
 def _cut(text: str, blocks: Sequence[Block], title: str) -> Iterator[Piece]:

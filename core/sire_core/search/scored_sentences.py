@@ -143,11 +143,21 @@ class ScoredSentences:
                 return True
         return "\n\n" not in each.text[first.end : second.start]
 
-    def values_beside(self, position: int) -> list[int]:
-        """Items and paragraphs of a sentence's section that name a value which is asked for."""
+    def asked_beside(self, position: int) -> list[int]:
+        """Sentences that belong to one and are asked for.
+
+        Of a row other rows of its table with an identifier of the question; else items and paragraphs of its section,
+        and sentences of its own, that name a value.
+        """
         row, piece = self.piece(position)
+        if piece.kind == ROW:
+            names = identifiers(self.question)
+            rows = _tables(self.candidates)[row, piece.header] if names else ()
+            return [other for other in rows if self.is_open[other] and not names.isdisjoint(self.words(other))]
+        first = self.first_of_paragraph(position)
         items = ((other, *self.piece(other)) for other in np.flatnonzero(self.is_value & self.is_open).tolist())
-        return [other for other, owner, item in items if (owner, item.headings) == (row, piece.headings)]
+        beside = (other for other, owner, item in items if (owner, item.headings) == (row, piece.headings))
+        return [other for other in beside if self.first_of_paragraph(other) in (other, first)]
 
     def weak_rows(self, values: DoubleArray) -> BoolArray:
         """True for rows where another one of their table is asked for, `[sentences]`.
@@ -260,8 +270,10 @@ def _subjects(candidates: Candidates) -> Iterator[frozenset[str]]:
     subject: frozenset[str] = frozenset()
     for row, number in zip(candidates.owner, candidates.number, strict=True):
         text, piece = candidates.read[row].text, candidates.read[row].pieces[number]
-        own = identifiers(term[0]) if (term := TERM.match(text, piece.start, piece.end)) else frozenset()
-        if own or section != (row, piece.headings):
+        term = TERM.match(text, piece.start, piece.end)
+        own = identifiers(term[0]) if term else frozenset()
+        names_another = term and term[0].endswith(":") and _ITEM_MARK.match(text, piece.start)
+        if own or names_another or section != (row, piece.headings):
             subject = own or identifiers("".join(text[slice(*span)] for span in piece.headings[-1:]))
         section = (row, piece.headings)
         yield subject

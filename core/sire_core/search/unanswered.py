@@ -44,7 +44,7 @@ SURE_SHARE, MIN_MEANING, MIN_IN_PIECE = 0.7, 0.45, 0.6
 first hits must mean what is asked (cosine) or have so much of its words: everyday words stand in every long text."""
 SURE_MEANING, MIN_SHARE_OF_MEANT = 0.6, 0.3
 """Where a piece means so much of what is asked, a smaller share is enough: people ask in words of their own."""
-_READ_HITS = 10  # Hits whose pieces are looked at
+_READ_HITS = 10  # Hits whose pieces are looked at, and that should have most of a question's words
 _MIN_SHARE_OF_LANGUAGE = {"zh": 0.35, "th": 0.65, "lo": 0.65, "km": 0.65, "my": 0.65}
 _MIN_SHARE_OF_WORDS = 0.42
 """Share of a question in another language that two hits must have to be quoted; of pairs of letters, which texts share
@@ -140,10 +140,12 @@ class _ReadQuestion:
         best = (shares @ weights + self.second_hit * added).max()
         enough = min(weights.sum(), self.max_weight)
         is_answered = bool(best >= self.sure_share * enough or best >= self.min_share() * enough)
-        missing, counted = self.missing(), np.count_nonzero(weights)
+        missing, missing_early, counted = self.missing(), self.missing(slice(_READ_HITS)), np.count_nonzero(weights)
         named = [word for word in self.lacking(missing) if len(missing) * _MANY >= counted or word in self.names]
         if named:
             return _not_mentioned("hit", named), is_answered
+        if len(missing_early) * _MANY >= counted:
+            return _not_mentioned("hit among the first ten", self.lacking(missing_early)), is_answered
         has_one = not self.second_hit and counted > 1 and np.count_nonzero(shares, axis=1).max() == 1
         return _ONE_SHARED_WORD if has_one else "", is_answered
 

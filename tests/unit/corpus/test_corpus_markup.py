@@ -510,6 +510,16 @@ def test_notes_of_rst_hold_lists_and_code():
     assert text == "Note:\n\n- one\n- two\n\nTip:\n\n```\ncode\n```\n\nNote: Text.\n\nMore."
 
 
+def test_a_text_file_in_rst_is_read_as_rst(tmp_path):
+    rst = "Lock\n====\n\n.. contents:: Pages\n\nOpen the gate first. ::\n\n  gate --open\n\ngate.wait\n  Seconds. Default: 60\n"
+    (tmp_path / "lock.txt").write_text(rst)
+    (tmp_path / "prose.txt").write_text(rst.replace(".. contents:: Pages\n\n", ""))
+    lock, prose = read_documents(tmp_path).documents
+    assert lock.title == "Lock"
+    assert lock.text == "# Lock\n\nOpen the gate first.\n\n```\ngate --open\n```\n\ngate.wait\n\nSeconds. Default: 60"
+    assert "Open the gate first. ::" in prose.text
+
+
 @pytest.mark.parametrize(
     ("line", "heading"),
     [

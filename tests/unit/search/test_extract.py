@@ -396,6 +396,39 @@ def test_the_value_that_is_asked_for_is_quoted_from_the_list_of_a_setting():
         assert "gate_wait: Default: 60; Minimum: 1; Time for which a gate of the lock is kept open." in texts
 
 
+def test_a_value_is_quoted_with_the_name_of_what_has_it():
+    settings = [("gate.wait", "gate of the lock", 60), ("boat.wait", "berth for a boat", 90)]
+    wait = "number of seconds for which a {} is kept open."
+    items = "\n".join(
+        f"- {name}: A {wait.format(thing)} Default: `{value}` (at most 100)." for name, thing, value in settings
+    )
+    terms = "\n\n".join(f"{name}\n\n{wait.format(thing)}\n\nDefault: {value}" for name, thing, value in settings)
+    for text, value in ((items, "Default: 60 (at most 100)."), (terms, "Default: 60")):
+        quotes = extract_sentences(
+            "How long is a gate kept open by default?", [part("a", f"## Options\n\n{text}", "Lock")]
+        )
+        [quoted] = [one.quoted for one in quotes if value in one.quoted]
+        assert "gate.wait" in quoted
+        assert all("boat.wait" in one.quoted for one in quotes if "90" in one.quoted)
+
+
+def test_the_row_of_an_identifier_is_quoted_below_a_row_with_the_words_of_the_question():
+    rows = "".join(f"| nf_{name} | {name}-{number} |\n" for number, name in enumerate(("amanda", "ftp", "h323", "irc")))
+    text = f"| | |\n|---|---|\n| Name of the kernel module | Name that iptables knows |\n{rows}"
+    quotes = extract_sentences(
+        "Under what name does iptables know the kernel module nf_h323?", [part("a", text, "Helpers")]
+    )
+    assert any("nf_h323: h323-2" in one.quoted for one in quotes)
+
+
+def test_words_that_only_far_hits_have_are_named():
+    near = [hit(f"near{number}", "The bridge of Arne is painted green.", "Arne") for number in range(10)]
+    far = hit("far", "A vandal scratched the railing.", "Railing")
+    question = "Who scratched the railing of the green bridge?"
+    assert unanswered_note(question, [*near, far]) == "No hit among the first ten mentions 'scratched' or 'railing'."
+    assert unanswered_note(question, [far, *near]) == ""
+
+
 def test_the_note_of_an_answer_says_where_the_documents_do_not_seem_to_answer():
     assert extract_answer("Who mends sundials in Peru?", [BRIDGE, PAINT]).note.startswith(REFUSED)
     assert not extract_answer("When was the Arne Bridge opened?", [BRIDGE, PAINT]).note
