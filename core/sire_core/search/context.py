@@ -38,7 +38,7 @@ from sire_core.text.words import count_tokens
 from sire_core.types import Hit
 
 if TYPE_CHECKING:
-    from sire_core.protocols import DoubleArray, FloatArray
+    from sire_core.protocols import BoolArray, DoubleArray, FloatArray
 
 CountTokens = Callable[[str], int]
 ScoreTexts = Callable[[str, Sequence[str]], "FloatArray"]
@@ -197,6 +197,7 @@ class Candidates:
         read: Their pieces.
         owner: Number of each piece's passage, `[pieces]`.
         number: Number of each piece in its passage, `[pieces]`.
+        sources: Document of each passage, see `source_of`.
         features: `[pieces, len(FEATURES)]`.
     """
 
@@ -206,6 +207,7 @@ class Candidates:
     read: Sequence[PassagePieces]
     owner: Sequence[int]
     number: Sequence[int]
+    sources: Sequence[str]
     features: DoubleArray
 
     @classmethod
@@ -221,8 +223,9 @@ class Candidates:
         read = [passage_pieces(unit.title, unit.text, unit.layout, spoken, by_sentence=by_sentence) for unit in units]
         owner = [row for row, each in enumerate(read) for _ in each.pieces]
         number = [candidate for each in read for candidate in range(len(each.pieces))]
-        features = _features(question, part, spoken, passages, read)
-        return cls(question, spoken, passages, read, owner, number, features)
+        sources = [source_of(passage.hit) for passage in passages]
+        features = _features(question, part, spoken, passages, read, sources)
+        return cls(question, spoken, passages, read, owner, number, sources, features)
 
     def pieces(self) -> list[Piece]:
         """All pieces, in order."""
@@ -281,7 +284,12 @@ def score_function(rerank: Reranker, milliseconds: int = 0) -> ScoreTexts | None
 
 
 def _features(
-    question: str, part: str, spoken: Language, passages: Sequence[RankedPassage], read: Sequence[PassagePieces]
+    question: str,
+    part: str,
+    spoken: Language,
+    passages: Sequence[RankedPassage],
+    read: Sequence[PassagePieces],
+    sources: Sequence[str],
 ) -> DoubleArray:
     question_stems = sorted(stems(asking_rules(spoken).without_contractions(question), spoken))
     rows = [
@@ -289,11 +297,8 @@ def _features(
         for passage, each in enumerate(read)
         for number in range(len(each.pieces))
     ]
-    inside = np.array([[word in words for word in question_stems] for _, words, _, _ in rows], dtype=bool)
-    inside = inside.reshape(len(rows), len(question_stems))
-    above = np.array(
-        [[word in each.headings[number] for word in question_stems] for _, _, each, number in rows], dtype=bool
-    ).reshape(inside.shape)
+    inside = _holding(question_stems, [words for _, words, _, _ in rows])
+    above = _holding(question_stems, [each.headings[number] for _, _, each, number in rows])
     beside = np.zeros_like(inside)
     owner = np.array([passage for passage, *_ in rows])
     same = owner[1:] == owner[:-1] if rows else np.zeros(0, dtype=bool)
@@ -304,7 +309,6 @@ def _features(
     part_stems = stems(part, spoken) if part else question_stems
     weights *= [1.0 if word in part_stems else _ELSEWHERE for word in question_stems]
     weights /= weights.sum() or 1.0
-    sources = [source_of(passage.hit) for passage in passages]
     by_rank = sorted(range(len(passages)), key=lambda passage: passages[passage].rank)
     documents = {source: rank for rank, source in enumerate(dict.fromkeys(sources[one] for one in by_rank))}
     columns = np.zeros((len(rows), len(FEATURES)))
@@ -321,6 +325,16 @@ def _features(
         columns[:, 6:9] = np.array(facts, dtype=np.float64)[:, 3:]
         columns[:, [3, 5, 9]] = -np.log1p(np.array(facts, dtype=np.float64)[:, :3])
     return columns
+
+
+def _holding(question_stems: Sequence[str], held: Sequence[frozenset[str]]) -> BoolArray:
+    """Membership of the words of a question in some sets, bool, `[sets, words]`."""
+    wanted, column = frozenset(question_stems), {word: number for number, word in enumerate(question_stems)}
+    holds = np.zeros((len(held), len(column)), dtype=bool)
+    for row, words in enumerate(held):
+        for word in words & wanted:
+            holds[row, column[word]] = True
+    return holds
 
 
 # --- filling a budget -------------------------------------------------------------------------------------------------
@@ -404,16 +418,25 @@ def select_context(
     if score is not None and len(values):
         values = candidates.reranked(values, score)
     filling = _Filling(candidates, values, options)
+
+    def written(spans: dict[int, tuple[int, int]]) -> tuple[list[Evidence], str, int]:
+        best_first = {candidate: spans[candidate] for candidate in sorted(spans, key=lambda one: -values[one])}
+        quoted = _evidence(candidates, best_first)
+        text = options.write(quoted) if quoted else ""
+        return quoted, text, options.count(text)
+
     taken, room = filling.filled(max_tokens), max_tokens
-    while taken and (spare := max_tokens - options.count(options.write(_evidence(candidates, taken)))) < room:
-        taken, room = filling.filled(spare), spare  # labels and headings were estimated
-    taken = _within_budget(candidates, values, taken, max_tokens, options)
-    quoted = _evidence(candidates, taken)
-    text = options.write(quoted) if quoted else ""
+    quoted, text, tokens = written(taken)
+    while taken and _MIN_CUT_TOKENS <= max_tokens - tokens < room:
+        room = max_tokens - tokens  # labels and headings were estimated
+        taken = filling.filled(room)
+        quoted, text, tokens = written(taken)
+    if tokens > max_tokens:
+        quoted, text, tokens = written(_within_budget(candidates, values, taken, max_tokens, options))
     ids = {one.hit.unit.id for one in quoted}
     left_out = [one.hit for one in sorted(passages, key=lambda one: one.rank) if one.hit.unit.id not in ids]
     more = _more(candidates, quoted)
-    return Context(text, tuple(quoted), options.count(text), max_tokens, tuple(left_out), more)
+    return Context(text, tuple(quoted), tokens, max_tokens, tuple(left_out), more)
 
 
 def _within_budget(
@@ -468,7 +491,7 @@ class _Filling:
     def __init__(self, candidates: Candidates, values: DoubleArray, options: ContextOptions) -> None:
         self._candidates, self._options = candidates, options
         self._values, self._links = values.copy(), NameLinks(candidates)
-        self._room = 0
+        self._room, self._gap = 0, options.count(GAP)
         self._taken: dict[int, tuple[int, int]] = {}
         self._texts: dict[str, list[str]] = {}  # of the pieces taken, by document
         self._labelled: set[object] = set()
@@ -491,7 +514,7 @@ class _Filling:
         candidates = self._candidates
         row = candidates.owner[candidate]
         hit, each = candidates.passages[row].hit, candidates.read[row]
-        document, piece = source_of(hit), each.pieces[candidates.number[candidate]]
+        document, piece = candidates.sources[row], each.pieces[candidates.number[candidate]]
         text = " ".join(each.text[piece.start : piece.end].split())
         if any(text in taken for taken in self._texts.get(document, ())):
             return  # passages of a document overlap
@@ -499,8 +522,8 @@ class _Filling:
             return  # a copy of the document
         count = self._options.count
         above = [slice(*span) for span in (*piece.headings, piece.header)]
-        extra = self._head_tokens(hit, document) + count(GAP)
-        extra += sum(count(each.text[span]) for span in above if span.start < piece.start)
+        extra = self._head_tokens(hit, document) + self._gap
+        extra += sum(count(each.text[span]) for span in above if span.start < min(piece.start, span.stop))
         tokens = (
             each.tokens[candidates.number[candidate]]
             if count is count_tokens
@@ -575,8 +598,7 @@ def _evidence(candidates: Candidates, taken: dict[int, tuple[int, int]]) -> list
     documents: dict[str, list[int]] = {}
     for candidate in taken:  # best first
         row = candidates.owner[candidate]
-        hit = candidates.passages[row].hit
-        rows = documents.setdefault(source_of(hit), [])
+        rows = documents.setdefault(candidates.sources[row], [])
         rows += [row] if row not in rows else []
         by_passage.setdefault(row, []).append(candidate)
     evidence = []
