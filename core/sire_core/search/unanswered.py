@@ -59,6 +59,7 @@ _MARKS = "?!.,;:()[]{}<>\"'`\u2018\u2019\u201c\u201d"  # Around words of a quest
 _MAX_NAMED = 3  # Missing words that a warning names
 _MANY = 3  # Everyday words are named, too, where no hit has one of so many words of the question
 _KEYWORD = 3  # Letters of a word in capitals that is no form of another: `RETURNING`
+_MIN_TOLD = 3  # Words that tell a language
 _FEW_WORDS = 4  # In longer questions English words in small letters are no names, however rare they are
 _BEFORE_NAMES = frozenset(ABBREVIATIONS.split("|"))
 _DEGREE = re.compile(r"(?i)(?<=\bhow )(?:long|far|old|tall|high|deep|large|big|fast|soon)\b")
@@ -168,7 +169,8 @@ def _read(question: str, hits: Sequence[Hit], spoken: Language) -> _ReadQuestion
 def _read_english(question: str, hits: Sequence[Hit], spoken: Language) -> _ReadQuestion:
     """Stems; rare ones count more, vague ones not beside others, those of names that no hit has twice."""
     question = uncontracted(_DEGREE.sub("", question))
-    idle = FUNCTION_WORDS | language(find_language(question, LANGUAGES)).listed_words
+    among = LANGUAGES if len(question.split()) >= _MIN_TOLD else ()  # "Ada" is a name, and a word of another language
+    idle = FUNCTION_WORDS | language(find_language(question, among)).listed_words
     stems_of = partial(_whole_stems, spoken=spoken, idle=idle, exact=not question.isupper())
     stems = stems_of(question)
     words = sorted(stems)

@@ -142,6 +142,7 @@ def test_a_hit_that_a_quoted_sentence_leads_to_is_quoted_by_what_means_the_same(
         ("When was the Arne Bridge opened?", ""),
         ("Paint", ""),
         ("xyzzy qwfp", f"{REFUSED} No hit shares a word with the question."),
+        ("Ada", f"{REFUSED} No hit shares a word with the question."),
         ("lemons on a painted meringue?", f"{REFUSED} No hit mentions 'lemons' or 'meringue'."),
         ("Which lemons are painted?", f"{REFUSED} No hit mentions 'lemons'."),
         ("paint \udcc5\udcbdofie", f"{REFUSED} No hit mentions '\\udcc5\\udcbdofie'."),
