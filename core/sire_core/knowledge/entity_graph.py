@@ -229,14 +229,16 @@ class EntityGraph:
         rows = stable_argsort(passages * len(targets) + targets)
         rows = rows[passages[rows] >= 0]  # another process may have changed the index meanwhile
         entities, first = by_appearance(targets[rows])
-        titles = columns.titles[rows]
+        titles, ids = columns.titles[rows], columns.targets[rows[first]]
+        if not ids.tobytes().isascii():
+            raise ValueError("An id of an entity is not ASCII.")  # it is decoded when it is shown
         return cls(
             chunk_positions=positions,
             passages=passages[rows],
             entities=entities,
             titles=titles,
             names=SpelledNames(columns.lists, columns.numbers[rows], titles),
-            ids=columns.targets[rows[first]],
+            ids=ids,
         )
 
     @classmethod
