@@ -27,7 +27,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.models.cross_encoder import CrossEncoder, load_cross_encoder
 from sire_core.models.word_vectors import text_vectors
 from sire_core.search.name_links import NameLinks
-from sire_core.search.pieces import PassagePieces, Piece, passage_pieces, sentence_spans
+from sire_core.search.pieces import PassagePieces, Piece, passage_pieces, piece_vectors, sentence_spans
 from sire_core.search.search_options import check_count
 from sire_core.search.validity import version
 from sire_core.settings import read_toml
@@ -321,7 +321,7 @@ def _features(
         kind, links = each.pieces[number].kind, 20 * each.links[number] / (20 + each.tokens[number])
         facts.append((*ranks, kind in (HEADING, FURNITURE), kind == CODE, links))
     if facts:
-        columns[:, 4] = row_products(np.concatenate([each.meaning for each in read]), text_vectors([question])[0])
+        columns[:, 4] = row_products(piece_vectors(read), text_vectors([question])[0])
         columns[:, 6:9] = np.array(facts, dtype=np.float64)[:, 3:]
         columns[:, [3, 5, 9]] = -np.log1p(np.array(facts, dtype=np.float64)[:, :3])
     return columns

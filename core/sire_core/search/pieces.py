@@ -9,6 +9,8 @@ from functools import cache, lru_cache
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from sire_core.documents.block_reading import stored_blocks
 from sire_core.documents.blocks import (
     CODE,
@@ -67,7 +69,8 @@ class PassagePieces:
     led: tuple[bool, ...]  # whether each is short and begins with code, an item or a row that a colon leads to, or
     # with code in the middle of a sentence
     is_mail: bool
-    meaning: FloatArray = field(compare=False, repr=False)  # `text_vectors` of English ones, `[pieces, WIDTH]`
+    is_english: bool
+    vectors: list[FloatArray] = field(default_factory=list, compare=False, repr=False)  # See `piece_vectors`
 
 
 @lru_cache(2048)
@@ -97,8 +100,19 @@ def passage_pieces(title: str, text: str, layout: str, spoken: Language, *, by_s
             for colon, breaks_off, piece, size in zip(colons, broken, pieces, tokens, strict=False)
         ),
         _is_mail(blocks),
-        text_vectors(spans if spoken.is_english else [""] * len(spans)),
+        spoken.is_english,
     )
+
+
+def piece_vectors(read: Sequence[PassagePieces]) -> FloatArray:
+    """`text_vectors` of the pieces of passages, zeros where they are not English, `[pieces, WIDTH]`; kept with them."""
+    unread = list({id(each): each for each in read if not each.vectors}.values())
+    spans = [each.text[one.start : one.end] if each.is_english else "" for each in unread for one in each.pieces]
+    vectors, end = text_vectors(spans), 0
+    for each in unread:
+        start, end = end, end + len(each.pieces)
+        each.vectors.append(vectors[start:end].copy())  # a part would keep the whole
+    return np.concatenate([each.vectors[0] for each in read])
 
 
 def _is_mail(blocks: Sequence[Block]) -> bool:
