@@ -32,6 +32,7 @@ INNER = "##"
 """Mark of a piece that does not begin a word."""
 _LONGEST_PIECE = 18
 _SLICE = 2048  # Texts or words whose vectors are summed at once
+_MAX_REMEMBERED_LETTERS = 40  # Of such a word
 _REMEMBERED = 100_000  # Words whose pieces are remembered, at most 20 MB
 
 
@@ -44,7 +45,7 @@ class _PieceRows(dict[str, tuple[int, ...]]):
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         rows = tuple(self._longest_from_left(word))
-        if len(self) < _REMEMBERED:
+        if len(self) < _REMEMBERED and len(word) <= _MAX_REMEMBERED_LETTERS:
             self[word] = rows
         return rows
 

@@ -218,9 +218,7 @@ def _leads_on(text: str) -> bool:
     return text.rstrip(_EMPHASIS).endswith((":", "\uff1a"))
 
 
-def _headings_above(
-    blocks: Sequence[Block], text: str, names: set[str]
-) -> Callable[[int], tuple[tuple[int, int], ...]]:
+def _headings_above(blocks: Sequence[Block], text: str, names: set[str]) -> Callable[[int], _Spans]:
     """Spans of the headings of a block's `path`, from the outermost, without those that the title has."""
 
     @cache

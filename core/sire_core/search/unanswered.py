@@ -145,8 +145,8 @@ class _ReadQuestion:
         named = [word for word in self.lacking(missing) if len(missing) * _MANY >= counted or word in self.names]
         if named:
             return _not_mentioned("hit", named), is_answered
-        if len(missing_early) * _MANY >= counted:
-            return _not_mentioned("hit among the first ten", self.lacking(missing_early)), is_answered
+        if len(missing_early) * _MANY >= counted and (named := self.lacking(missing_early)):
+            return _not_mentioned("hit among the first ten", named), is_answered
         has_one = not self.second_hit and counted > 1 and np.count_nonzero(shares, axis=1).max() == 1
         return _ONE_SHARED_WORD if has_one else "", is_answered
 

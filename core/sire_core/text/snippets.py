@@ -75,6 +75,7 @@ _FULL_WORDS = 8  # Shorter ones are headings and labels
 _STEM = 6  # Letters of a stem that are compared: `director` is said of what somebody directed
 _JOINED_WORDS = re.compile(r"[\w.-]+")  # An identifier never reaches further
 _REMEMBERED = 50_000  # Runs whose stems are remembered, at most 15 MB
+_MAX_REMEMBERED_LETTERS = 40  # Of such a run; a text may be one run of a megabyte
 _LEAST = 1e-9
 _PAST_FORMS = {"found": "find", "fell": "fall", "felt": "feel", "saw": "see", "bore": "bear", "wound": "wind"}
 """Past forms whose stem is also that of a verb of another meaning (founded, felled, sawed)."""
@@ -280,7 +281,7 @@ class _RunStems(dict[str, tuple[str, ...]]):
         text = self.expanded(run)
         words = map(str.lower, find_words(text))
         compared = (*(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS), *identifiers(text))
-        if len(self) < _REMEMBERED:
+        if len(self) < _REMEMBERED and len(run) <= _MAX_REMEMBERED_LETTERS:
             self[run] = compared
         return compared
 
@@ -293,9 +294,13 @@ def _stems_of(spoken: Language, text: str) -> frozenset[str]:
     return frozenset(own_stem[:_STEM] for own_stem in spoken.stems(words))
 
 
-@lru_cache(1 << 16)
 def stem(word: str, spoken: Language | None = None) -> str:
     """The stem of a lower-case word, of an English one if no language is given."""
+    return (_stem if len(word) <= _MAX_REMEMBERED_LETTERS else _stem.__wrapped__)(word, spoken)
+
+
+@lru_cache(1 << 16)
+def _stem(word: str, spoken: Language | None) -> str:
     if spoken is None or spoken.is_english:
         return language(ENGLISH).stems([word])[0]
     return "".join(spoken.stems(spoken.words(word)))

@@ -1,5 +1,7 @@
 """Sentences of hits that answer a question, chosen without a model."""
 
+import tracemalloc
+
 import pytest
 
 from sire_core import Hit
@@ -8,6 +10,7 @@ from sire_core.extend import count_tokens
 from sire_core.reason import extract_answer
 from sire_core.search.extracts import extract_sentences
 from sire_core.search.unanswered import unanswered_note
+from sire_core.text.snippets import stems
 from sire_core.types import Unit, UnitKind
 from support.indexes import indexed
 
@@ -428,6 +431,27 @@ def test_words_that_only_far_hits_have_are_named():
     question = "Who scratched the railing of the green bridge?"
     assert unanswered_note(question, [*near, far]) == "No hit among the first ten mentions 'scratched' or 'railing'."
     assert unanswered_note(question, [far, *near]) == ""
+
+
+def test_a_note_that_names_no_word_is_left_out():
+    hits = [
+        hit("tower", "東京タワーは東京にある塔です。", "東京タワー"),
+        hit("castle", "大阪城は大阪にある。", "大阪城"),
+    ]
+    assert unanswered_note("東京タワーの高さと設計者の名前は何ですか", hits) == ""
+    assert unanswered_note("京都の寺の屋根は青いですか", hits).startswith(REFUSED)
+    assert "mentions ." not in unanswered_note("京都の寺の屋根は青いですか", hits)
+
+
+def test_words_of_any_length_are_compared_and_long_ones_are_not_remembered():
+    stems("warm")
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            assert stems(f"The mill {'x' * 100_000}.{number} stands.") >= {"mill", "stand"}
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_note_of_an_answer_says_where_the_documents_do_not_seem_to_answer():
