@@ -12,9 +12,13 @@ if TYPE_CHECKING:
     from sire_core.protocols.models import BoolArray, HashArray, IdArray, IntArray
 
 _SMALL_RANGE = 1 << 16
+_SPARSE = 4  # Numbers below so many times their count are places in an array, others are sorted
 _FEW = 8  # Values of which another array has so many times as many are the ones to sort
 Number = TypeVar("Number", np.int64, np.uint64)
 
+_EACH_BYTE = np.uint64(0x0101010101010101)
+_HALVED = (4, np.uint64(0x00FF00FF00FF00FF)), (8, np.uint64(0x0000FFFF0000FFFF)), (16, np.uint64(0x00000000FFFFFFFF))
+"""Shifts that bring every second of equal groups of bits to the one before, and the bits that are kept then."""
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio: multiples of it, mixed, are independent of each other."""
 
@@ -28,9 +32,14 @@ def mixed(x: HashArray) -> HashArray:
 
 def id_codes(ids: IdArray) -> HashArray:
     """The first 16 hexadecimal digits of ids as numbers, which sort as the ids do."""
-    digits = np.ascontiguousarray(ids, dtype="S24").view(np.uint8).reshape(-1, 24)[:, :16]
-    halves = (digits & 15) + (digits >> 6) * 9
-    return np.ascontiguousarray(halves[:, ::2] << 4 | halves[:, 1::2]).view(">u8").astype(np.uint64).ravel()
+    letters = np.ascontiguousarray(ids, dtype="S24").view(">u8").reshape(-1, 3)[:, :2].astype(np.uint64)
+    halves = letters >> np.uint64(6) & _EACH_BYTE
+    halves *= np.uint64(9)
+    halves += np.bitwise_and(letters, np.uint64(0x0F0F0F0F0F0F0F0F), out=letters)
+    for bits, mask in _HALVED:
+        halves |= np.right_shift(halves, np.uint64(bits), out=letters)
+        halves &= mask
+    return np.asarray(halves[:, 0] << np.uint64(32) | halves[:, 1], dtype=np.uint64)
 
 
 def run_starts(*columns: NDArray[Any]) -> BoolArray:
@@ -79,12 +88,15 @@ def places_in(keys: NDArray[Number], wanted: NDArray[Number]) -> IntArray:
 
 
 def by_appearance(values: NDArray[Number]) -> tuple[IntArray, IntArray]:
-    """Number values in the order in which they come up."""
-    _, first, inverse = numbered(values)
-    order = np.argsort(first)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[order] = np.arange(len(first))
-    return rank[inverse], first[order]
+    """Number values in the order in which they come up; also returns the first row of each number."""
+    if len(values) and not 0 <= int(values.min()) <= int(values.max()) < _SPARSE * len(values):
+        values = numbered(values)[2]
+    rows = np.arange(len(values))
+    first = np.empty(int(values.max(initial=0)) + 1, dtype=np.int64)
+    first[values[::-1]] = rows[::-1]  # of equal ones the first
+    starts = np.flatnonzero(first[values] == rows)
+    first[values[starts]] = np.arange(len(starts))
+    return first[values], starts
 
 
 def positions_in(keys: NDArray[Any], wanted: NDArray[Any]) -> IntArray:

@@ -215,12 +215,15 @@ def _moved(step: Step, table: Table, names: Table, context: Context) -> set[str]
 
 
 def _near_limit(step: Step, table: Table, before: int | None, context: Context) -> set[str]:
-    """Groups that may be on the other side of the limit now, those of several keys whatever their size."""
+    """Groups that may be on the other side of the limit now."""
     now = step.size_limit()
     if now == before or now is None or before is None:
         return set()
-    several = context.tables[step.merged_by].merged.values() if step.merged_by else ()
-    return {*several, *table.keys_above(min(now, before))}
+    limit = min(now, before)
+    members = _members(context.tables[step.merged_by].merged) if step.merged_by else {}
+    sizes = table.sizes_before({key for keys in members.values() for key in keys})
+    several = {group for group, keys in members.items() if sum(sizes.get(key, 0) for key in keys) > limit}
+    return several.union(table.keys_above(limit))
 
 
 @dataclass(slots=True)

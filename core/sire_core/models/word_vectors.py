@@ -86,13 +86,16 @@ def _pieces() -> _Pieces:
         return _Pieces(words, rows, file["codes"], file["scales"])
 
 
-@cache
-def _stems() -> dict[str, str]:
-    """Stems of the English words, and the word of each."""
+def _stems_of(words: Sequence[str]) -> list[str]:
     import Stemmer
 
-    words = _pieces().words
-    return dict(zip(Stemmer.Stemmer("english").stemWords(words), words, strict=True))
+    return list(Stemmer.Stemmer("english").stemWords(words))
+
+
+@cache
+def _stems() -> frozenset[str]:
+    """Stems of the English words, each of one word."""
+    return frozenset(_stems_of(_pieces().words))
 
 
 @cache
@@ -102,20 +105,19 @@ def _stem_keys(key_of: Callable[[Sequence[str]], Keys]) -> Keys:
 
 
 @cache
-def _whole_words(key_of: Callable[[Sequence[str]], Keys]) -> tuple[Keys, NDArray[np.intp]]:
-    """Keys of the stems whose word is one piece, ascending, and the row of each."""
-    rows = _pieces().rows
-    whole = {stem: rows[word][0] for stem, word in _stems().items() if len(rows[word]) == 1}
-    keys = key_of(list(whole))
+def _whole_words(key_of: Callable[[Sequence[str]], Keys]) -> tuple[Keys, FloatArray]:
+    """Keys of the stems whose word is one piece, ascending, and the vector of each, of length 1."""
+    pieces = _pieces().rows.pieces
+    words = [word for word in _pieces().words if word in pieces]
+    keys = key_of(_stems_of(words))
     order = np.argsort(keys)
-    return keys[order], np.array(list(whole.values()))[order]
+    rows = np.array([pieces[word] for word in words])[order]
+    return keys[order], unit_rows(_pieces().vectors(rows))
 
 
 def is_english(word: str) -> bool:
     """True if a word, in small letters and any inflection, is one of those that ship."""
-    import Stemmer
-
-    return word.isascii() and Stemmer.Stemmer("english").stemWord(word) in _stems()  # it refuses lone surrogates
+    return word.isascii() and _stems_of([word])[0] in _stems()  # it refuses lone surrogates
 
 
 def are_english(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> NDArray[np.bool_]:
@@ -148,7 +150,7 @@ def _sums(rows: Sequence[Sequence[int]]) -> FloatArray:
 
 
 def stem_vectors(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> FloatArray:
-    """Vectors of the words of stems, float32 `[len(keys), WIDTH]`, by keys as `key_of` makes them.
+    """Vectors of length 1 of the words of stems, float32 `[len(keys), WIDTH]`, by keys as `key_of` makes them.
 
     Zeros where a word is not English, or is made of several pieces: such words are near others of the same pieces,
     whatever both mean.
@@ -161,7 +163,7 @@ def stem_vectors(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> FloatAr
 
 def known_stems(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> tuple[NDArray[np.intp], FloatArray]:
     """Which stems `stem_vectors` has no zeros for, ascending, and their vectors, float32 `[known, WIDTH]`."""
-    whole, rows = _whole_words(key_of)
+    whole, vectors = _whole_words(key_of)
     positions = np.minimum(np.searchsorted(whole, keys), len(whole) - 1)
     single = np.flatnonzero(whole[positions] == keys)
-    return single, _pieces().vectors(rows[positions[single]])
+    return single, vectors[positions[single]]

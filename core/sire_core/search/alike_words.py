@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.models.lexical_embedder import gram_vectors, keys_of_stems, stem_keys
 from sire_core.models.word_vectors import stem_vectors
 from sire_core.text.snippets import stems
@@ -49,6 +48,6 @@ class AlikeWords:
         """Vectors of length one, `[words, n]`."""
         if new := [word for word in words if word not in self._read]:
             is_english = self._spoken.is_english
-            rows = unit_rows(stem_vectors(stem_keys(new), keys_of_stems)) if is_english else gram_vectors(new)
+            rows = stem_vectors(stem_keys(new), keys_of_stems) if is_english else gram_vectors(new)
             self._read.update(zip(new, rows, strict=True))
         return np.array([self._read[word] for word in words])

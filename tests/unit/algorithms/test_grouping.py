@@ -22,8 +22,9 @@ def test_positions_are_those_of_a_dictionary(size: int, wanted_size: int, kept: 
     assert positions_in(names, wanted_names).tolist() == positions_in(keys, wanted).tolist()
 
 
-def test_numbers_follow_the_first_appearance() -> None:
-    values = np.array([7, 3, 7, 9, 3, 1], dtype=np.int64)
+@pytest.mark.parametrize("scale", [1, 1 << 40])
+def test_numbers_follow_the_first_appearance(scale: int) -> None:
+    values = np.array([7, 3, 7, 9, 3, 1], dtype=np.int64) * scale
     numbers, first = by_appearance(values)
     assert numbers.tolist() == [0, 1, 0, 2, 1, 3]
     assert first.tolist() == [0, 1, 3, 5]

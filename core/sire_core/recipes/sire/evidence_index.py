@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from sire_core.arrays.grouping import by_appearance, distinct, numbered, positions_in, ranges
 from sire_core.arrays.lists import Lists, PackedTexts, Ragged, arrays_of, record_of, word_keys
-from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.arrays.products import all_products
 from sire_core.changes.runners import trim_memory
 from sire_core.documents.blocks import HEADING, Block, block_text
@@ -146,9 +145,9 @@ class EvidenceIndex(WordLists):
         if not self._meant:  # of all stems; read when a question first needs it
             english = np.flatnonzero(self.english)
             numbers, vectors = known_stems(self.words[english], word_keys)
-            self._meant.append((english[numbers], unit_rows(vectors)))
+            self._meant.append((english[numbers], vectors))
         embedded, vectors = self._meant[0]
-        cosines = all_products(unit_rows(stem_vectors(keys, word_keys)), vectors)
+        cosines = all_products(stem_vectors(keys, word_keys), vectors)
         for key, row in zip(keys.tolist(), cosines, strict=True):
             near = np.flatnonzero(row >= MIN_ALIKE_COSINE)
             near = near[self.words[embedded[near]] != key]
@@ -400,7 +399,7 @@ def _leading(
     mentions = _without_headings(mentions, holders, names, heading_keys, passages.parts["headings"].groups())
     listed, contents = _contents(passages, heading_keys)
     is_listed = listed.repeat(passages.parts["fragments"]["lengths"])
-    leads = _shares(text, is_listed, len(mentions)) <= MAJORITY
+    leads = _shares(text, is_listed) <= MAJORITY
     return mentions.kept(leads.repeat(mentions.sizes())), contents
 
 
@@ -446,13 +445,9 @@ def _name_of(text: str, heading: Block) -> str:
     return plain_heading(block_text(text, heading)).casefold()
 
 
-def _shares(text: SpelledText, marked: BoolArray, size: int) -> FloatArray:
-    """Share of the words of each sentence that are marked, `[size]`."""
-    if not marked.any():
-        return np.zeros(size, dtype=np.float32)
-    # Titles, whose number is -1, come first.
-    counts, shares = (np.bincount(words + 1, minlength=size + 1) for words in (text.sentences, text.sentences[marked]))
-    return np.asarray(shares[1:] / np.maximum(1, counts[1:]), dtype=np.float32)
+def _shares(text: SpelledText, marked: BoolArray) -> FloatArray:
+    """Share of the words of each sentence that are marked, `[sentences]`."""
+    return np.asarray(text.sizes(marked) / np.maximum(1, text.sentence_sizes), dtype=np.float32)
 
 
 def _without_boilerplate(
@@ -462,11 +457,16 @@ def _without_boilerplate(
     pairs = graph.passages, graph.entities
     if not recurring.any():
         return mentions, pairs
-    hidden = _shares(text, recurring, len(mentions)) > MAJORITY
+    hidden = _shares(text, recurring) > MAJORITY
     owners = mentions.owners()
     visible = ~hidden[owners]
+    partly_hidden = np.zeros(len(graph.chunk_positions), dtype=bool)
+    partly_hidden[text.sentence_passages[hidden]] = True  # all others are as they were
+    near = np.flatnonzero(partly_hidden[text.sentence_passages][owners])
+    rows = np.flatnonzero(partly_hidden[graph.passages] & ~graph.titles)
     width = int(max(graph.entities.max(initial=0), mentions.values.max(initial=0))) + 1
-    codes = text.sentence_passages[owners].astype(np.int64) * width + mentions.values
-    lost = np.setdiff1d(codes[~visible], codes[visible])
-    stay = ~np.isin(graph.passages * width + graph.entities, lost) | graph.titles
+    codes = text.sentence_passages[owners[near]].astype(np.int64) * width + mentions.values[near]
+    lost = np.setdiff1d(codes[~visible[near]], codes[visible[near]])
+    stay = np.ones(len(graph.passages), dtype=bool)
+    stay[rows] = ~np.isin(graph.passages[rows] * width + graph.entities[rows], lost)
     return mentions.kept(visible), (graph.passages[stay], graph.entities[stay])

@@ -118,27 +118,37 @@ class SpelledText:
     passages: Int32Array  # its passage
     sentences: Int32Array  # its sentence, numbered through all passages; -1 in titles
     sentence_passages: Int32Array  # passage of every sentence
+    sentence_sizes: IntArray  # words of every sentence
     vocabulary: Vocabulary  # words by number
 
     @classmethod
     def of(cls, passages: PassageWords) -> SpelledText:
         """Spell out the words of passages."""
         words, sentences = passages.parts["words"], passages.parts["sentences"]
-        owners = np.repeat(np.arange(len(words.counts), dtype=np.int32), words.counts)
-        first = sentences.starts().astype(np.int32)
-        inside = (words["marks"] >> 1) - 1
+        first = sentences.starts().astype(np.int32) - np.int32(1)
+        numbers = (words["marks"] >> 1) + first.repeat(words.counts)
+        numbers[words["marks"] < 2] = -1
+        runs = np.flatnonzero(run_starts(numbers))  # a title, whose number is -1, or a sentence each
+        sizes = np.zeros(int(sentences.counts.sum()) + 1, dtype=np.int64)
+        sizes[numbers[runs]] = np.diff(runs, append=len(numbers))
         return cls(
             words=words["numbers"],
             capital=(words["marks"] & 1).astype(bool),
-            passages=owners,
-            sentences=np.where(inside < 0, -1, first[owners] + inside),
+            passages=np.arange(len(words.counts), dtype=np.int32).repeat(words.counts),
+            sentences=numbers,
             sentence_passages=sentences.groups().astype(np.int32),
+            sentence_sizes=sizes[:-1],
             vocabulary=passages.vocabulary,
         )
 
     def __len__(self) -> int:
         """Number of words."""
         return len(self.words)
+
+    def sizes(self, marked: BoolArray) -> IntArray:
+        """How many marked words every sentence has."""
+        # Titles, whose number is -1, come first.
+        return np.bincount(self.sentences[marked] + 1, minlength=len(self.sentence_passages) + 1)[1:]
 
     def of_passages(self, wanted: BoolArray) -> SpelledText:
         """The words of some passages; passages and sentences keep their numbers."""
@@ -399,6 +409,7 @@ class SentenceNames:
     owners: IntArray  # entity of each name
     meanings: HashArray  # of each name a hash of its entity and of whether a passage is about that
     mentions: Lists  # entities that every sentence names
+    scanned: int = 0  # how many passages were scanned since this was loaded or first made
 
     @classmethod
     def of(
@@ -406,8 +417,14 @@ class SentenceNames:
     ) -> SentenceNames:
         """Sentence mentions of a pool; scans only passages new since the last snapshot."""
         pairs = graph.passages, graph.entities
+        saved = CarriedArrays(
+            "sentence-names-1",  # another number whenever another version would find other names in the same words
+            arrays_of,
+            lambda arrays: record_of(cls, arrays, scanned=0),
+            lambda names: (len(names.passages), names.scanned),
+        )
         return view.cached_incremental(
-            "sentence names", lambda before: cls.following(before, passages, pairs, names, texts)
+            "sentence names", lambda before: cls.following(before, passages, pairs, names, texts), saved
         )
 
     @classmethod
@@ -445,7 +462,8 @@ class SentenceNames:
             pairs.append(result._taken(before, rows_before))
         sentences, entities = (np.concatenate(column) for column in zip(*pairs, strict=True))
         mentions = Lists.of_pairs(sentences, entities, int(passages.parts["sentences"].counts.sum()))
-        return replace(result, mentions=mentions)
+        scanned = int((rows_before < 0).sum()) + (0 if before is None else before.scanned)
+        return replace(result, mentions=mentions, scanned=scanned)
 
     def _carried(self, before: SentenceNames, names: EvidenceNames, texts: SpelledText) -> IntArray:
         """The number that every passage had before; -1 for those in which names have to be looked for again."""
