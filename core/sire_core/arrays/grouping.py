@@ -89,14 +89,13 @@ def places_in(keys: NDArray[Number], wanted: NDArray[Number]) -> IntArray:
 
 def by_appearance(values: NDArray[Number]) -> tuple[IntArray, IntArray]:
     """Number values in the order in which they come up; also returns the first row of each number."""
-    if len(values) and not 0 <= int(values.min()) <= int(values.max()) < _SPARSE * len(values):
-        values = numbered(values)[2]
-    rows = np.arange(len(values))
-    first = np.empty(int(values.max(initial=0)) + 1, dtype=np.int64)
-    first[values[::-1]] = rows[::-1]  # of equal ones the first
-    starts = np.flatnonzero(first[values] == rows)
-    first[values[starts]] = np.arange(len(starts))
-    return first[values], starts
+    is_dense = not len(values) or 0 <= int(values.min()) <= int(values.max()) < _SPARSE * len(values)
+    numbers, rows = values if is_dense else numbered(values)[2], np.arange(len(values))
+    first = np.empty(int(numbers.max(initial=0)) + 1, dtype=np.int64)
+    first[numbers[::-1]] = rows[::-1]  # of equal ones the first
+    starts = np.flatnonzero(first[numbers] == rows)
+    first[numbers[starts]] = np.arange(len(starts))
+    return first[numbers], starts
 
 
 def positions_in(keys: NDArray[Any], wanted: NDArray[Any]) -> IntArray:

@@ -423,9 +423,10 @@ class SentenceNames:
             lambda arrays: record_of(cls, arrays, scanned=0),
             lambda names: (len(names.passages), names.scanned),
         )
-        return view.cached_incremental(
+        sentence_names: SentenceNames = view.cached_incremental(
             "sentence names", lambda before: cls.following(before, passages, pairs, names, texts), saved
         )
+        return sentence_names
 
     @classmethod
     def following(
