@@ -146,7 +146,7 @@ class SpelledText:
         return len(self.words)
 
     def sizes(self, marked: BoolArray) -> IntArray:
-        """How many marked words every sentence has."""
+        """Return the number of marked words of every sentence."""
         # Titles, whose number is -1, come first.
         return np.bincount(self.sentences[marked] + 1, minlength=len(self.sentence_passages) + 1)[1:]
 
