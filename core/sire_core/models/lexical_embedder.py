@@ -43,6 +43,7 @@ _FIT_WORDS = 100_000
 _TEXTS_PER_BATCH = 2048
 _LETTERS_PER_BATCH = 1 << 18  # fits the cache of a core: every different word takes 3 kB while its batch is embedded
 _SLICE = 1024
+_MAX_GRAM_LETTERS = 64  # Of a word whose n-grams are looked at; encoded data may be one word of megabytes
 # A change of a corpus embeds a few dozen texts at a time, which have most words in common: up to 15 MB are remembered.
 _KEPT_WORDS = 8192
 _kept: dict[str, FloatArray] = {}
@@ -84,7 +85,8 @@ def keys_of_stems(stems: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def gram_keys(words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Character n-grams (3 to 5) of words, each word between two spaces."""
+    """Character n-grams (3 to 5) of the first letters of words, each word between two spaces."""
+    words = [word[:_MAX_GRAM_LETTERS] for word in words]
     text = "".join(f" {word} " for word in words)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
     owner = np.repeat(np.arange(len(words)), [len(word) + 2 for word in words])

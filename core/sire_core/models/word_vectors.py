@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.arrays.lists import weighted_sums
 from sire_core.arrays.nearest_neighbors import unit_rows
 from sire_core.text.words import split_words
 
@@ -31,6 +32,7 @@ WIDTH = 128
 INNER = "##"
 """Mark of a piece that does not begin a word."""
 _LONGEST_PIECE = 18
+_MAX_LETTERS = 100  # Of a word that has pieces, as in BERT; encoded data means nothing
 _SLICE = 2048  # Texts or words whose vectors are summed at once
 _MAX_REMEMBERED_LETTERS = 40  # Of such a word
 _REMEMBERED = 100_000  # Words whose pieces are remembered, at most 20 MB
@@ -50,19 +52,22 @@ class _PieceRows(dict[str, tuple[int, ...]]):
         return rows
 
     def _longest_from_left(self, word: str) -> list[int]:
-        """Rows of the longest pieces of a word from the left; none where a letter of it has no piece."""
+        """Rows of the longest pieces of a word from the left; none if it is very long or a letter has no piece."""
+        if len(word) > _MAX_LETTERS:
+            return []
         if not word.isascii():
             word = "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
         rows: list[int] = []
         start = 0
         while start < len(word):
-            mark = INNER if start else ""
-            ends = range(min(len(word), start + _LONGEST_PIECE), start, -1)
-            end = next((end for end in ends if mark + word[start:end] in self.pieces), 0)
-            if not end:
-                return []
-            rows.append(self.pieces[mark + word[start:end]])
-            start = end
+            piece = (INNER if start else "") + word[start : start + _LONGEST_PIECE]
+            shortest = len(INNER) + 1 if start else 1
+            while piece not in self.pieces:
+                piece = piece[:-1]
+                if len(piece) < shortest:
+                    return []
+            rows.append(self.pieces[piece])
+            start += len(piece) - shortest + 1
         return rows
 
 
@@ -141,11 +146,10 @@ def _sums(rows: Sequence[Sequence[int]]) -> FloatArray:
     sums = np.zeros((len(rows), WIDTH), dtype=np.float32)
     for start in range(0, len(rows), _SLICE):
         part = rows[start : start + _SLICE]
-        lengths = np.array([len(one) for one in part], dtype=np.intp)
-        filled = np.flatnonzero(lengths)
-        if len(filled):
-            vectors = _pieces().vectors(np.fromiter(chain.from_iterable(part), dtype=np.intp))
-            sums[start + filled] = np.add.reduceat(vectors, (np.cumsum(lengths) - lengths)[filled])
+        pieces, columns = np.unique(np.fromiter(chain.from_iterable(part), dtype=np.intp), return_inverse=True)
+        ends = np.cumsum([0, *map(len, part)])
+        counts = np.ones(len(columns), dtype=np.float32)
+        sums[start : start + _SLICE] = weighted_sums(counts, columns, ends, _pieces().vectors(pieces))
     return sums
 
 

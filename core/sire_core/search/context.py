@@ -469,10 +469,11 @@ def source_of(hit: Hit) -> str:
 
 def are_parts(hits: Sequence[Hit]) -> bool:
     """True if more than a quarter of hits share a title or a source, or have a heading path or no title."""
-    titles, sources = Counter(hit.unit.title for hit in hits), Counter(map(source_of, hits))
+    titles, sources = [hit.unit.title for hit in hits], list(map(source_of, hits))
+    named, given = Counter(titles), Counter(sources)
     parts = [
-        not hit.unit.title or is_path(hit.unit.title) or titles[hit.unit.title] > 1 or sources[source_of(hit)] > 1
-        for hit in hits
+        not title or is_path(title) or named[title] > 1 or given[source] > 1
+        for title, source in zip(titles, sources, strict=True)
     ]
     return 4 * sum(parts) > len(parts)
 
@@ -515,20 +516,22 @@ class _Filling:
         row = candidates.owner[candidate]
         hit, each = candidates.passages[row].hit, candidates.read[row]
         document, piece = candidates.sources[row], each.pieces[candidates.number[candidate]]
-        text = " ".join(each.text[piece.start : piece.end].split())
-        if any(text in taken for taken in self._texts.get(document, ())):
-            return  # passages of a document overlap
-        if len(text) >= _MIN_COPY_CHARS and any(text in texts for texts in self._texts.values()):
-            return  # a copy of the document
         count = self._options.count
-        above = [slice(*span) for span in (*piece.headings, piece.header)]
-        extra = self._head_tokens(hit, document) + self._gap
-        extra += sum(count(each.text[span]) for span in above if span.start < min(piece.start, span.stop))
         tokens = (
             each.tokens[candidates.number[candidate]]
             if count is count_tokens
             else count(each.text[piece.start : piece.end])
         )
+        above = [slice(*span) for span in (*piece.headings, piece.header)]
+        extra = self._head_tokens(hit, document) + self._gap
+        extra += sum(count(each.text[span]) for span in above if span.start < min(piece.start, span.stop))
+        if self._taken and self._room - extra < min(tokens, _MIN_CUT_TOKENS):
+            return
+        text = " ".join(each.text[piece.start : piece.end].split())
+        if any(text in taken for taken in self._texts.get(document, ())):
+            return  # passages of a document overlap
+        if len(text) >= _MIN_COPY_CHARS and any(text in texts for texts in self._texts.values()):
+            return  # a copy of the document
         span = (piece.start, piece.end)
         if tokens + extra > self._room:
             extra += sum(count(each.text[span]) for span in above if span.start >= piece.start)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,13 @@ class NameLinks:
     def __init__(self, candidates: Candidates) -> None:
         self._candidates = candidates
         self._words = list(chain.from_iterable(each.words for each in candidates.read))
-        self._counts = Counter(chain.from_iterable(self._words))
+        self._has_rows = any(piece.kind == ROW for piece in candidates.pieces())
         self._question_stems = stems(candidates.question, candidates.spoken)
+
+    @cached_property
+    def _counts(self) -> Counter[str]:
+        """Number of the pieces that have each word."""
+        return Counter(chain.from_iterable(self._words))
 
     def rows(self, candidate: int) -> Iterator[int]:
         """Rows of other passages with a rare word of a piece that the question lacks.
@@ -32,7 +38,7 @@ class NameLinks:
         And with words of the question, in the row or its headings, that the piece lacks.
         """
         candidates, missing = self._candidates, self._question_stems - self._words[candidate]
-        for _, other in self._holders(candidate):
+        for _, other in self._holders(candidate) if self._has_rows else ():
             each, number = candidates.read[candidates.owner[other]], candidates.number[other]
             if each.pieces[number].kind == ROW and missing & (self._words[other] | each.headings[number]):
                 yield other

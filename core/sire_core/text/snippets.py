@@ -33,8 +33,8 @@ from sire_core.text.words import (
     joined_parts,
     one_line,
     split_sentences,
-    with_negations,
     with_parts,
+    word_runs,
 )
 
 _PROMPT = re.compile(r"[ \t]*\$ \S")
@@ -73,7 +73,6 @@ _BEFORE_WEIGHT, _AFTER_WEIGHT = 0.35, 0.2
 _TYPICAL_WORDS = 25  # Longer sentences share more words by chance
 _FULL_WORDS = 8  # Shorter ones are headings and labels
 _STEM = 6  # Letters of a stem that are compared: `director` is said of what somebody directed
-_JOINED_WORDS = re.compile(r"[\w.-]+")  # An identifier never reaches further
 _REMEMBERED = 50_000  # Runs whose stems are remembered, at most 15 MB
 _MAX_REMEMBERED_LETTERS = 40  # Of such a run; a text may be one run of a megabyte
 _LEAST = 1e-9
@@ -257,12 +256,12 @@ def text_stems(text: str, spoken: Language) -> frozenset[str]:
 def _stems(text: str, spoken: Language | None, runs: _RunStems) -> frozenset[str]:
     signed = _BELOW_ZERO.findall(text) if "-" in text or "\u2212" in text else ()
     below_zero = [f"-{number}" for number in signed]
-    if text.isascii() and (spoken is None or spoken.is_english):
-        words = _JOINED_WORDS.findall(with_negations(text))
+    is_english = spoken is None or spoken.is_english
+    if is_english and (words := word_runs(text)):  # an identifier never reaches further than such a run
         return frozenset(chain(below_zero, chain.from_iterable(map(runs.__getitem__, words))))
     text = runs.expanded(text)
     whole = identifiers(text).union(below_zero)
-    if spoken is not None and not spoken.is_english:
+    if spoken is not None and not is_english:
         return _stems_of(spoken, text) | whole
     words = list(map(str.lower, find_words(text)))
     others = {word: code for word in words if (code := script_language(word))}
@@ -278,10 +277,16 @@ class _RunStems(dict[str, tuple[str, ...]]):
         self.expanded = expanded
 
     def __missing__(self, run: str) -> tuple[str, ...]:
-        text = self.expanded(run)
-        words = map(str.lower, find_words(text))
-        compared = (*(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS), *identifiers(text))
-        if len(self) < _REMEMBERED and len(run) <= _MAX_REMEMBERED_LETTERS:
+        word = run.rstrip(".")
+        if word.isalpha() and (word.islower() or word.istitle()):  # and so no identifier
+            words, whole = [word.lower()], frozenset[str]()
+        else:
+            text = self.expanded(run)
+            words, whole = list(map(str.lower, find_words(text))), identifiers(text)
+        compared = (*[stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS], *whole)
+        if len(self) >= _REMEMBERED:
+            self.clear()  # what is still read is soon there again
+        if len(run) <= _MAX_REMEMBERED_LETTERS:
             self[run] = compared
         return compared
 

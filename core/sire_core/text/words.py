@@ -31,6 +31,7 @@ _RARE = re.compile("[\U00010000-\U0010ffff]")
 _RARE_RANGE = re.compile("[\U00010000-\U0010ffff]-[\U00010000-\U0010ffff]")
 _IN_WORDS = bytes(code if chr(code).isalnum() or chr(code) == "_" else ord(" ") for code in range(128)).ljust(256)
 _IN_LOWER_WORDS = _IN_WORDS.lower()
+_IN_RUNS = bytes(code if chr(code) in ".-" else _IN_WORDS[code] for code in range(128)).ljust(256)
 _PRINTED_MARKS = "\u2019\u2018\u201c\u201d\u2013\u2014\u2026\u2022\xa0\xb7\xbb\u2192"
 """Marks and spaces of printed English, which stand between words in any form of a text."""
 _IDENTIFIER = re.compile(r"(?<!\w)(?=[^\W_]*_)\w+")  # Words joined by `_`
@@ -112,6 +113,11 @@ def find_words(text: str) -> list[str]:
     """The words of a text in order, see `bare_text`; upper and lower case stay, "won't" is "not"."""
     text = with_negations(text)
     return _ascii_words(text, _IN_WORDS) or word_pattern().findall(bare_text(text))
+
+
+def word_runs(text: str) -> list[str]:
+    """Words of an ASCII text, several that dots and hyphens join as one, "won't" as "not"; nothing of other texts."""
+    return _ascii_words(with_negations(text), _IN_RUNS)
 
 
 def with_negations(text: str) -> str:

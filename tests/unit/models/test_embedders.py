@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -46,6 +47,21 @@ GERMAN = (
     "Greta Voss studierte Optik und malte Seestücke.",
     "Der Hafen von Arnholm friert in den meisten Wintern zu; ein Leuchtturm warnt die Schiffe.",
 )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux only")
+def test_one_word_of_megabytes_takes_no_memory_by_its_letters():
+    script = """
+        import asyncio, resource
+        from sire_core.models.lexical_embedder import LexicalEmbedder
+        embedder = LexicalEmbedder().fit(["The harbour of Arnholm freezes in most winters."])
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        [vector] = asyncio.run(embedder.embed(["QUJD" * 500_000]))
+        print(round(float(vector @ vector), 3), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    """
+    length, kilobytes = run_python(script).stdout.split()
+    assert float(length) == pytest.approx(1.0)
+    assert int(kilobytes) < 200_000
 
 
 async def test_texts_that_are_not_english_have_topics_of_their_own():
