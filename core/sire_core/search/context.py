@@ -470,9 +470,9 @@ def source_of(hit: Hit) -> str:
 def are_parts(hits: Sequence[Hit]) -> bool:
     """True if more than a quarter of hits share a title or a source, or have a heading path or no title."""
     titles, sources = [hit.unit.title for hit in hits], list(map(source_of, hits))
-    named, given = Counter(titles), Counter(sources)
+    of_title, of_source = Counter(titles), Counter(sources)
     parts = [
-        not title or is_path(title) or named[title] > 1 or given[source] > 1
+        not title or is_path(title) or of_title[title] > 1 or of_source[source] > 1
         for title, source in zip(titles, sources, strict=True)
     ]
     return 4 * sum(parts) > len(parts)
