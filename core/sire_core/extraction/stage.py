@@ -168,14 +168,11 @@ def missing_chunks(
     chunks: Sequence[Chunk], recorded: set[str], hashes: Mapping[str, str] | None = None
 ) -> list[ChunkInContext]:
     """Distinct passages without a record, each with the previous text of its document."""
-    if hashes is not None and recorded.issuperset(hashes.values()):
-        return []
+    hashes = {chunk.id: chunk.hash for chunk in chunks} if hashes is None else hashes
+    missing = set(hashes.values()) - recorded
     todo: dict[str, ChunkInContext] = {}
-    previous: Chunk | None = None
-    for chunk in chunks:
+    for number in [number for number, chunk in enumerate(chunks) if hashes[chunk.id] in missing] if missing else ():
+        chunk, previous = chunks[number], chunks[number - 1] if number else None
         same = previous is not None and previous.doc_id == chunk.doc_id
-        content_hash = chunk.hash if hashes is None else hashes[chunk.id]
-        if content_hash not in recorded:
-            todo.setdefault(content_hash, ChunkInContext(chunk, previous.text if previous and same else ""))
-        previous = chunk
+        todo.setdefault(hashes[chunk.id], ChunkInContext(chunk, previous.text if previous and same else ""))
     return list(todo.values())
