@@ -33,7 +33,7 @@ INNER = "##"
 """Mark of a piece that does not begin a word."""
 _LONGEST_PIECE = 18
 _MAX_LETTERS = 100  # Of a word that has pieces, as in BERT; encoded data means nothing
-_SLICE = 2048  # Texts or words whose vectors are summed at once
+_SLICE = 1024  # Texts or words whose vectors are summed at once: so few, that scipy is not imported for them
 _MAX_REMEMBERED_LETTERS = 40  # Of such a word
 _REMEMBERED = 100_000  # Words whose pieces are remembered, at most 20 MB
 

@@ -252,6 +252,18 @@ def test_resolving_loads_no_library():
     assert run.stdout.strip() == "[]"
 
 
+def test_an_addition_of_many_words_loads_no_scipy(tmp_path):
+    with Index(tmp_path, recipe="sire", embedder=HashEmbedder()) as index:
+        index.build([Document("a", "Erasmus wrote in Basel.")])
+    script = (
+        "import sys\nfrom sire_core import Document, Index\nfrom sire_core.testing.doubles import HashEmbedder\n"
+        f"with Index({str(tmp_path)!r}, embedder=HashEmbedder()) as index:\n"
+        "    index.add([Document('b', ' '.join(f'stone{number}' for number in range(2000)))])\n"
+        "    index.search('stone7')\nprint('scipy' in sys.modules)"
+    )
+    assert run_python(script).stdout.strip() == "False"
+
+
 class Narrower(HashEmbedder):
     """Says that it is the same embedder, and is not."""
 
