@@ -593,6 +593,7 @@ class SireRetriever(DocumentIndex):
 
     async def _follow(self, report: BuildReport) -> None:
         self._file_titles.done()
+        self._file_titles.warn_of_old_parts()
         remember_reading(self.index, self.title_key)
         await push_missed(self.index.apush, report)
 
@@ -636,11 +637,12 @@ class SireRetriever(DocumentIndex):
             BuildError: Too many passages failed.
             IndexLockedError: Another process is writing.
         """
-        self.index.flush()
+        run_sync(self.aflush())
 
     async def aflush(self) -> None:
         """See `flush`."""
         await self.index.aflush()
+        self._file_titles.warn_of_old_parts()
 
     @contextmanager
     def bulk(self) -> Iterator[None]:

@@ -264,6 +264,7 @@ class IndexDocuments:
         if retitled:
             await self.index.aupdate(retitled)
         self._file_titles.done()
+        self._file_titles.warn_of_old_parts()
         report = replace(report, unchanged=report.unchanged + same)
         if self.index.path is not None:
             self._remember(self.index.path)

@@ -49,6 +49,18 @@ def _texts(store):
     return {d.page_content for d in store.invoke("Who?") if d.metadata["sire"]["kind"] == "chunk"}
 
 
+@pytest.mark.parametrize("door", [SireRetriever.open, SireVectorStore])
+async def test_chunks_that_it_deletes_later_are_not_warned_of(run, door, caplog):
+    """It gives the chunks of a file in batches, and deletes old ones after the new ones are added."""
+    run.store = door(recipe="flat")
+    for version in ("old", "new"):
+        chunks = [_doc("a.txt", f"Chunk {number} of the {version} piers.") for number in range(5)]
+        await run(chunks, "incremental", batch_size=2)
+        retriever = getattr(run.store, "documents", run.store)
+        assert len(retriever.invoke("piers", k=9)) == 5
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
 async def test_cleanup_full_removes_what_is_not_given_and_what_was_made_from_it(run):
     await run([PETRA, LANTERN, OTTO], "full")
 

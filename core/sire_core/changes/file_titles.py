@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -42,6 +41,9 @@ class FileTitles:
         self._state: object = None
         self.dropped: list[str] = []
         """Stored parts of the sources that were replaced last."""
+        self._put: set[str] = set()
+        self._mentioned: set[str] = set()
+        """Files of which a warning has named old parts."""
 
     def put(
         self, documents: Sequence[Document], same: Sequence[str] = (), *, replacing: Literal["source", "all", ""] = ""
@@ -52,14 +54,14 @@ class FileTitles:
         sources, nothing stays.
         """
         given_ids = {document.id for document in documents}
+        self._put.update(given_ids, same)
         self._load()
         files = {file_of(document.metadata) for document in documents} | {self._files.get(name, "") for name in same}
         others = given_ids.union(same)
         others = {name for name, file in self._files.items() if file and file in files and name not in others}
         self.dropped = sorted(others) if replacing == "source" else []
-        if not replacing:
-            self._warn_of_old_parts(documents, others)
         dropped = self._files.keys() - set(same) if replacing == "all" else set(self.dropped)
+        self._mentioned -= {self._files[name] for name in dropped}
         staying = {file for name, file in self._files.items() if name not in dropped}
         for name in [name for name in dropped if self._files[name] not in staying]:
             self._drop(name)  # with its file: unread
@@ -72,21 +74,22 @@ class FileTitles:
         titled = [replace(d, title=title) if (title := self._title(d.id, shared)) else d for d in documents]
         return [*titled, *self._changed(before, given_ids)]
 
-    def _warn_of_old_parts(self, documents: Sequence[Document], others: Collection[str]) -> None:
-        """Log a warning if a file may have been split anew: some of its parts change, and others stay as they are."""
-        files = {document.id: file_of(document.metadata) for document in documents}
-        counts = Counter(files.values())
-        old = sorted(name for name in others if counts[self._files[name]] > 1)
-        concerned = {self._files[name] for name in old}
-        texts = {document.id: _text(document) for document in documents if files[document.id] in concerned}
-        if self._index is None or not texts:
-            return
-        if any(_text(document) != texts[document.id] for document in self._index.documents(list(texts))):
+    def warn_of_old_parts(self) -> None:
+        """Log a warning, once per file, if the index keeps parts of the files that were put since the last call.
+
+        They may be of an older split: its parts can have other ids than those of a new one, or be more.
+        """
+        put, self._put = self._put, set()
+        files = {self._files.get(name, "") for name in put} - {"", *self._mentioned}
+        old = sorted(name for name, file in self._files.items() if file in files and name not in put)
+        if old:
+            concerned = {self._files[name] for name in old}
+            self._mentioned |= concerned
             _logger.warning(
-                "Parts of %s changed, and the index keeps %s of it beside them (%s). After a new split those are old: "
-                "give all parts with replace_source=True.",
-                some(sorted(concerned)),
+                "The index keeps %s of %s beside those that were given now (%s). If a file was split again or is "
+                "shorter now, they are old: give all parts of the file with replace_source=True.",
                 count(len(old), "other part"),
+                some(sorted(concerned)),
                 some(old),
             )
 
@@ -94,6 +97,7 @@ class FileTitles:
         """Stored documents whose titles change when these documents are deleted."""
         removed = set(doc_ids)
         self._load()
+        self._mentioned -= {self._files.get(name, "") for name in removed}
         before = self._read(removed)
         for name in removed:
             self._drop(name)
@@ -165,7 +169,3 @@ class FileTitles:
             return []
         stored = self._index.documents(names)
         return [replace(d, title=title) for d in stored if d.title != (title := self._title(d.id, after))]
-
-
-def _text(document: Document) -> str:
-    return document.text or "\n\n".join(passage.text for passage in document.passages)

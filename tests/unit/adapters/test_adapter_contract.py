@@ -345,6 +345,34 @@ def test_all_documents_of_a_file_follow_its_title(adapter, tmp_path, other_proce
     assert titles(retriever) == {"1": "Last", "2": "Last"}
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "stays"),
+    [
+        ("a1 b2", "a3", "b"),
+        ("a1 b2", "a1", "b"),
+        ("a1", "c2", "a"),
+        ("a1 b2 c3", "d1 e2", "a, b, c"),
+        ("a1 b2", "b5 a4 c1", ""),
+    ],
+)
+def test_parts_that_a_new_split_of_a_file_leaves_are_named(adapter, caplog, before, after, stays):
+    def parts(names, file="rota.md"):
+        where = {adapter.source_key: file}
+        return [adapter.document(name, f"Person {number} is on call.", **where) for name, number in names.split()]
+
+    retriever = adapter.Retriever.from_documents([*parts(before), *parts("z9", "z.md")], recipe="flat")
+    adapter.add(retriever, *parts(after))
+    assert (f"of rota.md beside those that were given now ({stays})" in caplog.text) == bool(stays)
+    assert ("replace_source=True" in caplog.text) == bool(stays)
+    caplog.clear()
+    adapter.add(retriever, *parts("y1"))
+    assert bool(caplog.text) != bool(stays), "once per file: further parts may be added one by one"
+    caplog.clear()
+    adapter.delete(retriever, "y")
+    adapter.add(retriever, *parts("y2"))
+    assert "rota.md" in caplog.text, "what is added after parts were taken out is looked at again"
+
+
 def test_an_index_without_its_embedding_model_says_how_to_pass_it(adapter, texts, tmp_path):
     path = tmp_path / "i"
     adapter.Retriever.from_documents(texts, embedder=adapter.bridged_embedding, path=path, recipe="flat").index.close()

@@ -9,6 +9,7 @@ from langchain_classic.retrievers import MultiQueryRetriever
 from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
+from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_sire import SireRetriever, SireVectorStore
 from sire_core import Document as CoreDocument
@@ -22,6 +23,7 @@ TEXTS = {
     "person.md": "Petra Quillon was born in Varn Harbour. She was a painter before.",
     "town.md": "Varn Harbour is a town with a pier. Its school was founded by Otto Brack.",
 }
+ROTA = " ".join(f"Sentence {number} of the page is about harbour {number}." for number in range(12))
 QUESTION = "Where was the director of The Salt Lantern born?"
 
 
@@ -54,26 +56,29 @@ def test_what_is_split_already_is_not_split_again_and_long_documents_are_mention
     assert not caplog.text
 
 
-def test_old_chunks_beside_those_of_a_new_split_are_mentioned(caplog):
-    def cut(size):
-        text = " ".join(f"Sentence {number} of the page is about harbour {number}." for number in range(12))
-        starts = range(0, len(text), size)
-        return [
-            Document(text[at : at + size], id=f"page#{row}", metadata={"source": "page.md"})
-            for row, at in enumerate(starts)
-        ]
+@pytest.mark.parametrize("door", [SireRetriever, SireVectorStore])
+@pytest.mark.parametrize("text", ["Harbour 0 was closed.", ROTA[:300] + " Harbour 3 was closed."])
+def test_old_chunks_without_ids_beside_those_of_a_new_split_are_named(caplog, door, text):
+    splitter = RecursiveCharacterTextSplitter(chunk_size=150, chunk_overlap=0)
 
-    retriever = SireRetriever.from_documents(cut(100), recipe="flat")
-    retriever.add_documents(cut(100))
-    retriever.add_documents([Document("Harbour 3 was closed.", id="page#3", metadata={"source": "page.md"})])
-    retriever.add_documents(cut(100))
-    assert "split" not in caplog.text
-    retriever.add_documents(cut(300))
-    assert "keeps 4 other parts of it beside them (page#2, page#3, page#4, page#5)" in caplog.text
-    assert "replace_source=True" in caplog.text
+    def cut(text):
+        return splitter.split_documents([Document(text, metadata={"source": "page.md"})])
+
+    def texts():
+        retriever.flush()
+        return {document.text or document.chunks[0].text for document in retriever.index.documents()}
+
+    opened = door.from_documents(cut(ROTA))
+    retriever = opened if door is SireRetriever else opened.documents
+    old = texts()
+    opened.add_documents(cut(text))
+    texts()
+    left = len(retriever.index.documents()) - len(cut(text))
+    assert len(old) > 3
+    assert f"keeps {left} other parts of page.md beside those" in caplog.text
     caplog.clear()
-    retriever.add_documents([_part("other", "Another file.", "b.md"), *cut(300)], replace_source=True)
-    assert sorted(d.id for d in retriever.index.documents()) == ["other", "page#0", "page#1"]
+    opened.add_documents(cut(text), replace_source=True)
+    assert texts() == {document.page_content for document in cut(text)}
     assert not caplog.text
 
 

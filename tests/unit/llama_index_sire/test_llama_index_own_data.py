@@ -367,7 +367,7 @@ def test_files_are_replaced_as_a_whole(caplog):
 
     retriever = SireRetriever.from_documents([*pages(3), *pages(2, "b.pdf")], recipe="flat", similarity_top_k=9)
     retriever.refresh(pages(2))
-    assert "keeps 1 other part of it beside them (a.pdf#2)" in caplog.text
+    assert "keeps 1 other part of a.pdf beside those that were given now (a.pdf#2)" in caplog.text
     assert retriever.refresh_ref_docs(pages(2), replace_source=True) == [False, False]
     assert sorted(retriever.ref_doc_info) == ["a.pdf#0", "a.pdf#1", "b.pdf#0", "b.pdf#1"]
     options = {"transformations": [SentenceSplitter(chunk_size=20, chunk_overlap=0)], "recipe": "flat"}
@@ -375,6 +375,21 @@ def test_files_are_replaced_as_a_whole(caplog):
     report = cut.refresh([*pages(3)[:2], *pages(1, "b.pdf")], replace_source=True)
     assert (report.added, report.unchanged) == (1, 2)
     assert sorted(cut.ref_doc_info) == ["a.pdf#0", "a.pdf#1", "b.pdf#0"]
+
+
+@pytest.mark.parametrize("same_id", [True, False])
+def test_nodes_of_a_file_whose_document_has_another_id_are_beside_the_old_ones(caplog, same_id):
+    """Nodes replace those of their document; loaded again without `filename_as_id`, a file is another document."""
+
+    def nodes(name, text):
+        document = Document(id_=name, text=text, metadata={"file_path": "a.md"})
+        return SentenceSplitter(chunk_size=20, chunk_overlap=0).get_nodes_from_documents([document])
+
+    text = "Petra was born in Varn Harbour. Otto commanded the Northern Wren. Mira works in the Porto office."
+    retriever = SireRetriever.from_documents(nodes("first", text), recipe="flat", similarity_top_k=9)
+    retriever.refresh(nodes("first" if same_id else "second", "Nobody works here."))
+    assert len(retriever.retrieve("works")) == (1 if same_id else len(nodes("first", text)) + 1)
+    assert ("1 other part of a.md beside those that were given now (first)" in caplog.text) != same_id
 
 
 @pytest.mark.parametrize(
