@@ -12,6 +12,7 @@ from sire_core import Document, Index
 from sire_core.recipes import sire
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.question import QuestionWords
+from sire_core.search.extracts import extract_sentences
 from sire_core.text.words import without_link_targets
 from support.command import run
 from support.indexes import indexed
@@ -252,6 +253,25 @@ BREW = (
     "Cool the boiled wort",
     "Bottle the beer",
 )
+
+
+def test_of_a_table_that_names_many_the_row_is_told_that_is_asked_for() -> None:
+    people = ("Oda Brandvik", "Teo Marchetti", "Lech Wojda", "Fenella Crake")
+    areas = ("Log collectors", "Failover", "Certificates", "Booking site")
+    rows = "\n".join(f"| {area} | {person} |" for area, person in zip(areas, people, strict=True))
+    phones = "\n".join(f"| {person} | {4141 + number} |" for number, person in enumerate(people))
+    documents = [
+        Document("areas", f"# Areas\n\n| Area | Responsible |\n| --- | --- |\n{rows}"),
+        Document("phones", f"# Phones\n\n| Name | Extension |\n| --- | --- |\n{phones}"),
+        *(Document(f"note {n}", f"# Note {n}\n\nOda Brandvik ordered {n} chairs for room {n}.") for n in range(4)),
+        *(Document(f"page {n}", f"# Page {n}\n\nModule {n} reads its messages from queue {n}.") for n in range(40)),
+    ]
+    with indexed(documents, recipe="sire") as index:
+        question = "What is the extension of the person who looks after the log collectors?"
+        hits = index.search(question, 3)
+        [step] = [step for hit in hits if hit.doc_ids == ("phones",) for step in hit.path if step.step == "entity"]
+        assert step.note == "'Areas' names Oda Brandvik: Log collectors: Oda Brandvik"
+        assert "4141" in " ".join(quote.text for quote in extract_sentences(question, hits))
 
 
 def test_a_table_of_contents_ranks_behind_what_it_lists_and_leads_nowhere() -> None:

@@ -123,6 +123,25 @@ def test_vectors_are_trusted_as_far_as_their_embedder_knows_paraphrases(share, l
         assert Weights.of(index.snapshot().view, EvidenceIndex.of(index.snapshot().view)).vector_share == trusted
 
 
+class OneTopicEmbedder(ConceptEmbedder):
+    """Knows paraphrases, and takes every question for one about maple syrup."""
+
+    async def embed(self, texts: Sequence[str], kind: str = "document") -> np.ndarray:
+        vectors = await super().embed(texts, kind)
+        for row, text in enumerate(texts):
+            if kind == "query" or "maple" in text:
+                vectors[row, -1] = 0.15
+        return vectors
+
+
+def test_vectors_do_not_count_against_the_one_passage_that_has_every_word_of_a_question() -> None:
+    with indexed(pages(), recipe="sire", embedder=OneTopicEmbedder(1.0)) as index:
+        [first, *_] = index.search("noise of a glacier lake survey", 5)
+        assert first.doc_ids == ("glacier lake survey-noise",)
+        [first, *_] = index.search("sounds near some frozen water", 5)
+        assert "maple" in first.doc_ids[0]
+
+
 def test_an_embedder_that_knows_only_its_own_texts_is_judged_by_its_vectors() -> None:
     """Vectors of a file, say."""
 

@@ -88,6 +88,12 @@ class QuestionWords:
         bits = int(self.passages[passage])
         return [term.word for bit, term in enumerate(self._terms) if bits >> bit & 1]
 
+    def in_full(self, passages: IntArray) -> BoolArray:
+        """Whether passages have every word of the question, where it has several; none if the index lacks one."""
+        if len(self.stems) < _SEVERAL or len(self._lacked):
+            return np.zeros(len(passages), dtype=bool)
+        return np.asarray(self.passages[passages] == self._type((1 << len(self.stems)) - 1))
+
     def bm25(self) -> DoubleArray:
         """BM25 of every passage, `[passages]`."""
         index = self.index
@@ -317,6 +323,7 @@ no document has several passages); cosine of the question and the sentences near
 0 there, too). Then all of these once more, times how unsure it is that the question names what a
 passage is about: where names say little, similarity decides."""
 _CONSTANT, _DEPTH = 61.0, 50  # of reciprocal ranks
+_SEVERAL = 2  # Words of a question of which a passage may have all
 _LEAST_SHARE, _LEAST_SPREAD = -8.0, 1e-6
 _MOST_ABOUT = 40
 

@@ -117,7 +117,7 @@ class EvidenceReasons:
         way = way[: int(np.argmax([self._strength(passage) for passage in way])) + 1]
         if len(way) > 1 and self._needs_no_way(way):
             way = way[:1]
-        steps = list(self._named(way[-1]))
+        steps, name = list(self._named(way[-1])), ""
         hops: list[tuple[int, int, list[int]]] = []
         for source, target in zip(way[:0:-1], way[-2::-1], strict=True):
             _, number, entity = self._best[target]
@@ -125,26 +125,42 @@ class EvidenceReasons:
                 hops[-1][2].append(target)
             else:
                 hops.append((number, entity, [source, target]))
-        for number, entity, passages in hops:
-            source, target = passages[0], passages[-1]
-            ids = (
-                self._passage_id(source),
-                self._view.shown_entity(self._index.entity_id(entity)),
-                self._passage_id(target),
-            )
-            name = self._name(entity, *passages) or "it"
-            title = self._title(source)
-            way_by, parts = f"{title!r} names {name}", readable_sentences(self._sentence(source, number))
-            if title.casefold() == name.casefold() and self._index.own[target] == entity:
-                way_by = f"{name} is the title of another passage"
-            elif title.casefold() == name.casefold():  # the passage names what the one before it is about
-                way_by = f"names {name}, the title of another passage"
-                parts = next(([part] for part in self._sentences(target) if name.casefold() in part.casefold()), [])
-            if any(_is_other_word(name, part) for part in parts):
+        for sentence, entity, passages in hops:
+            step, name = self._step(sentence, entity, passages, name)
+            if step is None:
                 return self._named(way[0])
-            sentence = excerpt(" ".join([part for part in parts if name in part] or parts), name, MAX_QUOTE_CHARS)
-            steps.append(PathStep("entity", ids, f"{way_by}: {sentence}" if sentence else way_by, sentence))
+            steps.append(step)
         return tuple(steps)
+
+    def _step(self, number: int, entity: int, passages: list[int], last: str) -> tuple[PathStep | None, str]:
+        """The step over a name in a sentence from the first to the last of some passages, and the name.
+
+        Of a table that names several who lead there the row is told that has most of the question and of the last name.
+        None if the sentence has another word than the name.
+        """
+        source, target = passages[0], passages[-1]
+        parts = readable_sentences(self._sentence(source, number))
+        if len(parts) > 1 and passages == [source, target] and self._index.own[target] != entity:
+            several = (entity, *self._scored.names_between(source, number, target))
+            names = {one: self._name(one, source) for one in several}
+            entity = _in_fullest_row(names, [*self._evidence.texts.words_in(source), last], parts)
+        ids = (
+            self._passage_id(source),
+            self._view.shown_entity(self._index.entity_id(entity)),
+            self._passage_id(target),
+        )
+        name = self._name(entity, *passages) or "it"
+        title = self._title(source)
+        way_by = f"{title!r} names {name}"
+        if title.casefold() == name.casefold() and self._index.own[target] == entity:
+            way_by = f"{name} is the title of another passage"
+        elif title.casefold() == name.casefold():  # the passage names what the one before it is about
+            way_by = f"names {name}, the title of another passage"
+            parts = next(([part] for part in self._sentences(target) if name.casefold() in part.casefold()), [])
+        if any(_is_other_word(name, part) for part in parts):
+            return None, name
+        sentence = excerpt(" ".join([part for part in parts if name in part] or parts), name, MAX_QUOTE_CHARS)
+        return PathStep("entity", ids, f"{way_by}: {sentence}" if sentence else way_by, sentence), name
 
     def _needs_no_way(self, way: list[int]) -> bool:
         """True if the question by itself leads to a passage.
@@ -217,6 +233,16 @@ class EvidenceReasons:
         return str(self._view.ids[position].decode())
 
 
+def _in_fullest_row(names: Mapping[int, str], words: Sequence[str], rows: Sequence[str]) -> int:
+    """Of the names in rows of a table the one whose row has most of some words; in doubt the first."""
+    wanted = stems(" ".join(words))
+    shared = {row: len(stems(row) & wanted) for row in rows}
+    counts = {
+        entity: max((shared[row] for row in rows if name and name in row), default=0) for entity, name in names.items()
+    }
+    return max(counts, key=counts.__getitem__)
+
+
 def _is_other_word(name: str, sentence: str) -> bool:
     """True if a sentence has a name of one word only in small letters or in a longer word: `non-aligned`, `Aligned`."""
     is_there = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", sentence)
@@ -247,6 +273,7 @@ FIT_WEIGHT = (
     2.0  # weight of the cosine between a target and the question with the sentence; chosen on the even questions
 )
 _LEAST_KNOWN = 1e-6
+_MAX_IN_FULL = 3  # Passages that alone have every word of a question
 MIN_KNOWN_SHARE = 1 / 3  # below this share of known words, hybrid search has a say
 SUPPORT_SLOPE = 4.0  # slope by which steps lose for question words that their source lacks
 _VECTOR, _WORDS = OWN.index("vector"), OWN.index("words")
@@ -401,6 +428,9 @@ class ScoredPassages:
         standard_scores = features[:, _VECTOR], features[:, _WORDS]
         trusted = weights.trust.added(evidence.gates, *standard_scores, evidence.part_share)
         trusted = np.where(is_cut, evidence.unit, 1.0) * trusted
+        in_full = evidence.texts.in_full(passages)
+        if 0 < np.count_nonzero(in_full) <= _MAX_IN_FULL:  # vectors do not count against these
+            trusted[in_full] = trusted.max()
         identified = hops.begun + np.minimum(hops.identified, -NAMED_MARGIN) - trusted[target]
         steps = np.maximum(np.where(is_cut[target], lifted, steps), identified)
         repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * MIN_SHOWN_LIFT
@@ -470,6 +500,12 @@ class ScoredPassages:
             int(hops.targets[i]): (int(hops.sources[i]), int(hops.sentences[i]), int(hops.entities[i]))
             for i in np.flatnonzero((self.steps >= highest[self.target]) & (self.steps > least[self.target])).tolist()
         }
+
+    def names_between(self, source: int, sentence: int, target: int) -> list[int]:
+        """Names in a sentence of a passage that lead to another passage."""
+        hops = self.hops
+        is_between = (hops.sources == source) & (hops.sentences == sentence) & (hops.targets == target)
+        return hops.entities[is_between].tolist()
 
     def ranking(self, view: View, cosines: Similarities, allowed: BoolArray | None, rounds: int) -> Ranking:
         """All units: what was reached by its score, the rest behind by cosine."""
