@@ -505,7 +505,7 @@ class ScoredPassages:
         """Names in a sentence of a passage that lead to another passage."""
         hops = self.hops
         is_between = (hops.sources == source) & (hops.sentences == sentence) & (hops.targets == target)
-        return hops.entities[is_between].tolist()
+        return list(map(int, hops.entities[is_between]))
 
     def ranking(self, view: View, cosines: Similarities, allowed: BoolArray | None, rounds: int) -> Ranking:
         """All units: what was reached by its score, the rest behind by cosine."""
