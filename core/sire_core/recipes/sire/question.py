@@ -89,7 +89,7 @@ class QuestionWords:
         return [term.word for bit, term in enumerate(self._terms) if bits >> bit & 1]
 
     def in_full(self, passages: IntArray) -> BoolArray:
-        """Whether passages have every word of the question, where it has several; none if the index lacks one."""
+        """True for passages with every word of a question of several; for none if the index lacks a word."""
         if len(self.stems) < _SEVERAL or len(self._lacked):
             return np.zeros(len(passages), dtype=bool)
         return np.asarray(self.passages[passages] == self._type((1 << len(self.stems)) - 1))

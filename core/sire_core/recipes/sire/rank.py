@@ -234,7 +234,7 @@ class EvidenceReasons:
 
 
 def _in_fullest_row(names: Mapping[int, str], words: Sequence[str], rows: Sequence[str]) -> int:
-    """Of the names in rows of a table the one whose row has most of some words; in doubt the first."""
+    """The name whose row of a table has most of some words; in doubt the first of the names."""
     wanted = stems(" ".join(words))
     shared = {row: len(stems(row) & wanted) for row in rows}
     counts = {
