@@ -23,7 +23,8 @@ from sire_core.recipes.sire.trust import BEST_BY_WORDS
 from sire_core.search.ranking import best_first
 from sire_core.text.languages import language
 from sire_core.text.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
-from sire_core.text.words import word_pattern
+from sire_core.text.snippets import identifiers
+from sire_core.text.words import find_words, word_pattern
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,6 +51,7 @@ class QuestionWords:
         self.index = index
         terms, self._lacked = question_terms(question, index)
         self._terms = terms[:_MOST_WORDS]  # term i is bit i
+        self._is_exact = bool(identifiers(question)) or any(word[0].isupper() for word in find_words(question)[1:])
         self.stems = np.array([term.stem for term in self._terms], dtype=np.int64)  # the first stem of each
         self.idf = np.array([term.idf for term in self._terms])
         self._rarest = float(np.log1p(2.0 * len(index.chunks) + 1.0))
@@ -89,8 +91,11 @@ class QuestionWords:
         return [term.word for bit, term in enumerate(self._terms) if bits >> bit & 1]
 
     def in_full(self, passages: IntArray) -> BoolArray:
-        """True for passages with every word of a question of several; for none if the index lacks a word."""
-        if len(self.stems) < _SEVERAL or len(self._lacked):
+        """True for passages with every word of a question of several that names something or spells an identifier.
+
+        For none if the index lacks a word: people who ask in words of their own do not meet those of the answer.
+        """
+        if not self._is_exact or len(self.stems) < _SEVERAL or len(self._lacked):
             return np.zeros(len(passages), dtype=bool)
         return np.asarray(self.passages[passages] == self._type((1 << len(self.stems)) - 1))
 
