@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate, groupby
@@ -22,6 +23,7 @@ from sire_core.documents.blocks import (
     blocks_of,
     code_fences,
     heading_above,
+    line_cells,
     without_closing_hashes,
 )
 from sire_core.documents.front_matter import front_matter_end
@@ -41,6 +43,13 @@ _PARAGRAPH = re.compile(r"\S[^\r\n]*(?:\r?\n(?!\f|[^\S\r\n]*(?:[\r\n]|\Z))[^\r\n
 _FILLED = re.compile(r"\S")
 _TABLE_RULE = re.compile(r"\|(?: ?:?-+:? ?\|)+")
 _BARE_ROW = re.compile(r" {0,3}\|[^\n]*\|[ \t]*\Z")
+_COLUMN = r"(?![\d_])\w(?:[\w /.:%()#&$\u20ac-]{0,40}[\w.%)#])?"
+_HEADER_LINE = re.compile(
+    rf"\"?{_COLUMN}\"?(?P<separator>[\t;,]|[ ]?\|[ ]?)\"?{_COLUMN}\"?(?:(?P=separator)\"?{_COLUMN}\"?)+"
+)
+"""The names of at least three columns, without a space behind the commas: it begins a table of values."""
+_NUMERIC_OR_EMPTY = re.compile(r"[-+$\u20ac(]? ?\d|\s*\Z")
+_MIN_LINES_OF_VALUES = 3
 _FIELD_LINE = re.compile(r"(?P<name>[^\W\d_][\w /.-]{0,40}?)[ \t]{0,2}:(?:[ \t]+\S|[ \t]*\Z)")
 _MAIL_FIELDS = frozenset(
     "from to cc bcc date sent subject reply-to message-id in-reply-to importance attachments x-mailer mime-version "
@@ -67,11 +76,12 @@ class _Leaf(NamedTuple):
     level: int = 0
 
 
-def read_blocks(text: str, *, markdown: bool = True) -> tuple[Block, ...]:
+def read_blocks(text: str, *, markdown: bool = True, of_values: bool = False) -> tuple[Block, ...]:
     """Parse a text into blocks, in order; they are disjoint and hold all that is not white space.
 
     Markdown as CommonMark defines it, with tables; a form feed ends a page. Without `markdown` only lists, quoted lines
-    and fields are told from paragraphs.
+    and fields are told from paragraphs. Lines of as many values, between commas, semicolons, tabs or bars, are rows if
+    the first names columns of numbers; in a text `of_values`, a part of a file of CSV, always.
     """
     lines, starts = _lines(text)
     if markdown and _MARKS.search(text):
@@ -86,7 +96,9 @@ def read_blocks(text: str, *, markdown: bool = True) -> tuple[Block, ...]:
     else:
         leaves = list(_leaves(lines, _parser(markdown=False)))
     opening = next((row for row, line in enumerate(lines) if line.strip()), 0)
-    leaves = [leaf for part in _joined(_with_gaps(leaves, lines)) for leaf in _by_lines(part, lines, opening)]
+    leaves = [
+        leaf for part in _joined(_with_gaps(leaves, lines)) for leaf in _by_lines(part, lines, opening, of_values)
+    ]
     pages = _pages(text, leaves, starts) if "\f" in text else [0] * len(leaves)
     texts = ["\n".join(lines[leaf.first : leaf.stop]).strip() for leaf in leaves]
     kinds = with_furniture([leaf.kind for leaf in leaves], [leaf.level for leaf in leaves], texts, pages)
@@ -271,13 +283,17 @@ def _with_gaps(leaves: Sequence[_Leaf], lines: Sequence[str]) -> Iterator[_Leaf]
         row = max(row, leaf.stop)
 
 
-def _by_lines(leaf: _Leaf, lines: Sequence[str], opening: int) -> Iterator[_Leaf]:
+def _by_lines(leaf: _Leaf, lines: Sequence[str], opening: int, of_values: bool) -> Iterator[_Leaf]:
     """A leaf; one row for each line of a table without a header, one field for each of the head of a mail or page."""
     if leaf.kind != PARAGRAPH or leaf.level:
         yield leaf
         return
     if all(_BARE_ROW.match(lines[row]) for row in range(leaf.first, leaf.stop)):
         yield from (_Leaf(ROW, row, row + 1) for row in range(leaf.first, leaf.stop))
+        return
+    is_headed = any(_HEADER_LINE.fullmatch(line.strip()) for line in lines[leaf.first : leaf.first + 2])
+    if (of_values or is_headed) and (rows := list(_rows_of_values(leaf, lines, of_values))):
+        yield from rows
         return
     names: list[str] = []
     first_rows: list[int] = []
@@ -295,6 +311,32 @@ def _by_lines(leaf: _Leaf, lines: Sequence[str], opening: int) -> Iterator[_Leaf
             yield _Leaf(FIELD, first, stop)
     else:
         yield leaf
+
+
+def _rows_of_values(leaf: _Leaf, lines: Sequence[str], of_values: bool) -> Iterator[_Leaf]:
+    """The lines of a leaf that have as many values as most, each as a row, the first a header if it reads as one."""
+    values = [line_cells(line) for line in lines[leaf.first : leaf.stop]]
+    width, count = Counter(map(len, values)).most_common(1)[0]
+    has_header = _is_header(*(row for row in values if len(row) == width))
+    title = int(len(values[0]) < width)
+    is_whole = has_header and count >= _MIN_LINES_OF_VALUES and {*map(len, values[title:-1])} == {width}
+    if min(width, count) < 2 or not (of_values or is_whole):
+        return
+    number = leaf.first
+    for is_row, group in groupby(values, lambda row: len(row) == width):
+        stop = number + len(list(group))
+        if not is_row:
+            yield _Leaf(PARAGRAPH, number, stop)
+        for row in range(number, stop) if is_row else ():
+            yield _Leaf(ROW, row, row + 1, int(has_header))
+            has_header = False
+        number = stop
+
+
+def _is_header(first: Sequence[str], *others: Sequence[str]) -> bool:
+    """True if the first of some rows names its columns, and the others have numbers in one of them."""
+    is_named = len(set(first)) == len(first) and not any(map(_NUMERIC_OR_EMPTY.match, first))
+    return is_named and any(all(map(_NUMERIC_OR_EMPTY.match, column)) for column in zip(*others, strict=True))
 
 
 def _pages(text: str, leaves: Sequence[_Leaf], starts: Sequence[int]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ _MARKER = re.compile(r"(?:[ \t]*>)*[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
 _QUOTE_MARK = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _FENCE = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*(`{3,}|~{3,})")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
+_SEPARATORS = "\t;,"  # The first wins a draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +131,24 @@ def row_cells(text: str, block: Block) -> list[str]:
     """Cells of a row, without marks of the table."""
     line = LINE_END.split(text[block.start : block.end])[0]
     line = line[mark.end() :] if (mark := _QUOTE_MARK.match(line)) else line
-    cells = _CELL_BORDER.split(line.strip().removeprefix("|").removesuffix("|"))
-    return [cell.replace("\\|", "|").strip() for cell in cells]
+    return line_cells(line)
+
+
+def line_cells(line: str) -> list[str]:
+    """Cells of a line of a table: between bars, else between the tabs, semicolons or commas that it has most of."""
+    line = line.strip()
+    if "|" in line:
+        cells = _CELL_BORDER.split(line.removeprefix("|").removesuffix("|"))
+        return [cell.replace("\\|", "|").strip() for cell in cells]
+    return [value.strip() for value in split_values(line, max(_SEPARATORS, key=line.count))]
+
+
+def split_values(line: str, separator: str) -> list[str]:
+    """Values of a line of CSV."""
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        return line.split(separator)
 
 
 def headings_above(blocks: Sequence[Block], number: int) -> list[Block]:

@@ -14,7 +14,7 @@ from sire_core.documents.blocks import CODE, ROW, Block, code_fences, layout_of,
 from sire_core.documents.heading_paths import independent_headings, is_cut, path_of, section_title
 from sire_core.documents.markdown_cleaning import clean_markdown
 from sire_core.documents.markdown_sections import sections_of
-from sire_core.documents.titles import header_title
+from sire_core.documents.titles import header_title, is_of_values
 from sire_core.errors import ConfigurationError
 from sire_core.text.languages import UNDETERMINED, find_language, stated_language
 from sire_core.text.words import (
@@ -139,21 +139,21 @@ class SentenceChunker:
         return window[first:]
 
     def _spans(self, text: str, blocks: Sequence[Block]) -> Iterator[_Span]:
-        for kind, start, end in _units(text, blocks):
+        for kind, start, end, head_end in _units(text, blocks):
             tokens = tokens_between(text, start, end)
             if tokens <= self.max_tokens:
                 yield _Span(start, end, tokens, whole=True)
             elif kind in (CODE, ROW):
-                yield from self._lines(text, start, end, table=kind == ROW)
+                yield from self._lines(text, kind, start, end, head_end)
             else:
                 yield from self._pieces(text, start, end, self.max_tokens)
 
-    def _lines(self, text: str, start: int, end: int, *, table: bool) -> Iterator[_Span]:
-        """Spans of the lines of a table or of code; the first line stays with the header or fence."""
+    def _lines(self, text: str, kind: str, start: int, end: int, head_end: int) -> Iterator[_Span]:
+        """Spans of lines of code or a table; the first stays with the fence or the header, which ends at `head_end`."""
         lines = [line for line in map(_stripped_span, _LINE.finditer(text, start, end)) if line[0] < line[1]]
-        fence, is_closed = ("", False) if table else code_fences(text[start:end])
-        head = text[start : lines[min(1, len(lines) - 1)][1]] if table else fence
-        size = 2 if table else 1 if fence else 0
+        fence, is_closed = code_fences(text[start:end]) if kind == CODE else ("", False)
+        head = fence or text[start:head_end]
+        size = 1 if fence else sum(stop <= head_end for _, stop in lines)
         head_tokens = tokens_between(head)
         if head_tokens > self.max_tokens // 2:
             head, head_tokens = "", 0
@@ -200,8 +200,8 @@ def _stripped_span(line: re.Match[str]) -> tuple[int, int]:
     return line.start(), line.start() + len(line[0].rstrip())
 
 
-def _units(text: str, blocks: Sequence[Block]) -> Iterator[tuple[str, int, int]]:
-    """Yield kinds and spans of units that are cut only if too long: sentences, pieces of code, tables."""
+def _units(text: str, blocks: Sequence[Block]) -> Iterator[tuple[str, int, int, int]]:
+    """Yield kinds and spans of sentences, code and tables, which are cut only if too long, and ends of headers."""
     runs: list[list[Block]] = []
     for block in blocks:
         kind = _unit_kind(block)
@@ -213,9 +213,9 @@ def _units(text: str, blocks: Sequence[Block]) -> Iterator[tuple[str, int, int]]
     for run in runs:
         kind, start, end = _unit_kind(run[0]), run[0].start, run[-1].end
         if kind:
-            yield kind, start, end
+            yield kind, start, end, run[0].end if kind == ROW and run[0].level else start
         else:
-            yield from (("", *span) for span in _sentences(text, start, end))
+            yield from (("", *span, 0) for span in _sentences(text, start, end))
 
 
 def _unit_kind(block: Block) -> str:
@@ -306,7 +306,7 @@ def _passages(document: Document, chunker: SentenceChunker | None) -> Sequence[P
 def _cut(document: Document, chunker: SentenceChunker) -> Iterator[Passage]:
     """Cut a document at its headings, and sections that are too long at sentences."""
     text = clean_markdown(document.text)
-    as_read = document.blocks if document.blocks and text == document.text else read_blocks(text)
+    as_read = document.blocks if document.blocks and text == document.text else _read(text, document.metadata)
     text, blocks = _without_page_ends(text, as_read)
     sections = sections_of(text, blocks)
     chapters = independent_headings(document.title, [section.path for section in sections])
@@ -367,11 +367,15 @@ def _chunk(document: Document, position: int, passage: Passage, spoken: str) -> 
         metadata=metadata,
         source_id=passage.id,
         layout=layout_of(
-            passage.blocks or read_blocks(passage.text),
+            passage.blocks or _read(passage.text, metadata),
             passage.repeated,
             stated_language(passage.metadata) or spoken,
         ),
     )
+
+
+def _read(text: str, metadata: Mapping[str, Any]) -> Sequence[Block]:
+    return read_blocks(text, of_values=is_of_values(metadata))
 
 
 def _common_prefix(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

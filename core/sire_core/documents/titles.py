@@ -88,6 +88,11 @@ def opening_title(text: str) -> str:
     return title if len(title.split()) >= _FEWEST_WORDS and not is_contents(title) else ""
 
 
+def is_of_values(metadata: Mapping[str, Any]) -> bool:
+    """True if a document is a part of a file of values: of CSV, or a workbook."""
+    return file_of(metadata).lower().endswith((".csv", ".tsv", ".xlsx", ".xls", ".ods"))
+
+
 def file_of(metadata: Mapping[str, Any]) -> str:
     """The file that a document is a part of; empty if it is of none."""
     return next((value for key in FILE_KEYS if isinstance(value := metadata.get(key), str) and value), "")

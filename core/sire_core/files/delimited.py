@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from sire_core.documents.blocks import split_values
 from sire_core.documents.markdown_writing import plain_text
 from sire_core.errors import CorpusError
 from sire_core.files.workbooks import compact_table
@@ -40,15 +41,8 @@ def read_values(text: str, delimiter: str) -> str:
         values = compact_table(rows)
     except csv.Error as error:
         raise CorpusError(f"cannot be read as a table: {error}") from error
-    title = (plain_text(" ".join(filter(None, _split(line, delimiter)))) for line in lines[:above])
+    title = (plain_text(" ".join(filter(None, split_values(line, delimiter)))) for line in lines[:above])
     return "\n\n".join(filter(None, [*title, values]))
-
-
-def _split(line: str, delimiter: str) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter=delimiter), [])
-    except csv.Error:
-        return line.split(delimiter)
 
 
 def _delimiter(lines: Sequence[str], choices: str) -> str:
@@ -56,7 +50,7 @@ def _delimiter(lines: Sequence[str], choices: str) -> str:
     sample = [line for line in lines[: 5 * _SAMPLE] if line.strip()][:_SAMPLE]
 
     def agreement(delimiter: str) -> int:
-        widths = Counter(len(_split(line[:10_000], delimiter)) for line in sample)
+        widths = Counter(len(split_values(line[:10_000], delimiter)) for line in sample)
         widths.pop(1, None)
         return max(widths.values(), default=0)
 
@@ -66,7 +60,7 @@ def _delimiter(lines: Sequence[str], choices: str) -> str:
 
 def _lines_above(lines: Sequence[str], delimiter: str) -> int:
     """Number of lines of text above a table: of at most two values, and of fewer than most lines below."""
-    widths = [len(_split(line[:10_000].rstrip().rstrip(delimiter), delimiter)) for line in lines[:_SAMPLE]]
+    widths = [len(split_values(line[:10_000].rstrip().rstrip(delimiter), delimiter)) for line in lines[:_SAMPLE]]
     usual, number = Counter(width for width in widths if width > 1).most_common(1)[0] if max(widths) > 1 else (1, 0)
     first = widths.index(usual)
     if number < 2 or first > _MOST_ABOVE or any('"' in line for line in lines[:first]):  # of a value of several lines

@@ -35,6 +35,24 @@ CASES = {
     ),
     "rows": ("| a | b\\|c |\n|---|--:|\n| 1 | 2 |\nbehind", ["row1 a | b|c", "row 1 | 2", "paragraph behind"]),
     "rows without a header": ("| 1 | 2 |\n| 3 |\n\n|x", ["row 1 | 2", "row 3", "paragraph |x"]),
+    "lines of CSV": (
+        'Phones\nName,Phone,Room\nUlf,+47 1,"G, 7"\nOda,+47 2,\nTeo,',
+        [
+            "paragraph Phones",
+            "row1 Name | Phone | Room",
+            "row Ulf | +47 1 | G, 7",
+            "row Oda | +47 2 | ",
+            "paragraph Teo,",
+        ],
+    ),
+    "lines of tabs": (
+        "Name\tRoom\tSince\na, b\tc\t2001\nd\te\t2002",
+        ["row1 Name | Room | Since", "row a, b | c | 2001", "row d | e | 2002"],
+    ),
+    "lines of bars": (
+        "Area | Who | Since\nBells | Ulf | 2001\nRopes | Oda | 2002",
+        ["row1 Area | Who | Since", "row Bells | Ulf | 2001", "row Ropes | Oda | 2002"],
+    ),
     "code": (
         "```sh\n# no heading\n  x\n```\n\n    set: off\n      more\n\n~~~\nnever closed",
         ["code # no heading\n  x", "code set: off\n  more", "code never closed"],
@@ -166,6 +184,30 @@ def shown(text, **options):
 def test_each_piece_of_a_text_has_one_kind(name):
     text, blocks = CASES[name]
     assert shown(text) == blocks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "However,we went\nto the,place and\nfound,it 3 times.",
+        "Smith, John, Founder\nDoe, Jane, 42\nFoo, Bar, 43",
+        "apples,pears,plums\nred,green,blue\nbig,small,tiny",
+        "2026-01-01 10:00:00,123 INFO a,b\n2026-01-01 10:00:00,124 INFO a,b\n2026-01-01 10:00:00,125 INFO a,b",
+        "INFO\tmain\t12 ms\nWARN\tmain\t13 ms\nINFO\tmain\t14 ms",
+        "int a,b,c;\nx,1,2;\ny,2,3;",
+        "import a,b,c\nx,y,z = 1,2,3\nprint(x,y,z)",
+        "SELECT a,b,c\nFROM t1,t2,t3\nWHERE x=1,2,3",
+        "cat a | grep b | sort 1\nps | grep c | wc 2\nls | grep d | wc 3",
+    ],
+)
+def test_prose_lists_logs_and_code_with_separators_are_no_tables(text):
+    assert shown(text) == [f"paragraph {text}"]
+
+
+def test_lines_of_a_file_of_values_are_rows_without_a_header():
+    text = "Ulf Tangen,Ticketing\nOda Brandvik,Operations\nin two, or three, words"
+    assert shown(text, of_values=True)[:2] == ["row Ulf Tangen | Ticketing", "row Oda Brandvik | Operations"]
+    assert shown(text) == [f"paragraph {text}"]
 
 
 def test_plain_text_has_paragraphs_lists_and_quoted_lines():

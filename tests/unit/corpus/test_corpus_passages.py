@@ -243,6 +243,17 @@ def test_a_long_table_is_cut_between_rows_and_repeats_its_header(before, behind)
     assert joined(passages_of(f"{before}{STAFF}{behind}", chunker)) == f"{before}{STAFF}{behind}"
 
 
+def test_long_lines_of_values_are_cut_between_rows_and_repeat_their_header_if_there_is_one():
+    rows = [f"Person {number},Office {number},{number}" for number in range(40)]
+    with_header = passages_of("\n".join(["Name,Room,Since", *rows]), SentenceChunker(60, 8))
+    assert len(with_header) > 5
+    assert all(passage.text.startswith("Name,Room,Since\nPerson") for passage in with_header)
+    assert {block.kind for passage in with_header for block in passage.blocks} == {"row"}
+    assert [passage.blocks[0].level for passage in with_header] == [1] * len(with_header)
+    bare = SentenceChunker(60, 8).split("\n".join(f"| {row.replace(',', ' | ')} |" for row in rows))
+    assert [line for chunk in bare for line in chunk.split("\n")].count("| Person 0 | Office 0 | 0 |") == 1
+
+
 def test_a_row_or_a_header_longer_than_a_chunk_is_cut_within_the_limit():
     chunks = SentenceChunker(30, 0).split(f"{HEAD}\n| {'word ' * 60}| 1 |\n| Ann | 2 |")
     assert all(chunk.startswith(HEAD) and count_tokens(chunk) <= 30 for chunk in chunks)

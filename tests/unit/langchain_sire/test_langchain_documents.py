@@ -67,3 +67,18 @@ def test_what_a_search_says_of_a_document_is_plain_json_and_moves_no_value_of_th
     assert set(about) == {"score", "kind", "level", "doc_ids", "chunk_ids", "path", "title"}
     assert (about["kind"], about["doc_ids"], about["title"]) == ("chunk", ["a"], "Mine")
     assert json.loads(json.dumps(found.metadata)) == found.metadata
+
+
+@pytest.mark.default_recipe
+@pytest.mark.parametrize("source", ["phones.csv", "phones.txt"])
+def test_a_chunk_of_plain_csv_is_reached_over_the_name_in_a_row(source):
+    lines = [
+        f"{name},{4100 + number},Quay House" for number, name in enumerate(("Oda Brandvik", "Lech Wojda", "Ulf Tangen"))
+    ]
+    phones = Document("\n".join(["Name,Extension,Office", *lines]), metadata={"source": source})
+    areas = Document("The log collectors are looked after by Ulf Tangen.")
+    others = [Document(f"House number {number} was built in 19{number}.") for number in range(10, 40)]
+    retriever = SireRetriever.from_documents([areas, phones, *others], k=4)
+    hits = retriever.invoke("What is the extension of the person who looks after the log collectors?")
+    (hit,) = (one for one in hits if one.page_content == phones.page_content)
+    assert "names Ulf Tangen" in hit.metadata["sire"]["path"][0]
