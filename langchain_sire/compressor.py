@@ -11,6 +11,7 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict, Field, field_validator
 
 from langchain_sire.documents import evidence_text, evidence_to_langchain, foreign
+from sire_core.documents.validation import check_list
 from sire_core.search.context import ContextOptions, check_options, ranked, select_context
 
 
@@ -42,6 +43,7 @@ class EvidenceCompressor(BaseDocumentCompressor):
         callbacks: Callbacks | None = None,
     ) -> Sequence[Document]:
         """Return the evidence in documents: sources by their best evidence, passages in the order of their source."""
+        check_list(documents, (Document,), "langchain_core.documents.Document objects")
         hits = [foreign(document, rank, self.title_key) for rank, document in enumerate(documents, 1)]
         options = replace(self.context_options, write=evidence_text, head=lambda _: "")
         starts = [start if isinstance(start := d.metadata.get("start_index"), int) else None for d in documents]

@@ -12,7 +12,7 @@ from langchain_core.documents import Document as LangChainDocument
 
 from sire_core.changes.file_titles import FileTitles
 from sire_core.documents.heading_paths import title_of
-from sire_core.documents.validation import check_as_many, text_rows, warn_of_long_passages
+from sire_core.documents.validation import check_as_many, check_list, text_rows, warn_of_long_passages
 from sire_core.errors import CorpusError
 from sire_core.files.reading_signs import warn_of_bad_reading
 from sire_core.metadata_values import TYPES_KEY, plain_value, restored, with_types
@@ -78,9 +78,7 @@ def from_langchain(
     documents: Documents, title_key: str | Sequence[str] = "title", *, whole: bool = True
 ) -> list[Document]:
     """Documents for an index."""
-    if isinstance(documents, (str, LangChainDocument)):
-        raise CorpusError(f"Expected a list of LangChain documents, not one {type(documents).__name__}.")
-    documents = list(documents)
+    documents = listed(documents)
     converted = [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)]
     is_read_here = any(isinstance(document, Document) for document in documents)
     warn_of_long_passages(converted, _SPLIT_HERE if is_read_here else _SPLIT_HERE + _SPLIT_BEFORE)
@@ -88,14 +86,17 @@ def from_langchain(
     return FileTitles(title_key).put(converted)
 
 
-def _one(document: object, number: int, title_key: str | Sequence[str], *, whole: bool) -> Document:
+def listed(documents: Documents) -> list[LangChainDocument | Document]:
+    """Documents that a user gave, as a list."""
+    return check_list(documents, (LangChainDocument, Document), "langchain_core.documents.Document objects")
+
+
+def _one(
+    document: LangChainDocument | Document, number: int, title_key: str | Sequence[str], *, whole: bool
+) -> Document:
     if isinstance(document, Document):  # of `read_documents`
         is_cut = bool(document.chunks) or not whole
         return document if is_cut else replace(document, text="", chunks=(Passage(document.text, id=document.id),))
-    if not isinstance(document, LangChainDocument):
-        raise CorpusError(
-            f"Document number {number} is a {type(document).__name__}; pass langchain_core.documents.Document objects."
-        )
     for field, kind in (("page_content", str), ("metadata", Mapping)):
         if not isinstance(value := getattr(document, field), kind):
             raise CorpusError(
@@ -128,9 +129,9 @@ def from_texts(texts: Iterable[str], metadatas: Metadatas = None, ids: Ids = Non
 
 def with_ids(documents: Documents, ids: Sequence[str | None]) -> list[LangChainDocument | Document]:
     """Copies of documents with other ids."""
-    listed = list(documents)
-    check_as_many(len(listed), "documents", ids=ids)
-    pairs = zip(listed, ids, strict=True)
+    originals = listed(documents)
+    check_as_many(len(originals), "documents", ids=ids)
+    pairs = zip(originals, ids, strict=True)
     return [
         replace(document, id=str(name)) if isinstance(document, Document) else document.model_copy(update={"id": name})
         for document, name in pairs

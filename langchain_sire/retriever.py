@@ -58,6 +58,7 @@ from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import catch_up, push_missed
 from sire_core.documents.stored_corpus import filter_fields
 from sire_core.documents.titles import file_of
+from sire_core.documents.validation import id_list
 from sire_core.errors import ConfigurationError, IndexMissingError, NoSpaceError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.filters.conditions import passes
@@ -541,7 +542,7 @@ class SireRetriever(DocumentIndex):
         if ids is None:
             removed_ids = await self._passing(filter)
         else:
-            removed_ids = [ids] if isinstance(ids, str) else list(ids)
+            removed_ids = id_list(ids)
         if not removed_ids:
             return BuildReport()
         seen = ids is None  # then what is hidden had no part in the choice
@@ -554,7 +555,7 @@ class SireRetriever(DocumentIndex):
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Documents as they were added, in the order of the ids; unknown ids are ignored."""
-        wanted = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
+        wanted = list(dict.fromkeys(id_list(ids)))
         try:
             by_id = {document.id: document for document in self.index.documents(wanted)}
         except IndexMissingError:
@@ -622,7 +623,6 @@ class SireRetriever(DocumentIndex):
         """
         if ids is None:
             raise ValueError("Name the ids to delete; delete([]) deletes nothing.")
-        ids = [ids] if isinstance(ids, str) else ids
         self._is_writer = True
         removed_ids = [str(document.id) for document in self.get_by_ids(ids)]
         retitled = self._file_titles.delete(removed_ids)

@@ -15,7 +15,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from typing_extensions import Self, Unpack
 
-from langchain_sire.documents import Documents, Ids, from_texts, hit_to_langchain, with_ids
+from langchain_sire.documents import Documents, Ids, from_texts, hit_to_langchain, listed, with_ids
 from langchain_sire.embeddings import EmbeddingLike, LangChainEmbedder
 from langchain_sire.opening import SPELLINGS
 from langchain_sire.options import OpenOptions, SearchType, StoreOptions, StoreSearchOptions
@@ -130,10 +130,10 @@ class SireVectorStore(VectorStore):
 
         `replace_source` is that of `SireRetriever.add_documents`; `batch_size`, which `index()` gives, has no effect.
         """
-        listed = list(documents)
-        names = [document.id for document in listed] if ids is None else ids
-        listed = with_ids(listed, [name or uuid.uuid4().hex for name in names])
-        return self.documents.upsert(listed, replace_source=replace_source)["succeeded"]
+        originals = listed(documents)
+        names = [document.id for document in originals] if ids is None else ids
+        named_documents = with_ids(originals, [name or uuid.uuid4().hex for name in names])
+        return self.documents.upsert(named_documents, replace_source=replace_source)["succeeded"]
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
         """Delete documents and everything derived from them; unknown ids are ignored.

@@ -32,7 +32,7 @@ from llama_index_sire.calls import call, overrides
 from sire_core.documents.chunker import SentenceChunker, Slice, cut_document
 from sire_core.documents.heading_paths import title_of
 from sire_core.documents.titles import header_title
-from sire_core.documents.validation import check_as_many, require_json, text_rows, warn_of_long_passages
+from sire_core.documents.validation import check_as_many, check_list, require_json, text_rows, warn_of_long_passages
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.files.reading_signs import warn_of_bad_reading
 from sire_core.index import Index
@@ -108,6 +108,12 @@ def with_ids(nodes: Sequence[BaseNode], ids: Sequence[str]) -> list[BaseNode]:
     return [node.model_copy(update={"id_": str(name)}) for node, name in zip(nodes, ids, strict=True)]
 
 
+def listed(objects: object, kinds: tuple[type, ...] = (BaseNode, Document)) -> list[Any]:
+    """Documents or nodes that a user gave, or one of them, as a list."""
+    several: Any = [objects] if isinstance(objects, kinds) else objects
+    return check_list(several, kinds, "LlamaIndex documents or nodes (llama_index.core.Document, TextNode)")
+
+
 def as_nodes(document: BaseNode | Document) -> Sequence[BaseNode]:
     """Convert a document of `read_documents`: to a document, or to nodes where it is cut already."""
     if not isinstance(document, Document):
@@ -177,9 +183,7 @@ def to_documents(
     """
     documents: list[Document] = []
     pieces: dict[str, dict[str, BaseNode]] = {}
-    for node in [nodes] if isinstance(nodes, BaseNode) else nodes:
-        if not isinstance(node, BaseNode):
-            raise CorpusError(f"Expected LlamaIndex documents or nodes, not {type(node).__name__}.")
+    for node in listed(nodes, (BaseNode,)):
         if strict_metadata:
             require_json(node.metadata, f"Node {node.node_id!r}")
         if isinstance(node, LlamaIndexDocument):

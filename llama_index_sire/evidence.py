@@ -10,6 +10,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from llama_index_sire.documents import evidence_content, evidence_head, evidence_node, foreign
+from sire_core.documents.validation import check_list
 from sire_core.search.context import ContextOptions, check_options, ranked, select_context
 
 
@@ -44,6 +45,7 @@ class EvidencePostprocessor(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         if query_bundle is None:
             return nodes
+        check_list(nodes, (NodeWithScore,), "llama_index.core.schema.NodeWithScore objects")
         hits = [foreign(scored, scored.score, rank) for rank, scored in enumerate(nodes, 1)]
         starts = [scored.node.start_char_idx if isinstance(scored.node, TextNode) else None for scored in nodes]
         options = replace(self.context_options, write=evidence_content, head=evidence_head)

@@ -16,13 +16,14 @@ import numpy as np
 from llama_index.core.schema import BaseNode, TransformComponent
 from llama_index.core.storage.docstore.types import RefDocInfo
 
-from llama_index_sire.documents import as_nodes, cut, fingerprint, passage_node, with_ids
+from llama_index_sire.documents import as_nodes, cut, fingerprint, listed, passage_node, with_ids
 from llama_index_sire.filters import FilterLike, both_filters, passage_ids
 from llama_index_sire.opening import SETTINGS
 from sire_core.changes.app_settings import reading_settings
 from sire_core.changes.file_titles import FileTitles
 from sire_core.changes.mirroring import push_missed
 from sire_core.documents.chunker import SentenceChunker, stored_chunker
+from sire_core.documents.validation import id_list
 from sire_core.errors import IndexMissingError, KnownDocumentError, StorageError
 from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index, warn_of_first_cost
@@ -126,6 +127,7 @@ class IndexDocuments:
         self, documents: Sequence[BaseNode | Document], *, replace_source: bool = False
     ) -> list[bool]:
         """See `refresh_ref_docs`."""
+        documents = listed(documents)
         names = [d.id if isinstance(d, Document) else d.ref_doc_id or d.node_id for d in documents]
         before = self._stored(names)
         await self.arefresh(documents, replace_source=replace_source)
@@ -157,7 +159,7 @@ class IndexDocuments:
 
     async def adelete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
         """See `delete`."""
-        removed_ids = [ref_doc_ids] if isinstance(ref_doc_ids, str) else list(ref_doc_ids)
+        removed_ids = id_list(ref_doc_ids)
         retitled = self._file_titles.delete(removed_ids)
         return await self._follow(lambda: self.index.adelete(removed_ids), retitled=retitled)
 
@@ -186,7 +188,7 @@ class IndexDocuments:
 
     async def adelete_nodes(self, node_ids: Collection[str], delete_from_docstore: bool = False) -> None:
         """See `delete_nodes`."""
-        wanted = dict.fromkeys([node_ids] if isinstance(node_ids, str) else node_ids)
+        wanted = dict.fromkeys(id_list(node_ids))
         there = {node for nodes in (await self._nodes()).values() for node in nodes}
         for node in wanted:
             if node not in there:
@@ -200,7 +202,7 @@ class IndexDocuments:
 
     async def aget_by_ids(self, ids: str | Sequence[str]) -> list[BaseNode]:
         """See `get_by_ids`."""
-        wanted = [ids] if isinstance(ids, str) else list(ids)
+        wanted = id_list(ids)
         either = FilterGroup(
             "or", (Condition("ref_doc_id", "in", wanted), Condition("passage_id", "in", passage_ids(wanted)))
         )
@@ -239,8 +241,7 @@ class IndexDocuments:
     def _given(
         self, documents: Nodes, ids: Sequence[str] | None = None, replacing: Literal["source", "all", ""] = ""
     ) -> tuple[list[Document], list[str]]:
-        listed = [documents] if isinstance(documents, (BaseNode, Document)) else documents
-        nodes = [node for document in listed for node in as_nodes(document)]
+        nodes = [node for document in listed(documents) for node in as_nodes(document)]
         nodes = nodes if ids is None else with_ids(nodes, ids)
         warn_of_first_cost(self.index, len(nodes))
         converted, same = cut(

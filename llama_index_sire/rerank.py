@@ -13,6 +13,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
 
 from llama_index_sire.opening import LLMLike, resolve_llm
+from sire_core.documents.validation import check_list
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import LanguageModel
@@ -81,6 +82,7 @@ class SireRerank(BaseNodePostprocessor):
         return await self._reranked(nodes, query_bundle)
 
     async def _reranked(self, nodes: list[NodeWithScore], query: QueryBundle | None) -> list[NodeWithScore]:
+        check_list(nodes, (NodeWithScore,), "llama_index.core.schema.NodeWithScore objects")
         model, head = self._model, nodes[: self.pool]
         if model is None and self.asks:
             raise ConfigurationError(

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
+from llama_index.core.llms import MockLLM
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 
 import langchain_sire
 import llama_index_sire
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.extend import count_tokens
 from sire_core.search.context import ContextOptions
 
@@ -96,3 +97,12 @@ def test_a_reranker_of_blocks_is_an_option_and_other_objects_are_refused() -> No
     for fields in ({"scores": "similarity", "max_tokens": 9}, {"context_options": ContextOptions()}):
         with pytest.raises(ConfigurationError, match="max_tokens"):
             llama_index_sire.SireRetriever(index, **fields)
+
+
+@pytest.mark.parametrize("passages", [None, "text", ["text"], [None], [TextNode(text="A node without a score.")]])
+def test_what_are_no_passages_of_a_retriever_is_refused(passages):
+    with pytest.raises(CorpusError, match=r"Expected a list of langchain_core\.documents\.Document objects"):
+        langchain_sire.EvidenceCompressor().compress_documents(passages, QUESTION)
+    for step in (llama_index_sire.EvidencePostprocessor(), llama_index_sire.SireRerank(llm=MockLLM())):
+        with pytest.raises(CorpusError, match=r"Expected a list of llama_index\.core\.schema\.NodeWithScore objects"):
+            step.postprocess_nodes(passages, query_str="Which harbour?")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import plain_value
@@ -19,6 +20,40 @@ if TYPE_CHECKING:
     from sire_core.documents.blocks import Block
 
 _logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def check_list(objects: Iterable[T], kinds: tuple[type, ...], expected: str) -> list[T]:
+    """The objects that a user gave as a list; `expected` names their classes in errors.
+
+    Raises:
+        CorpusError: It is no list, or one object in it is of another class.
+    """
+    is_one = isinstance(objects, (str, bytes, Mapping, *kinds)) or hasattr(type(objects), "model_fields")
+    if is_one or not isinstance(objects, Iterable):
+        raise CorpusError(f"Expected a list of {expected}, not {_class_path(objects)}.")
+    listed = list(objects)
+    for number, one in enumerate(listed):
+        if not isinstance(one, kinds):
+            raise CorpusError(f"Expected a list of {expected}; number {number} is {_class_path(one)}.")
+    return listed
+
+
+def id_list(ids: str | Iterable[str]) -> list[str]:
+    """Ids that a user gave, or one of them, as a list."""
+    return [ids] if isinstance(ids, str) else check_list(ids, (str,), "ids, which are texts")
+
+
+def _class_path(value: object) -> str:
+    """Where users import the class of an object from; of Python's own classes their name."""
+    kind = type(value)
+    if value is None or kind.__module__ == "builtins":
+        return "None" if value is None else kind.__name__
+    parts = kind.__module__.split(".")
+    packages = (".".join(parts[:n]) for n in range(1, len(parts)))
+    homes = (name for name in packages if vars(sys.modules.get(name, sys)).get(kind.__name__) is kind)
+    return f"{next(homes, kind.__module__)}.{kind.__name__}"
 
 
 def check_documents(documents: Iterable[Document], *, strict_metadata: bool = False) -> tuple[Document, ...]:
@@ -239,9 +274,7 @@ def text_rows(
     texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]] | None, ids: Sequence[str | None] | None
 ) -> list[tuple[str, dict[str, Any], str | None]]:
     """Texts with their metadata and ids from parallel lists, as frameworks give them."""
-    if isinstance(texts, str):
-        raise CorpusError("Expected a list of texts, not one string.")
-    listed = list(texts)
+    listed = check_list(texts, (str,), "texts")
     check_as_many(len(listed), "texts", metadatas=metadatas, ids=ids)
     stated: Sequence[Mapping[str, Any]] = metadatas or [{}] * len(listed)
     rows = zip(listed, stated, ids or [None] * len(listed), strict=True)

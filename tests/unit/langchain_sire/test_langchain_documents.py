@@ -35,7 +35,7 @@ def test_content_ids_are_the_same_in_every_run_and_depend_on_content_and_metadat
     [
         ("text", "list"),
         (Document("x"), "list"),
-        ([Document("x"), "x"], "number 1 is a str; pass langchain_core"),
+        ([Document("x"), "x"], r"list of langchain_core\.documents\.Document objects; number 1 is str"),
         ([Document("x", id="a", metadata={"price": [object()]})], "'a'.*price.*JSON"),
         ([Document("x", metadata={"price": object()})], "JSON"),
     ],

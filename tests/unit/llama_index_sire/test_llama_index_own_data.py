@@ -287,7 +287,7 @@ def test_texts_become_documents_and_come_back_by_their_ids(tmp_path):
     assert again == SireRetriever.from_texts(["Salt is white."], recipe="flat").index.documents()[0].id
     with pytest.raises(CorpusError, match="There are 2 texts but 1 ids"):
         SireRetriever.from_texts(["a", "b"], ids=["a"])
-    with pytest.raises(CorpusError, match="not one string"):
+    with pytest.raises(CorpusError, match="Expected a list of texts, not str"):
         SireRetriever.from_texts("a")
 
 
