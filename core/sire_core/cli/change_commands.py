@@ -535,7 +535,7 @@ def index(
         return
     if to is None:
         raise typer.BadParameter("name the folder of the index: --to my-index (only --dry-run needs none)")
-    others = {"seed": seed, "runner": runner, "replaces": False, **built.as_given()}
+    others = {"seed": seed, "runner": runner, **built.as_given()}
     options = _options(to, spending.model(), spending, reading, **others)
 
     def change(index: Index, corpus: LoadedDocuments) -> BuildReport:
@@ -562,5 +562,5 @@ def import_(
 
     Example: sire import documents.jsonl --to my-index
     """
-    options = _options(to, spending.model(), spending, reading, replaces=False, **built.as_given())
+    options = _options(to, spending.model(), spending, reading, **built.as_given())
     _put(options, put(Index.update, options), spending, sources, as_json=as_json)

@@ -85,7 +85,6 @@ class IndexOptions:
     workers: int = WORKERS  # Model calls in flight at once
     max_failure_ratio: float = MAX_FAILURE_RATIO  # Share of failed passages above which a build stops
     writes: bool = False  # Whether the index is going to be changed
-    replaces: bool = True  # Whether files may replace files of another folder that have the same names
     is_estimate: bool = False  # Whether only the cost of the change is asked for: what would be refused is said
     allow: str | None = None  # What its readers may see
     runner: str | None = None  # Who does the work that falls into parts

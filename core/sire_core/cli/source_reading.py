@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections import Counter
@@ -58,7 +57,6 @@ def read_sources(
     twice = f", {count(len(corpus.duplicates), 'identical repeat')} left out" if corpus.duplicates else ""
     note(f"Read {count(len(corpus.documents), 'document')}{twice}{same}.")
     if options.folder is not None:
-        _check_taken(corpus, sources, options.folder, replaces=options.replaces)
         _warn_of_namesakes(corpus, sources, options.folder)
     _list_skipped(corpus.failures, strict=options.strict)
     list_failures(corpus.notes, "file was read with a note", "files were read with notes")
@@ -198,33 +196,6 @@ def _refuse_inside(source: Path, folder: Path | None) -> None:
         )
 
 
-def _check_taken(corpus: LoadedDocuments, sources: Iterable[Path], folder: Path, *, replaces: bool) -> None:
-    """Refuse, or say, that files would replace files of a folder that was read before, as they have the same ids."""
-    from sire_core.storage.folder import Folder
-
-    roots = corpus.folders
-    now = [path for source in sources if source.is_dir() and not roots[path := os.path.realpath(source)]]
-    before = [root for root, prefix in Folder(folder).sources().items() if root not in now and not prefix]
-    # Of folders inside each other ids are paths below the outer one: no name is taken twice.
-    pairs = [(new, old) for new in now for old in before if os.path.commonpath([new, old]) not in (new, old)]
-    taken = [
-        (document.id, new, old)
-        for document in corpus.documents
-        for new, old in pairs
-        if _both(Path(new, document.id), Path(old, document.id))
-    ]
-    if not taken:
-        return
-    names = list(dict.fromkeys(name for name, _, _ in taken))
-    _, new, old = taken[0]
-    files = f"{count(len(names), 'file')} of {old} by files of the same name in {new}: {some(names, 3)}"
-    both = f"To keep both, make a new index: sire index {old} {new} --to NEW_DIR"
-    if not replaces:
-        replace_them = f"To replace them: sire update {folder} {new}"
-        raise ConfigurationError(f"Nothing was changed; this would replace {files}. {both}. {replace_them}")
-    note(f"This replaces {files}. {both}.", "yellow")
-
-
 def _warn_of_namesakes(corpus: LoadedDocuments, sources: Iterable[Path], folder: Path) -> None:
     """Warn that a file given by itself has a new id, where a file of its name is there: it may be the same one."""
     alone = {source.name for source in sources if source.is_file()} & corpus.ids
@@ -238,10 +209,3 @@ def _warn_of_namesakes(corpus: LoadedDocuments, sources: Iterable[Path], folder:
                 f"it was read from; to remove it: sire delete {folder} {same[0]}",
                 "yellow",
             )
-
-
-def _both(one: Path, other: Path) -> bool:
-    try:
-        return one.is_file() and other.is_file() and not one.samefile(other)
-    except (OSError, ValueError):  # an id of a record that is no name of a file
-        return False

@@ -197,7 +197,7 @@ def read_documents(
     """
     if isinstance(sources, (str, os.PathLike)):
         sources = [sources]
-    files, left, folders = find_files(sources, roots, _is_document)
+    files, left, folders = find_files(sources, roots)
     reading = _Reading(max_bytes, progress, left)
     unchanged = dict.fromkeys(file for file in files if is_known is not None and is_known(file))
     reading.read([file for file in files if file not in unchanged])
@@ -264,13 +264,6 @@ def _reasons(failures: Sequence[Failure]) -> str:
     reasons = [f"{some(names, _NAMED)}: {reason}" for reason, names in places.items()]
     more = f"; and {count(len(reasons) - _SHOWN, 'other reason')}" if len(reasons) > _SHOWN else ""
     return f"{'; '.join(reasons[:_SHOWN])}{more}"
-
-
-def _is_document(file: SourceFile) -> bool:
-    """True if a file may be read, by its name."""
-    name = file.path.name
-    is_read = file.path.suffix.lower() in _READ or _PLAIN.fullmatch(name) is not None or bool(plugin_suffix(name))
-    return file.is_given or is_read
 
 
 def _ends_at_boundary(doc_id: str, name: str) -> bool:

@@ -205,12 +205,11 @@ class JsonLine(NamedTuple):
 def find_files(
     sources: Sequence[str | Path],
     roots: Mapping[str, str] | Sequence[str | Path] = (),
-    is_document: Callable[[SourceFile], bool] = bool,
 ) -> FoundFiles:
     """List the files of the given files and folders.
 
-    Where folders have documents of the same name, the names of all files begin with that of their folder, except for
-    those of `roots`, whose names begin as noted.
+    Of several folders the names of files begin with that of their folder, except for those of `roots`, whose names
+    begin as noted: two folders may have files of one name, now or later.
     """
     paths = [Path(source) for source in sources]
     if not paths:
@@ -234,9 +233,7 @@ def find_files(
     unique = {os.path.realpath(file.path): file for file in (*reversed(files), *given)}
     files = [file for file in files if unique[os.path.realpath(file.path)] is file]
     places = {file: _place(file, folders) for file in (*files, *(file for file, _ in unread))}
-    names = Counter(places[file][1] for file in files if is_document(file))
-    is_shared = any(folder in fresh and names[name] > 1 for folder, name in places.values())
-    prefixes |= {folder: _label(folder, folders) if is_shared else "" for folder in fresh}
+    prefixes |= {folder: _label(folder, folders) if _is_one_of_several(folder, folders) else "" for folder in fresh}
     twins = Counter((folder, normalize("NFC", name)) for folder, name in places.values())
 
     def named_file(file: SourceFile) -> SourceFile:
@@ -262,6 +259,11 @@ def _place(file: SourceFile, folders: Sequence[str]) -> tuple[str, str]:
         if resolved.is_relative_to(folder):
             return folder, clean_text(resolved.relative_to(folder).as_posix())
     return "", file.name
+
+
+def _is_one_of_several(folder: str, folders: Sequence[str]) -> bool:
+    """True if another folder exists that is neither inside a folder nor around it; one that was moved does not."""
+    return any(os.path.commonpath([folder, other]) not in (folder, other) and os.path.isdir(other) for other in folders)  # noqa: PTH112 - of a text
 
 
 def _label(folder: str, folders: Sequence[str]) -> str:

@@ -364,18 +364,42 @@ def test_an_id_that_is_nearly_right_is_answered_with_the_right_one(folders):
     assert "Nothing was deleted; similar to readm.md: readme.md." in said
 
 
-def test_a_file_of_another_folder_replaces_one_only_where_that_is_said(folders):
-    films, towns = folders / "films", folders / "towns"
-    run("index", films, "--to", folders / "ix")
-    before = ids(folders / "ix")
-    said = " ".join(run("index", towns, "--to", folders / "ix", code=1).stderr.split())
-    which = f"replace 1 file of {films} by files of the same name in {towns}: readme.md."
-    assert f"Nothing was changed; this would {which}" in said
-    assert f"sire index {films} {towns} --to NEW_DIR. To replace them: sire update {folders / 'ix'} {towns}" in said
-    assert ids(folders / "ix") == before
-    said = " ".join(run("update", folders / "ix", towns).stderr.split())
-    assert f"This replaces {which.removeprefix('replace ')}" in said
-    assert ids(folders / "ix") > before
+@pytest.mark.parametrize("at_once", [True, False])
+def test_folders_that_get_files_of_one_name_later_keep_their_ids(folders, at_once):
+    films, towns, index = folders / "films", folders / "towns", folders / "ix"
+    (films / "readme.md").unlink()
+    if at_once:
+        run("index", films, towns, "--to", index)
+        before = {"films/old/films.md", "towns/old/towns.md", "towns/readme.md"}
+    else:
+        run("index", films, "--to", index)
+        run("index", towns, "--to", index)
+        before = {"old/films.md", "towns/old/towns.md", "towns/readme.md"}
+    assert ids(index) == before
+    (films / "readme.md").write_text("# Gulls\n\nThe Gull is a film.\n")
+    for sources in ([films, towns], [towns, films]):
+        run("sync", *sources, "--to", index, "--yes")
+        assert ids(index) == {*before, "films/readme.md" if at_once else "readme.md"}
+    run("delete", index, films / "readme.md", "--yes")
+    assert ids(index) == before
+
+
+def test_another_folder_with_files_of_the_same_names_replaces_none(folders):
+    films, towns, index = folders / "films", folders / "towns", folders / "ix"
+    run("index", films, "--to", index)
+    before = ids(index)
+    for command in (["index", towns, "--to", index], ["update", index, towns]):
+        run(*command)
+        assert ids(index) == before | {"towns/readme.md", "towns/old/towns.md"}
+
+
+def test_a_folder_that_was_moved_keeps_its_ids(folders):
+    films, index = folders / "films", folders / "ix"
+    run("index", films, "--to", index)
+    before = ids(index)
+    films.rename(folders / "pictures")
+    assert "Nothing changed" in run("sync", folders / "pictures", "--to", index, "--yes").stdout
+    assert ids(index) == before
 
 
 def test_a_file_by_itself_whose_name_is_there_in_a_folder_is_mentioned(folders):

@@ -74,7 +74,7 @@ def test_index_adds_and_updates_and_removes_nothing(tmp_path, source, folder):
     (more / "marl.md").write_text("# Marl\n\nThe Marl is a river.")
     result = run("index", more, "--to", folder)
     assert "1 document added" in result.stdout
-    assert ids(folder) == sorted([*before, "marl.md"])
+    assert ids(folder) == sorted([*before, "more/marl.md"])
     (more / "marl.md").write_text("# Marl\n\nThe Marl is a long river.")
     assert "1 document updated" in run("index", more, "--to", folder).stdout
     assert "Nothing changed" in run("index", more, "--to", folder).stdout

@@ -80,7 +80,8 @@ def test_installed_packages_are_no_documents_of_a_folder(tmp_path):
     assert [document.id for document in corpus.documents] == ["docs/README.md"]
     assert reasons(corpus).keys() == {"node_modules", "env"}
     named = read_documents([tmp_path / "web" / "node_modules", tmp_path / "env"])
-    assert [document.id for document in named.documents] == ["left/README.md", "lib/README.md", "pyvenv.cfg"]
+    names = [document.id for document in named.documents]
+    assert names == ["node_modules/left/README.md", "env/lib/README.md", "env/pyvenv.cfg"]
 
 
 def test_jsonl_documents(tmp_path):
