@@ -16,6 +16,9 @@ BLOCKS = frozenset(
     "p div section article main header ul ol dl dt dd figure figcaption blockquote details summary address body "
     "form fieldset aside nav footer".split()
 )
+_HEADING_CLASS = re.compile(r"(?:\S+\s)*(?:section|sect|chapter|part)-?([1-5])-(?:title|heading)(?:\s|\Z)")
+"""Classes of elements that are headings without being called so: `section2-title`, below the title of the page."""
+_MAX_HEADING_CHARS = 200
 _NONE: Mapping[str, str | None] = {}
 _TEXT_BLOCKS = BLOCKS.union(HEADINGS)
 CELLS = ("td", "th")
@@ -134,7 +137,32 @@ def parse_page(page: str) -> tuple[Element, list[Element]]:
     """Parse a page in linear time: its root, which has no name, and all elements in order, those not shown, too."""
     tree = _Tree()
     tree.read(_prepared(page))
+    for element in tree.elements:
+        if element.name in ("div", "p") and element.attributes and (level := _heading_level(element)):
+            element.name = f"h{level}"
     return tree.root, tree.elements
+
+
+def _heading_level(element: Element) -> int:
+    """Level of a short line that its role or class calls the heading of a section; 0 for others."""
+    level = element.attributes.get("aria-level") if element.attributes.get("role") == "heading" else None
+    by_class = _HEADING_CLASS.match(element.attributes.get("class") or "")
+    tag = f"h{int(by_class[1]) + 1 if by_class else level}"
+    return HEADINGS[tag] if tag in HEADINGS and _is_short_line(element) else 0
+
+
+def _is_short_line(element: Element) -> bool:
+    """True if an element has some words and no blocks."""
+    nodes, letters = list(element.children), 0
+    while nodes and letters <= _MAX_HEADING_CHARS:
+        node = nodes.pop()
+        if isinstance(node, str):
+            letters += len(node.strip())
+        elif node.name in BLOCK_TAGS:
+            return False
+        else:
+            nodes += node.children
+    return 0 < letters <= _MAX_HEADING_CHARS
 
 
 def place(element: Element) -> str:

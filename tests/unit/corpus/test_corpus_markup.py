@@ -147,6 +147,22 @@ def test_titles_of_boxes_are_no_headings_of_what_follows(box, title):
 
 
 @pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("<div class='section2-title'>Rope <span>length</span></div>", "### Rope length"),
+        ("<p role='heading' aria-level='2'>Rope</p>", "## Rope"),
+        ("<div class='section2-title'><p>Rope</p></div>", "Rope"),
+        ("<div class='section2-toc-title'>Rope</div>", "Rope"),
+        ("<p role='heading'>Rope</p>", "Rope"),
+        ("<p class='admonition-title'>Rope</p>", "Rope"),
+        (f"<div class='section2-title'>{'Rope ' * 60}</div>", ("Rope " * 60).strip()),
+    ],
+)
+def test_short_lines_with_the_class_or_role_of_a_heading_are_headings(line, text):
+    assert read(f"<p>Before.</p><div>{line}</div><div><p>Petra.</p></div>") == f"Before.\n\n{text}\n\nPetra."
+
+
+@pytest.mark.parametrize(
     "page",
     ["<section class='example'>{}</section>", "<table><tr><td>{}</table>", "<h1 class='note'>a</h1><ul><li>{}</ul>"],
 )
