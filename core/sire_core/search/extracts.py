@@ -130,8 +130,11 @@ def _chosen(scored: ScoredSentences, values: Sequence[DoubleArray], room: int, k
         chosen.append(position)
         if piece.kind == ROW:
             best_rows.setdefault((row, piece.header), value[position])
+        named_rows = list(links.named_rows(position))
         linked = [*links.rows(position), *links.named(position), *scored.asked_beside(position)]
+        linked += [row for row, _ in named_rows]
         for weak in weak_rows:
+            weak[[row for _, rows in named_rows for row in rows]] = True
             weak[linked] = False
         beside = _beside(scored, position) if kind == "parts" else ()
         for other, bonus, least in (*((one, 0.0, ROW_WITHIN) for one in linked), *beside):

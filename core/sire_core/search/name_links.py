@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import chain
-from typing import TYPE_CHECKING
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any
 
 from sire_core.documents.blocks import ROW
 from sire_core.text.snippets import stems
@@ -15,6 +16,7 @@ from sire_core.text.words import find_words
 if TYPE_CHECKING:
     from sire_core.search.context import Candidates
 
+_NAME_END = re.compile(r"[^\w' -]+")
 _MAX_HOLDERS = 3  # Pieces that may have a word that links them
 
 
@@ -26,6 +28,17 @@ class NameLinks:
         self._words = list(chain.from_iterable(each.words for each in candidates.read))
         self._has_rows = any(piece.kind == ROW for piece in candidates.pieces())
         self._question_stems = stems(candidates.question, candidates.spoken)
+
+    @cached_property
+    def _silent_tables(self) -> list[list[int]]:
+        """Rows of each table about which the question tells nothing, until one of them is linked."""
+        tables = rows_by_table(self._candidates)
+        return [rows for table, rows in tables.items() if table and self._are_silent(rows)]
+
+    def _are_silent(self, rows: Sequence[int]) -> bool:
+        """True if the question has no word of some rows but of all."""
+        shared = [self._words[row] & self._question_stems for row in rows]
+        return len(rows) > 1 and len({*shared}) == 1
 
     @cached_property
     def _counts(self) -> Counter[str]:
@@ -50,6 +63,29 @@ class NameLinks:
         names = stems(" ".join(word for word in spelled if word[0].isupper() and not word.isupper()), spoken)
         return (other for word, other in self._holders(candidate) if word in names and missing & self._words[other])
 
+    def named_rows(self, candidate: int) -> Iterator[tuple[int, Sequence[int]]]:
+        """Rows that alone in their table have a name of a piece, each with all rows of the table; for each table once.
+
+        The question tells nothing about the rows of such a table, and has words of its header that the piece lacks.
+        """
+        candidates, missing = self._candidates, self._question_stems - self._words[candidate]
+        for rows in list(self._silent_tables):
+            heads = candidates.read[candidates.owner[rows[0]]].headings[candidates.number[rows[0]]]
+            if candidates.owner[rows[0]] == candidates.owner[candidate] or not missing & heads:
+                continue
+            holders = ([row for row in rows if name <= self._words[row]] for name in self._names(candidate))
+            if named := {holding[0] for holding in holders if len(holding) == 1}:
+                self._silent_tables.remove(rows)
+                yield from ((row, rows) for row in sorted(named))
+
+    def _names(self, candidate: int) -> Iterator[frozenset[str]]:
+        """Stems of the names of several words in a piece that the question lacks; single words may name kinds."""
+        for part in _NAME_END.split(self._candidates.text(candidate)):
+            for is_name, words in groupby(find_words(part), lambda word: word[0].isupper() and not word.isupper()):
+                name = stems(" ".join(words), self._candidates.spoken) if is_name else frozenset()
+                if len(name) > 1 and not name & self._question_stems:
+                    yield name
+
     def _holders(self, candidate: int) -> Iterator[tuple[str, int]]:
         """Rare words of a piece that the question lacks, each with the pieces of other passages that have it."""
         owner = self._candidates.owner
@@ -60,3 +96,11 @@ class NameLinks:
                     for other, words in enumerate(self._words)
                     if word in words and owner[other] != owner[candidate]
                 )
+
+
+def rows_by_table(candidates: Candidates) -> dict[tuple[Any, ...], list[int]]:
+    """Numbers of the sentences that are rows, by table; those of all others under an empty one."""
+    tables: dict[tuple[Any, ...], list[int]] = {}
+    for number, (row, piece) in enumerate(zip(candidates.owner, candidates.pieces(), strict=True)):
+        tables.setdefault((row, piece.header) if piece.kind == ROW else (), []).append(number)
+    return tables

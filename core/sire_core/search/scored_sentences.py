@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sire_core.documents.blocks import CODE, ITEM, PARAGRAPH, ROW
 from sire_core.search.alike_words import AlikeWords
 from sire_core.search.context import Candidates, ranked
+from sire_core.search.name_links import rows_by_table
 from sire_core.search.pieces import Piece
 from sire_core.text.asking import AskingRules, asking_rules
 from sire_core.text.languages import language_among
@@ -91,7 +92,7 @@ class ScoredSentences:
         own = _own_features(question, asking, every[0])
         parts = [np.concatenate([one.features[:, :5], own], axis=1) for one in every]
         words, title, near, meaning = map(FEATURES.index, ("words", "title", "near", "meaning"))
-        for table, rows in _tables(every[0]).items():
+        for table, rows in rows_by_table(every[0]).items():
             for columns in parts if table else ():  # a row has its header's words and says nothing about the next, and
                 columns[rows, words] += columns[rows, title]  # the names in it mean nothing
                 columns[rows, title] = columns[rows, near] = 0.0
@@ -152,7 +153,7 @@ class ScoredSentences:
         row, piece = self.piece(position)
         if piece.kind == ROW:
             names = identifiers(self.question)
-            rows = _tables(self.candidates)[row, piece.header] if names else ()
+            rows = rows_by_table(self.candidates)[row, piece.header] if names else ()
             return [other for other in rows if self.is_open[other] and not names.isdisjoint(self.words(other))]
         first = self.first_of_paragraph(position)
         items = ((other, *self.piece(other)) for other in np.flatnonzero(self.is_value & self.is_open).tolist())
@@ -166,7 +167,7 @@ class ScoredSentences:
         as the best and have such a word, too.
         """
         is_weak, question_stems = np.zeros(len(values), dtype=bool), stems(self.question, self.candidates.spoken)
-        for table, rows in _tables(self.candidates).items():
+        for table, rows in rows_by_table(self.candidates).items():
             if table:
                 shared = [self.words(row) & question_stems for row in rows]
                 names = np.array([len(words - frozenset.intersection(*shared)) for words in shared])
@@ -181,14 +182,6 @@ class ScoredSentences:
     def words(self, position: int) -> frozenset[str]:
         """Stems of a sentence."""
         return self.candidates.read[self.candidates.owner[position]].words[self.candidates.number[position]]
-
-
-def _tables(candidates: Candidates) -> dict[tuple[Any, ...], list[int]]:
-    """Numbers of the sentences that are rows, by table; those of all others under an empty one."""
-    tables: dict[tuple[Any, ...], list[int]] = {}
-    for number, (row, piece) in enumerate(zip(candidates.owner, candidates.pieces(), strict=True)):
-        tables.setdefault((row, piece.header) if piece.kind == ROW else (), []).append(number)
-    return tables
 
 
 def _own_features(question: str, asking: AskingRules, candidates: Candidates) -> DoubleArray:

@@ -459,6 +459,20 @@ def test_the_note_of_an_answer_says_where_the_documents_do_not_seem_to_answer():
     assert not extract_answer("When was the Arne Bridge opened?", [BRIDGE, PAINT]).note
 
 
+def test_of_rows_that_share_nothing_with_the_question_the_one_of_a_quoted_name_is_quoted():
+    names = ("Oda", "Teo", "Lech", "Ulf", "Marit")
+    phones = "".join(f"| {name} Nilsen | {n}4{n} | Quay |\n" for n, name in enumerate(names))
+    weeks = "".join(f"| {n} | {name} Nilsen | {names[(n + 2) % 5]} Nilsen |\n" for n, name in enumerate(names * 2))
+    hits = [
+        hit("minutes", "Minutes of the April meeting: Ulf Nilsen.", "Meetings"),
+        hit("rota", f"| Week | On call | Stand-in |\n|---|---|---|\n{weeks}", "Rota"),
+        hit("phones", f"| Name | Mobile | House |\n|---|---|---|\n{phones}", "Phones"),
+    ]
+    question = "Which mobile number has the colleague who wrote the minutes of the April meeting?"
+    texts = [one.text for one in extract_sentences(question, hits)]
+    assert texts == ["Minutes of the April meeting: Ulf Nilsen.", "Ulf Nilsen: Mobile 343; House Quay"]
+
+
 @pytest.mark.parametrize("end", ["is:", "is **this:**", "is\uff1a"])
 def test_a_short_command_behind_a_colon_is_quoted_with_its_sentence(end):
     code = "```\ndd if=/dev/zero of=/run/g count=1\n```"
