@@ -13,7 +13,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.llms.mock import MockLLM
 from llama_index.core.schema import NodeWithScore
 
-from support.llama_index_models import ListeningLLM
+from support.listening_llm import ListeningLLM
 
 pytest.importorskip("langchain.agents", reason="langchain is a development dependency")
 pytest.importorskip("langchain_classic", reason="langchain-classic is a development dependency")

@@ -10,7 +10,7 @@ from llama_index.core.memory import Memory
 from llama_index.core.schema import TextNode
 
 from llama_index_sire import SireMemoryBlock, SireRetriever
-from support.llama_index_models import ListeningLLM
+from support.listening_llm import ListeningLLM
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20"),

@@ -11,7 +11,6 @@ from llama_index.core.llms import CustomLLM
 from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_callback
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
-from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.schema import Document
 
 from sire_core.data import demo_documents
@@ -147,18 +146,3 @@ class FunctionLLM(FunctionCallingLLM):
             )
             for at, call in enumerate(calls)
         ]
-
-
-class ListeningLLM(MockFunctionCallingLLM):
-    """Says one thing to an agent; `seen` gets the messages of each request."""
-
-    seen: list
-    said: str = "Varn Harbour."
-
-    async def astream_chat_with_tools(self, tools, chat_history=None, **kwargs):
-        self.seen.append("\n".join(str(message.content) for message in chat_history))
-
-        async def pieces():
-            yield ChatResponse(message=ChatMessage(role="assistant", content=self.said), delta=self.said)
-
-        return pieces()

@@ -51,7 +51,7 @@ def test_nodes_of_a_splitter_are_passages_of_their_document():
 
 
 def test_something_else_is_refused():
-    with pytest.raises(CorpusError, match="not str"):
+    with pytest.raises(CorpusError, match="number 0 is str"):
         to_documents(["text"])
 
 
