@@ -410,7 +410,6 @@ def test_a_class_or_something_else_in_the_place_of_an_object_is_named(adapter, t
 
 @pytest.mark.parametrize("door", ["from_documents", "from_documents with ids", "from_texts", "add", "replace_all"])
 def test_what_is_no_list_of_documents_is_named_with_what_is_expected(adapter, texts, door):
-    (other,) = (one for one in ADAPTERS if one.name != adapter.name)
     retriever = adapter.over(Index(recipe="flat"))
     doors = {
         "from_documents": lambda documents: adapter.Retriever.from_documents(documents, recipe="flat"),
@@ -419,14 +418,18 @@ def test_what_is_no_list_of_documents_is_named_with_what_is_expected(adapter, te
         "add": getattr(retriever, "add_documents", None) or getattr(retriever, "refresh_ref_docs", None),
         "replace_all": retriever.replace_all,
     }
-    theirs = other.document("a", "Text.")
+    theirs = [one.document("a", "Text.") for one in ADAPTERS if one.name != adapter.name]  # none where one is missing
     objects = {None: "None", 5: "int", "text": "str"} | ({} if door == "from_texts" else {("text",): "number 0 is str"})
-    for documents, expected in [*objects.items(), ([None], "number 0 is None"), ([theirs], type(theirs).__name__)]:
+    for documents, expected in [
+        *objects.items(),
+        ([None], "number 0 is None"),
+        *(([one], type(one).__name__) for one in theirs),
+    ]:
         with pytest.raises(CorpusError, match="Expected a list of") as refused:
             doors[door](documents)
         assert str(refused.value).endswith(f"{expected}.")
     home = "llama_index.core" if adapter.name == "langchain" else "langchain_core.documents"
-    assert home in str(refused.value)
+    assert not theirs or home in str(refused.value)
     for not_an_id in (5, [None], texts):
         with pytest.raises(CorpusError, match="Expected a list of ids"):
             retriever.get_by_ids(not_an_id)
