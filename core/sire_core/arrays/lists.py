@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
@@ -311,8 +312,9 @@ def word_keys(words: Sequence[str]) -> HashArray:
     return mixed(np.add.reduceat(letters.astype(np.uint64) * powers[positions], starts))
 
 
-_FEW_SUMS, _MANY_SUMS = 16, 1024
-"""Sums that are added row by row: so few always, and fewer than so many rather than import scipy."""
+_FEW_SUMS, _MANY_SUMS = 16, 8192
+"""Sums that are added row by row: so few always, and so many in all before scipy is worth importing."""
+_added: Counter[str] = Counter()  # Sums in this process
 
 
 def weighted_sums(
@@ -320,7 +322,8 @@ def weighted_sums(
 ) -> FloatArray:
     """Weighted sums of rows of a table, `[len(ends) - 1, table.shape[1]]`: of sum i the rows from `ends[i]`."""
     size = len(ends) - 1
-    if size > (_FEW_SUMS if "scipy.sparse" in sys.modules else _MANY_SUMS) or not size:
+    _added["sums"] += size
+    if (size > _FEW_SUMS and ("scipy.sparse" in sys.modules or _added["sums"] > _MANY_SUMS)) or not size:
         from scipy.sparse import csr_array
 
         return np.asarray(csr_array((weights, rows, ends), shape=(size, len(table))) @ table, dtype=np.float32)

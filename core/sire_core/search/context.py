@@ -327,13 +327,11 @@ def _features(
     return columns
 
 
-def _holding(question_stems: Sequence[str], held: Sequence[frozenset[str]]) -> BoolArray:
-    """Membership of the words of a question in some sets, bool, `[sets, words]`."""
-    wanted, column = frozenset(question_stems), {word: number for number, word in enumerate(question_stems)}
-    holds = np.zeros((len(held), len(column)), dtype=bool)
-    for row, words in enumerate(held):
-        for word in words & wanted:
-            holds[row, column[word]] = True
+def _holding(question_stems: Sequence[str], held: Sequence[str]) -> BoolArray:
+    """Membership of the words of a question in some packed ones, bool, `[len(held), words]`."""
+    holds = np.zeros((len(held), len(question_stems)), dtype=bool)
+    for column, word in enumerate(map(" {} ".format, question_stems)):
+        holds[:, column] = [word in words for words in held]
     return holds
 
 

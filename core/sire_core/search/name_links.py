@@ -10,6 +10,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from sire_core.documents.blocks import ROW
+from sire_core.search.pieces import unpacked
 from sire_core.text.snippets import stems
 from sire_core.text.words import find_words
 
@@ -25,9 +26,13 @@ class NameLinks:
 
     def __init__(self, candidates: Candidates) -> None:
         self._candidates = candidates
-        self._words = list(chain.from_iterable(each.words for each in candidates.read))
         self._has_rows = any(piece.kind == ROW for piece in candidates.pieces())
         self._question_stems = stems(candidates.question, candidates.spoken)
+
+    @cached_property
+    def _words(self) -> list[frozenset[str]]:
+        """Stems of each piece."""
+        return [unpacked(words) for each in self._candidates.read for words in each.words]
 
     @cached_property
     def _silent_tables(self) -> list[list[int]]:
@@ -53,7 +58,7 @@ class NameLinks:
         candidates, missing = self._candidates, self._question_stems - self._words[candidate]
         for _, other in self._holders(candidate) if self._has_rows else ():
             each, number = candidates.read[candidates.owner[other]], candidates.number[other]
-            if each.pieces[number].kind == ROW and missing & (self._words[other] | each.headings[number]):
+            if each.pieces[number].kind == ROW and missing & (self._words[other] | unpacked(each.headings[number])):
                 yield other
 
     def named(self, candidate: int) -> Iterator[int]:
@@ -70,7 +75,7 @@ class NameLinks:
         """
         candidates, missing = self._candidates, self._question_stems - self._words[candidate]
         for rows in list(self._silent_tables):
-            heads = candidates.read[candidates.owner[rows[0]]].headings[candidates.number[rows[0]]]
+            heads = unpacked(candidates.read[candidates.owner[rows[0]]].headings[candidates.number[rows[0]]])
             if candidates.owner[rows[0]] == candidates.owner[candidate] or not missing & heads:
                 continue
             holders = ([row for row in rows if name <= self._words[row]] for name in self._names(candidate))
