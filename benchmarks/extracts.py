@@ -6,8 +6,9 @@ A set is a folder of SIRE_DATA. Where questions have `needs`, a need is met if a
 quotation; else a question is if they have its answer (those of the part `odd` that are answered by no yes or no). The
 test part is not read. Left out are weights learned on the other sets of the kind (parts of documents with `needs`,
 whole ones without). `--learn` prints those of all sets given, as `search/extracts.toml` has them. `--refused` prints
-how many of 50 questions of the part `odd` of each set its own documents and those of the other sets do not answer, and
-how many of `everyday_questions.txt`: in people's own words, about computers and the house, answered by no set.
+how many of 50 questions of the part `odd` of each set the documents of each set are said not to answer, those that are
+quoted with a warning in brackets, and how many of `everyday_questions.txt`: about computers and the house, answered by
+no set.
 """
 
 from __future__ import annotations
@@ -130,8 +131,10 @@ def refused(names: Sequence[str]) -> None:
                 found = list(zip(questions, index.search_many(questions, extracts.PASSAGES), strict=True))
                 values = []
                 for unanswered.MIN_SHARE in SHARES:
-                    values.append(100 * fmean(not unanswered.judge_hits(*one).is_answered for one in found))
-                print(f"| {name} | {other} | {' | '.join(f'{value:.0f}' for value in values)} |", flush=True)
+                    judged = [unanswered.judge_hits(*one) for one in found]
+                    doubted = 100 * fmean(not one.is_answered for one in judged)
+                    values.append(f"{doubted:.0f} ({100 * fmean(one.is_near for one in judged) - 100 + doubted:.0f})")
+                print(f"| {name} | {other} | {' | '.join(values)} |", flush=True)
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ MANUALS holds the unpacked Debian packages borgbackup-doc, openvswitch-doc, gnuc
 Word files, workbooks and PDFs are written (needs fpdf2), and thirty questions on each folder: nine need two files,
 nine are in words of people who never saw the text, six ask for a fact of one file, and six are answered by none.
 Printed is the recall of the needs in the first five passages by kind, or with `--answers` the needs that `sire ask`
-quotes without a model, and how many questions of each kind it refuses.
+quotes without a model, and of how many questions of each kind it doubts that they are answered.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from sire_core.evaluate.datasets import DataSet
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.files.readers import read_documents
 from sire_core.search.extracts import PASSAGES, extract_sentences
+from sire_core.search.unanswered import judge_hits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -163,22 +164,20 @@ def print_recall(sets: Sequence[DataSet], work: Path, embedder: str | None) -> N
 
 
 def print_answers(sets: Sequence[DataSet], work: Path, embedder: str | None) -> None:
-    """Needs that quotes meet, and questions that are refused, by kind."""
+    """Needs that quotes meet, and questions that are doubted, by kind."""
     print(f"| folder | {' | '.join(f'quoted, {kind}' for kind in KINDS[:-1])} |", end="")
-    print(f" {' | '.join(f'refused, {kind}' for kind in KINDS)} |\n|---|{'--:|' * (2 * len(KINDS) - 1)}")
+    print(f" {' | '.join(f'doubted, {kind}' for kind in KINDS)} |\n|---|{'--:|' * (2 * len(KINDS) - 1)}")
     for dataset in sets:
         quoted: dict[str, list[float]] = {kind: [] for kind in KINDS}
-        refused: dict[str, list[bool]] = {kind: [] for kind in KINDS}
+        doubted: dict[str, list[bool]] = {kind: [] for kind in KINDS}
         with Index(work / dataset.name / "sire", recipe="sire", embedder=embedder) as index:
             index.build(dataset.documents)
             for question in dataset.questions:
-                texts = [
-                    one.quoted
-                    for one in extract_sentences(question.question, index.search(question.question, PASSAGES))
-                ]
-                refused[question.type].append(not texts)
+                hits = index.search(question.question, PASSAGES)
+                texts = [one.quoted for one in extract_sentences(question.question, hits)]
+                doubted[question.type].append(not judge_hits(question.question, hits).is_answered)
                 quoted[question.type] += met(question, texts) if question.needs else []
-        cells = [*(quoted[kind] for kind in KINDS[:-1]), *refused.values()]
+        cells = [*(quoted[kind] for kind in KINDS[:-1]), *doubted.values()]
         print(f"| {dataset.name} | {' | '.join(f'{100 * fmean(each):.0f}' for each in cells)} |", flush=True)
 
 
@@ -187,7 +186,7 @@ def main() -> None:
     parser.add_argument("manuals", type=Path, metavar="MANUALS")
     parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME")
     parser.add_argument("--embedder", default=None)
-    parser.add_argument("--answers", action="store_true", help="what `sire ask` quotes and refuses without a model")
+    parser.add_argument("--answers", action="store_true", help="what `sire ask` quotes and doubts without a model")
     parser.add_argument("--work", type=Path, default=None, help="a folder that keeps the indexes")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:

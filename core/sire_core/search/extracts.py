@@ -87,7 +87,7 @@ def extract_sentences(question: str, hits: Sequence[Hit], max_tokens: int = MAX_
 def extract_with_note(question: str, hits: Sequence[Hit], max_tokens: int = MAX_TOKENS) -> tuple[list[Extract], str]:
     """The sentences of `extract_sentences`, and the note of `unanswered_note`; the hits are judged once."""
     judged = judge_hits(question, hits)
-    if not judged.is_answered:
+    if not judged.is_near:
         return [], judged.note
     quotes = _best_sentences(question, hits, max_tokens)
     return quotes, judged.note or judged.note_of([quote.hit - 1 for quote in quotes])

@@ -8,7 +8,7 @@ from sire_core import Hit
 from sire_core.data import demo_documents, demo_questions
 from sire_core.extend import count_tokens
 from sire_core.reason import extract_answer
-from sire_core.search.extracts import extract_sentences
+from sire_core.search.extracts import extract_sentences, extract_with_note
 from sire_core.search.unanswered import unanswered_note
 from sire_core.text.snippets import stems
 from sire_core.types import Unit, UnitKind
@@ -29,7 +29,7 @@ def part(name, text, title):
 BRIDGE = hit("bridge", "# Arne\n\nThe Arne Bridge is painted green. It was opened in 1931. Boats pass below.", "Arne")
 PAINT = hit("paint", "Green paint is sold in Lindle. The shop opens at nine.", "Paint")
 
-REFUSED = "The documents do not seem to answer this."
+REFUSED, DOUBTED = "The documents do not seem to answer this.", "The documents may not answer this."
 NO_SHARED = f"{REFUSED} No hit shares a word with the question."
 NOTHING = "The question has no word to search for; these are only the nearest passages."
 
@@ -177,7 +177,7 @@ SNAPSHOTS = (
 
 
 @pytest.mark.parametrize(
-    ("question", "text", "is_quoted"),
+    ("question", "text", "is_answered"),
     [
         (LETTERS, METRICS, False),
         (LETTERS, f"{METRICS}\n\nWith `big`, letters on a monitor are drawn bigger.", True),
@@ -187,10 +187,24 @@ SNAPSHOTS = (
         ("I lost the folder of a colleague by mistake. Who pays for photographs?", SNAPSHOTS, False),
     ],
 )
-def test_everyday_words_in_a_text_about_something_else_are_no_answer(question, text, is_quoted):
+def test_everyday_words_in_a_text_about_something_else_are_no_answer(question, text, is_answered):
     hits = [hit("a", text, "Notes"), hit("b", "Dust lies in the hall.", "Dust")]
-    assert bool(extract_sentences(question, hits)) is is_quoted
-    assert unanswered_note(question, hits).startswith(REFUSED) is not is_quoted
+    assert unanswered_note(question, hits).startswith((REFUSED, DOUBTED)) is not is_answered
+
+
+@pytest.mark.parametrize(
+    ("question", "is_quoted"),
+    [
+        ("The lorries are stuck because the bar will not go up. What is the first thing to do?", True),
+        ("Which film of the director of the stuck lorries won the festival of Venice?", False),
+    ],
+)
+def test_hits_with_less_of_a_question_than_answers_have_are_quoted_with_a_warning(question, is_quoted):
+    barrier = "If the barrier does not open and lorries are waiting, first pull the red lever below the panel."
+    hits = [hit("a", barrier, "Gate 2"), hit("b", "Dust lies in the hall.", "Dust")]
+    quotes, note = extract_with_note(question, hits)
+    assert ([quote.text for quote in quotes] == [barrier]) is is_quoted
+    assert note.startswith(DOUBTED if is_quoted else REFUSED)
 
 
 def test_without_hits_there_is_nothing_to_warn_of():
