@@ -2,9 +2,8 @@
 
 from sire_core.arrays.grouping import GOLDEN as GOLDEN
 from sire_core.arrays.grouping import by_appearance as by_appearance
-from sire_core.arrays.grouping import chained_hashes as chained_hashes
 from sire_core.arrays.grouping import distinct as distinct
-from sire_core.arrays.grouping import id_hashes as id_hashes
+from sire_core.arrays.grouping import id_codes as id_codes
 from sire_core.arrays.grouping import mixed as mixed
 from sire_core.arrays.grouping import positions_in as positions_in
 from sire_core.arrays.grouping import ranges as ranges

@@ -22,7 +22,6 @@ __all__ = [
     "damage_page",
     "foreign_values",
     "forge_body",
-    "forget_notes",
     "put_foreign_value",
     "replace_entry",
 ]
@@ -49,18 +48,6 @@ def damage(file: Path, how: str, rng: random.Random, others: Sequence[Path]) -> 
             "empty": b"",
         }[how]
     )
-
-
-def forget_notes(path: Path, *keys: str) -> int:
-    """Delete notes by key, all without any; how many there were."""
-    with closing(sqlite3.connect(path / "index.sqlite", isolation_level=None)) as db:
-        db.execute("BEGIN IMMEDIATE")
-        writes = CheckedWrites(db)
-        found = [key for (key,) in db.execute("SELECT key FROM notes") if not keys or key in keys]
-        writes.delete(NOTES, ["key"], [(key,) for key in dict.fromkeys(found)])
-        writes.finish()
-        db.execute("COMMIT")
-    return len(found)
 
 
 PAGES = ("zeros", "noise", "copied", "swapped", "head", "cells", "first page", "cut", "longer", "older")

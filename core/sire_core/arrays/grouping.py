@@ -135,23 +135,8 @@ def row_pointers(rows: IntArray, size: int) -> IntArray:
     return np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=size)))).astype(np.int64)
 
 
-def chained_hashes(values: HashArray, lengths: IntArray) -> HashArray:
-    """A hash of each run of hashes that depends on their order, uint64 `[runs]`; 0 for an empty run."""
-    position = ranges(np.zeros(len(lengths), dtype=np.int64), lengths).astype(np.uint64)
-    hashes = mixed(values + (position + np.uint64(1)) * GOLDEN)
-    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashes, dtype=np.uint64)])
-    ends = np.cumsum(lengths)
-    return np.asarray(sums[ends] - sums[ends - lengths], dtype=np.uint64)
-
-
 def stable_order(labels: IntArray) -> IntArray:
     """Places of labels by label, those of one label ascending."""
     # Numbers of two bytes are sorted by counting.
     short = labels.astype(np.uint16) if int(labels.max(initial=0)) < _SMALL_RANGE else labels
     return np.argsort(short, kind="stable")
-
-
-def id_hashes(ids: IdArray) -> HashArray:
-    """Numbers that stand for ids of at most 24 bytes."""
-    parts = np.ascontiguousarray(ids, dtype="S24").view(np.uint64).reshape(-1, 3)
-    return np.asarray(chained_hashes(parts.ravel(), np.full(len(parts), 3, dtype=np.int64)), dtype=np.uint64)

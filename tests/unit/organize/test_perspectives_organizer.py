@@ -6,8 +6,6 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
@@ -22,7 +20,6 @@ from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 from sire_core.types import UnitKind, hash64
-from support.damage import forget_notes
 from support.indexes import indexed
 
 CORPUS = list(demo_documents())
@@ -129,44 +126,6 @@ def test_reports_of_a_build_quote_their_passages_and_stand_in_trees(tmp_path):
     assert set(pairs) == {"1-2", "1-3", "2-3"}
     assert sum(pairs.values()) / 3 == pytest.approx(stats["corrected_nmi"][0], abs=1e-3)
     json.dumps(stats)
-
-
-STEPS = st.lists(st.lists(st.integers(0, len(CORPUS)), min_size=1, max_size=3), min_size=1, max_size=3)
-
-
-@pytest.mark.parametrize("model", [False, True])
-@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=STEPS)
-def test_what_is_stored_is_what_reading_everything_again_gives(tmp_path_factory, model, steps):
-    """Two indexes with one history and the same trees, one of which forgets before every step all that it derived."""
-    paths = [tmp_path_factory.mktemp(name) for name in ("kept", "forgetful")]
-    everything = [*CORPUS, EXTRA]
-
-    def forget(path):
-        if path == paths[1]:
-            forget_notes(path, "entity_network", "perspective_reports", "written_reports")
-
-    for path in paths:
-        there = {document.id for document in CORPUS[:38]}
-        with folder(path, ScriptedModel(write_report) if model else None, drift=1.0) as index:
-            index.build(CORPUS[:38])
-            for step in steps:
-                picked = {everything[number].id: everything[number] for number in step}
-                new = [document for name, document in picked.items() if name not in there]
-                if new:
-                    forget(path)
-                    index.add(new)
-                gone = [name for name in picked if name in there]
-                if gone:
-                    forget(path)
-                    index.delete(gone)
-                there ^= picked.keys()
-    kept, forgetful = (read_contents(path) for path in paths)
-    if not model:  # whose reports say "about"
-        check_invariants(paths[0])
-    assert kept.units == forgetful.units
-    assert kept.edges == forgetful.edges
-    assert trees_of(paths[0]).labels.tolist() == trees_of(paths[1]).labels.tolist()
 
 
 @pytest.mark.parametrize("drift", [0.1, 1.0])

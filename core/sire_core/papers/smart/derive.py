@@ -38,9 +38,9 @@ class Perspectives(OrganizerBase):
 
     After a change, entities keep their clusters and new ones join those of their neighbours; the finest clusters with
     a changed entity are grouped again. All trees are made again when one of them explains less than `1 - drift` of the
-    share of its view's entropy that it explained when it was made, or when a `drift` share of the entities is new. A
-    change reads and writes only the passages and reports that it affects, and a report is written again only when its
-    evidence changed.
+    share of its view's entropy that it explained when it was made, or when a `drift` share of the entities is new. The
+    graph is made anew from the stored records, and so are the reports; a model is asked for those whose evidence
+    changed.
 
     Attributes:
         abstractor: `greedy`, or `neural` (extra `torch`).
@@ -141,15 +141,11 @@ class Perspectives(OrganizerBase):
         """Bring trees and reports up to date with the change."""
         if not change:
             return Delta()
-        from sire_core.papers.smart.entity_network import NetworkChange, read_network
+        from sire_core.papers.smart.entity_network import read_network
         from sire_core.papers.smart.perspectives import StoredTrees, describe_trees
         from sire_core.papers.smart.reports import ReportLimits, write_reports
 
-        network_change = await asyncio.to_thread(NetworkChange, view, {chunk.id for chunk in change.added})
-        passages = [unit.chunk_ids for unit in view.chunk_units]
-        network = await asyncio.to_thread(
-            read_network, network_change.table, passages, network_change.texts, edge_weight=self.edge_weight
-        )
+        network = await asyncio.to_thread(read_network, view, edge_weight=self.edge_weight)
         perspectives, views, new = await self._perspectives(network, view)
         tokens = self.report_tokens, self.extract_tokens, self.context_tokens
         limits = ReportLimits(self.levels, self.min_passages, *tokens)
@@ -162,7 +158,7 @@ class Perspectives(OrganizerBase):
         return replace(
             delta,
             state={"built": built, "figures": {"perspectives": figures}},
-            notes={**network_change.notes, **delta.notes, _TREES: trees.to_note()},
+            notes={**delta.notes, _TREES: trees.to_note()},
         )
 
     async def _perspectives(
@@ -241,9 +237,9 @@ class Perspectives(OrganizerBase):
 def _entity_texts(network: EntityNetwork) -> list[Unit]:
     """Return entities as texts to embed, name and description; they are not stored."""
     names: dict[int, str] = {}
-    for passage, texts in network.texts(range(len(network.passages))).items():
-        for mention, (_, name) in enumerate(texts.names, int(network.ends[passage])):
-            names.setdefault(int(network.mentions[mention]), name)
+    spelled = (name for texts in network.texts for name in texts.names)
+    for vertex, name in zip(network.mentions.tolist(), spelled, strict=True):
+        names.setdefault(vertex, name)
     descriptions = network.descriptions(range(network.size))
     described = [f"{names[v]}: {descriptions[v][0]}" if v in descriptions else names[v] for v in range(network.size)]
     return [Unit(digest("entity text", text), UnitKind.ENTITY, text, ("",)) for text in described]

@@ -58,7 +58,7 @@ def evidence_views(network: EntityNetwork, names: Collection[str] | None = None)
 
 def _families(network: EntityNetwork) -> Iterator[tuple[int, UndirectedGraph]]:
     """Yield the relations with little weight outside one family of predicates, for the largest families."""
-    pairs = network.table.pairs
+    pairs = network.pairs
     families, family_numbers = np.unique(pairs["families"], return_inverse=True)
     weights = np.bincount(family_numbers, weights=pairs["weights"], minlength=len(families))
     weights[families == 0] = 0.0
@@ -70,7 +70,7 @@ def _families(network: EntityNetwork) -> Iterator[tuple[int, UndirectedGraph]]:
 
 def _cooccurrence_graph(network: EntityNetwork) -> UndirectedGraph:
     """Join entities that passages name together: each with the next three in the passage's order."""
-    mentions, passage = network.mentions, network.table.named.groups()
+    mentions, passage = network.mentions, np.repeat(np.arange(len(network.passages)), np.diff(network.ends))
     pairs = [
         np.stack([mentions[:-step], mentions[step:]], axis=1)[passage[:-step] == passage[step:]] for step in (1, 2, 3)
     ]
@@ -96,7 +96,7 @@ def _similar_entities(network: EntityNetwork, joined: UndirectedGraph, kinds: tu
     """Join entities with similar features, each with its nearest; rare features count most."""
     from scipy.sparse import csr_array
 
-    features = network.table.traits
+    features = network.traits
     vertices = network.mentions[np.repeat(network.ends[:-1], features.counts) + features["places"]]
     used = np.isin(features["kinds"], kinds)
     codes, columns = np.unique(features["codes"][used], return_inverse=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.extend import ArrayNote, id_hashes, positions_in
+from sire_core.extend import ArrayNote, id_codes, positions_in
 from sire_core.papers.smart.communities import MergeLevel, entropy_partition, entropy_tree
 from sire_core.papers.smart.encoding_tree import (
     EncodingTree,
@@ -277,7 +277,7 @@ class StoredTrees(ArrayNote):
     """Clusters by entity, as stored between changes."""
 
     keys: HashArray  # `EntityNetwork.keys`, `[entities]`
-    ids: HashArray  # hashes of their ids in the knowledge graph, `[entities]`
+    ids: HashArray  # codes of their ids in the knowledge graph, `[entities]`
     labels: Int32Array  # `[trees, levels, entities]`; lower trees repeat their highest level
 
     @classmethod
@@ -288,7 +288,7 @@ class StoredTrees(ArrayNote):
         for table, tree in zip(labels, trees, strict=True):
             levels = list(tree.filled()) or [np.arange(tree.size, dtype=np.int64)]
             table[:] = [*levels, *[levels[-1]] * (height - len(levels))]
-        return cls(network.keys, id_hashes(network.ids), labels)
+        return cls(network.keys, id_codes(network.ids), labels)
 
     def missing(self, keys: HashArray) -> int:
         """Count the keys that are not stored."""
@@ -309,7 +309,7 @@ def carried_over(
     is_stored = positions >= 0
     labels = np.where(is_stored, stored.labels[..., positions], -1).astype(np.int64)
     # The id of an entity changes with the passages that name it.
-    changed = positions_in(stored.ids, id_hashes(network.ids)) < 0
+    changed = positions_in(stored.ids, id_codes(network.ids)) < 0
     for levels, view in zip(labels, views, strict=True):
         _place_new_vertices(levels, is_stored, view.graph)
         above = levels[1] if len(levels) > 1 else np.zeros_like(levels[0])

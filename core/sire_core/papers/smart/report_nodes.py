@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sire_core.extend import (
-    GOLDEN,
     MENTIONS,
     ArrayNote,
     Edge,
-    Ragged,
-    chained_hashes,
     distinct,
-    id_hashes,
-    positions_in,
     ranges,
     stable_order,
 )
@@ -27,13 +21,9 @@ from sire_core.papers.smart.encoding_tree import EncodingTree, first_members
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.extend import BoolArray, BuildView, DoubleArray, HashArray, IdArray, Int32Array, IntArray, Unit
+    from sire_core.extend import BoolArray, DoubleArray, IdArray, Int32Array, IntArray, Unit
     from sire_core.papers.smart.entity_network import EntityNetwork, Statements
     from sire_core.papers.smart.entity_views import EvidenceView
-
-
-_DEGREE_SCALE = 1_000.0  # separates the degree from the weight in a hash
-_WEIGHT = np.uint64(0xBF58476D1CE4E5B9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,35 +190,8 @@ class ReportTable(ArrayNote):
         return cls(ids, ids, np.empty(0, dtype=np.uint8), pairs, pairs)
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenReports(ArrayNote):
-    """Reports and passed-on statements of nodes after the last change, by the hash of their evidence."""
-
-    keys: HashArray  # see `ReportForest.keys`, `[nodes]`
-    reports: IdArray  # id of each node's report, empty for none, `[nodes]`
-    passed_on: Ragged  # `codes` of the statements that each leaves to the nodes above
-
-    @classmethod
-    def of(cls, outputs: Mapping[int, tuple[str, Sequence[int]]]) -> WrittenReports:
-        """Pack outputs by key."""
-        codes = Ragged.of([[(code,) for code in passed_on] for _, passed_on in outputs.values()], {"codes": np.uint64})
-        reports = np.array([report.encode() for report, _ in outputs.values()], dtype="S24")
-        return cls(np.array(list(outputs), dtype=np.uint64), reports, codes)
-
-    @classmethod
-    def empty(cls) -> WrittenReports:
-        """No nodes."""
-        return cls.of({})
-
-    def by_key(self, stale: Collection[str]) -> dict[int, tuple[str, Sequence[int]]]:
-        """Id of the report and passed-on codes of every node, without those of `stale` reports."""
-        codes = np.split(self.passed_on["codes"], np.cumsum(self.passed_on.counts)[:-1])
-        rows = zip(self.keys.tolist(), self.reports.astype(str).tolist(), codes, strict=False)
-        return {key: (report, passed_on.tolist()) for key, report, passed_on in rows if report not in stale}
-
-
 class ReportForest:
-    """The nodes of all trees that can have a report, and their reports while these are written from the leaves up."""
+    """The nodes of all trees that can have a report."""
 
     def __init__(self, encoded: Sequence[EncodingTree], views: Sequence[EvidenceView], network: EntityNetwork) -> None:
         self.network = network
@@ -243,39 +206,16 @@ class ReportForest:
             size += len(columns["levels"])
         empty = np.empty(0, dtype=np.int64)
         self._nodes = _Nodes(*(np.concatenate([empty, *(part[name] for part in parts)]) for name in _Nodes._fields))
-        self.reports = np.zeros(size, dtype="S24")  # id of the report of each node, empty for none
-        self.passed_on: list[list[int]] = [[]] * size  # statements that each node leaves to those above
         self._children: list[list[int]] = [[] for _ in range(size)]  # nodes right below each, by their first vertices
         first_vertices = self._nodes.vertices[np.cumsum(self._nodes.sizes) - self._nodes.sizes]
         for child in np.argsort(first_vertices, kind="stable").tolist():
             if self._nodes.parents[child] >= 0:
                 self._children[self._nodes.parents[child]].append(child)
-        self._signatures = self._signed()
-        self._codes = np.zeros(size, dtype=np.uint64)  # of each node's report and what it passes on
-        self._written: dict[str, Unit] = {}
 
-    def _signed(self) -> HashArray:
-        """Hash everything that each node's report is made of, except for the reports below it."""
-        nodes, network = self._nodes, self.network
-        joined = np.repeat(self._joined[nodes.trees], nodes.sizes)
-        weights = nodes.weights + np.where(joined, 0.0, _DEGREE_SCALE * network.graph.degrees()[nodes.vertices])
-        bits = np.ascontiguousarray(weights).view(np.uint64)
-        members = (network.keys ^ network.description_hashes)[nodes.vertices] * GOLDEN ^ bits * _WEIGHT
-        named = chained_hashes(network.keys[network.statements.vertices], np.diff(network.statements.ends))
-        kind = (nodes.trees * 1_000 + nodes.levels).astype(np.uint64)
-        stated = chained_hashes((network.statements.codes ^ named)[nodes.statements], nodes.stated)
-        parts = np.stack([kind, chained_hashes(members, nodes.sizes), stated], axis=1)
-        return chained_hashes(parts.ravel(), np.full(len(parts), parts.shape[1], dtype=np.int64))
-
-    def keys(self, level: int) -> dict[int, int]:
-        """Number the nodes of a level, by a hash of all that their reports are made of; needs the reports below."""
-        numbers = np.flatnonzero(self._nodes.levels == level)
-        below = [self._children[number] for number in numbers.tolist()]
-        codes = self._codes[[child for children in below for child in children]]
-        child_hashes = chained_hashes(codes, np.array([*map(len, below)], dtype=np.int64))
-        both = np.stack([self._signatures[numbers], child_hashes], axis=1).ravel()
-        keys = chained_hashes(both, np.full(len(numbers), 2, dtype=np.int64))
-        return dict(zip(keys.tolist(), numbers.tolist(), strict=True))
+    def numbers(self, level: int) -> list[int]:
+        """Return the numbers of the nodes of a level."""
+        numbers: list[int] = np.flatnonzero(self._nodes.levels == level).tolist()
+        return numbers
 
     def nodes(self, numbers: Sequence[int]) -> list[ReportNode]:
         """Return nodes by number."""
@@ -294,27 +234,12 @@ class ReportForest:
             nodes.append(ReportNode(tree, level, children, statements, weights, around))
         return nodes
 
-    def write(self, outputs: Mapping[int, tuple[str, Sequence[int]]], units: Iterable[Unit]) -> None:
-        """Take the reports of a level: by node, id and codes of the statements that it passes on; new units."""
-        self._written.update((unit.id, unit) for unit in units)
-        numbers, codes = list(outputs), [codes for _, codes in outputs.values()]
-        flat = np.array([code for node_codes in codes for code in node_codes], dtype=np.uint64)
-        sizes = np.array([*map(len, codes)], dtype=np.int64)
-        self.reports[numbers] = [report.encode() for report, _ in outputs.values()]
-        self._codes[numbers] = id_hashes(self.reports[numbers]) ^ chained_hashes(flat, sizes)
-        statements = iter(positions_in(self.network.statements.codes, flat).tolist())
-        for number, node_codes in zip(numbers, codes, strict=True):
-            self.passed_on[number] = list(islice(statements, len(node_codes)))
-
-    def units(self, ids: Collection[str], view: BuildView) -> dict[str, Unit]:
-        """Load reports by id."""
-        stored = view.units([name for name in ids if name not in self._written])
-        return {unit.id: unit for unit in stored} | self._written
-
-    def table(self) -> ReportTable:
-        """Return the table to store, once all reports are written: what is right below each report."""
-        nodes, has_report = self._nodes, self.reports != b""
-        up = np.where(has_report, np.arange(len(self.reports), dtype=np.int64), nodes.parents)
+    def table(self, written: Mapping[int, Unit]) -> ReportTable:
+        """Return the table to store: what is right below each report, given by node."""
+        reports = np.zeros(len(self._children), dtype="S24")
+        reports[list(written)] = [unit.id.encode() for unit in written.values()]
+        nodes, has_report = self._nodes, reports != b""
+        up = np.where(has_report, np.arange(len(reports), dtype=np.int64), nodes.parents)
         for _ in range(int(nodes.levels.max(initial=0))):
             climbing = (up >= 0) & ~has_report[up]
             up = np.where(climbing, nodes.parents[up], up)
@@ -323,7 +248,7 @@ class ReportForest:
         nearest = np.array([np.append(up, -1)[lowest] for lowest in self._lowest], dtype=np.int64)
         nearest = nearest.reshape(len(self._lowest), self.network.size)
         trees, vertices = np.nonzero(nearest >= 0)
-        ids, inverse = np.unique(np.append(self.reports, b""), return_inverse=True)  # the empty id is the first
+        ids, inverse = np.unique(np.append(reports, b""), return_inverse=True)  # the empty id is the first
         numbers = inverse[:-1].astype(np.int32) - np.int32(1)
         tree_of = np.zeros(len(ids) - 1, dtype=np.uint8)
         tree_of[numbers[has_report]] = nodes.trees[has_report]

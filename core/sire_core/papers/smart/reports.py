@@ -28,8 +28,8 @@ from sire_core.extend import (
     unit_id,
     with_sources,
 )
-from sire_core.papers.smart import REPORTS, WRITTEN
-from sire_core.papers.smart.report_nodes import ReportForest, ReportNode, ReportTable, WrittenReports, tree_name
+from sire_core.papers.smart import REPORTS
+from sire_core.papers.smart.report_nodes import ReportForest, ReportNode, tree_name
 
 if TYPE_CHECKING:
     from sire_core.extend import BuildView, LanguageModel
@@ -286,22 +286,8 @@ def _line(text: str) -> str:
 _MIN_MODEL_ENTITIES = 3  # Clusters of fewer entities get a text by template instead of a call
 
 
-@dataclass(frozen=True, slots=True)
-class NodeOutput:
-    """Report of a node, and codes of the statements that it passes on to the node above."""
-
-    unit: Unit | None
-    passed_on: Sequence[int]
-    failure: Failure | None = None  # of the model; the node is written again with the next change
-
-    @property
-    def stored(self) -> tuple[str, Sequence[int]]:
-        """Id of the report, empty for none, and the codes."""
-        return (self.unit.id if self.unit else "", self.passed_on)
-
-
 class ReportWriter:
-    """Writes the reports on the nodes of one level after the other."""
+    """Writes the reports on the nodes of one level after the other, from the leaves up."""
 
     def __init__(self, forest: ReportForest, limits: ReportLimits, views: Sequence[str], view: BuildView) -> None:
         self._forest = forest
@@ -309,73 +295,56 @@ class ReportWriter:
         self._limits = limits
         self._views = views
         self._view = view
+        self._reports: dict[int, Report] = {}  # by node
+        self._passed_on: dict[int, Sequence[int]] = {}  # statements that each node leaves to those above
+        self.units: dict[int, Unit] = {}  # units of reports, by node
+        self.failures: list[Failure] = []
 
-    async def write(self, level: int, numbers: Sequence[int]) -> dict[int, NodeOutput]:
-        """Write reports on nodes of a level; needs the reports below."""
-        model, view = self._view.language_model, self._view
+    async def write(self, level: int) -> None:
+        """Write reports on the nodes of a level; needs the reports below."""
+        model, numbers = self._view.language_model, self._forest.numbers(level)
         nodes = await asyncio.to_thread(self._forest.nodes, numbers)
-        evidence = await asyncio.to_thread(self._evidence, nodes, view)
+        evidence = await asyncio.to_thread(lambda: [self._evidence(node) for node in nodes])
         shown = [one for one in evidence if isinstance(one, ReportEvidence)]
         if model is not None:
-            say = partial(view.progress, f"reports of level {level}")
+            say = partial(self._view.progress, f"reports of level {level}")
             ask = partial(ask_report, model, self._limits.report_tokens)
             answers = iter(await ask_all(model, ask, shown, say))
-        outputs = {}
-        for number, node, node_evidence in zip(numbers, nodes, evidence, strict=True):
+        for number, node, material in zip(numbers, nodes, evidence, strict=True):
             report, statements = (
-                (next(answers), node_evidence.statements)
-                if isinstance(node_evidence, ReportEvidence)
-                else node_evidence
+                (next(answers), material.statements) if isinstance(material, ReportEvidence) else material
             )
-            outputs[number] = self._output(node, report, statements)
-        return outputs
+            self._passed_on[number] = statements
+            if isinstance(report, Failure):
+                self.failures.append(report)
+            elif report is not None and report.text.strip():
+                self._reports[number] = report
+                self.units[number] = self._unit(node, report)
 
-    def _evidence(
-        self, nodes: Sequence[ReportNode], view: BuildView
-    ) -> list[ReportEvidence | tuple[Report | None, Sequence[int]]]:
-        """Return what to show the model of each node; without a call the report, and what the node passes on."""
-        below = self._reports_below(nodes, view) if view.language_model is not None else {}
-        gathered: list[ReportEvidence | tuple[Report | None, Sequence[int]]] = []
-        for node in nodes:
-            if view.language_model is None or len(node.weights) < _MIN_MODEL_ENTITIES:
-                gathered.append(self._extract(node))
-                continue
-            # No report below states what a part without a report passes on.
-            unreported = [s for child in node.children if child not in below for s in self._forest.passed_on[child]]
-            whole = replace(node, statements=tuple(dict.fromkeys((*node.statements, *unreported))))
-            reports = [below[child] for child in node.children if child in below]
-            limits = self._limits.context_tokens, self._limits.min_passages
-            gathered.append(gather_evidence(whole, reports, self._network, *limits) or (None, whole.statements))
-        return gathered
+    def _evidence(self, node: ReportNode) -> ReportEvidence | tuple[Report | None, Sequence[int]]:
+        """Return what to show the model of a node; without a call the report, and what the node passes on."""
+        min_passages = self._limits.min_passages
+        if self._view.language_model is None or len(node.weights) < _MIN_MODEL_ENTITIES:
+            candidates = self._candidates(node, node.children)
+            report = extract_report(node, candidates, self._network, self._limits.extract_tokens, min_passages)
+            return report, candidates if report is None else report.statements
+        # No report below states what a part without a report passes on.
+        below = [self._reports[child] for child in node.children if child in self._reports]
+        unreported = [child for child in node.children if child not in self._reports]
+        whole = replace(node, statements=self._candidates(node, unreported))
+        evidence = gather_evidence(whole, below, self._network, self._limits.context_tokens, min_passages)
+        return evidence or (None, whole.statements)
 
-    def _extract(self, node: ReportNode) -> tuple[Report | None, Sequence[int]]:
-        passed_on = (statement for child in node.children for statement in self._forest.passed_on[child])
-        candidates = tuple(dict.fromkeys((*node.statements, *passed_on)))
-        limits = self._limits.extract_tokens, self._limits.min_passages
-        report = extract_report(node, candidates, self._network, *limits)
-        return report, candidates if report is None else report.statements
+    def _candidates(self, node: ReportNode, children: Iterable[int]) -> tuple[int, ...]:
+        """Return the statements of a node, and those that some of its children pass on."""
+        passed_on = (statement for child in children for statement in self._passed_on[child])
+        return tuple(dict.fromkeys((*node.statements, *passed_on)))
 
-    def _reports_below(self, nodes: Sequence[ReportNode], view: BuildView) -> dict[int, Report]:
-        """Load the reports right below some nodes, by node."""
-        ids = {child: self._forest.reports[child].decode() for node in nodes for child in node.children}
-        units = self._forest.units(list(dict.fromkeys(filter(None, ids.values()))), view)
-        numbers = {chunk: number for number, chunks in enumerate(self._network.passages) for chunk in chunks}
-        return {
-            child: Report(unit.title, unit.text, tuple(dict.fromkeys(map(numbers.__getitem__, unit.chunk_ids))), ())
-            for child, name in ids.items()
-            if (unit := units.get(name)) is not None
-        }
-
-    def _output(self, node: ReportNode, report: Report | Failure | None, statements: Sequence[int]) -> NodeOutput:
-        codes = self._network.statements.codes[list(statements)].tolist()
-        if isinstance(report, Failure):
-            return NodeOutput(None, codes, report)
-        if report is None or not report.text.strip():
-            return NodeOutput(None, codes)
+    def _unit(self, node: ReportNode, report: Report) -> Unit:
         chunk_ids = tuple(dict.fromkeys(chunk for at in report.passages for chunk in self._network.passages[at]))
         # Two trees may say the same of the same passages; each keeps its own unit.
         scope = f"{self._view.fingerprint}:{node.tree}:{node.level}"
-        unit = Unit(
+        return Unit(
             id=unit_id(UnitKind.REPORT.value, scope, chunk_ids, report.text),
             kind=UnitKind.REPORT,
             text=report.text,
@@ -389,7 +358,6 @@ class ReportWriter:
                 **({"evidence": report.evidence} if report.evidence else {}),
             },
         )
-        return NodeOutput(unit, codes)
 
 
 async def write_reports(
@@ -399,34 +367,16 @@ async def write_reports(
     perspectives: Sequence[Perspective],
     views: Sequence[EvidenceView],
 ) -> Delta:
-    """Bring the reports on all nodes of all trees up to date, those of children before those of parents."""
-    notes = await asyncio.to_thread(view.notes, [REPORTS, WRITTEN])
-    before, stored = ReportTable.from_note(notes.get(REPORTS)), WrittenReports.from_note(notes.get(WRITTEN))
+    """Write the reports on all nodes of all trees; a model's answer to an equal prompt is stored and not paid again."""
     forest = await asyncio.to_thread(ReportForest, [one.tree for one in perspectives], views, network)
-    forgotten = view.forgotten()  # reports on these chunks are written again
-    stale = {unit.id for unit in view.units() if not forgotten.isdisjoint(unit.chunk_ids)} if forgotten else set()
-    written = stored.by_key(stale)
     writer = ReportWriter(forest, limits, [one.view for one in perspectives], view)
-    new: dict[str, Unit] = {}
-    failures: list[Failure] = []
-    settled: dict[int, tuple[str, Sequence[int]]] = {}
     for level in range(1, limits.levels + 1):
-        numbers = forest.keys(level)
-        made = await writer.write(level, sorted(number for key, number in numbers.items() if key not in written))
-        units = [output.unit for output in made.values() if output.unit]
-        failed = {number: output.failure for number, output in made.items() if output.failure}
-        outputs = {number: made[number].stored if number in made else written[key] for key, number in numbers.items()}
-        await asyncio.to_thread(forest.write, outputs, units)
-        new |= {unit.id: unit for unit in units}
-        failures += failed.values()
-        settled |= {key: outputs[number] for key, number in numbers.items() if number not in failed}
-    table = await asyncio.to_thread(forest.table)
-    current = set(table.reports.astype(str).tolist())
-    same = {unit.id: unit for unit in view.units(list(new))}
-    dropped = {unit.id for unit in view.units()} if not len(stored.keys) else set(before.reports.astype(str).tolist())
+        await writer.write(level)
+    stored = {unit.id: unit for unit in view.units()}
+    units = {unit.id: unit for unit in writer.units.values()}
     return Delta(
-        put_units=tuple(unit for unit in new.values() if same.get(unit.id) != unit),
-        drop_units=tuple(sorted(dropped - current)),
-        notes={REPORTS: table.to_note(), WRITTEN: WrittenReports.of(settled).to_note()},
-        failures=tuple(failures),
+        put_units=tuple(unit for unit in units.values() if stored.get(unit.id) != unit),
+        drop_units=tuple(sorted(stored.keys() - units.keys())),
+        notes={REPORTS: (await asyncio.to_thread(forest.table, writer.units)).to_note()},
+        failures=tuple(writer.failures),
     )

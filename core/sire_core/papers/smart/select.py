@@ -25,7 +25,7 @@ from sire_core.extend import (
     by_appearance,
     check_settings,
     count_tokens,
-    id_hashes,
+    id_codes,
     positions_in,
     setting,
     stable_order,
@@ -369,7 +369,7 @@ def _trees_from_notes(view: View) -> ReportTrees:
     table = ReportTable.from_note(view.note(REPORTS))
     named = [EdgeColumns.of_blocks(view.notes(f"{kind}/")) for kind in (MENTIONS, RELATES)]
     ids = np.concatenate([table.entities, *(columns.targets for columns in named)])
-    numbers, first = by_appearance(id_hashes(ids))  # the table's entities come first: they keep their numbers
+    numbers, first = by_appearance(id_codes(ids))  # the table's entities come first: they keep their numbers
     id_positions = IdPositions.of(view)
     units, positions = (
         id_positions.find(np.concatenate([columns.sources for columns in named])),

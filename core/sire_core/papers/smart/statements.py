@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sire_core.extend import (
     FUNCTION_WORDS,
+    cached_key,
     count_tokens,
     estimate_tokens,
     hash64,
-    name_key,
     normalize_answer,
     stem,
-    stored_values,
     tokenize,
 )
 
 if TYPE_CHECKING:
-    from sire_core.extend import Edge, Entity, ExtractionRecord, Fact, Unit
-    from sire_core.papers.smart.entity_network import PassageRows
+    from sire_core.extend import Edge, Entity, ExtractionRecord, Fact
 
 
 ROLE, TYPE, WORD = 0, 1, 2  # Kinds of features: an end of a kind of relation, an entity type, a word of a description
@@ -45,7 +42,7 @@ def predicate_family(predicate: str) -> str:
 def entity_features(entity: Entity) -> Iterator[tuple[int, int]]:
     """Yield kind and hash of the features that a record gives an entity: its type, words of its description."""
     if entity.type:
-        yield TYPE, hash64(name_key(entity.type))
+        yield TYPE, hash64(cached_key(entity.type))
     for word in _stems(tokenize(entity.description))[:_MAX_DESCRIPTION_WORDS]:
         yield WORD, hash64(word)
 
@@ -59,7 +56,6 @@ def _stems(words: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(stem(word) for word in words if word not in FUNCTION_WORDS))
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # `json.dumps` makes one per call
 _MAX_PAIRED = 8
 """Maximum entities of a statement without relations that are joined pairwise: long lists say little of any two."""
 
@@ -103,27 +99,15 @@ class PassageStatements:
 class PassageTexts:
     """The texts of a passage that reports may quote."""
 
-    names: tuple[tuple[str, str], ...]  # by entity number, its first name and the one that reports use
+    names: tuple[str, ...]  # by entity number, the name that reports use
     statements: tuple[str, ...]  # texts of the statements
     descriptions: Mapping[int, str]  # by entity number
 
     @classmethod
     def of(cls, mentions: Sequence[EntityMention], stated: PassageStatements) -> PassageTexts:
         """Collect the texts of a passage."""
-        names = tuple((mention.first, mention.name) for mention in mentions)
-        return cls(names, tuple(statement.text for statement in stated.statements), stated.descriptions)
-
-    def to_note(self) -> bytes:
-        """Serialize for the store."""
-        rows = [self.names, self.statements, list(self.descriptions.items())]
-        return _encode(rows).encode("utf-8", "surrogatepass")
-
-    @classmethod
-    def from_note(cls, note: bytes) -> PassageTexts:
-        """Read what `to_note` wrote."""
-        with stored_values("The statements of a passage"):
-            names, statements, descriptions = json.loads(note.decode("utf-8", "surrogatepass"))
-            return cls(tuple((first, name) for first, name in names), tuple(statements), dict(map(tuple, descriptions)))
+        statements = tuple(statement.text for statement in stated.statements)
+        return cls(tuple(mention.name for mention in mentions), statements, stated.descriptions)
 
 
 def read_passage(record: ExtractionRecord | None, mentions: Sequence[EntityMention], title: str) -> PassageStatements:
@@ -151,10 +135,10 @@ def read_passage(record: ExtractionRecord | None, mentions: Sequence[EntityMenti
 
 def _local_numbers(record: ExtractionRecord, mentions: Sequence[EntityMention]) -> dict[str, int]:
     """Number every entity of a record that the passage spells out, by its id in the record."""
-    number_of_name = {name_key(mentions[number].name): number for number in reversed(range(len(mentions)))}
+    number_of_name = {cached_key(mentions[number].name): number for number in reversed(range(len(mentions)))}
     numbers: dict[str, int] = {}
     for entity in record.entities:
-        keys = (name_key(name) for name in (entity.name, *entity.aliases))
+        keys = (cached_key(name) for name in (entity.name, *entity.aliases))
         number = next((number_of_name[key] for key in keys if key in number_of_name), None)
         if number is not None:
             numbers[entity.id] = number
@@ -200,26 +184,25 @@ def _roles(fact: Fact, numbers: Mapping[str, int]) -> Iterator[tuple[int, int, i
                 yield numbers[end], ROLE, hash64(f"{side} {predicate_family(triple.predicate)}")
 
 
-def passage_rows(stated: PassageStatements, mentions: Sequence[EntityMention], unit: Unit) -> PassageRows:
-    """Return a passage's rows of all parts of a `NetworkTable`."""
-    names = [mention.name for mention in mentions]
-    version = "\0".join(unit.chunk_ids)
+def passage_rows(
+    stated: PassageStatements, mentions: Sequence[EntityMention]
+) -> Mapping[str, Sequence[tuple[Any, ...]]]:
+    """Return a passage's rows of all parts of a network."""
     statements = [
         (
-            hash64("\0".join((version, str(number), statement.text, *(names[entity] for entity in statement.places)))),
             hash64(normalize_answer(statement.text)),
             count_tokens(statement.text),
             estimate_tokens(statement.text),
             statement.weight,
             len(statement.places),
         )
-        for number, statement in enumerate(stated.statements)
+        for statement in stated.statements
     ]
     return {
-        "named": [(mention.entity.encode(), hash64(name_key(mention.first))) for mention in mentions],
+        "named": [(mention.entity.encode(), hash64(cached_key(mention.first))) for mention in mentions],
         "pairs": stated.pairs,
         "statements": statements,
         "members": [(entity,) for statement in stated.statements for entity in statement.places],
-        "about": [(entity, hash64(f"{version}\0{text}")) for entity, text in stated.descriptions.items()],
+        "about": [(entity,) for entity in stated.descriptions],
         "traits": list(dict.fromkeys(stated.features)),
     }
