@@ -363,12 +363,14 @@ class PathStep:
         ids: Entities and units that it passes, in order.
         note: The reason in words.
         sentence: The sentence that leads from the first of the ids to the last, where one does.
+        name: The name in the sentence that leads there.
     """
 
     step: str
     ids: tuple[str, ...] = ()
     note: str = ""
     sentence: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,8 +178,7 @@ def say_link(source: int, target: int, step: PathStep) -> None:
     """Print the sentence that leads from one hit to another, with the name that it goes by."""
     from sire_core.explore.highlight import marked
 
-    name = step.note.removesuffix(f": {step.sentence}").rpartition(" names ")[2]
-    say_marked([(f"[{source}] -> [{target}]: ", ""), *marked(step.sentence, "", [name])], indent=4)
+    say_marked([(f"[{source}] -> [{target}]: ", ""), *marked(step.sentence, "", [step.name])], indent=4)
     say()
 
 

@@ -133,6 +133,7 @@ def _chosen(scored: ScoredSentences, values: Sequence[DoubleArray], room: int, k
         named_rows = list(links.named_rows(position))
         linked = [*links.rows(position), *links.named(position), *scored.asked_beside(position)]
         linked += [row for row, _ in named_rows]
+        is_open[[row for row, _ in named_rows if row not in chosen]] = True  # though it has nothing of the question
         for weak in weak_rows:
             weak[[row for _, rows in named_rows for row in rows]] = True
             weak[linked] = False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.documents.blocks import ROW
 from sire_core.search.pieces import unpacked
+from sire_core.text.lexicon import WEEKDAYS
 from sire_core.text.snippets import stems
 from sire_core.text.words import find_words
 
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
     from sire_core.search.context import Candidates
 
 _NAME_END = re.compile(r"[^\w' -]+")
+_WEEKDAYS = stems(" ".join(WEEKDAYS))
 _MAX_HOLDERS = 3  # Pieces that may have a word that links them
 
 
 class NameLinks:
-    """The links of candidates; numbers link nothing."""
+    """The links of candidates; numbers and days of the week link nothing."""
 
     def __init__(self, candidates: Candidates) -> None:
         self._candidates = candidates
@@ -71,14 +73,18 @@ class NameLinks:
     def named_rows(self, candidate: int) -> Iterator[tuple[int, Sequence[int]]]:
         """Rows that alone in their table have a name of a piece, each with all rows of the table; for each table once.
 
-        The question tells nothing about the rows of such a table, and has words of its header that the piece lacks.
+        The question tells nothing about the rows of such a table, and has words of its header that the piece lacks, or
+        its passage was found by the name.
         """
         candidates, missing = self._candidates, self._question_stems - self._words[candidate]
         for rows in list(self._silent_tables):
-            heads = unpacked(candidates.read[candidates.owner[rows[0]]].headings[candidates.number[rows[0]]])
-            if candidates.owner[rows[0]] == candidates.owner[candidate] or not missing & heads:
+            table = candidates.owner[rows[0]]
+            heads = unpacked(candidates.read[table].headings[candidates.number[rows[0]]])
+            if table == candidates.owner[candidate]:
                 continue
-            holders = ([row for row in rows if name <= self._words[row]] for name in self._names(candidate))
+            leading = {stems(step.name, candidates.spoken) for step in candidates.passages[table].hit.path}
+            names = (name for name in self._names(candidate) if missing & heads or name in leading)
+            holders = ([row for row in rows if name <= self._words[row]] for name in names)
             if named := {holding[0] for holding in holders if len(holding) == 1}:
                 self._silent_tables.remove(rows)
                 yield from ((row, rows) for row in sorted(named))
@@ -95,7 +101,7 @@ class NameLinks:
         """Rare words of a piece that the question lacks, each with the pieces of other passages that have it."""
         owner = self._candidates.owner
         for word in self._words[candidate] - self._question_stems:
-            if 1 < self._counts[word] <= _MAX_HOLDERS and not word.isdigit():
+            if 1 < self._counts[word] <= _MAX_HOLDERS and not word.isdigit() and word not in _WEEKDAYS:
                 yield from (
                     (word, other)
                     for other, words in enumerate(self._words)

@@ -17,6 +17,7 @@ from sire_core.search.context import Candidates, ranked
 from sire_core.search.name_links import rows_by_table
 from sire_core.search.pieces import Piece, unpacked
 from sire_core.text.asking import AskingRules, asking_rules
+from sire_core.text.days import is_day
 from sire_core.text.languages import language_among
 from sire_core.text.snippets import identifiers, stems
 from sire_core.text.words import UNSPACED, find_words
@@ -190,6 +191,7 @@ def _own_features(question: str, asking: AskingRules, candidates: Candidates) ->
     question_stems, names = stems(question, spoken), identifiers(question)
     counts = Counter(word for each in candidates.read for words in each.words for word in words.split())
     weight = {word: log(1 + len(candidates.owner) / count) for word, count in counts.items()}
+    weight |= dict.fromkeys((word for word in counts if is_day(word)), 0.0)  # a roster has many
     hits = [passage.hit for passage in candidates.passages]
     steps = [step for hit in hits[:_FOLLOWED] for step in hit.path if step.step == "entity" and step.sentence]
     leading = [(step.ids[0], step.sentence.strip(". ")[:_PREFIX]) for step in steps]

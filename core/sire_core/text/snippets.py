@@ -24,6 +24,7 @@ from sire_core.documents.blocks import (
     row_cells,
 )
 from sire_core.documents.markdown_writing import ELEMENTS
+from sire_core.text.days import days_in
 from sire_core.text.languages import ENGLISH, Language, find_language, language, script_language
 from sire_core.text.lexicon import FUNCTION_WORDS
 from sire_core.text.words import (
@@ -239,7 +240,7 @@ def identifiers(text: str) -> frozenset[str]:
 
 
 def stems(text: str, spoken: Language | None = None) -> frozenset[str]:
-    """Stems of the content words of a text, whole identifiers, and numbers below zero with their sign.
+    """Stems of the content words of a text, whole identifiers, numbers below zero with their sign, and its days.
 
     Args:
         text: The text.
@@ -258,9 +259,10 @@ def _stems(text: str, spoken: Language | None, runs: _RunStems) -> frozenset[str
     below_zero = [f"-{number}" for number in signed]
     is_english = spoken is None or spoken.is_english
     if is_english and (words := word_runs(text)):  # an identifier never reaches further than such a run
-        return frozenset(chain(below_zero, chain.from_iterable(map(runs.__getitem__, words))))
+        days = days_in(text, spoken, words)
+        return frozenset(chain(below_zero, days, chain.from_iterable(map(runs.__getitem__, words))))
     text = runs.expanded(text)
-    whole = identifiers(text).union(below_zero)
+    whole = identifiers(text).union(below_zero, days_in(text, spoken))
     if spoken is not None and not is_english:
         return _stems_of(spoken, text) | whole
     words = list(map(str.lower, find_words(text)))

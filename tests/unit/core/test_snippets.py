@@ -5,7 +5,10 @@ import time
 import pytest
 
 from sire_core import Document, Hit, Index
-from sire_core.text.snippets import read_sentences, readable_sentences, snippet
+from sire_core.text.days import is_day
+from sire_core.text.days import is_day
+from sire_core.text.languages import language
+from sire_core.text.snippets import read_sentences, readable_sentences, snippet, stems
 from sire_core.types import PathStep, Unit, UnitKind
 from support.command import run
 
@@ -168,3 +171,24 @@ def test_many_tags_are_read_in_time_that_grows_with_their_number(part):
     begin = time.process_time()
     assert len(readable_sentences(f"Words {part * 20_000}")) <= 1
     assert time.process_time() - begin < 3
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "days"),
+    [
+        ("the tea on 20 November", "en", "11-20"),
+        ("by 2 april", "en", "04-02"),
+        ("February 21st, 2024", "en", "02-21 2024-02-21"),
+        ("Wed, 14 Feb 2024 10:00", "en", "02-14 2024-02-14"),
+        ("the night from 20 to 22 April 2024", "en", "04-20 04-21 04-22 2024-04-20 2024-04-21 2024-04-22"),
+        ("8 | 2024-02-28 | 2024-03-01", "en", "02-28 02-29 03-01 2024-02-28 2024-02-29 2024-03-01"),
+        ("bought 2020-09-02, battery 2024-03-14", "en", "03-14 09-02 2020-09-02 2024-03-14"),
+        ("may 5 users; 31 February; March 2024; 10.11.12.13; 2024-13-01", "en", ""),
+        ("vom 3. bis 4. Mai, am 19.2.2024", "de", "02-19 05-03 05-04 2024-02-19"),
+        ("le 1er f\u00e9vrier 2024", "fr", "02-01 2024-02-01"),
+        ("19 \u0444\u0435\u0432\u0440\u0430\u043b\u044f 2024", "ru", "02-19 2024-02-19"),
+        ("2024\u5e742\u670819\u65e5", "ja", "02-19 2024-02-19"),
+    ],
+)
+def test_days_are_compared_in_one_form(text, code, days):
+    assert sorted(filter(is_day, stems(text, language(code)))) == days.split()

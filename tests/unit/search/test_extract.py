@@ -1,6 +1,7 @@
 """Sentences of hits that answer a question, chosen without a model."""
 
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from sire_core.reason import extract_answer
 from sire_core.search.extracts import extract_sentences, extract_with_note
 from sire_core.search.unanswered import unanswered_note
 from sire_core.text.snippets import stems
-from sire_core.types import Unit, UnitKind
+from sire_core.types import PathStep, Unit, UnitKind
 from support.indexes import indexed
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -708,3 +709,39 @@ def test_the_first_quotation_begins_with_what_answers(case):
     question, searched, beginning = BEGINNINGS[case]
     first, *_ = extract_sentences(question, [searched])
     assert first.quoted.startswith(beginning)
+
+
+ROSTER = """| From | To | On call | Telephone |
+| --- | --- | --- | --- |
+| 2024-02-12 | 2024-02-18 | Annika Lindqvist | 0166 |
+| 2024-02-19 | 2024-02-25 | Signe Dahl | 0172 |
+| 2024-02-26 | 2024-03-03 | Jonas Ek | 0141 |"""
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who was on call on 21 February?",
+        "Whom would one have reached by telephone in the night when the cable was dug through?",
+    ],
+)
+def test_of_a_roster_the_row_is_quoted_whose_days_include_the_one_asked_for(question):
+    """The day may be told by the question, or by a sentence of another passage."""
+    outage = "On Wednesday, 21 February, at night the mains failed. The cause was a cable that was dug through."
+    quotes = extract_sentences(question, [hit("outage", outage, "Outage"), hit("roster", ROSTER, "On call")])
+    rows = [quote.text for quote in quotes if quote.hit == 2]
+    assert rows == ["2024-02-19: To 2024-02-25; On call Signe Dahl; Telephone 0172"]
+
+
+def test_a_row_with_the_name_that_led_to_its_table_is_quoted():
+    """Though neither the row nor the head of the table has a word of the question."""
+    plan = "| Day | Brings the key | Makes the tea |\n| --- | --- | --- |\n| 2024-11-20 | Dafydd Rees | Callum Frith |"
+    paid = "| Name | Due | Paid |\n| --- | --- | --- |\n| Dafydd Rees | 60 | 60 |\n| Callum Frith | 120 | 75 |"
+    step = PathStep("entity", ("plan", "e", "paid"), "", plan.splitlines()[-1], "Callum Frith")
+    led = replace(hit("paid", paid, "Subscriptions"), path=(step,))
+    question = "How much does the singer who makes the tea on 20 November still owe us?"
+    quotes = extract_sentences(question, [hit("plan", plan, "Rehearsals"), led])
+    assert [quote.text for quote in quotes] == [
+        "2024-11-20: Brings the key Dafydd Rees; Makes the tea Callum Frith",
+        "Callum Frith: Due 120; Paid 75",
+    ]

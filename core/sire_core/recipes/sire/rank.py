@@ -160,7 +160,7 @@ class EvidenceReasons:
         if any(_is_other_word(name, part) for part in parts):
             return None, name
         sentence = excerpt(" ".join([part for part in parts if name in part] or parts), name, MAX_QUOTE_CHARS)
-        return PathStep("entity", ids, f"{way_by}: {sentence}" if sentence else way_by, sentence), name
+        return PathStep("entity", ids, f"{way_by}: {sentence}" if sentence else way_by, sentence, name), name
 
     def _needs_no_way(self, way: list[int]) -> bool:
         """True if the question by itself leads to a passage.
