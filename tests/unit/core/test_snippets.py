@@ -6,7 +6,6 @@ import pytest
 
 from sire_core import Document, Hit, Index
 from sire_core.text.days import is_day
-from sire_core.text.days import is_day
 from sire_core.text.languages import language
 from sire_core.text.snippets import read_sentences, readable_sentences, snippet, stems
 from sire_core.types import PathStep, Unit, UnitKind
