@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sire_core.errors import ConfigurationError
 from sire_core.extend import approximate_neighbors, nearest_neighbors
 from sire_core.papers.trees.clustering import (
-    neighbors_together,
     paper_clusters,
     place_rows,
     soft_clusters,
@@ -174,17 +173,24 @@ def groups(seed, count=12, size=6, dimension=24):
 
 
 @given(st.integers(0, 99), st.integers(1, 5), st.data())
-def test_every_row_has_a_place_and_clusters_only_grow(seed, size, data):
+def test_every_row_is_placed_and_clusters_only_grow(seed, size, data):
     vectors = groups(seed, 4, size, 5)
     rows = st.lists(st.integers(0, len(vectors) - 1), min_size=1, max_size=5, unique=True).map(sorted)
     clusters = data.draw(st.lists(rows, max_size=4))
-    shrunk = data.draw(st.sets(st.integers(0, 3)))
-    placed = place_rows(vectors, clusters, shrunk)
+    placed = place_rows(vectors, clusters)
     assert {row for members in placed for row in members} == set(range(len(vectors)))
-    for number, (was, now) in enumerate(zip(clusters, placed, strict=False)):
-        assert set(was) <= set(now) or (now == [] and number in shrunk and len(was) == 1)
-        assert now == sorted(set(now))
-    assert placed == place_rows(vectors, clusters, shrunk)
+    for before, after in zip(clusters, placed, strict=False):
+        assert set(before) <= set(after)
+        assert after == sorted(set(after))
+    assert all(len(members) > 1 for members in placed[len(clusters) :]) or len(vectors) == 1
+    assert placed == place_rows(vectors, clusters)
+
+
+def test_new_rows_join_their_group_or_are_a_new_one():
+    vectors = np.vstack([blobs(5, 8, seed=1), np.ones((1, 16), np.float32)])
+    clusters = [list(range(start, start + 6)) for start in range(0, 32, 8)]  # the fifth group is new, two of each other
+    placed = place_rows(vectors[:40], clusters)
+    assert placed == [list(range(start, start + 8)) for start in range(0, 40, 8)]
 
 
 def brute_force(vectors, k):
@@ -248,11 +254,3 @@ def test_approximate_neighbors_are_nearly_the_exact_ones(size):
     assert same >= 0.9 * sum(map(len, exact))
     assert all(scores == sorted(scores, reverse=True) for scores in ([s for _, s in row] for row in found))
     assert positive(approximate_neighbors(vectors, 5)) == found
-
-
-def test_pairs_by_hand():
-    vectors = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)
-    assert neighbors_together(vectors, [[0, 1], [2, 3]]) == 1.0
-    assert neighbors_together(vectors, [[0, 1]]) == 0.5
-    assert neighbors_together(vectors, [[0, 2], [1, 3]]) == 0.0
-    assert neighbors_together(vectors[:1], []) == 1.0

@@ -55,4 +55,4 @@ class CrossTree(OrganizerBase):
             levels[1] = [*overviews, *levels.get(1, ())]
         nodes = [*leaves, *aggregates]
         tree = SummaryTree(UnitKind.CROSS_SUMMARY, "cross", self.tree, view)
-        return await tree.update(nodes, change, joining=levels)
+        return await tree.grow(nodes, full=len(change.added) == len(view.chunks), joining=levels)

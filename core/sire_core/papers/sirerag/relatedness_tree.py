@@ -109,7 +109,6 @@ class RelatednessTree(Derivation):
         leaves = self._leaves(result)
         tree = await SummaryTree(UnitKind.REL_SUMMARY, "rel", self.tree, view).grow(
             leaves,
-            stored=view.state().get("tree"),
             full=result.is_new or len(change.added) == len(view.chunks),
             replacements=_replacements(result.outputs[_Aggregates.name]),
         )

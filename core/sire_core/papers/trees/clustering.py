@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Sequence
-from itertools import zip_longest
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     NeighborLists = tuple[IntArray, DoubleArray]
     Clusters = list[IntArray]
-    Members = Sequence[int] | IntArray
 
 NEIGHBORS = 8  # Nearest neighbours that a row is joined with by default
 _RESOLUTION, _JOIN = 0.015, 3.0  # mean link weight that makes a cluster; times this one a row joins others
@@ -336,111 +334,46 @@ def _fit(points: DoubleArray, components: int, seed: int) -> Any:
         )
 
 
-def place_rows(vectors: FloatArray, clusters: Sequence[Sequence[int]], shrunk: Collection[int] = ()) -> list[list[int]]:
-    """Put every row that is in no cluster into clusters, by the rules of `soft_clusters`.
+_SUREST = 1e-9  # Weight of the link to the nearest row where no cosine is positive
 
-    A row's nearest neighbours vote, each with the weight of its link in the neighbour graph. The row joins the cluster
-    that gains most by it (constant Potts model: weight of the links minus `resolution` per member), or its nearest
-    neighbour's if none gains, and every other cluster to which its mean link weight is at least three times the
-    resolution. Clusters that do not gain or lose a row stay as they are.
 
-    `shrunk` numbers the clusters that have lost rows; one with a single row left is dissolved.
+def place_rows(vectors: FloatArray, clusters: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Put every row that is in no cluster where most of its links lead, and into clusters that it is closely linked to.
+
+    Rows are linked as for `soft_clusters`. A row waits while more of its links lead to other
+    waiting rows; where all of them wait, those that are linked are a new cluster. Other clusters stay as they are.
     """
-    placed = [[] if number in shrunk and len(members) < 2 else list(members) for number, members in enumerate(clusters)]
-    homes: dict[int, list[int]] = {}
-    for number, members in enumerate(placed):
-        for row in members:
-            homes.setdefault(row, []).append(number)
-    rows = [row for row in range(len(vectors)) if row not in homes]
-    if not rows:
-        return placed
-    if len(vectors) == 1:
-        return [*placed, rows]
-    nearest, links = _links(vectors, np.array(rows, dtype=np.int64))
-    mean = sum(weight for votes in links for _, weight in votes) / len(rows)
-    resolution = max(_RESOLUTION, mean / (len(vectors) - 1))
-    waiting = dict(zip(rows, zip(nearest, links, strict=True), strict=True))
-    while waiting:
-        joined = [_join_neighbors(row, votes, placed, homes, resolution) for row, (_, votes) in waiting.items()]
-        if not any(joined):
-            row, (partner, _) = next(iter(waiting.items()))
-            _join_partner(row, partner, placed, homes)
-        waiting = {row: votes_of_row for row, votes_of_row in waiting.items() if row not in homes}
-    grew = [len(members) > len(former) for members, former in zip_longest(placed, clusters, fillvalue=())]
-    return [sorted(members) if more else members for members, more in zip(placed, grew, strict=True)]
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
 
-
-def _links(vectors: FloatArray, rows: IntArray) -> tuple[list[int], list[list[tuple[int, float]]]]:
-    """Return the nearest neighbour of each row, and its (neighbour, link weight) pairs, the nearest first."""
-    indices, similarities = nearest_neighbors(vectors, NEIGHBORS, rows)
-    others = np.unique(indices)
-    theirs = nearest_neighbors(vectors, NEIGHBORS, others)[0]
-    roots = np.sqrt(1.0 / np.arange(2, NEIGHBORS + 2))
-    back = {
-        other: dict(zip(neighbor_row, roots.tolist(), strict=False))
-        for other, neighbor_row in zip(others.tolist(), theirs.tolist(), strict=True)
-    }
-    links = []
-    for row, neighbor_row, cosines in zip(rows.tolist(), indices.tolist(), similarities.tolist(), strict=True):
-        pairs = zip(neighbor_row, cosines, roots.tolist(), strict=False)
-        links.append([(o, ((root + back[o].get(row, 0.0)) / 2) ** 2) for o, cosine, root in pairs if cosine > 0])
-    return indices[:, 0].tolist(), links
-
-
-def _join_neighbors(
-    row: int,
-    votes: list[tuple[int, float]],
-    clusters: list[list[int]],
-    homes: dict[int, list[int]],
-    resolution: float,
-) -> bool:
-    """Put a row where its neighbours are; wait while more of its links lead to rows that have no cluster."""
-    weights: dict[int, float] = {}
-    for other, weight in votes:
-        for home in homes.get(other, ()):
-            weights[home] = weights.get(home, 0.0) + weight
-    gains = {home: weight - resolution * len(clusters[home]) for home, weight in weights.items()}
-    best = min(gains, key=lambda home: (-gains[home], home), default=-1)
-    nowhere = sum(weight for other, weight in votes if other not in homes)
-    if best < 0 or gains[best] <= 0 or weights[best] < nowhere:
-        return False
-    further = [
-        other
-        for other, weight in weights.items()
-        if other != best and weight >= _JOIN * resolution * len(clusters[other]) - 1e-9
-    ]
-    homes[row] = [best, *sorted(further)]
-    for home in homes[row]:
-        clusters[home].append(row)
-    return True
-
-
-def _join_partner(row: int, partner: int, clusters: list[list[int]], homes: dict[int, list[int]]) -> None:
-    """Put a row into the first cluster of its nearest neighbour, or both into a new one."""
-    if partner not in homes:
-        homes[partner] = [len(clusters)]
-        clusters.append([partner])
-    homes[row] = homes[partner][:1]
-    clusters[homes[row][0]].append(row)
-
-
-def neighbors_together(vectors: FloatArray, clusters: Iterable[Members], *, sample: int | None = None) -> float:
-    """Return the share of rows that share a cluster with their nearest row, 0 to 1; 1 for a single row.
-
-    Fresh clusters keep most neighbours together. When rows come and go and the clusters stay, the share falls.
-
-    Rows in no cluster count as apart from all others; `sample` evenly spread rows are measured, None for all.
-    """
-    if len(vectors) < 2:
-        return 1.0
-    homes: list[set[int]] = [set() for _ in range(len(vectors))]
-    for number, cluster in enumerate(clusters):
-        for member in cluster:
-            homes[int(member)].add(number)
-    count = min(len(vectors), sample or len(vectors))
-    rows = np.arange(count, dtype=np.int64) * len(vectors) // count
-    nearest = nearest_neighbors(vectors, 1, rows)[0][:, 0]
-    together = [
-        not homes[row].isdisjoint(homes[other]) for row, other in zip(rows.tolist(), nearest.tolist(), strict=True)
-    ]
-    return sum(together) / len(together)
+    placed = [list(members) for members in clusters]
+    n = len(vectors)
+    waiting = np.setdiff1d(np.arange(n), np.concatenate([np.empty(0, dtype=np.int64), *clusters]))
+    if len(waiting) == n == 1:
+        return [*placed, [0]]
+    nearest = nearest_neighbors(vectors, NEIGHBORS, waiting)[0]
+    indices, similarities = np.zeros((n, nearest.shape[1]), dtype=np.int64), np.zeros((n, nearest.shape[1]))
+    rows = np.union1d(waiting, nearest)
+    indices[rows], similarities[rows] = nearest_neighbors(vectors, NEIGHBORS, rows)
+    surest = csr_array((np.full(len(waiting), _SUREST), nearest[:, 0], np.arange(len(waiting) + 1)), (len(waiting), n))
+    links = _neighbor_graph(indices, similarities)[waiting] + surest
+    while len(waiting):
+        sizes = np.array([len(members) for members in placed], dtype=np.int64)
+        members = np.concatenate([np.empty(0, dtype=np.int64), *placed]).astype(np.int64)
+        homes = csr_array(
+            (np.ones(len(members)), (members, np.repeat(np.arange(len(placed)), sizes))), shape=(n, 1 + len(placed))
+        )
+        votes = (links @ homes).tocsr()
+        first, most = np.ravel(votes.argmax(axis=1)), votes.max(axis=1).toarray().ravel()
+        is_sure = (most > 0) & (most >= links[:, waiting].sum(axis=1).ravel())
+        if not is_sure.any():
+            parts = connected_components(links[:, waiting], directed=False)[1]
+            return [*placed, *(waiting[parts == part].tolist() for part in range(parts.max() + 1))]
+        votes = votes[is_sure].tocoo()
+        row, home = waiting[is_sure][votes.row], votes.col
+        joins = votes.data >= _JOIN * _RESOLUTION * np.append(sizes, 1)[home] - 1e-9
+        joins |= home == first[is_sure][votes.row]
+        for number, joined in zip(home[joins].tolist(), row[joins].tolist(), strict=True):
+            placed[number] = sorted([*placed[number], joined])
+        waiting, links = waiting[~is_sure], links[~is_sure]
+    return placed

@@ -63,7 +63,8 @@ class SimilarityTree(OrganizerBase):
         entity_clusters = await self._by_entities(leaves, view) if self.entity_clusters else []
         joining = {1: overviews} if overviews else {}
         tree = SummaryTree(UnitKind.SIM_SUMMARY, "sim", self.tree, view)
-        return await tree.update(leaves, change, extra_clusters=entity_clusters, joining=joining)
+        full = len(change.added) == len(view.chunks)
+        return await tree.grow(leaves, full=full, extra_clusters=entity_clusters, joining=joining)
 
     async def _by_entities(self, leaves: Sequence[Unit], view: BuildView) -> list[list[int]]:
         """Cluster chunks by their entities, as positions among the leaves; chunks without entities stay out."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +13,12 @@ from sire_core.extend import Delta, Edge, Unit, UnitKind, check_settings, count_
 from sire_core.papers.trees.clustering import (
     clusters_within_limit,
     nearest_lists,
-    neighbors_together,
     place_rows,
     split_by_tokens,
 )
 
 if TYPE_CHECKING:
-    from sire_core.extend import BuildView, Change, FloatArray, IntArray, Runner
+    from sire_core.extend import BuildView, FloatArray, IntArray, Runner
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +48,6 @@ class TreeSettings:
         return asdict(self)
 
 
-def _difference(before: TreeState, after: TreeState, new_units: Mapping[str, Unit], name: str) -> Delta:
-    remaining = after.summaries
-    old, new = before.edges(), after.edges()
-    return Delta(
-        put_units=tuple(new_units.values()),
-        drop_units=tuple(summary for summary in before.summaries if summary not in remaining),
-        put_edges=tuple(Edge("child", *ends) for ends in new if ends not in old),
-        drop_edges=tuple(Edge("child", *ends) for ends in old if ends not in new),
-        state={"tree": after.as_json(), "figures": {f"drift_{name}": after.drift}},
-    )
-
-
 _OFFICIAL_STOP = 11  # RAPTOR's code stops when a level has at most reduction dimension + 1 nodes
 
 _ONE_CLUSTER = 11  # Levels with at most this many nodes are one cluster
@@ -82,93 +69,68 @@ class SummaryTree:
         self,
         leaves: Sequence[Unit | str],
         *,
-        stored: Mapping[str, Any] | None = None,
-        full: bool = False,
-        altered: Collection[str] = (),
+        full: bool,
         replacements: Mapping[str, str] | None = None,
         extra_clusters: Sequence[Sequence[int]] = (),
         joining: Mapping[int, Sequence[Unit | str]] | None = None,
     ) -> Delta:
-        """Bring summaries over leaves up to date, level by level; without a stored state all of them are new.
+        """Bring summaries over leaves up to date, level by level; `full` makes all clusters anew.
 
-        The state to store is `tree`; `figures` has the share of the accepted drift that is used up.
+        `replacements` are leaves by those that they replace. The state to store is `tree`; `figures` has the share of
+        the accepted changes after which all clusters of a level are made anew.
         """
-        before = TreeState.from_json(stored or {})
-        old_state = before if before.embedder == self.view.fingerprints[0] and not full else TreeState()
-        joining = joining or {}
+        before = TreeState.from_json(self.view.state().get("tree", {}))
+        follow = before.embedder == self.view.fingerprints[0] and not full
+        chunks, forgotten = {chunk.id for chunk in self.view.chunks}, self.view.forgotten()
+        stored = {
+            unit.id: unit
+            for unit in self.view.units(list(before.summaries))
+            if chunks.issuperset(unit.chunk_ids) and forgotten.isdisjoint(unit.chunk_ids)
+        }
         levels: list[TreeLevel] = []
         new_units: dict[str, Unit] = {}
         below: Sequence[Unit | str] = list(leaves)
         succession = dict(replacements or {})
         for number in range(1, self.settings.depth + 1):
-            old = (
-                old_state.levels[number - 1]
-                if number <= len(old_state.levels) and not (extra_clusters and number == 1)
-                else None
-            )
-            leaf_changes = (altered, extra_clusters) if number == 1 else ((), ())
-            level, written, succession = await self._write(number, below, old, succession, *leaf_changes)
+            extra = extra_clusters if number == 1 else ()
+            old = before.levels[number - 1] if follow and number <= len(before.levels) and not extra else TreeLevel()
+            level, written, succession = await self._write(number, below, old, stored, succession, extra)
             levels.append(level)
             new_units |= written
             summaries = dict.fromkeys(cluster.summary for cluster in level.clusters if cluster.summary)
-            below = [*(new_units.get(summary, summary) for summary in summaries), *joining.get(number, ())]
+            below = [*(new_units.get(summary, summary) for summary in summaries), *(joining or {}).get(number, ())]
             if not below:
                 break
         while levels and not levels[-1].clusters:
             levels.pop()
-        return _difference(before, TreeState(tuple(levels), self.view.fingerprints[0]), new_units, self.name)
-
-    async def update(
-        self,
-        leaves: Sequence[Unit],
-        change: Change,
-        *,
-        extra_clusters: Sequence[Sequence[int]] = (),
-        joining: Mapping[int, Sequence[Unit | str]] | None = None,
-    ) -> Delta:
-        """Update a tree that is all that an organizer builds; see `grow`."""
-        view, state = self.view, self.view.state()
-        is_first = "tree" not in state
-        # The id of a passage with copies stays the same when its copies change.
-        copies = {unit.id: list(unit.chunk_ids) for unit in view.chunk_units if len(unit.chunk_ids) > 1}
-        before = state.get("copies", {})
-        tree = await self.grow(
-            leaves,
-            stored=state.get("tree"),
-            full=len(change.added) == len(view.chunks),
-            altered={unit for unit in (*before, *copies) if before.get(unit) != copies.get(unit)},
-            extra_clusters=extra_clusters,
-            joining=joining,
-        )
-        return replace(
-            tree,
-            drop_units=(*tree.drop_units, *((unit.id for unit in view.units()) if is_first else ())),
-            drop_edges=(*tree.drop_edges, *(view.edges() if is_first else ())),
-            state={**(tree.state or {}), "copies": copies},
+        after = TreeState(tuple(levels), self.view.fingerprints[0])
+        old_edges, edges = before.edges(), after.edges()
+        return Delta(
+            put_units=tuple(new_units.values()),
+            drop_units=tuple(summary for summary in before.summaries if summary not in after.summaries),
+            put_edges=tuple(Edge("child", *ends) for ends in edges if ends not in old_edges),
+            drop_edges=tuple(Edge("child", *ends) for ends in old_edges if ends not in edges),
+            state={"tree": after.as_json(), "figures": {f"drift_{self.name}": after.drift}},
         )
 
     async def _write(
         self,
         number: int,
         nodes: Sequence[Unit | str],
-        old: TreeLevel | None,
+        old: TreeLevel,
+        stored: Mapping[str, Unit],
         replacements: Mapping[str, str],
-        altered: Collection[str] = (),
-        extra_clusters: Sequence[Sequence[int]] = (),
+        extra_clusters: Sequence[Sequence[int]],
     ) -> tuple[TreeLevel, dict[str, Unit], dict[str, str]]:
         """Bring one level up to date; new summaries by id, and their ids by those of the summaries they replace."""
         known_nodes = _Nodes(nodes, self.view)
-        slots, drift = await self._clusters(number, known_nodes, old, replacements, extra_clusters)
-        before = old.clusters if old else ()
+        slots, counts = await self._clusters(number, known_nodes, old, replacements, extra_clusters)
         clusters = [Cluster(tuple(known_nodes.ids[row] for row in rows)) for _, rows in slots]
-        if forgotten := self.view.forgotten():
-            nodes_now = known_nodes.units(known_nodes.ids).items()
-            altered = {*altered, *(node for node, unit in nodes_now if not forgotten.isdisjoint(unit.chunk_ids))}
         to_write = []
         for position, ((origin, _), cluster) in enumerate(zip(slots, clusters, strict=True)):
-            is_same = origin >= 0 and before[origin].members == cluster.members and before[origin].summary
-            if is_same and not any(member in altered for member in cluster.members):
-                clusters[position] = before[origin]
+            former = old.clusters[origin] if origin >= 0 else None
+            if former and set(former.members) == set(cluster.members) and known_nodes.cited_by(former, stored):
+                clusters[position] = former
             else:
                 to_write.append(position)
         units = known_nodes.units({member for position in to_write for member in clusters[position].members})
@@ -179,12 +141,12 @@ class SummaryTree:
             clusters[position] = Cluster(clusters[position].members, unit.id if unit else "")
         remaining = {cluster.summary for cluster in clusters}
         return (
-            TreeLevel(tuple(clusters), drift),
+            TreeLevel(tuple(clusters), *counts),
             {unit.id: unit for unit in written if unit},
             {
-                before[origin].summary: cluster.summary
+                old.clusters[origin].summary: cluster.summary
                 for (origin, _), cluster in zip(slots, clusters, strict=True)
-                if origin >= 0 and before[origin].summary not in remaining
+                if origin >= 0 and old.clusters[origin].summary not in remaining
             },
         )
 
@@ -192,83 +154,50 @@ class SummaryTree:
         self,
         number: int,
         nodes: _Nodes,
-        old: TreeLevel | None,
+        old: TreeLevel,
         replacements: Mapping[str, str],
         extra_clusters: Sequence[Sequence[int]],
-    ) -> tuple[_OriginRows, Drift]:
-        """Return clusters of the level and their drift; no clusters where the tree stops."""
+    ) -> tuple[_OriginRows, tuple[int, int]]:
+        """Return clusters of the level, none where the tree stops, with the node counts of `TreeLevel`."""
+        made_now = (len(nodes.ids), 0)
         if _is_finished(len(nodes.ids), self.settings.stop_rule):
-            return [], Drift(len(nodes.ids))
+            return [], made_now
         vectors = await self.view.vectors(nodes.given)
-        if old is not None and old.clusters and len(nodes.ids) > _ONE_CLUSTER:
-            updated = await self._update_clusters(number, nodes, vectors, old, replacements)
-            if updated is not None:
-                return updated
-        # `also` does not count for the rule that a level has to be smaller than what is below it.
+        if old.clusters and len(nodes.ids) > _ONE_CLUSTER:
+            changed, stayed = _stayed(nodes.ids, old, replacements)
+            if TreeLevel((), old.nodes, changed).drift < 1:
+                slots = await asyncio.to_thread(self._updated, number, nodes, vectors, old, stayed)
+                if self.settings.stop_rule != "default" or len(slots) < len(nodes.ids):
+                    return slots, (old.nodes, changed)
+        # `extra_clusters` do not count for the rule that a level has to be smaller than what is below it.
         rng = self.view.rng("tree", self.name, str(number))
         units = nodes.units(nodes.ids)
         clusters = await cluster_units(
-            [units[updated] for updated in nodes.ids], vectors, self.settings, rng, self.view.runner
+            [units[name] for name in nodes.ids], vectors, self.settings, rng, self.view.runner
         )
         if self.settings.stop_rule == "default" and len(clusters) >= len(nodes.ids):
-            return [], Drift(len(nodes.ids))
+            return [], made_now
         distinct = [list(rows) for rows in dict.fromkeys(tuple(rows) for rows in (*clusters, *extra_clusters))]
-        origins = {cluster.members: position for position, cluster in enumerate(old.clusters)} if old else {}
-        slots = [(origins.get(tuple(nodes.ids[row] for row in rows), -1), rows) for rows in distinct]
-        return slots, Drift.fresh(vectors, clusters)
+        origins = {cluster.members: position for position, cluster in enumerate(old.clusters)}
+        return [(origins.get(tuple(nodes.ids[row] for row in rows), -1), rows) for rows in distinct], made_now
 
-    async def _update_clusters(
-        self, number: int, nodes: _Nodes, vectors: FloatArray, old: TreeLevel, replacements: Mapping[str, str]
-    ) -> tuple[_OriginRows, Drift] | None:
-        """Apply the old clusters to the nodes of today; None if they have drifted too far."""
-        row_by_id = {node_id: position for position, node_id in enumerate(nodes.ids)}
-        members = [
-            [row_by_id.get(member, row_by_id.get(replacements.get(member, ""))) for member in cluster.members]
-            for cluster in old.clusters
-        ]
-        stayed = [list(dict.fromkeys(position for position in rows if position is not None)) for rows in members]
-        missing = {member for cluster in old.clusters for member in cluster.members if member not in row_by_id}
-        removed = sum(replacements.get(member, "") not in row_by_id for member in missing)
-        added = len(nodes.ids) - len({position for rows in stayed for position in rows})
-        drift = old.drift.after(added + removed, len(missing) - removed)
-        if drift.too_far:
-            return None
-        shrunk = [
-            position
-            for position, (former, current) in enumerate(zip(old.clusters, stayed, strict=True))
-            if len(current) < len(former.members)
-        ]
-        placed = await asyncio.to_thread(place_rows, vectors, stayed, shrunk)
-        slots = self._within_limit(number, nodes, vectors, old, placed)
-        drift = drift.measure(vectors, [rows for _, rows in slots])
-        grew = self.settings.stop_rule == "default" and len(slots) >= len(nodes.ids)
-        return None if drift.too_far or grew else (slots, drift)
-
-    def _within_limit(
-        self, number: int, nodes: _Nodes, vectors: FloatArray, old: TreeLevel, placed: Sequence[Sequence[int]]
+    def _updated(
+        self, level: int, nodes: _Nodes, vectors: FloatArray, old: TreeLevel, stayed: Sequence[Sequence[int]]
     ) -> _OriginRows:
-        """Return the clusters that are left, each once; those that changed are split where they are too long."""
-        changed = {
-            position
-            for position, rows in enumerate(placed)
-            if position >= len(old.clusters) or tuple(nodes.ids[row] for row in rows) != old.clusters[position].members
-        }
-        tokens = nodes.tokens({row for position in changed for row in placed[position]})
-        rng = self.view.rng("tree", self.name, str(number), "split")
+        """Return the old clusters with the nodes of today, each once; those that changed are split if too long."""
+        placed = place_rows(vectors, stayed)
+        before = {cluster.members for cluster in old.clusters}
+        changed = [rows for rows in placed if tuple(nodes.ids[row] for row in rows) not in before]
+        tokens = nodes.tokens({row for rows in changed for row in rows})
+        rng = self.view.rng("tree", self.name, str(level), "split")
+        limit, method = self.settings.max_cluster_tokens, self.settings.clustering
         slots: _OriginRows = []
-        new: _OriginRows = []
-        for position, rows in enumerate(placed):
-            origin = position if position < len(old.clusters) else -1
-            if not rows or position not in changed or tokens[list(rows)].sum() <= self.settings.max_cluster_tokens:
-                slots.append((origin, list(rows)))
-                continue
-            parts = split_by_tokens(
-                rows, tokens, vectors, self.settings.max_cluster_tokens, rng=rng, method=self.settings.clustering
-            )
-            largest = max(range(len(parts)), key=lambda part: (len(parts[part]), -part))
-            slots.append((origin, parts[largest].tolist()))
-            new += [(-1, part.tolist()) for i, part in enumerate(parts) if i != largest]
-        distinct = {tuple(rows): origin for origin, rows in reversed([*slots, *new]) if rows}
+        for origin, rows in enumerate(placed):
+            parts = [part.tolist() for part in split_by_tokens(rows, tokens, vectors, limit, rng=rng, method=method)]
+            largest = max(range(len(parts)), key=lambda part: len(parts[part]), default=0)
+            origins = {largest: origin} if origin < len(stayed) else {}
+            slots += [(origins.get(number, -1), part) for number, part in enumerate(parts)]
+        distinct = {tuple(rows): origin for origin, rows in reversed(slots)}
         return [(origin, list(rows)) for rows, origin in reversed(distinct.items())]
 
     async def _summarize(self, clusters: Sequence[Sequence[Unit]], number: int) -> list[Unit | None]:
@@ -313,6 +242,12 @@ class _Nodes:
         self._units.update((unit.id, unit) for unit in (self._view.units(missing) if missing else ()))
         return self._units
 
+    def cited_by(self, cluster: Cluster, summaries: Mapping[str, Unit]) -> bool:
+        """True if the summary of a cluster cites all chunks of its members; passages may have got further copies."""
+        units = [self._units[member] for member in cluster.members if member in self._units]
+        cited = summaries[cluster.summary].chunk_ids if cluster.summary in summaries else ()
+        return bool(cited) and {chunk for unit in units for chunk in unit.chunk_ids}.issubset(cited)
+
     def tokens(self, rows: Collection[int]) -> IntArray:
         """Return the lengths of some nodes, `[nodes]`; 0 for all others."""
         units = self.units({self.ids[row] for row in rows})
@@ -343,11 +278,18 @@ def _is_finished(nodes: int, rule: str) -> bool:
 
 _MAX_CHANGED = 0.25  # Share of a level's nodes that may change before its clusters are computed again
 
-_REMEASURE_AFTER = 0.05  # Share of a level's nodes that may change before its drift is measured again
 
-_TOLERANCE = 0.1  # Loss of neighbours in common clusters, as a share of what there was, that is accepted beyond chance
-
-_SAMPLE = 512
+def _stayed(ids: Sequence[str], old: TreeLevel, replacements: Mapping[str, str]) -> tuple[int, list[list[int]]]:
+    """Return how many nodes changed since all clusters were made, and the rows of each; a last one leaves."""
+    rows = {name: row for row, name in enumerate(ids)}
+    members = {member for cluster in old.clusters for member in cluster.members}
+    now = {member: rows.get(member, rows.get(replacements.get(member, ""), -1)) for member in members}
+    changed = sum(row < 0 for row in now.values()) + len(set(rows.values()).difference(now.values()))
+    stayed = [list(dict.fromkeys(now[member] for member in c.members if now[member] >= 0)) for c in old.clusters]
+    return old.changed + changed, [
+        left if len(left) > 1 or len(left) == len(cluster.members) else []
+        for left, cluster in zip(stayed, old.clusters, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,50 +301,17 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
-    """Distance of the clusters of a level from fresh ones."""
-
-    nodes: int  # number of nodes when all clusters were made
-    changed: int = 0  # number of nodes that came or went since
-    touched: int = 0  # number of nodes that came, went or were replaced since `now` was measured
-    built: float = 1.0  # share of nodes whose nearest neighbour was in a cluster with them when all clusters were made
-    now: float = 1.0  # the same share, as measured last
-
-    @classmethod
-    def fresh(cls, vectors: FloatArray, clusters: Sequence[Sequence[int]]) -> Drift:
-        """Measure clusters that were just made."""
-        share = neighbors_together(vectors, clusters, sample=_SAMPLE)
-        return cls(len(vectors), built=share, now=share)
-
-    def after(self, changed: int, replaced: int) -> Drift:
-        """Count more nodes that came or went, and that were replaced."""
-        return replace(self, changed=self.changed + changed, touched=self.touched + changed + replaced)
-
-    def measure(self, vectors: FloatArray, clusters: Sequence[Sequence[int]]) -> Drift:
-        """Measure again if much has changed since the last time."""
-        if self.touched < _REMEASURE_AFTER * self.nodes:
-            return self
-        return replace(self, touched=0, now=neighbors_together(vectors, clusters, sample=_SAMPLE))
-
-    @property
-    def too_far(self) -> bool:
-        """True if all clusters have to be made again."""
-        return self.share >= 1
-
-    @property
-    def share(self) -> float:
-        """Share of the accepted drift that is used up; at 1 all clusters are made again."""
-        chance = 0.5 / max(1, min(self.nodes, _SAMPLE)) ** 0.5
-        lost = (1 - self.now / max(self.built, 1e-9)) / (_TOLERANCE + chance)
-        return float(max(self.changed / max(1.0, _MAX_CHANGED * self.nodes), lost))
-
-
-@dataclass(frozen=True, slots=True)
 class TreeLevel:
     """The clusters of one level, in order."""
 
-    clusters: tuple[Cluster, ...]
-    drift: Drift
+    clusters: tuple[Cluster, ...] = ()
+    nodes: int = 0  # number of nodes when all clusters were made
+    changed: int = 0  # number of nodes that came or went since
+
+    @property
+    def drift(self) -> float:
+        """Share of the accepted changes that is used up; at 1 all clusters are made again."""
+        return self.changed / max(1.0, _MAX_CHANGED * self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,15 +333,16 @@ class TreeState:
 
     @property
     def drift(self) -> float:
-        """The largest `Drift.share` of a level, rounded."""
-        return round(max((level.drift.share for level in self.levels), default=0.0), 3)
+        """The largest drift of a level, rounded."""
+        return round(max((level.drift for level in self.levels), default=0.0), 3)
 
     def as_json(self) -> dict[str, Any]:
         """Return JSON-serialisable values."""
         levels = [
             {
                 "clusters": [[cluster.summary, *cluster.members] for cluster in level.clusters],
-                "drift": [getattr(level.drift, name) for name in Drift.__slots__],
+                "nodes": level.nodes,
+                "changed": level.changed,
             }
             for level in self.levels
         ]
@@ -442,7 +352,11 @@ class TreeState:
     def from_json(cls, state: Mapping[str, Any]) -> TreeState:
         """Read what `as_json` wrote; an empty state at first."""
         levels = [
-            TreeLevel(tuple(Cluster(tuple(row[1:]), row[0]) for row in level["clusters"]), Drift(*level["drift"]))
+            TreeLevel(
+                tuple(Cluster(tuple(row[1:]), row[0]) for row in level["clusters"]),
+                level.get("nodes", 0),
+                level.get("changed", 0),
+            )
             for level in state.get("levels", ())
         ]
         return cls(tuple(levels), state.get("embedder", ""))
