@@ -364,8 +364,8 @@ def place_rows(vectors: FloatArray, clusters: Sequence[Sequence[int]]) -> list[l
             (np.ones(len(members)), (members, np.repeat(np.arange(len(placed)), sizes))), shape=(n, 1 + len(placed))
         )
         votes = (links @ homes).tocsr()
-        first, most = np.ravel(votes.argmax(axis=1)), votes.max(axis=1).toarray().ravel()
-        is_sure = (most > 0) & (most >= links[:, waiting].sum(axis=1).ravel())
+        first, heaviest = np.ravel(votes.argmax(axis=1)), votes.max(axis=1).toarray().ravel()
+        is_sure = (heaviest > 0) & (heaviest >= links[:, waiting].sum(axis=1).ravel())
         if not is_sure.any():
             parts = connected_components(links[:, waiting], directed=False)[1]
             return [*placed, *(waiting[parts == part].tolist() for part in range(parts.max() + 1))]
