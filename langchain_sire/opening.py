@@ -15,7 +15,7 @@ from langchain_sire.embeddings import as_embedder
 from langchain_sire.search_types import SEARCH_TYPE_OPTIONS
 from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import other_words, parameters
-from sire_core.changes.app_settings import AppSettings, reading_settings
+from sire_core.changes.app_settings import AppSettings
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.index import Index
 from sire_core.progress import Bars
@@ -78,9 +78,3 @@ def read_search(folder: str | os.PathLike[str] | None, fields: Mapping[str, Any]
     stored = SETTINGS.search_options(folder, {SPELLINGS.get(word, word) for word in (*fields, *search_kwargs)})
     of_type = {name: stored.pop(name) for name in SEARCH_TYPE_OPTIONS if name in stored}
     return {**stored, "search_kwargs": {**of_type, **search_kwargs}} if of_type else stored
-
-
-def remember_reading(index: Index, title_key: str | list[str]) -> None:
-    """Save how documents are read, where the folder has nothing about it."""
-    if index.path is not None:
-        SETTINGS.write(index.path, {**reading_settings(title_key, index.chunker), **SETTINGS.read(index.path)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import reduce
@@ -35,7 +35,7 @@ from langchain_sire.documents import (
     with_ids,
 )
 from langchain_sire.embeddings import EmbeddingLike
-from langchain_sire.opening import SETTINGS, SPELLINGS, open_index, plain_error, read_search, remember_reading
+from langchain_sire.opening import SETTINGS, SPELLINGS, open_index, plain_error, read_search
 from langchain_sire.options import (
     AddOptions,
     CallOptions,
@@ -79,6 +79,7 @@ _RETRIEVER_SEARCH = tuple(CallOptions.__annotations__)
 """Search options of one call, and of `search_kwargs` for all calls."""
 
 _SEARCH_KWARGS = tuple(SearchKwargs.__annotations__)
+_READING = frozenset(("title_key", "chunker"))  # Settings of reading documents
 
 
 class SireRetriever(DocumentIndex):
@@ -113,6 +114,8 @@ class SireRetriever(DocumentIndex):
             `mmr`; `score_threshold` with `similarity_score_threshold`.
         title_key: Metadata key with the title of added documents, or a list of keys with its headings, outermost first,
             as in `headers_to_split_on` of a splitter. Saved in the folder, and read from there if it is not given.
+
+    Options given to the class are stored in the folder of the index with the documents that this object adds.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -132,6 +135,7 @@ class SireRetriever(DocumentIndex):
 
     _params: LangSmithRetrieverParams | None = PrivateAttr(default=None)
     _is_writer: bool = PrivateAttr(default=False)
+    _to_store: frozenset[str] = PrivateAttr()  # Names of settings that the folder gets with the next change
     _file_titles: FileTitles = PrivateAttr()
 
     if TYPE_CHECKING:  # the methods of pydantic and LangChain take keywords of any name and type
@@ -193,6 +197,7 @@ class SireRetriever(DocumentIndex):
     def model_post_init(self, context: Any, /) -> None:
         """Titles of files are followed by this object alone."""
         super().model_post_init(context)
+        self._to_store = self._given_names - {"title_key"}
         self._file_titles = FileTitles(self.title_key, self.index)
 
     # --- making -----------------------------------------------------------------------------------------------------
@@ -249,7 +254,6 @@ class SireRetriever(DocumentIndex):
     def _after_adding(self, method: str, ids: Sequence[str]) -> Self:
         if not ids:
             warn_of_no_documents(self.index, f"{type(self).__name__}.{method}", "add_documents")
-        self._save_settings(self.index.path)
         return self
 
     @classmethod
@@ -283,17 +287,18 @@ class SireRetriever(DocumentIndex):
             StorageError: The folder is not empty.
         """
         self.index.save(path)
-        self._save_settings(Path(path))
+        self._save_settings(Path(path), self._given_names | _READING)
 
-    def _save_settings(self, folder: Path | None) -> None:
-        """Store the options of a search that are not the defaults, and how documents are read."""
+    def _save_settings(self, folder: Path | None, names: Collection[str]) -> None:
+        """Store the options of a search that were given, and how documents are read."""
         if folder is None:
             return
         search = self.asked({})
-        plain = {name: search[name] for name in ("returns", "max_tokens", *(("k",) if self.has_k else ()))}
+        plain = {name: search[name] for name in ("k", "returns", "max_tokens")}
         plain |= {name: value for name, value in self.search_options().items() if name in SEARCH_TYPE_OPTIONS}
         options = search_settings(search["filter"], search["as_of"], search_type=self.search_type, **plain)
-        SETTINGS.write(folder, {**options, **reading_settings(self.title_key, self.index.chunker)})
+        reading = reading_settings(self.title_key, self.index.chunker)
+        SETTINGS.update(folder, {**options, **reading}, names, otherwise=reading)
 
     @classmethod
     @lists_options(LoadOptions)
@@ -309,7 +314,7 @@ class SireRetriever(DocumentIndex):
                 documents later; `recipe`, another one of the folder. Defaults of `k`, `filter`, `returns`, `as_of`,
                 `max_tokens`, `search_type` with its `search_kwargs`, `title_key` and `chunker` are the values that
                 `from_documents` or `save` stored (of `max_tokens` and `search_type`, if neither is given);
-                `filter=None`, `as_of=None` and `max_tokens=None` drop them.
+                `filter=None`, `as_of=None` and `max_tokens=None` drop them. What is given here is not stored.
 
         Raises:
             IndexMissingError: There is no index.
@@ -322,6 +327,7 @@ class SireRetriever(DocumentIndex):
         except IndexMissingError as error:
             advice = f"Make one: {cls.__name__}.from_documents(documents, path='{{folder}}')."
             raise IndexMissingError.of(path, advice) from error
+        retriever._to_store = frozenset()  # noqa: SLF001 - its own
         catch_up(retriever.index.push)
         return retriever
 
@@ -338,7 +344,8 @@ class SireRetriever(DocumentIndex):
         Args:
             path: The folder; None keeps everything in memory.
             embedding: As in `from_documents`.
-            **options: As in `from_documents`, for example `chunker="sentences"` to split whole documents.
+            **options: As in `from_documents`, for example `chunker="sentences"` to split whole documents. The folder
+                stores them with the first documents that are added; those that it stores already are defaults here.
         """
         arguments = {"embedding": embedding, "path": path, **options}
         return cls._over(f"{cls.__name__}.open", arguments, is_writer=True)
@@ -353,6 +360,7 @@ class SireRetriever(DocumentIndex):
             stored = {name: value for name, value in stored.items() if name not in ("search_type", "search_kwargs")}
         retriever = cls(index=index, **{**fields, **stored})
         retriever._is_writer = is_writer
+        retriever._to_store |= {*_READING, *(SPELLINGS.get(word, word) for word in arguments)}
         return retriever
 
     # --- retrieving -------------------------------------------------------------------------------------------------
@@ -448,7 +456,11 @@ class SireRetriever(DocumentIndex):
     @property
     def has_k(self) -> bool:
         """True if a number of documents was given, here or in `search_kwargs`."""
-        return "k" in self.model_fields_set or "k" in self.search_options()
+        return "k" in self._given_names
+
+    @property
+    def _given_names(self) -> frozenset[str]:
+        return frozenset((*self.model_fields_set, *self.search_options()))
 
     @lists_options(RetrieverFields)
     def as_retriever(self, **fields: Unpack[RetrieverFields]) -> Self:
@@ -456,7 +468,7 @@ class SireRetriever(DocumentIndex):
         given_fields = named(f"{type(self).__name__}.as_retriever", fields, type(self).model_fields, SPELLINGS)
         mine = {name: getattr(self, name) for name in self.model_fields_set}
         retriever = type(self)(**{**mine, **given_fields, "filter": self.narrowed(given_fields.get("filter"))})
-        retriever._is_writer = self._is_writer  # noqa: SLF001 - its own
+        retriever._is_writer, retriever._to_store = self._is_writer, frozenset()  # noqa: SLF001 - its own
         return retriever
 
     def called(self, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -595,7 +607,7 @@ class SireRetriever(DocumentIndex):
     async def _follow(self, report: BuildReport) -> None:
         self._file_titles.done()
         self._file_titles.warn_of_old_parts()
-        remember_reading(self.index, self.title_key)
+        self._save_settings(self.index.path, self._to_store)
         await push_missed(self.index.apush, report)
 
     def upsert(self, items: Documents, /, *, replace_source: bool = False, **kwargs: Any) -> UpsertResponse:
@@ -610,7 +622,7 @@ class SireRetriever(DocumentIndex):
         self.index.defer(converted, delete=self._file_titles.dropped)
         self._file_titles.done()
         self._is_writer = True
-        remember_reading(self.index, self.title_key)
+        self._save_settings(self.index.path, self._to_store)
         return UpsertResponse(succeeded=names, failed=[])
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,6 +34,8 @@ from sire_core.types import BuildReport, Document, to_uuid
 
 Nodes = BaseNode | Document | Iterable[BaseNode | Document]
 
+READING = ("title_key", "chunker")  # Settings of reading documents
+
 _log = logging.getLogger(__name__)
 
 
@@ -42,17 +44,16 @@ class IndexDocuments:
 
     Attributes:
         index: The index.
-        similarity_top_k: Saved with the first documents of a folder.
         filters: Limits `get_by_ids`.
         title_key: Metadata key with the title of added documents, or keys with its headings.
         transformations: Split added documents; None leaves that to the index.
     """
 
     index: Index
-    similarity_top_k: int
     filters: FilterLike
     title_key: str | Sequence[str]
     transformations: Sequence[TransformComponent] | None
+    _to_store: Collection[str]  # Names of settings that the folder gets with the next change
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Errors of Python about arguments name the class that users know."""
@@ -268,20 +269,9 @@ class IndexDocuments:
         self._file_titles.warn_of_old_parts()
         report = replace(report, unchanged=report.unchanged + same)
         if self.index.path is not None:
-            self._remember(self.index.path)
+            self._save_settings(self.index.path, self._to_store)
         await push_missed(self.index.apush, report)
         return report
-
-    def _remember(self, folder: Path) -> None:
-        """Save how documents are cut, and the key of their titles where the folder has none.
-
-        The file also says that documents are an app's, see `Folder.framework`.
-        """
-        saved, mine = SETTINGS.read(folder), fingerprint(self.transformations)
-        before, title_key = saved.get("transformations", []), saved.get("title_key", self.title_key)
-        cut_by = before if mine is None else mine
-        search = {"similarity_top_k": self.similarity_top_k, **saved}
-        self._write(folder, search, cut_by, title_key)
 
     def persist(self, persist_dir: str | os.PathLike[str]) -> None:
         """Write the index and the retriever's settings into a folder; a later call replaces this copy.
@@ -297,7 +287,7 @@ class IndexDocuments:
             else:
                 self.index.save(folder)
             self._persisted[name] = _state(folder)
-        self._save_settings(folder)
+        self._save_settings(folder, (*SETTINGS.search, *READING))
 
     def _replace_copy(self, folder: Path, state: object) -> None:
         if _state(folder) != state:
@@ -306,17 +296,17 @@ class IndexDocuments:
             self.index.save(Path(temporary, "new"))
             replace_folder(folder, Path(temporary, "new"), Path(temporary, "old"))
 
-    def _save_settings(self, folder: Path) -> None:
+    def _save_settings(self, folder: Path, names: Collection[str]) -> None:
+        """Store the options of a search that were given, and how documents are cut and read.
+
+        The file also says that documents are an app's, see `Folder.framework`.
+        """
         cut_by = fingerprint(self.transformations)
         if cut_by is None:
             cut_by = SETTINGS.read(self.index.path or folder).get("transformations")
-        self._write(folder, self._search_settings(), cut_by, self.title_key)
-
-    def _write(
-        self, folder: Path, search: Mapping[str, Any], cut_by: Sequence[str] | None, title_key: str | Sequence[str]
-    ) -> None:
-        reading = reading_settings(title_key, self._chunker())
-        SETTINGS.write(folder, {**search, "transformations": list(cut_by or ()), **reading})
+        reading = reading_settings(self.title_key, self._chunker())
+        mine = {**self._search_settings(), **reading, "transformations": cut_by}
+        SETTINGS.update(folder, mine, {*names, "transformations"}, otherwise=reading)
 
     def _chunker(self) -> SentenceChunker | None:
         """Chunker of added documents, if it is not that of the folder."""

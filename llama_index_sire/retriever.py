@@ -27,7 +27,7 @@ from llama_index_sire.documents import (
 )
 from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import FilterLike, both_filters, to_filter, within
-from llama_index_sire.index_documents import IndexDocuments, Nodes
+from llama_index_sire.index_documents import READING, IndexDocuments, Nodes
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.opening import (
     FIELDS,
@@ -109,6 +109,8 @@ class SireRetriever(IndexDocuments, BaseRetriever):
         objects: The same as `IndexNode`s with their objects, instead of `object_map`.
         verbose: Print the objects that recursive retrieval uses.
 
+    Options given to the class are stored in the folder of the index with the documents that this object adds.
+
     Raises:
         ConfigurationError: `index` is not an index, `similarity_top_k` is below one, or a filter cannot be translated.
     """
@@ -168,6 +170,7 @@ class SireRetriever(IndexDocuments, BaseRetriever):
         saved: str | Sequence[str] = SETTINGS.read(index.path).get("title_key", "title")
         self.title_key = saved if title_key is None else title_key
         self.transformations = transformations
+        self._to_store = [name for name, value in self._search_settings().items() if value is not None]
         self._open_documents()
         super().__init__(
             callback_manager=callback_manager or Settings.callback_manager,
@@ -241,11 +244,10 @@ class SireRetriever(IndexDocuments, BaseRetriever):
         settings, fields = read_arguments(f"{cls.__name__}.{called}", own_options)
         index = open_index(**settings)
         retriever = cls(index, **{**SETTINGS.search_options(index.path, fields), **fields})
+        retriever._to_store = (*fields, *retriever._to_store, *READING)
         report = await retriever.arefresh(documents, **how)
         if not (report.added or report.updated or report.unchanged):
             warn_of_no_documents(index, f"{cls.__name__}.{called}", "insert")
-        if retriever.index.path is not None:
-            retriever._save_settings(retriever.index.path)
         return retriever
 
     @classmethod
@@ -258,6 +260,7 @@ class SireRetriever(IndexDocuments, BaseRetriever):
             **options: As in `from_documents`. Defaults of `similarity_top_k`, `filters`, `returns`, `scores`, `as_of`,
                 `max_tokens`, `title_key` and `chunker` are the values that `from_documents` or `persist` stored (of
                 `scores` and `max_tokens`, if neither is given).
+                What is given here is not stored.
                 `embed_model` is needed unless the index was built with the core's default embedder, or it is set in
                 `Settings`.
 
@@ -276,6 +279,7 @@ class SireRetriever(IndexDocuments, BaseRetriever):
         retriever = cls(open_index(**settings), **{**SETTINGS.search_options(persist_dir, fields), **fields})
         # Another embedder or recipe is said here, not by the first search.
         check_length(retriever.searched().snapshot().view, "llama-index:")
+        retriever._to_store = ()
         catch_up(retriever.index.push)
         return retriever
 
@@ -326,9 +330,11 @@ class SireRetriever(IndexDocuments, BaseRetriever):
         mine = {name: getattr(self, name) for name in (*FIELDS, "recipe") if hasattr(self, name)}
         mine["verbose"] = self._verbose
         k = self.similarity_top_k if similarity_top_k is None else similarity_top_k
-        return SireRetriever(
+        retriever = SireRetriever(
             self.index, **{**mine, **fields, "similarity_top_k": k, "filters": both_filters(self.filters, filters)}
         )
+        retriever._to_store = ()
+        return retriever
 
     @lists_options(ViewOptions)
     def as_retriever(self, **options: Unpack[ViewOptions]) -> SireRetriever:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _HIDING = {"filter", "filters", "as_of", "search_type"}
-_DEFAULTS = {"returns": "passages", "scores": "recipe", "search_type": "similarity"}  # Not stored
+_NOT_STORED = {"similarity_top_k": 10, "returns": "passages", "scores": "recipe", "search_type": "similarity"}
 _logger = logging.getLogger(__name__)
 
 
@@ -42,9 +42,7 @@ class AppSettings:
 
     def search_options(self, folder: str | os.PathLike[str] | None, other_than: Collection[str]) -> dict[str, Any]:
         """Options of a search without some, which are given; a warning names those that hide documents."""
-        stored, is_given = self.read(folder), set(other_than)
-        is_given |= set(self.exclusive) if is_given.intersection(self.exclusive) else set()
-        options = {name: stored[name] for name in self.search if name in stored and name not in is_given}
+        options = {name: value for name, value in self._others(folder, other_than).items() if name in self.search}
         for name in _HIDING & options.keys():
             _logger.warning(
                 "%s was built with %s=%r, which applies; %s=None drops it.", folder, name, options[name], name
@@ -56,12 +54,32 @@ class AppSettings:
         settings = self.read(folder).get("chunker")
         return SentenceChunker(**settings) if settings else None
 
-    def write(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """Replace the settings, if they differ; empty ones are defaults and left out."""
+    def update(
+        self, folder: Path, mine: Mapping[str, Any], names: Collection[str], otherwise: Mapping[str, Any]
+    ) -> None:
+        """Store those settings of a retriever that were given to it; the others of the folder stay.
+
+        Args:
+            folder: The index folder.
+            mine: All settings of the retriever; empty ones are defaults, and drop what is stored if they were given.
+            names: Names of those to store. A warning names replaced ones that hide documents.
+            otherwise: What is stored where the folder has nothing else.
+        """
+        stored = self.read(folder)
+        settings = {**otherwise, **self._others(folder, names), **{n: v for n, v in mine.items() if n in names}}
         settings = {name: value for name, value in settings.items() if value not in (None, [], {})}
+        for name in _HIDING & stored.keys():
+            if settings.get(name) != stored[name]:
+                now = f"{name}={settings[name]!r}" if name in settings else f"no {name}"
+                _logger.warning("%s had %s=%r for all that open it, and has %s now.", folder, name, stored[name], now)
         folder.mkdir(parents=True, exist_ok=True)  # where there was nothing to index yet
-        if settings != self.read(folder) or not (folder / self.file).exists():
+        if settings != stored or not (folder / self.file).exists():
             write_checked(folder / self.file, settings)
+
+    def _others(self, folder: str | os.PathLike[str] | None, names: Collection[str]) -> dict[str, Any]:
+        """Stored settings, without those that settings of these names replace."""
+        replaced = {*names, *(self.exclusive if set(self.exclusive).intersection(names) else ())}
+        return {name: value for name, value in self.read(folder).items() if name not in replaced}
 
 
 def search_settings(filter: Filter | None, as_of: Day, *, key: str = "filter", **others: Any) -> dict[str, Any]:
@@ -69,7 +87,7 @@ def search_settings(filter: Filter | None, as_of: Day, *, key: str = "filter", *
     return {
         key: None if filter is None else filter_mapping(filter),
         "as_of": None if as_of is None else read_day(as_of),
-        **{name: None if value == _DEFAULTS.get(name) else value for name, value in others.items()},
+        **{name: None if value == _NOT_STORED.get(name) else value for name, value in others.items()},
     }
 
 

@@ -305,6 +305,56 @@ def test_headings_under_any_keys_are_searched_and_a_folder_remembers_the_keys(ad
     assert adapter.load(tmp_path / "i").title_key == ["page", "section"]
 
 
+def ferries(adapter, *kinds):
+    return [adapter.document(kind, f"Ferries sail at noon, so the {kind} says.", kind=kind) for kind in kinds]
+
+
+@pytest.mark.parametrize("way", ["from_documents", "from_no_documents", "from_texts", "over_an_index", "copy"])
+def test_a_folder_stores_the_options_of_the_object_that_adds_documents(adapter, tmp_path, way):
+    options, folder = {"filter": "kind=mail", "k": 1}, tmp_path / "i"
+    given = ferries(adapter, "mail", "note", "page")
+    if way == "over_an_index":
+        writer = adapter.over(Index(folder), **options)
+        adapter.add(writer, *given)
+    elif way == "from_texts":
+        texts, metadata = ["Ferries sail.", "Ferries wait."], [{"kind": "mail"}, {"kind": "note"}]
+        writer = adapter.Retriever.from_texts(texts, metadatas=metadata, ids=["mail", "note"], path=folder, **options)
+    elif way == "copy":
+        writer = adapter.Retriever.from_documents(given, **options)
+        (writer.save if adapter.name == "langchain" else writer.persist)(folder)
+    else:
+        first = given if way == "from_documents" else []
+        writer = adapter.Retriever.from_documents(first, path=folder, **options)
+        adapter.add(writer, *given)
+    writer.index.close()
+    loaded = adapter.load(folder)
+    assert [hit.metadata["kind"] for hit in adapter.search(loaded, "When do ferries sail?")] == ["mail"]
+    loaded.index.close()
+    assert len(adapter.search(adapter.load(folder, filter=None, k=3), "ferries")) > 1
+
+
+def test_options_that_are_given_replace_stored_ones_and_nothing_else_does(adapter, tmp_path, caplog):
+    folder = tmp_path / "i"
+    adapter.Retriever.from_documents(ferries(adapter, "mail", "note"), path=folder, filter="kind=mail").index.close()
+
+    def stored_with(writer, name):
+        adapter.add(writer, *ferries(adapter, name))
+        writer.index.close()
+        loaded = adapter.load(folder)
+        hits = adapter.search(loaded, "When do ferries sail?")
+        loaded.index.close()
+        return {hit.metadata["kind"] for hit in hits}, len(hits)
+
+    assert stored_with(adapter.load(folder, filter=None), "page") == ({"mail"}, 1)
+    assert stored_with(adapter.over(Index(folder)), "fax") == ({"mail"}, 1)
+    assert stored_with(adapter.load(folder, filter=None).as_retriever(filter="kind=note", k=1), "post") == ({"mail"}, 1)
+    assert "and has" not in caplog.text
+    assert stored_with(adapter.over(Index(folder), filter="kind=note"), "sign") == ({"note"}, 1)
+    assert "{'kind': {'eq': 'note'}} now." in caplog.text
+    assert stored_with(adapter.Retriever.from_documents([], path=folder, filter=None, k=2), "card")[1] == 2
+    assert "and has no filter" in caplog.text.replace("filters", "filter")
+
+
 @pytest.mark.parametrize("other_process", [False, True])
 def test_all_documents_of_a_file_follow_its_title(adapter, tmp_path, other_process):
     """After any change the titles are those of an index that is made anew from the same documents."""

@@ -265,6 +265,32 @@ def test_a_stored_filter_is_named_and_dropped_by_none(tmp_path, caplog):
     assert sorted(found.id for found in whole.invoke("ferries")) == ["mail", "note"]
 
 
+@pytest.mark.parametrize("way", ["add_documents", "upsert", "store"])
+def test_a_folder_stores_what_open_was_given(tmp_path, way):
+    documents = [
+        Document(f"Ferries sail at {hour}, and wait for the post.", id=str(hour), metadata={"odd": hour % 2 == 1})
+        for hour in range(9)
+    ]
+    given = {"filter": {"odd": True}, "search_type": "mmr", "search_kwargs": {"fetch_k": 7, "k": 3}}
+    if way == "store":
+        opened = SireVectorStore(path=tmp_path / "ix", **given).documents
+        SireVectorStore(documents=opened).add_documents(documents)
+    else:
+        opened = SireRetriever.open(tmp_path / "ix", title_key="heading", **given)
+        getattr(opened, way)(documents)
+    found = opened.invoke("ferries")
+    opened.index.close()
+    loaded = SireRetriever.load(tmp_path / "ix")
+    assert (len(found), loaded.invoke("ferries")) == (3, found)
+    assert loaded.search_kwargs["fetch_k"] == 7
+    loaded.index.close()
+    again = SireRetriever.open(tmp_path / "ix", max_tokens=9)
+    again.add_documents(documents[:1])
+    again.index.close()
+    loaded = SireRetriever.load(tmp_path / "ix")
+    assert (loaded.max_tokens, loaded.search_type, loaded.filter) == (9, "similarity", {"odd": {"eq": True}})
+
+
 def test_a_search_says_that_the_folder_was_moved_away(tmp_path):
     SireRetriever.from_documents([Document("Ferries sail at noon.", id="mail")], path=tmp_path / "ix").index.close()
     opened = SireRetriever.load(tmp_path / "ix")
