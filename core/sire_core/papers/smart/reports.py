@@ -21,7 +21,6 @@ from sire_core.extend import (
     UnitKind,
     ask_all,
     count_tokens,
-    digest,
     estimate_tokens,
     ranges,
     truncate_tokens,
@@ -29,7 +28,7 @@ from sire_core.extend import (
     with_sources,
 )
 from sire_core.papers.smart import REPORTS
-from sire_core.papers.smart.report_nodes import ReportForest, ReportNode, tree_name
+from sire_core.papers.smart.report_nodes import ReportNode, ReportTable, report_tree, tree_name
 
 if TYPE_CHECKING:
     from sire_core.extend import BuildView, LanguageModel
@@ -62,7 +61,6 @@ class Report:
     text: str  # what the reader sees
     passages: tuple[int, ...]  # numbers of the passages it rests on, most important first
     statements: tuple[int, ...]  # numbers of the statements it was made of, for the reports above it
-    evidence: str = ""  # digest of what the model was shown; empty without one
 
 
 def extract_report(
@@ -178,11 +176,6 @@ class ReportEvidence:
     chunk_ids: tuple[str, ...]  # their chunks
     statements: tuple[int, ...]  # numbers of the statements in it
 
-    @property
-    def digest(self) -> str:
-        """Changes with the data and with the passages it comes from."""
-        return digest(self.data, *self.chunk_ids)
-
 
 def gather_evidence(
     node: ReportNode, below: Sequence[Report], network: EntityNetwork, context_tokens: int, min_passages: int
@@ -261,7 +254,7 @@ async def ask_report(language_model: LanguageModel, max_tokens: int, evidence: R
     except ModelError as error:
         return Failure(f"report on passages from {evidence.chunk_ids[0]} on", f"{type(error).__name__}: {error}"[:500])
     text = _report_text(answer, max_tokens)
-    return Report(_line(answer.title), text, evidence.passages, evidence.statements, evidence.digest)
+    return Report(_line(answer.title), text, evidence.passages, evidence.statements)
 
 
 def _report_text(answer: ReportAnswer, max_tokens: int) -> str:
@@ -289,56 +282,43 @@ _MIN_MODEL_ENTITIES = 3  # Clusters of fewer entities get a text by template ins
 class ReportWriter:
     """Writes the reports on the nodes of one level after the other, from the leaves up."""
 
-    def __init__(self, forest: ReportForest, limits: ReportLimits, views: Sequence[str], view: BuildView) -> None:
-        self._forest = forest
-        self._network = forest.network
+    def __init__(self, network: EntityNetwork, limits: ReportLimits, views: Sequence[str], view: BuildView) -> None:
+        self._network = network
         self._limits = limits
         self._views = views
         self._view = view
-        self._reports: dict[int, Report] = {}  # by node
-        self._passed_on: dict[int, Sequence[int]] = {}  # statements that each node leaves to those above
-        self.units: dict[int, Unit] = {}  # units of reports, by node
-        self.failures: list[Failure] = []
 
-    async def write(self, level: int) -> None:
+    async def write(self, level: int, nodes: Sequence[ReportNode]) -> list[Failure]:
         """Write reports on the nodes of a level; needs the reports below."""
-        model, numbers = self._view.language_model, self._forest.numbers(level)
-        nodes = await asyncio.to_thread(self._forest.nodes, numbers)
+        model, failures = self._view.language_model, []
         evidence = await asyncio.to_thread(lambda: [self._evidence(node) for node in nodes])
         shown = [one for one in evidence if isinstance(one, ReportEvidence)]
         if model is not None:
             say = partial(self._view.progress, f"reports of level {level}")
             ask = partial(ask_report, model, self._limits.report_tokens)
             answers = iter(await ask_all(model, ask, shown, say))
-        for number, node, material in zip(numbers, nodes, evidence, strict=True):
-            report, statements = (
+        for node, material in zip(nodes, evidence, strict=True):
+            report, node.passed_on = (
                 (next(answers), material.statements) if isinstance(material, ReportEvidence) else material
             )
-            self._passed_on[number] = statements
             if isinstance(report, Failure):
-                self.failures.append(report)
+                failures.append(report)
             elif report is not None and report.text.strip():
-                self._reports[number] = report
-                self.units[number] = self._unit(node, report)
+                node.report, node.unit = report, self._unit(node, report)
+        return failures
 
     def _evidence(self, node: ReportNode) -> ReportEvidence | tuple[Report | None, Sequence[int]]:
         """Return what to show the model of a node; without a call the report, and what the node passes on."""
         min_passages = self._limits.min_passages
         if self._view.language_model is None or len(node.weights) < _MIN_MODEL_ENTITIES:
-            candidates = self._candidates(node, node.children)
+            candidates = _candidates(node, node.children)
             report = extract_report(node, candidates, self._network, self._limits.extract_tokens, min_passages)
             return report, candidates if report is None else report.statements
         # No report below states what a part without a report passes on.
-        below = [self._reports[child] for child in node.children if child in self._reports]
-        unreported = [child for child in node.children if child not in self._reports]
-        whole = replace(node, statements=self._candidates(node, unreported))
+        whole = replace(node, statements=_candidates(node, [child for child in node.children if not child.report]))
+        below = [child.report for child in node.children if child.report]
         evidence = gather_evidence(whole, below, self._network, self._limits.context_tokens, min_passages)
         return evidence or (None, whole.statements)
-
-    def _candidates(self, node: ReportNode, children: Iterable[int]) -> tuple[int, ...]:
-        """Return the statements of a node, and those that some of its children pass on."""
-        passed_on = (statement for child in children for statement in self._passed_on[child])
-        return tuple(dict.fromkeys((*node.statements, *passed_on)))
 
     def _unit(self, node: ReportNode, report: Report) -> Unit:
         chunk_ids = tuple(dict.fromkeys(chunk for at in report.passages for chunk in self._network.passages[at]))
@@ -352,12 +332,13 @@ class ReportWriter:
             level=node.level,
             tree=tree_name(node.tree),
             title=report.title,
-            metadata={
-                "entities": len(node.weights),
-                "view": self._views[node.tree],
-                **({"evidence": report.evidence} if report.evidence else {}),
-            },
+            metadata={"entities": len(node.weights), "view": self._views[node.tree]},
         )
+
+
+def _candidates(node: ReportNode, children: Iterable[ReportNode]) -> tuple[int, ...]:
+    """Return the statements of a node, and those that some of its children pass on."""
+    return tuple(dict.fromkeys((*node.statements, *(statement for child in children for statement in child.passed_on))))
 
 
 async def write_reports(
@@ -368,15 +349,21 @@ async def write_reports(
     views: Sequence[EvidenceView],
 ) -> Delta:
     """Write the reports on all nodes of all trees; a model's answer to an equal prompt is stored and not paid again."""
-    forest = await asyncio.to_thread(ReportForest, [one.tree for one in perspectives], views, network)
-    writer = ReportWriter(forest, limits, [one.view for one in perspectives], view)
+    pairs = list(enumerate(zip(perspectives, views, strict=True)))
+    trees = await asyncio.to_thread(
+        lambda: [report_tree(number, one.tree.filled(), network, evidence) for number, (one, evidence) in pairs]
+    )
+    nodes = [node for tree in trees for node in tree.nodes]
+    writer = ReportWriter(network, limits, [one.view for one in perspectives], view)
+    failures: list[Failure] = []
     for level in range(1, limits.levels + 1):
-        await writer.write(level)
+        failures += await writer.write(level, [node for node in nodes if node.level == level])
     stored = {unit.id: unit for unit in view.units()}
-    units = {unit.id: unit for unit in writer.units.values()}
+    units = {node.unit.id: node.unit for node in nodes if node.unit}
+    table = await asyncio.to_thread(ReportTable.of, trees, network.ids)
     return Delta(
         put_units=tuple(unit for unit in units.values() if stored.get(unit.id) != unit),
         drop_units=tuple(sorted(stored.keys() - units.keys())),
-        notes={REPORTS: (await asyncio.to_thread(forest.table, writer.units)).to_note()},
-        failures=tuple(writer.failures),
+        notes={REPORTS: table.to_note()},
+        failures=tuple(failures),
     )
